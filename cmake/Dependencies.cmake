@@ -1,0 +1,102 @@
+# What Trireme is built on. Each becomes an interface target trireme_<name>; required ones stop the
+# configuration with the Debian package that brings them, optional ones say in one line what is left out.
+find_package(PkgConfig QUIET)
+find_package(Threads REQUIRED)
+
+function(missing what package)
+  message(FATAL_ERROR "${what} was not found; on Debian: apt-get install ${package}; "
+                      "on a cluster: load its module, or spack load it, and configure again")
+endfunction()
+
+function(wrap name)
+  add_library(trireme_${name} INTERFACE)
+  target_link_libraries(trireme_${name} INTERFACE ${ARGN})
+endfunction()
+
+# --- text, JSON, options --------------------------------------------------------------------------------
+find_package(fmt QUIET)
+if(NOT fmt_FOUND)
+  missing("fmt" libfmt-dev)
+endif()
+wrap(fmt fmt::fmt)
+
+find_package(nlohmann_json 3.10 QUIET)
+if(NOT nlohmann_json_FOUND)
+  missing("nlohmann-json" nlohmann-json3-dev)
+endif()
+wrap(nlohmann nlohmann_json::nlohmann_json)
+
+find_package(Boost 1.71 QUIET COMPONENTS program_options)
+if(NOT Boost_FOUND)
+  missing("Boost.Program_options" libboost-program-options-dev)
+endif()
+wrap(options Boost::program_options)
+
+# --- data -----------------------------------------------------------------------------------------------
+find_package(HDF5 1.10 QUIET COMPONENTS C)
+if(NOT HDF5_FOUND)
+  missing("HDF5 1.10 or later" libhdf5-dev)
+endif()
+wrap(hdf5 ${HDF5_C_LIBRARIES})
+target_include_directories(trireme_hdf5 SYSTEM INTERFACE ${HDF5_C_INCLUDE_DIRS})
+
+pkg_check_modules(PCRE2 QUIET IMPORTED_TARGET libpcre2-8)
+if(NOT PCRE2_FOUND)
+  missing("PCRE2" libpcre2-dev)
+endif()
+wrap(pcre2 PkgConfig::PCRE2)
+
+find_package(ZLIB QUIET)
+if(NOT ZLIB_FOUND)
+  missing("zlib" zlib1g-dev)
+endif()
+wrap(zlib ZLIB::ZLIB)
+
+# --- fast arithmetic --------------------------------------------------------------------------------------
+find_package(OpenMP QUIET COMPONENTS CXX)
+find_package(BLAS QUIET)
+# Found by hand: Debian's dnnl-config.cmake insists on OpenCL, which nothing here uses.
+find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.h)
+find_library(DNNL_LIBRARY dnnl)
+if(DNNL_INCLUDE_DIR AND DNNL_LIBRARY)
+  set(TRIREME_WITH_ONEDNN ON)
+  wrap(fast_math ${DNNL_LIBRARY})
+  target_include_directories(trireme_fast_math SYSTEM INTERFACE ${DNNL_INCLUDE_DIR})
+  target_compile_definitions(trireme_fast_math INTERFACE TRIREME_WITH_ONEDNN=1)
+elseif(BLAS_FOUND)
+  set(TRIREME_WITH_ONEDNN OFF)
+  wrap(fast_math BLAS::BLAS)
+  target_compile_definitions(trireme_fast_math INTERFACE TRIREME_WITH_ONEDNN=0)
+  message(STATUS "oneDNN was not found: matrix products use ${BLAS_LIBRARIES} (Debian: libdnnl-dev)")
+else()
+  missing("a matrix library (oneDNN or a BLAS)" "libdnnl-dev or libopenblas-dev")
+endif()
+if(OpenMP_CXX_FOUND)
+  target_link_libraries(trireme_fast_math INTERFACE OpenMP::OpenMP_CXX)
+else()
+  message(STATUS "OpenMP was not found: one thread a rank")
+endif()
+
+# --- message passing --------------------------------------------------------------------------------------
+find_package(MPI QUIET COMPONENTS C)
+if(NOT MPI_C_FOUND)
+  missing("MPI 3.1" libopenmpi-dev)
+endif()
+if(MPI_C_COMPILER MATCHES "mpich" OR MPI_C_LIBRARIES MATCHES "mpich")
+  set(TRIREME_MPIS mpich)
+else()
+  set(TRIREME_MPIS openmpi)
+endif()
+wrap(${TRIREME_MPIS} MPI::MPI_C)
+set(TRIREME_MPIEXEC_${TRIREME_MPIS} ${MPIEXEC_EXECUTABLE})
+
+# Where MPICH is installed beside Open MPI, the rank tests run under both.
+if(TRIREME_MPIS STREQUAL "openmpi")
+  pkg_check_modules(MPICH QUIET IMPORTED_TARGET mpich)
+  find_program(TRIREME_MPIEXEC_mpich NAMES mpiexec.mpich mpiexec.hydra)
+  if(MPICH_FOUND AND TRIREME_MPIEXEC_mpich)
+    list(APPEND TRIREME_MPIS mpich)
+    wrap(mpich PkgConfig::MPICH)
+  endif()
+endif()
+message(STATUS "MPI libraries: ${TRIREME_MPIS}")

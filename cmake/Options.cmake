@@ -1,0 +1,34 @@
+# How everything is compiled.
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug or RelWithDebInfo" FORCE)
+endif()
+
+option(TRIREME_SANITIZE "Build with the address and undefined-behaviour sanitizers" OFF)
+option(TRIREME_WERROR "Warnings in our own code are errors" ON)
+set(TRIREME_CPU_ARCH "native" CACHE STRING
+    "Instruction set of the fast CPU kernels (-march=); name one, such as x86-64-v3, where nodes differ")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+
+find_program(CCACHE ccache)
+if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # Paths relative to the source: a second checkout of the same sources compiles nothing twice.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE})
+endif()
+
+add_library(trireme_warnings INTERFACE)
+target_compile_options(trireme_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+if(TRIREME_WERROR)
+  target_compile_options(trireme_warnings INTERFACE -Werror)
+endif()
+
+if(TRIREME_SANITIZE)
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+endif()

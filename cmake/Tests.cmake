@@ -1,0 +1,68 @@
+# Tests belong to a room by lying in its folder: validation/unit/<room>/*_test.cpp become one program,
+# unit_<room>, and each TEST in it one ctest case.
+find_package(GTest QUIET)
+if(NOT GTest_FOUND)
+  missing("GoogleTest" libgtest-dev)
+endif()
+
+# Real corpora and reference token ids; tests that need them skip with a line when the variable is not set.
+set(TRIREME_SOURCE_DIR_DEFINITION TRIREME_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+
+#   add_test_program(unit_data LABEL unit TIMEOUT 30 SOURCES a_test.cpp b_test.cpp USES data)
+function(add_test_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL;TIMEOUT" "SOURCES;USES;PRIVATE_USES")
+  list(TRANSFORM arg_USES PREPEND trireme_)
+  list(TRANSFORM arg_PRIVATE_USES PREPEND trireme_)
+  add_executable(${name} ${arg_SOURCES})
+  target_compile_definitions(${name} PRIVATE ${TRIREME_SOURCE_DIR_DEFINITION})
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/validation)
+  target_link_libraries(${name} PRIVATE ${arg_USES} ${arg_PRIVATE_USES} GTest::gtest_main trireme_warnings)
+  gtest_discover_tests(${name} TEST_PREFIX ${arg_LABEL}/ DISCOVERY_MODE PRE_TEST
+                       PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
+endfunction()
+
+#   add_room_tests(unit data TIMEOUT 30)   from validation/unit/data/*_test.cpp
+function(add_room_tests folder room)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "TIMEOUT" "PRIVATE_USES")
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/validation/${folder}/${room}/*.cpp)
+  if(sources AND TARGET trireme_${room})
+    add_test_program(${folder}_${room} LABEL ${folder} TIMEOUT ${arg_TIMEOUT} SOURCES ${sources} USES ${room}
+                     PRIVATE_USES ${arg_PRIVATE_USES})
+  endif()
+endfunction()
+
+# Rank tests, validation/<folder>/*_test.cpp: one program for each MPI library, run under its own mpiexec. A
+# hang is a failure after TIMEOUT seconds.
+#   add_rank_program(comm FOLDER ranks USES comm)          ranks_comm_openmpi, ranks_comm_mpich
+#   add_rank_test(comm FOLDER ranks RANKS 2 3 4 TIMEOUT 30)
+function(add_rank_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER" "USES")
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/validation/${arg_FOLDER}/${name}/*.cpp)
+  list(TRANSFORM arg_USES PREPEND trireme_)
+  foreach(mpi IN LISTS TRIREME_MPIS)
+    set(program ${arg_FOLDER}_${name}_${mpi})
+    add_executable(${program} ${sources} ${CMAKE_SOURCE_DIR}/validation/ranks/rank_main.cpp)
+    target_compile_definitions(${program} PRIVATE ${TRIREME_SOURCE_DIR_DEFINITION})
+    target_include_directories(${program} PRIVATE ${CMAKE_SOURCE_DIR}/validation)
+    target_link_libraries(${program} PRIVATE ${arg_USES} trireme_mpi_${mpi} trireme_${mpi} GTest::gtest
+                                             trireme_warnings)
+  endforeach()
+endfunction()
+
+function(add_rank_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER;TIMEOUT" "RANKS")
+  foreach(mpi IN LISTS TRIREME_MPIS)
+    foreach(ranks IN LISTS arg_RANKS)
+      set(test ${arg_FOLDER}/${name}_${mpi}_${ranks})
+      add_test(NAME ${test} COMMAND ${TRIREME_MPIEXEC_${mpi}} -n ${ranks}
+                                    $<TARGET_FILE:${arg_FOLDER}_${name}_${mpi}>)
+      set_tests_properties(${test} PROPERTIES LABELS ${arg_FOLDER} PROCESSORS 2 TIMEOUT ${arg_TIMEOUT}
+                                              ENVIRONMENT "${TRIREME_MPI_ENVIRONMENT}")
+    endforeach()
+  endforeach()
+endfunction()
+
+# Open MPI refuses root and more ranks than cores unless told; MPICH needs nothing. One thread a rank.
+set(TRIREME_MPI_ENVIRONMENT
+    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+    OMPI_MCA_hwloc_base_binding_policy=none OMP_NUM_THREADS=1)

@@ -1,0 +1,60 @@
+// Counter-based random numbers: a value depends on its key and its counter and on nothing drawn before it, so
+// no layout, padding, packing or order of evaluation can change it. (Salmon et al., 2011: Philox4x32-10)
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace trireme {
+
+using RandomBlock = std::array<std::uint32_t, 4>;
+
+// Names one stream of random numbers. Derive one stream from another with `then`:
+//   RandomKey{seed}.then(epoch).then(sample).then(layer)
+struct RandomKey {
+    std::uint64_t bits = 0;
+
+    constexpr RandomKey then(std::uint64_t part) const { return {mix(bits + 0x9E3779B97F4A7C15ULL * (part + 1))}; }
+    constexpr RandomKey then(std::string_view name) const {
+        std::uint64_t hash = 0xCBF29CE484222325ULL;  // FNV-1a
+        for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
+        return then(hash);
+    }
+    friend bool operator==(const RandomKey&, const RandomKey&) = default;
+
+private:
+    // SplitMix64's finaliser: every input bit reaches every output bit.
+    static constexpr std::uint64_t mix(std::uint64_t x) {
+        x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
+        x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
+        return x ^ (x >> 31);
+    }
+};
+
+// Four random words for one counter. Inline, because dropout draws one per element and must vectorise.
+constexpr RandomBlock random_block(RandomKey key, RandomBlock counter) {
+    auto k0 = static_cast<std::uint32_t>(key.bits);
+    auto k1 = static_cast<std::uint32_t>(key.bits >> 32);
+    for (int round = 0; round < 10; ++round) {
+        const std::uint64_t p0 = 0xD2511F53ULL * counter[0];
+        const std::uint64_t p1 = 0xCD9E8D57ULL * counter[2];
+        counter = {static_cast<std::uint32_t>(p1 >> 32) ^ counter[1] ^ k0, static_cast<std::uint32_t>(p1),
+                   static_cast<std::uint32_t>(p0 >> 32) ^ counter[3] ^ k1, static_cast<std::uint32_t>(p0)};
+        k0 += 0x9E3779B9U;
+        k1 += 0xBB67AE85U;
+    }
+    return counter;
+}
+
+// The block at a 64-bit position of a stream.
+constexpr RandomBlock random_block(RandomKey key, std::uint64_t position) {
+    return random_block(
+        key, RandomBlock{static_cast<std::uint32_t>(position), static_cast<std::uint32_t>(position >> 32), 0, 0});
+}
+
+// A double in [0, 1) from one word, and one in (0, 1] (safe under a logarithm).
+constexpr double unit_interval(std::uint32_t word) { return word * 0x1p-32; }
+constexpr double open_unit_interval(std::uint32_t word) { return (word + 1.0) * 0x1p-32; }
+
+}  // namespace trireme
