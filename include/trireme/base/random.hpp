@@ -15,7 +15,9 @@ using RandomBlock = std::array<std::uint32_t, 4>;
 struct RandomKey {
     std::uint64_t bits = 0;
 
-    constexpr RandomKey then(std::uint64_t part) const { return {mix(bits + 0x9E3779B97F4A7C15ULL * (part + 1))}; }
+    constexpr RandomKey then(std::uint64_t part) const {
+        return {mix(bits + 0x9E3779B97F4A7C15ULL * (part + 1))};
+    }
     constexpr RandomKey then(std::string_view name) const {
         std::uint64_t hash = 0xCBF29CE484222325ULL;  // FNV-1a
         for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
@@ -49,8 +51,8 @@ constexpr RandomBlock random_block(RandomKey key, RandomBlock counter) {
 
 // The block at a 64-bit position of a stream.
 constexpr RandomBlock random_block(RandomKey key, std::uint64_t position) {
-    return random_block(
-        key, RandomBlock{static_cast<std::uint32_t>(position), static_cast<std::uint32_t>(position >> 32), 0, 0});
+    return random_block(key, RandomBlock{static_cast<std::uint32_t>(position),
+                                         static_cast<std::uint32_t>(position >> 32), 0, 0});
 }
 
 // A double in [0, 1) from one word, and one in (0, 1] (safe under a logarithm).

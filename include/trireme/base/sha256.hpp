@@ -1,0 +1,41 @@
+// SHA-256 (FIPS 180-4): corpora, tokenizers and plans are named by it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace trireme {
+
+// Takes the bytes of one message in any number of portions:
+//   Sha256 sum;
+//   sum.update(first);
+//   sum.update(second);
+//   sum.hex();  // of first + second
+class Sha256 {
+public:
+    void update(std::span<const std::byte> bytes);
+    void update(std::string_view bytes) { update(std::as_bytes(std::span(bytes.data(), bytes.size()))); }
+
+    // The digest of all bytes so far, 64 lower-case hexadecimal digits; more bytes may follow.
+    std::string hex() const;
+
+private:
+    static constexpr std::size_t block_bytes = 64;
+    using State = std::array<std::uint32_t, 8>;
+
+    static void absorb(State& state, const std::byte* block);
+
+    // The first 32 bits of the fractional parts of the square roots of the first eight primes.
+    State state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+    std::array<std::byte, block_bytes> pending_{};  // the begun block: the first total_ % 64 bytes
+    std::uint64_t total_ = 0;                       // bytes so far
+};
+
+std::string sha256_hex(std::string_view bytes);
+
+}  // namespace trireme

@@ -1,0 +1,68 @@
+// Memory: who owns it, and how much of it there is.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "trireme/device/tensor.hpp"
+
+namespace trireme {
+
+// Real memory, or addresses that are only counted (for the ghost backend, which never follows them).
+enum class Place : std::uint8_t { memory, ghost };
+
+// Owns zeroed, page-aligned memory. Pages cost nothing until they are touched.
+class Buffer {
+public:
+    Buffer() = default;
+    Buffer(std::size_t bytes, Place place);  // throws ResourceError if the machine has no more
+    Buffer(Buffer&& other) noexcept;
+    Buffer& operator=(Buffer&& other) noexcept;
+    Buffer(const Buffer&) = delete;
+    Buffer& operator=(const Buffer&) = delete;
+    ~Buffer();
+
+    std::byte* data() const { return data_; }
+    std::size_t bytes() const { return bytes_; }
+    Place place() const { return place_; }
+
+private:
+    std::byte* data_ = nullptr;
+    std::size_t bytes_ = 0;
+    Place place_ = Place::memory;
+};
+
+// Hands out tensors one after the other from one buffer; `release` takes back all that came after a `mark`.
+// A ghost arena has no end and counts: its peak() is the capacity that a real one needs for the same calls.
+class Arena {
+public:
+    Arena(std::string name, std::size_t capacity_bytes, Place place);
+
+    Tensor tensor(DType dtype, std::size_t rows, std::size_t columns);  // starts on a cache line; not cleared
+    std::size_t mark() const { return used_; }
+    void release(std::size_t mark) { used_ = mark; }
+
+    std::size_t peak() const { return peak_; }  // bytes
+    std::size_t capacity() const { return buffer_.bytes(); }
+
+private:
+    std::string name_;  // for the message when it overflows
+    Buffer buffer_;
+    std::size_t used_ = 0;
+    std::size_t peak_ = 0;
+};
+
+// Gives back, at the end of a scope, what was taken from an arena in it.
+class ArenaScope {
+public:
+    explicit ArenaScope(Arena& arena) : arena_(arena), mark_(arena.mark()) {}
+    ~ArenaScope() { arena_.release(mark_); }
+    ArenaScope(const ArenaScope&) = delete;
+    ArenaScope& operator=(const ArenaScope&) = delete;
+
+private:
+    Arena& arena_;
+    std::size_t mark_;
+};
+
+}  // namespace trireme

@@ -1,0 +1,103 @@
+// Views of tensors: where the elements are and how they lie. A view owns nothing; an Arena or a Buffer does.
+//
+// Everything a kernel touches is a matrix of rows x columns, a vector being one row. The named global tensors
+// of a model may have more axes; a kernel sees them flattened.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+
+enum class DType : std::uint8_t { f32, f64, i32, i64 };
+
+constexpr std::size_t bytes_of(DType dtype) { return dtype == DType::f64 || dtype == DType::i64 ? 8 : 4; }
+const char* name_of(DType dtype);  // "f32"
+
+template <class T>
+constexpr DType dtype_of() {
+    using Plain = std::remove_cv_t<T>;
+    static_assert(std::is_same_v<Plain, float> || std::is_same_v<Plain, double> ||
+                  std::is_same_v<Plain, std::int32_t> || std::is_same_v<Plain, std::int64_t>);
+    if constexpr (std::is_same_v<Plain, float>) return DType::f32;
+    if constexpr (std::is_same_v<Plain, double>) return DType::f64;
+    if constexpr (std::is_same_v<Plain, std::int32_t>) return DType::i32;
+    return DType::i64;
+}
+
+// Typed elements of a view, for the inside of kernels.
+template <class T>
+struct Elements {
+    T* data = nullptr;
+    std::size_t rows = 0;
+    std::size_t columns = 0;
+    std::size_t stride = 0;  // elements from one row to the next
+
+    T* row(std::size_t r) const { return data + r * stride; }
+    T& operator()(std::size_t r, std::size_t c) const { return data[r * stride + c]; }
+    T& operator[](std::size_t c) const { return data[c]; }  // of a vector
+};
+
+template <bool is_const>
+struct BasicTensor {
+    using Address = std::conditional_t<is_const, const void*, void*>;
+    using Byte = std::conditional_t<is_const, const std::byte, std::byte>;
+
+    Address data = nullptr;
+    DType dtype = DType::f32;
+    std::size_t rows = 0;
+    std::size_t columns = 0;
+    std::size_t stride = 0;  // elements from one row to the next; >= columns
+
+    std::size_t size() const { return rows * columns; }
+    std::size_t bytes() const { return size() * bytes_of(dtype); }
+    bool is_present() const { return size() > 0; }  // an optional tensor that is left out has no elements
+    bool is_contiguous() const { return stride == columns || rows <= 1; }
+
+    BasicTensor row_range(std::size_t begin, std::size_t count) const {
+        return {at(begin * stride), dtype, count, columns, stride};
+    }
+    BasicTensor column_range(std::size_t begin, std::size_t count) const {
+        return {at(begin), dtype, rows, count, stride};
+    }
+    // The same elements, row by row, as one vector. The view must be contiguous.
+    BasicTensor flattened() const { return {data, dtype, 1, size(), size()}; }
+
+    template <class T>
+    auto as() const {
+        if (dtype != dtype_of<T>()) {
+            throw BugError(cat("a tensor of ", name_of(dtype), " was read as ", name_of(dtype_of<T>())));
+        }
+        using Element = std::conditional_t<is_const, const T, T>;
+        return Elements<Element>{static_cast<Element*>(data), rows, columns, stride};
+    }
+
+    // A view that may be written can always be read.
+    operator BasicTensor<true>() const requires(!is_const) { return {data, dtype, rows, columns, stride}; }
+
+    // Address of the element that many places after the first.
+    Address at(std::size_t element) const { return static_cast<Byte*>(data) + element * bytes_of(dtype); }
+};
+
+using Tensor = BasicTensor<false>;
+using ConstTensor = BasicTensor<true>;
+
+// Calls `use(T{})` with the floating-point type of `dtype`.
+template <class Use>
+void visit_float(DType dtype, Use&& use) {
+    switch (dtype) {
+        case DType::f32:
+            return use(float{});
+        case DType::f64:
+            return use(double{});
+        case DType::i32:
+        case DType::i64:
+            break;
+    }
+    throw BugError(cat("a floating-point tensor was expected, got ", name_of(dtype)));
+}
+
+}  // namespace trireme

@@ -1,0 +1,18 @@
+// The one way to wait for a message. Polls, yields the core between polls, and sleeps only after a millisecond:
+// ranks may outnumber cores, and a rank that spins keeps the one it waits for from running.
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace trireme {
+
+struct Patience {
+    double stall_seconds = 60;  // then something is broken: ResourceError
+};
+
+// Returns when `is_ready()` does so. `what` says what is waited for, for the message after a stall.
+void wait_until(const std::function<bool()>& is_ready, const Patience& patience,
+                const std::function<std::string()>& what);
+
+}  // namespace trireme

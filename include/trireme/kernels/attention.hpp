@@ -1,0 +1,78 @@
+// Multi-head attention within segments: a row of tokens may hold one padded sample or several packed ones, and
+// no token sees another segment. The score matrix is never built whole. (Dao et al., 2022; Rabe and Staats,
+// 2021)
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "trireme/base/random.hpp"
+#include "trireme/device/tensor.hpp"
+#include "trireme/kernels/launch.hpp"
+
+namespace trireme {
+
+// Rows [begin, begin + length) attend to each other. Rows in no segment are padding: their results are zeros.
+struct Segment {
+    std::size_t begin = 0;
+    std::size_t length = 0;
+    std::int64_t sample = 0;  // for dropout
+};
+
+// Weight (head, query, key) is kept if word key % 4 of
+//   random_block(key.then(segment.sample), {key / 4, query, head, 1})
+// is at least keep_threshold(rate); query and key count from the segment's begin. Kept ones are scaled by
+// 1 / (1 - rate).
+struct AttentionDropout {
+    double rate = 0;
+    RandomKey key;               // (seed, epoch, layer, site)
+    std::size_t first_head = 0;  // global number of head 0
+
+    bool is_on() const { return rate > 0; }
+};
+
+// What forward and backward share.
+struct AttentionShape {
+    std::span<const Segment> segments;
+    std::size_t heads = 1;
+    std::size_t groups = 1;  // of heads that share one key and value; heads % groups == 0
+    double scale = 1;        // of the scores, usually 1 / sqrt(head size)
+    bool is_causal = true;
+    AttentionDropout dropout;
+};
+
+// Query head h reads key and value group h * groups / heads. Views may be column ranges of one fused tensor.
+struct Attention {
+    ConstTensor query;  // (rows, heads * head size)
+    ConstTensor key;    // (rows, groups * head size)
+    ConstTensor value;  // (rows, groups * head size)
+    Tensor output;      // (rows, heads * head size)
+    Tensor log_sum;     // (rows, heads): log of the sum of exp(scores), kept for the backward pass
+    AttentionShape shape;
+
+    void check() const;
+    Cost cost() const;
+};
+
+struct AttentionBackward {
+    ConstTensor query;        // (rows, heads * head size)
+    ConstTensor key;          // (rows, groups * head size)
+    ConstTensor value;        // (rows, groups * head size)
+    ConstTensor output;       // (rows, heads * head size), of the forward pass
+    ConstTensor log_sum;      // (rows, heads), of the forward pass
+    ConstTensor grad_output;  // (rows, heads * head size)
+    Tensor grad_query;        // (rows, heads * head size)
+    Tensor grad_key;          // (rows, groups * head size)
+    Tensor grad_value;        // (rows, groups * head size)
+    AttentionShape shape;
+
+    void check() const;
+    Cost cost() const;
+};
+
+void run(ReferenceStream& stream, const Attention& op);
+void run(ReferenceStream& stream, const AttentionBackward& op);
+void run(CpuStream& stream, const Attention& op);
+void run(CpuStream& stream, const AttentionBackward& op);
+
+}  // namespace trireme

@@ -1,0 +1,27 @@
+// Softmax cross-entropy of one tile of logits. The caller cuts rows into tiles, so that the logits of a whole
+// micro-batch never exist at once.
+#pragma once
+
+#include "trireme/device/tensor.hpp"
+#include "trireme/kernels/launch.hpp"
+
+namespace trireme {
+
+inline constexpr std::int32_t no_target = -1;  // a row whose prediction does not count
+
+// losses[r] = log(sum exp(logits[r])) - logits[r, targets[r]], 0 where there is no target.
+// If `gradient_scale` is not 0, the logits are overwritten with gradient_scale * d losses[r] / d logits[r].
+struct CrossEntropy {
+    Tensor logits;        // (rows, vocabulary); in: logits, out: gradients
+    ConstTensor targets;  // (rows) i32
+    Tensor losses;        // (rows) f64
+    double gradient_scale = 0;
+
+    void check() const;
+    Cost cost() const;
+};
+
+void run(ReferenceStream& stream, const CrossEntropy& op);
+void run(CpuStream& stream, const CrossEntropy& op);
+
+}  // namespace trireme

@@ -1,0 +1,58 @@
+// Layer normalisation over the channels of each row. (Ba et al., 2016)
+#pragma once
+
+#include "trireme/device/tensor.hpp"
+#include "trireme/kernels/launch.hpp"
+
+namespace trireme {
+
+// output[r, c] = (input[r, c] - mean[r]) * inv_std[r] * gain[c] + bias[c]
+struct LayerNorm {
+    ConstTensor input;  // (rows, channels)
+    ConstTensor gain;   // (channels)
+    ConstTensor bias;   // (channels)
+    Tensor output;      // (rows, channels)
+    Tensor mean;        // (rows) as a vector, kept for the backward pass
+    Tensor inv_std;     // (rows) as a vector, kept for the backward pass
+    double epsilon = 1e-5;
+
+    void check() const;
+    Cost cost() const;
+};
+
+// grad_input = d loss / d input, plus `residual`, the gradient that passes the norm by, if there is one.
+// `residual` may be the same memory as `grad_input`.
+struct LayerNormBackwardInput {
+    ConstTensor input;        // (rows, channels)
+    ConstTensor gain;         // (channels)
+    ConstTensor mean;         // (rows)
+    ConstTensor inv_std;      // (rows)
+    ConstTensor grad_output;  // (rows, channels)
+    ConstTensor residual;     // (rows, channels), or absent
+    Tensor grad_input;        // (rows, channels)
+
+    void check() const;
+    Cost cost() const;
+};
+
+// grad_gain += sum over rows of grad_output * normalised input; grad_bias += sum over rows of grad_output
+struct LayerNormBackwardWeight {
+    ConstTensor input;        // (rows, channels)
+    ConstTensor mean;         // (rows)
+    ConstTensor inv_std;      // (rows)
+    ConstTensor grad_output;  // (rows, channels)
+    Tensor grad_gain;         // (channels)
+    Tensor grad_bias;         // (channels)
+
+    void check() const;
+    Cost cost() const;
+};
+
+void run(ReferenceStream& stream, const LayerNorm& op);
+void run(ReferenceStream& stream, const LayerNormBackwardInput& op);
+void run(ReferenceStream& stream, const LayerNormBackwardWeight& op);
+void run(CpuStream& stream, const LayerNorm& op);
+void run(CpuStream& stream, const LayerNormBackwardInput& op);
+void run(CpuStream& stream, const LayerNormBackwardWeight& op);
+
+}  // namespace trireme

@@ -1,0 +1,61 @@
+// What an optimizer does to one tensor.
+#pragma once
+
+#include "trireme/device/tensor.hpp"
+#include "trireme/kernels/launch.hpp"
+
+namespace trireme {
+
+// g = gradient_scale * gradient;  moment1 = beta1 moment1 + (1 - beta1) g;  moment2 = beta2 moment2 + (1 -
+// beta2) g^2 parameter = (1 - rate * weight_decay) parameter
+//             - rate (moment1 / correction1) / (sqrt(moment2 / correction2) + epsilon)
+// with correction_i = 1 - beta_i^step. (Loshchilov and Hutter, 2019)
+struct AdamWUpdate {
+    Tensor parameter;  // any shape, contiguous; the others likewise
+    ConstTensor gradient;
+    Tensor moment1;
+    Tensor moment2;
+    double gradient_scale = 1;
+    double rate = 0;
+    double beta1 = 0.9;
+    double beta2 = 0.999;
+    double epsilon = 1e-8;
+    double weight_decay = 0;
+    std::size_t step = 1;  // of this update, from 1
+
+    void check() const;
+    Cost cost() const;
+};
+
+// g = gradient_scale * gradient + weight_decay * parameter;  velocity = momentum * velocity + g
+// parameter = parameter - rate * velocity        (without momentum there is no velocity tensor, and it is g)
+struct SgdUpdate {
+    Tensor parameter;  // any shape, contiguous; the others likewise
+    ConstTensor gradient;
+    Tensor velocity;  // or absent
+    double gradient_scale = 1;
+    double rate = 0;
+    double momentum = 0;
+    double weight_decay = 0;
+
+    void check() const;
+    Cost cost() const;
+};
+
+// result[0] = sum of input^2, added in double in an order that depends on the size alone
+struct SumOfSquares {
+    ConstTensor input;  // any shape, contiguous
+    Tensor result;      // (1) f64
+
+    void check() const;
+    Cost cost() const;
+};
+
+void run(ReferenceStream& stream, const AdamWUpdate& op);
+void run(ReferenceStream& stream, const SgdUpdate& op);
+void run(ReferenceStream& stream, const SumOfSquares& op);
+void run(CpuStream& stream, const AdamWUpdate& op);
+void run(CpuStream& stream, const SgdUpdate& op);
+void run(CpuStream& stream, const SumOfSquares& op);
+
+}  // namespace trireme

@@ -1,0 +1,32 @@
+#include "trireme/device/stream.hpp"
+
+#include <algorithm>
+
+namespace trireme {
+
+void Ledger::add(const Cost& cost, double seconds) {
+    auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) {
+        return e.unit.kernel == cost.kernel && e.unit.product == cost.product;
+    });
+    if (entry == entries_.end()) {
+        entry = entries_.insert(entry, Entry{.unit = {.kernel = cost.kernel, .product = cost.product}});
+    }
+    entry->unit.flops += cost.flops;
+    entry->unit.bytes += cost.bytes;
+    entry->calls += 1;
+    entry->seconds += seconds;
+}
+
+double Ledger::seconds() const {
+    double sum = 0;
+    for (const Entry& entry : entries_) sum += entry.seconds;
+    return sum;
+}
+
+double Ledger::flops() const {
+    double sum = 0;
+    for (const Entry& entry : entries_) sum += entry.unit.flops;
+    return sum;
+}
+
+}  // namespace trireme
