@@ -1,0 +1,29 @@
+// What all ranks of a group do together. Sums are added in rank order, so that their bits do not depend on the
+// MPI library; every rank gets the same bits.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "trireme/comm/communicator.hpp"
+#include "trireme/device/buffer.hpp"
+
+namespace trireme {
+
+// Bytes of scratch that sum_in_rank_order needs for one tensor.
+std::size_t sum_scratch_bytes(const Communicator& group, ConstTensor values);
+
+// Collective over `group`. values = sum over ranks of values, added in rank order: the ranks exchange pieces,
+// each adds one piece, and the sums are gathered (the bytes of a ring). `values` is a contiguous f32 or f64
+// tensor; temporaries come from `scratch`.
+void sum_in_rank_order(Communicator& group, Tensor values, Arena& scratch);
+
+// Collective over `group`. The values of all ranks, in rank order, on every rank.
+std::vector<double> gather_all(Communicator& group, double value);
+std::vector<std::string> gather_all(Communicator& group, const std::string& text);
+
+// Collective over `group`. Returns when every rank has come.
+void barrier(Communicator& group);
+
+}  // namespace trireme

@@ -1,0 +1,77 @@
+// Everything a run is told, one struct per room. Option names match field names.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "trireme/data/sample_index.hpp"
+#include "trireme/model/config.hpp"
+#include "trireme/optim/config.hpp"
+#include "trireme/plan/micro_batch.hpp"
+
+namespace trireme {
+
+struct DataConfig {
+    std::string corpus;
+    std::size_t max_length = 0;  // 0: the model's positions
+    LongRows long_rows = LongRows::split;
+    double validation_share = 0.02;
+    double epochs = 0;         // 0: --steps decides
+    bool document_end = true;  // --document-end eos | none
+};
+
+// The named model, and the single sizes that override it.
+struct ModelChoice {
+    std::string name = "gpt2-tiny";
+    std::optional<std::size_t> layers, width, heads, mlp_width, positions, vocabulary;
+    std::optional<bool> tied;
+    std::optional<double> dropout;
+};
+
+struct LayoutConfig {
+    int data = 0;  // replicas; 0: one per rank
+};
+
+struct ScheduleConfig {
+    std::size_t microbatches = 1;  // per replica and step
+    LengthPolicy length = LengthPolicy::pad;
+};
+
+enum class DeviceKind : std::uint8_t { reference, cpu };
+enum class Precision : std::uint8_t { f32, f64 };
+
+struct PrecisionConfig {
+    Precision dtype = Precision::f32;
+    DeviceKind device = DeviceKind::cpu;  // --device auto is cpu
+};
+
+enum class OnNan : std::uint8_t { stop, skip };
+
+struct RunOptions {
+    std::size_t steps = 0;  // 0: --epochs decides
+    std::size_t batch = 8;  // samples per step over all replicas
+    std::uint64_t seed = 1;
+    std::string run_dir;         // empty: runs/<model>-<date and time>
+    std::size_t eval_every = 0;  // steps; 0: at the end only
+    std::size_t log_every = 1;   // steps
+    double stall_timeout = 60;   // seconds
+    OnNan on_nan = OnNan::stop;
+    bool dry_run = false;
+    bool quiet = false;
+    bool verbose = false;
+    int threads = 0;  // per rank; 0: cores / ranks on the node
+};
+
+struct RunConfig {
+    DataConfig data;
+    ModelChoice model;
+    OptimizerConfig optimizer;
+    LayoutConfig layout;
+    ScheduleConfig schedule;
+    PrecisionConfig precision;
+    RunOptions run;
+    std::string resolved;  // as an INI file, every option with its value; becomes config.ini
+};
+
+}  // namespace trireme
