@@ -1,0 +1,46 @@
+// The output projection and the loss. Logits exist one tile of rows at a time.
+//
+// In training the forward pass only remembers that it was asked: nothing downstream waits for the loss, and a
+// backward pass that makes each tile of logits once serves the loss and both gradients with it. (Told apart
+// into its two halves, the weight half makes the tiles a second time.)
+#pragma once
+
+#include "trireme/model/config.hpp"
+#include "trireme/model/layer.hpp"
+
+namespace trireme {
+
+class Head {
+public:
+    struct State {
+        double loss = 0;  // sum over targets; after forward when evaluating, after backward when training
+    };
+
+    explicit Head(const ModelConfig& config);
+    std::vector<ParameterSpec> parameters() const;  // the token table if tied, or lm_head.weight
+
+    // Gives back an absent tensor: the loss is in the state.
+    Tensor forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept) const;
+    void backward_input(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
+                        Tensor grad_input, State& state, Arena& kept) const;
+    void backward_weight(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
+                         State& state, Gradients gradients, Arena& scratch) const;
+    // Both halves at once, with each tile of logits made once.
+    void backward(const Pass& pass, Weights weights, ConstTensor input, Tensor grad_input, State& state,
+                  Gradients gradients, Arena& scratch) const;
+
+    // Rows of logits that fit the memory kept for a tile.
+    std::size_t tile_rows(DType dtype, std::size_t rows) const;
+
+private:
+    struct Tile;  // what is to be done with each tile
+
+    void for_each_tile(const Pass& pass, Weights weights, ConstTensor input, const Tile& tile, State& state,
+                       Arena& scratch) const;
+
+    std::size_t width_, vocabulary_;
+    bool tied_;
+    double deviation_;
+};
+
+}  // namespace trireme

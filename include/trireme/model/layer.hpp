@@ -1,0 +1,49 @@
+// What every layer shares. A layer is a value that knows its sizes and its parameters; it owns no tensor. A
+// call is given the weights to use (so that old versions can be used) and keeps what its backward pass needs in
+// a State of its own type, one for each micro-batch in flight.
+//
+// Each layer type has
+//   std::vector<ParameterSpec> parameters() const;
+//   struct State;
+//   Tensor forward(const Pass&, Weights, ConstTensor input, State&, Arena& kept) const;
+//   void backward_input(const Pass&, Weights, ConstTensor input, ConstTensor grad_output, Tensor grad_input,
+//                       State&, Arena& kept) const;
+//   void backward_weight(const Pass&, Weights, ConstTensor input, ConstTensor grad_output, State&, Gradients,
+//                        Arena& scratch) const;
+// Tensors that must live until the matching backward_weight come from `kept`; grad_output may be overwritten
+// only after that. `input` and `grad_input` are (rows, width), absent for the embedding, which reads tokens.
+#pragma once
+
+#include <span>
+
+#include "trireme/kernels/attention.hpp"
+#include "trireme/model/parameter.hpp"
+
+namespace trireme {
+
+// The tensors of one micro-batch.
+struct TokenBatch {
+    ConstTensor tokens;     // (rows) i32
+    ConstTensor targets;    // (rows) i32, no_target where nothing is to be predicted
+    ConstTensor positions;  // (rows) i32, within the sample
+    ConstTensor visits;     // (rows) i64, unique to (epoch, sample)
+    std::span<const Segment> segments;
+
+    std::size_t rows() const { return tokens.columns; }
+};
+
+// One micro-batch's way through the model.
+struct Pass {
+    Stream& stream;
+    const TokenBatch& batch;
+    DType dtype = DType::f32;
+    bool is_training = false;  // dropout is on, and the head leaves the loss to its backward pass
+    RandomKey dropout_key;     // of the run
+    double loss_scale = 1;     // gradients are of loss_scale * sum of losses
+};
+
+// In the order of the layer's parameters().
+using Weights = std::span<const ConstTensor>;
+using Gradients = std::span<const Tensor>;
+
+}  // namespace trireme

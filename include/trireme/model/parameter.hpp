@@ -1,0 +1,47 @@
+// Parameters as named global tensors. Names, shapes and orientation are Hugging Face's for the same model.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "trireme/base/random.hpp"
+#include "trireme/device/buffer.hpp"
+#include "trireme/device/stream.hpp"
+
+namespace trireme {
+
+enum class Init : std::uint8_t { normal, zeros, ones };
+
+struct ParameterSpec {
+    std::string name;      // "transformer.h.0.attn.c_attn.weight"
+    std::size_t rows = 1;  // a vector is one row
+    std::size_t columns = 0;
+    Init init = Init::normal;
+    double deviation = 0;  // of Init::normal
+    bool decays = false;   // weight decay applies: matrices only
+
+    std::size_t size() const { return rows * columns; }
+};
+
+// One tensor for each of a list of parameters, all in one buffer, zero at first. Serves for values, gradients
+// and optimizer moments alike.
+class ParameterTensors {
+public:
+    ParameterTensors(const std::vector<ParameterSpec>& specs, DType dtype, Place place);
+
+    std::size_t count() const { return tensors_.size(); }
+    const Tensor& operator[](std::size_t i) const { return tensors_[i]; }
+    Tensor all() const;  // the whole buffer as one vector, with the gaps between tensors, which stay zero
+    std::size_t bytes() const { return buffer_.bytes(); }
+
+private:
+    Buffer buffer_;
+    DType dtype_;
+    std::vector<Tensor> tensors_;
+};
+
+// Random or constant first values; the same for every layout and precision, up to rounding.
+void initialise(Stream& stream, const std::vector<ParameterSpec>& specs, const ParameterTensors& values,
+                std::uint64_t seed);
+
+}  // namespace trireme

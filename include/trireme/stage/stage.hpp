@@ -1,0 +1,71 @@
+// A run of layers on one rank: their parameters and gradients, and what micro-batches in flight have left
+// behind.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trireme/model/model.hpp"
+
+namespace trireme {
+
+// Bytes a stage holds while it works.
+struct StageMemory {
+    std::size_t parameters = 0;
+    std::size_t gradients = 0;
+    std::size_t activations = 0;  // of one micro-batch
+    std::size_t scratch = 0;      // within one layer's backward pass
+};
+
+// What a micro-batch looks like, for sizing.
+struct BatchShape {
+    std::vector<Segment> segments;
+    std::size_t rows = 0;
+};
+
+class Stage {
+public:
+    // `memory.activations` and `.scratch` are the capacities of the arenas; see predict().
+    Stage(const ModelConfig& config, DType dtype, Place place, const StageMemory& memory);
+
+    const std::vector<ParameterSpec>& parameters() const { return specs_; }
+    const ParameterTensors& values() const { return values_; }
+    const ParameterTensors& gradients() const { return gradients_; }
+    DType dtype() const { return dtype_; }
+
+    // The sum of losses over the targets of a micro-batch, without dropout; gradients stay as they are.
+    double evaluate(Stream& stream, const TokenBatch& batch);
+
+    // Forward and backward: adds the gradients of loss_scale * the sum of losses, and gives back that sum.
+    double forward_backward(Stream& stream, const TokenBatch& batch, RandomKey dropout_key, double loss_scale);
+
+    // The same with backward_input and backward_weight of every layer apart, all input halves first.
+    double forward_backward_split(Stream& stream, const TokenBatch& batch, RandomKey dropout_key,
+                                  double loss_scale);
+
+    // What the arenas have held at most.
+    StageMemory peak() const;
+
+private:
+    struct Passage;  // one micro-batch on its way
+
+    void forward(Passage& passage);
+    Weights weights_of(std::size_t layer) const;
+    Gradients gradients_of(std::size_t layer) const;
+
+    std::vector<Layer> layers_;
+    std::vector<ParameterSpec> specs_;
+    DType dtype_;
+    ParameterTensors values_;
+    ParameterTensors gradients_;
+    std::vector<std::vector<ConstTensor>> layer_weights_;  // per layer, in the order of its parameters
+    std::vector<std::vector<Tensor>> layer_gradients_;
+    Arena activations_;
+    Arena scratch_;
+};
+
+// Adds up what a stage will hold, by walking through a step with addresses that are counted and never followed.
+StageMemory predict(const ModelConfig& config, DType dtype, const BatchShape& batch, bool is_split);
+
+}  // namespace trireme
