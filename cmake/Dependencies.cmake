@@ -99,4 +99,8 @@ if(TRIREME_MPIS STREQUAL "openmpi")
     wrap(mpich PkgConfig::MPICH)
   endif()
 endif()
+foreach(mpi IN LISTS TRIREME_MPIS)
+  # Without mpi.h's own C++ classes, which were taken out of MPI 3 and drag in a library of their own.
+  target_compile_definitions(trireme_${mpi} INTERFACE OMPI_SKIP_MPICXX=1 MPICH_SKIP_MPICXX=1)
+endforeach()
 message(STATUS "MPI libraries: ${TRIREME_MPIS}")

@@ -10,14 +10,14 @@ namespace trireme {
 class AttentionHalf {
 public:
     struct State {
-        Tensor mean, inv_std;    // (rows)
-        Tensor normed;           // (rows, width)
-        Tensor qkv;              // (rows, 3 width)
-        Tensor log_sum;          // (rows, heads)
-        Tensor context;          // (rows, width)
-        Tensor grad_projection;  // (rows, width)   gradient of the projection's output
-        Tensor grad_qkv;         // (rows, 3 width)
-        Tensor grad_normed;      // (rows, width)
+        Tensor mean, inv_std;         // (rows)
+        Tensor normed;                // (rows, width)
+        Tensor qkv;                   // (rows, 3 width)
+        Tensor log_sum;               // (rows, heads)
+        Tensor context;               // (rows, width)
+        ConstTensor grad_projection;  // (rows, width)   gradient of the projection's output
+        Tensor grad_qkv;              // (rows, 3 width)
+        Tensor grad_normed;           // (rows, width)
     };
 
     AttentionHalf(const ModelConfig& config, std::size_t block);

@@ -9,13 +9,13 @@ namespace trireme {
 class MlpHalf {
 public:
     struct State {
-        Tensor mean, inv_std;    // (rows)
-        Tensor normed;           // (rows, width)
-        Tensor expanded;         // (rows, mlp width)  before the activation
-        Tensor activated;        // (rows, mlp width)
-        Tensor grad_projection;  // (rows, width)      gradient of the projection's output
-        Tensor grad_expanded;    // (rows, mlp width)
-        Tensor grad_normed;      // (rows, width)
+        Tensor mean, inv_std;         // (rows)
+        Tensor normed;                // (rows, width)
+        Tensor expanded;              // (rows, mlp width)  before the activation
+        Tensor activated;             // (rows, mlp width)
+        ConstTensor grad_projection;  // (rows, width)      gradient of the projection's output
+        Tensor grad_expanded;         // (rows, mlp width)
+        Tensor grad_normed;           // (rows, width)
     };
 
     MlpHalf(const ModelConfig& config, std::size_t block);

@@ -24,6 +24,10 @@ struct BatchShape {
     std::size_t rows = 0;
 };
 
+// Whether each layer's backward_input and backward_weight follow each other, or all input halves come first.
+// The gradients are the same; what must be kept meanwhile is not.
+enum class BackwardHalves : std::uint8_t { together, apart };
+
 class Stage {
 public:
     // `memory.activations` and `.scratch` are the capacities of the arenas; see predict().
@@ -38,11 +42,8 @@ public:
     double evaluate(Stream& stream, const TokenBatch& batch);
 
     // Forward and backward: adds the gradients of loss_scale * the sum of losses, and gives back that sum.
-    double forward_backward(Stream& stream, const TokenBatch& batch, RandomKey dropout_key, double loss_scale);
-
-    // The same with backward_input and backward_weight of every layer apart, all input halves first.
-    double forward_backward_split(Stream& stream, const TokenBatch& batch, RandomKey dropout_key,
-                                  double loss_scale);
+    double forward_backward(Stream& stream, const TokenBatch& batch, RandomKey dropout_key, double loss_scale,
+                            BackwardHalves halves = BackwardHalves::together);
 
     // What the arenas have held at most.
     StageMemory peak() const;
@@ -51,6 +52,8 @@ private:
     struct Passage;  // one micro-batch on its way
 
     void forward(Passage& passage);
+    void backward(Passage& passage);
+    void backward_apart(Passage& passage);
     Weights weights_of(std::size_t layer) const;
     Gradients gradients_of(std::size_t layer) const;
 
@@ -66,6 +69,7 @@ private:
 };
 
 // Adds up what a stage will hold, by walking through a step with addresses that are counted and never followed.
-StageMemory predict(const ModelConfig& config, DType dtype, const BatchShape& batch, bool is_split);
+StageMemory predict(const ModelConfig& config, DType dtype, const BatchShape& batch,
+                    BackwardHalves halves = BackwardHalves::together);
 
 }  // namespace trireme

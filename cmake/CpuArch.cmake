@@ -1,0 +1,50 @@
+# How the fast kernels in src/kernels/cpu are compiled: for the machine named by TRIREME_CPU_ARCH, with
+# -fno-math-errno and -fno-trapping-math so that loops with roots and choices vectorise. Never -ffast-math: a NaN
+# must stay a NaN.
+include(CheckCXXCompilerFlag)
+
+# The vector extensions that the compiler uses for -march=<name>, as a sorted list of its macros.
+function(vector_extensions name result)
+  execute_process(COMMAND ${CMAKE_CXX_COMPILER} -march=${name} -dM -E -x c++ /dev/null
+                  OUTPUT_VARIABLE macros ERROR_QUIET)
+  string(REGEX MATCHALL "#define __(SSE|AVX|FMA|F16C|BMI|ARM_FEATURE)[A-Z0-9_]*" macros "${macros}")
+  list(SORT macros)
+  set(${result} "${macros}" PARENT_SCOPE)
+endfunction()
+
+# `native` says nothing in a log and confuses a compiler cache shared by unlike machines, so it becomes the
+# compiler's name for this machine, unless that name promises more than the machine has (some virtual ones).
+function(concrete_architecture result)
+  set(name ${TRIREME_CPU_ARCH})
+  if(name STREQUAL "native")
+    execute_process(COMMAND ${CMAKE_CXX_COMPILER} -march=native -Q --help=target
+                    OUTPUT_VARIABLE help ERROR_QUIET)
+    if(help MATCHES "-march=[ \t]+([a-z0-9_.+-]+)")
+      set(candidate ${CMAKE_MATCH_1})
+      vector_extensions(native here)
+      vector_extensions(${candidate} promised)
+      if("${here}" STREQUAL "${promised}")
+        set(name ${candidate})
+      endif()
+    endif()
+  endif()
+  set(${result} ${name} PARENT_SCOPE)
+endfunction()
+
+concrete_architecture(TRIREME_CPU_ARCH_CONCRETE)
+set(TRIREME_CPU_FLAGS -O3 -march=${TRIREME_CPU_ARCH_CONCRETE} -fopenmp-simd -ffp-contract=fast -fno-math-errno
+                      -fno-trapping-math)
+# Without it GCC uses half of a 512-bit register on the machines that have them.
+check_cxx_compiler_flag(-mprefer-vector-width=512 TRIREME_HAS_VECTOR_WIDTH)
+if(TRIREME_HAS_VECTOR_WIDTH)
+  list(APPEND TRIREME_CPU_FLAGS -mprefer-vector-width=512)
+endif()
+message(STATUS "fast CPU kernels: ${TRIREME_CPU_FLAGS}")
+
+# Compiles those of the given sources that lie in src/kernels/cpu with the flags above.
+function(compile_for_cpu)
+  list(FILTER ARGN INCLUDE REGEX "/src/kernels/cpu/")
+  if(ARGN)
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "${TRIREME_CPU_FLAGS}")
+  endif()
+endfunction()

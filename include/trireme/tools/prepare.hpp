@@ -1,0 +1,43 @@
+// `trireme prepare`: text or ids to a corpus.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <vector>
+
+namespace trireme {
+
+struct PrepareConfig {
+    std::vector<std::string> inputs;
+    std::string output;
+    std::string where;  // see RowFilter
+    std::string tokenizer =
+        "bytes";  // bytes | gpt2:DIR | FILE/tokenizer.json | train:N; for id rows: the ids' own
+    std::string rows = "paragraph";  // of plain text: line | paragraph | file
+    std::string synthetic;           // "csn": rows made from `seed` instead of inputs
+    std::size_t count = 700;
+    std::uint64_t seed = 1;
+    bool skip_bad = false;  // leave bad rows out and count them, instead of stopping at the first
+    std::string licence;    // as the user states it; recorded
+    bool quiet = false;     // no progress and no summary
+};
+
+struct PrepareReport {
+    std::uint64_t rows = 0;
+    std::uint64_t tokens = 0;
+    std::uint64_t skipped_rows = 0;   // bad
+    std::uint64_t filtered_rows = 0;  // not wanted by --where
+    std::uint64_t empty_rows = 0;     // without a single token
+    std::uint64_t bytes_in = 0;       // read, after unpacking
+    double seconds = 0;
+    std::uint64_t shortest = 0, p50 = 0, p90 = 0, p99 = 0, longest = 0;  // tokens of a row
+};
+
+// Writes the corpus; the output appears under its name only when it is whole, and replaces a file of that name.
+// Progress goes to `progress` about once a second, a summary at the end. Throws ConfigError where an input, a
+// row or the output cannot be used, ResourceError where the machine refuses.
+PrepareReport prepare(const PrepareConfig& config, std::ostream& progress);
+
+}  // namespace trireme

@@ -1,0 +1,124 @@
+#!/usr/bin/env bash
+# Installs what Trireme is built with, where Debian's apt may do it; elsewhere looks for it among what modules or
+# Spack have loaded, and says exactly what is missing.
+#
+#   jobs/install.sh                 what building and training need
+#   jobs/install.sh --validation    and the second MPI library that the tests run under
+#
+# Exit codes: 0 everything is there; 2 wrong option; 3 something is missing.
+set -euo pipefail
+
+wanted=(build-essential cmake ninja-build ccache pkg-config libopenmpi-dev openmpi-bin libhdf5-dev libdnnl-dev
+    libboost-program-options-dev nlohmann-json3-dev libfmt-dev libpcre2-dev zlib1g-dev libgtest-dev
+    libbenchmark-dev)
+case "${1:-}" in
+    "") ;;
+    --validation) wanted+=(libmpich-dev mpich) ;;
+    *) echo "jobs/install.sh: unknown option '$1'; it knows --validation" >&2; exit 2 ;;
+esac
+
+say() { echo "install: $*" >&2; }
+
+# --- Debian -------------------------------------------------------------------------------------------------
+packages_missing() {
+    local package
+    for package in "${wanted[@]}"; do
+        if [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)" != installed ]; then
+            echo "$package"
+        fi
+    done
+}
+
+# The words that turn a command into the administrator's; fails where there is no such right. A sudo that would
+# ask for a password is used only where somebody can type it.
+become_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        echo env
+    elif command -v sudo >/dev/null && { [ -t 0 ] || sudo -n true 2>/dev/null; }; then
+        echo sudo
+    else
+        return 1
+    fi
+}
+
+# Args: the packages. Everything apt says goes to stderr.
+apt_install() {
+    local root
+    root=$(become_root) || { say "no root and no sudo, so apt cannot install: $*"; return 1; }
+    say "installing $*"
+    "$root" apt-get update >&2 || { say "apt-get update failed: is there a network?"; return 1; }
+    "$root" env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends "$@" >&2 ||
+        { say "apt-get install failed"; return 1; }
+}
+
+if command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; then
+    mapfile -t missing < <(packages_missing)
+    if [ "${#missing[@]}" -eq 0 ]; then
+        exit 0
+    fi
+    if apt_install "${missing[@]}"; then
+        exit 0
+    fi
+    say "looking for the same things among loaded modules and Spack packages"
+fi
+
+# --- modules and Spack ----------------------------------------------------------------------------------------
+lacks=0
+lack() { # what was looked for, the Debian package, the Spack package
+    say "missing: $1    (Debian: $2; Spack: $3)"
+    lacks=$((lacks + 1))
+}
+
+compiler=${CXX:-c++}
+
+# Where modules and `spack load` say that software lies; the compiler knows its own places and CPATH by itself.
+include_flags() {
+    local prefix
+    local IFS=:
+    for prefix in ${CMAKE_PREFIX_PATH:-} ${HDF5_ROOT:-} ${HDF5_DIR:-} ${BOOST_ROOT:-} ${DNNLROOT:-}; do
+        if [ -d "$prefix/include" ]; then
+            printf '%s\0' "-I$prefix/include"
+        fi
+    done
+}
+mapfile -d '' -t includes < <(include_flags)
+
+has_header() {
+    "$compiler" -std=c++20 -DPCRE2_CODE_UNIT_WIDTH=8 "${includes[@]}" -E -x c++ - >/dev/null 2>&1 <<<"#include <$1>"
+}
+
+need_command() { # command, Debian, Spack
+    command -v "$1" >/dev/null || lack "the command $1" "$2" "$3"
+}
+
+need_header() { # header, Debian, Spack
+    has_header "$1" || lack "the header <$1>" "$2" "$3"
+}
+
+need_package() { # pkg-config name, header, Debian, Spack
+    pkg-config --exists "$1" 2>/dev/null || has_header "$2" || lack "$1 (pkg-config) or the header <$2>" "$3" "$4"
+}
+
+if has_header span; then
+    need_package fmt fmt/core.h libfmt-dev fmt
+    need_package nlohmann_json nlohmann/json.hpp nlohmann-json3-dev nlohmann-json
+    need_package libpcre2-8 pcre2.h libpcre2-dev pcre2
+    need_package zlib zlib.h zlib1g-dev zlib
+    need_package gtest gtest/gtest.h libgtest-dev googletest
+    need_header boost/program_options.hpp libboost-program-options-dev "boost +program_options"
+    has_header hdf5.h || command -v h5cc >/dev/null || lack "the header <hdf5.h> or the command h5cc" libhdf5-dev hdf5
+    has_header oneapi/dnnl/dnnl.h || has_header cblas.h || has_header openblas/cblas.h ||
+        lack "the header <oneapi/dnnl/dnnl.h> or <cblas.h>" libdnnl-dev "onednn, or openblas"
+else
+    lack "a C++20 compiler ($compiler does not find <span>; set CXX to GCC 12 or later)" build-essential gcc@12
+fi
+need_command cmake cmake cmake
+need_command ninja ninja-build ninja
+need_command pkg-config pkg-config pkgconf
+need_command mpicc libopenmpi-dev openmpi
+command -v mpirun >/dev/null || command -v srun >/dev/null || lack "the command mpirun or srun" openmpi-bin openmpi
+
+if [ "$lacks" -gt 0 ]; then
+    say "load or install the $lacks above (module load, spack load, or apt-get install as root), then run this again"
+    exit 3
+fi

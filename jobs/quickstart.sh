@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# From a fresh checkout to a falling loss: installs what is missing, builds, prepares the embedded sample, and
+# trains gpt2-tiny on it with two MPI ranks, each holding a replica. Run it as often as you like, from anywhere:
+# every run has its own directory under runs/quickstart.
+#
+#   jobs/quickstart.sh               200 steps
+#   jobs/quickstart.sh --lr 1e-3     more options go to `trireme train`
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+say() { echo "quickstart: $*" >&2; }
+
+ranks=2
+build=build/release
+program=$build/bin/trireme
+folder=runs/quickstart
+cores=$(nproc)
+threads=$((cores > ranks ? cores / ranks : 1))
+
+jobs/install.sh
+say "building $program on $cores cores"
+cmake --preset release
+cmake --build --preset release --target trireme
+
+mkdir -p "$folder"
+corpus=$folder/sample.h5
+rm -f "$corpus"
+say "preparing the embedded sample"
+"$program" prepare --synthetic csn --count 700 --seed 1 --tokenizer train:1024 --output "$corpus"
+
+# The mpirun of the MPI library that the program was built with: another one would start two jobs of one rank.
+mpirun=$(sed -n 's/^MPIEXEC_EXECUTABLE:[A-Z]*=//p' "$build/CMakeCache.txt")
+if [ ! -x "$mpirun" ]; then
+    say "no mpirun was found beside the MPI library (CMake's MPIEXEC_EXECUTABLE is '$mpirun');" \
+        "load the MPI module that brings one and run this again"
+    exit 3
+fi
+
+# Open MPI refuses root, and more ranks than cores, unless told; it binds each rank to one core, threads and all;
+# and its one-copy path needs a right that containers lack. (OMPI_MCA_: up to version 4, PRTE_: from 5.) MPICH
+# reads none of these.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+export OMPI_MCA_btl_vader_single_copy_mechanism=none
+export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PRTE_MCA_hwloc_default_binding_policy=none
+export OMP_NUM_THREADS=$threads
+
+run=$folder/$(date +%Y-%m-%d-%H%M%S)
+if [ -e "$run" ]; then
+    run+=-$$
+fi
+say "training on $ranks ranks, $threads thread(s) each; the records go to $run"
+"$mpirun" -n "$ranks" "$program" train --model gpt2-tiny --corpus "$corpus" --data "$ranks" --steps 200 --batch 16 \
+    --threads "$threads" --run-dir "$run" "$@"
+say "done: $run/steps.jsonl has every step, $run/summary.json the figures of merit"

@@ -1,0 +1,46 @@
+// An option: its words, and the field of a configuration that it sets.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace trireme::app {
+
+// A value as somebody gave it, and where.
+struct Setting {
+    std::string name;  // "batch"
+    std::string value;
+    std::string place;  // "base.ini, line 3"; empty: the command line
+};
+
+// How a message names the option: "--batch", or "base.ini, line 3: batch".
+std::string label(const Setting& setting);
+
+// Throws ConfigError: "--batch expects <expectation>, not '<value>'<hint>".
+[[noreturn]] void refuse(const Setting& setting, const std::string& expectation, const std::string& hint = "");
+
+// What --help says: "--batch N (=8)   samples per step over all replicas".
+struct OptionWords {
+    std::string name;
+    std::string form;  // of the value: "N", "FILE", "adamw|sgd"; empty: derived from the type
+    std::string meaning;
+};
+
+// `set` and `get` refer to the configuration that the option was made for; it must outlive the option.
+struct Option {
+    OptionWords words;
+    std::function<void(const Setting&)> set;  // throws ConfigError
+    std::function<std::string()> get;         // in the form that `set` reads; empty: not set
+    bool is_switch = false;                   // without a value it is on
+};
+
+struct OptionGroup {
+    std::string name;  // the section of a config file
+    std::vector<Option> options;
+};
+
+std::vector<std::string> names(const std::vector<OptionGroup>& groups);           // of all options
+const Option* find(const std::vector<OptionGroup>& groups, const std::string& name);  // null: unknown
+
+}  // namespace trireme::app

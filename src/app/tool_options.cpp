@@ -1,0 +1,57 @@
+#include "app/tool_options.hpp"
+
+#include "app/values.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme::app {
+
+std::vector<OptionGroup> prepare_options(PrepareConfig& config) {
+    OptionGroup input{
+        "input",
+        {
+            text({"where", "CONDITION", "rows to keep, such as 'repo~apache/spark'"}, config.where),
+            choice({"rows", "", "what is a row of plain text"}, config.rows,
+                   {{"line", "line"}, {"paragraph", "paragraph"}, {"file", "file"}}),
+            flag({"skip-bad", "", "leave bad rows out and count them; without it, the first one ends the work"},
+                 config.skip_bad),
+            choice({"synthetic", "", "in place of INPUT: made-up functions, as in CodeSearchNet"},
+                   config.synthetic, {{"csn", "csn"}}),
+            whole_number({"count", "", "synthetic rows"}, config.count, 1),
+            whole_number({"seed", "S", "of synthetic rows"}, config.seed),
+        }};
+    OptionGroup output{
+        "output",
+        {
+            text({"output", "FILE.h5", "the corpus; it appears when it is whole"}, config.output),
+            text({"tokenizer", "NAME", "bytes | gpt2:DIR | FILE/tokenizer.json | train:N, N tokens learned"},
+                 config.tokenizer),
+            text({"licence", "TEXT", "of the rows; recorded in the corpus"}, config.licence),
+            flag({"quiet", "", "no progress and no summary"}, config.quiet),
+        }};
+    return {input, output};
+}
+
+std::vector<OptionGroup> inspect_options(InspectConfig& config) {
+    return {{"inspect", {flag({"verify", "", "read all of it and compare every checksum"}, config.verify)}}};
+}
+
+void take_prepare_inputs(PrepareConfig& config, const std::vector<std::string>& inputs) {
+    if (inputs.empty() && config.synthetic.empty()) {
+        throw ConfigError("no input is given; name files (JSONL, JSONL.gz, text or ids), or --synthetic csn");
+    }
+    if (!inputs.empty() && !config.synthetic.empty()) {
+        throw ConfigError(cat("--synthetic ", config.synthetic, " takes no input, but '", inputs.front(),
+                              "' is given; leave out one of them"));
+    }
+    if (config.output.empty()) throw ConfigError("no output is given; name one with --output FILE.h5");
+    config.inputs = inputs;
+}
+
+void take_inspect_file(InspectConfig& config, const std::vector<std::string>& files) {
+    if (files.size() != 1) {
+        throw ConfigError(cat("inspect takes one file, not ", files.size(), "; see trireme inspect --help"));
+    }
+    config.file = files.front();
+}
+
+}  // namespace trireme::app

@@ -1,0 +1,25 @@
+// The options of the tools that a user runs beside training.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/option.hpp"
+#include "trireme/tools/prepare.hpp"
+
+namespace trireme::app {
+
+struct InspectConfig {
+    std::string file;
+    bool verify = false;
+};
+
+// The options refer to the configuration, which must outlive them.
+std::vector<OptionGroup> prepare_options(PrepareConfig& config);
+std::vector<OptionGroup> inspect_options(InspectConfig& config);
+
+// What stands on the command line without an option. Throws ConfigError where there is too little or too much.
+void take_prepare_inputs(PrepareConfig& config, const std::vector<std::string>& inputs);
+void take_inspect_file(InspectConfig& config, const std::vector<std::string>& files);
+
+}  // namespace trireme::app

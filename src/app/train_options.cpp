@@ -1,0 +1,158 @@
+#include "app/train_options.hpp"
+
+#include "app/values.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme::app {
+namespace {
+
+OptionGroup data_options(DataConfig& data) {
+    return {"data",
+            {
+                text({"corpus", "FILE.h5", "rows of tokens, made by `trireme prepare`"}, data.corpus),
+                whole_number({"max-length", "", "tokens a sample may have; 0: the model's positions"},
+                             data.max_length),
+                choice({"long", "", "rows longer than that: cut into pieces, cut off, left out, or an error"},
+                       data.long_rows,
+                       {{"split", LongRows::split},
+                        {"truncate", LongRows::truncate},
+                        {"drop", LongRows::drop},
+                        {"refuse", LongRows::refuse}}),
+                number({"validation-share", "", "part of the rows kept for evaluation, below 1"},
+                       data.validation_share, from_until(0, 1)),
+                number({"epochs", "", "passes over the training rows; 0: --steps decides"}, data.epochs,
+                       at_least(0)),
+            }};
+}
+
+OptionGroup model_options(ModelChoice& model, DataConfig& data) {
+    return {"model",
+            {
+                text({"model", "NAME", "sizes known by name: gpt2-tiny, gpt2, gpt2-medium, ..."}, model.name),
+                on_off({"tied", "", "the head shares the token table"}, model.tied),
+                number({"dropout", "", "probability, below 1"}, model.dropout, from_until(0, 1)),
+                choice({"document-end", "", "what follows each row: the end token, predicted too, or nothing"},
+                       data.document_end, {{"eos", true}, {"none", false}}),
+                whole_number({"layers", "", "blocks, in place of the model's"}, model.layers, 1),
+                whole_number({"width", "", "channels, in place of the model's"}, model.width, 1),
+                whole_number({"heads", "", "attention heads, in place of the model's"}, model.heads, 1),
+                whole_number({"mlp-width", "", "channels inside the MLP, in place of the model's"},
+                             model.mlp_width, 1),
+                whole_number({"positions", "", "tokens that the model can see, in place of the model's"},
+                             model.positions, 1),
+                whole_number({"vocabulary", "", "tokens known, in place of the model's; 0: the corpus's"},
+                             model.vocabulary),
+            }};
+}
+
+OptionGroup optimizer_options(OptimizerConfig& optimizer) {
+    return {"optimizer",
+            {
+                choice({"optimizer", "", "how parameters are updated"}, optimizer.kind,
+                       {{"adamw", OptimizerKind::adamw}, {"sgd", OptimizerKind::sgd}}),
+                number({"lr", "", "the highest learning rate"}, optimizer.rate, above(0)),
+                number({"min-lr", "", "the learning rate at the end"}, optimizer.min_rate, at_least(0)),
+                choice({"lr-schedule", "", "how the rate falls from one to the other"}, optimizer.schedule,
+                       {{"constant", RateSchedule::constant},
+                        {"linear", RateSchedule::linear},
+                        {"cosine", RateSchedule::cosine},
+                        {"wsd", RateSchedule::wsd}}),
+                whole_number({"warmup-steps", "", "steps over which the rate rises"}, optimizer.warmup_steps),
+                number({"weight-decay", "", "of matrices; biases and gains never decay"},
+                       optimizer.weight_decay, at_least(0)),
+                number({"beta1", "", "of adamw, below 1"}, optimizer.beta1, from_until(0, 1)),
+                number({"beta2", "", "of adamw, below 1"}, optimizer.beta2, from_until(0, 1)),
+                number({"epsilon", "", "of adamw"}, optimizer.epsilon, above(0)),
+                number({"momentum", "", "of sgd, below 1"}, optimizer.momentum, from_until(0, 1)),
+                number({"clip", "", "the longest gradient, by its norm; 0: never cut"}, optimizer.clip,
+                       at_least(0)),
+            }};
+}
+
+OptionGroup layout_options(LayoutConfig& layout) {
+    return {"layout", {whole_number({"data", "D", "replicas of the model; 0: one for each rank"}, layout.data)}};
+}
+
+OptionGroup schedule_options(ScheduleConfig& schedule) {
+    return {"schedule",
+            {whole_number({"microbatches", "M", "micro-batches of a replica in a step"}, schedule.microbatches,
+                          1)}};
+}
+
+OptionGroup flexible_options(ScheduleConfig& schedule) {
+    return {"flexible",
+            {choice({"length", "",
+                     "samples of unlike length: padded to the longest there is, to the longest of their "
+                     "micro-batch, or laid end to end"},
+                    schedule.length,
+                    {{"fixed", LengthPolicy::fixed}, {"pad", LengthPolicy::pad}, {"pack", LengthPolicy::pack}})}};
+}
+
+OptionGroup precision_options(PrecisionConfig& precision) {
+    return {"precision",
+            {
+                choice({"dtype", "", "numbers of 32 or 64 bits"}, precision.dtype,
+                       {{"f32", Precision::f32}, {"f64", Precision::f64}}),
+                choice({"device", "", "plain loops, or fast kernels; auto takes the fastest there is"},
+                       precision.device,
+                       {{"cpu", DeviceKind::cpu},
+                        {"reference", DeviceKind::reference},
+                        {"auto", DeviceKind::cpu}}),
+            }};
+}
+
+OptionGroup run_options(RunOptions& run) {
+    return {"run",
+            {
+                whole_number({"steps", "", "updates of the parameters; 0: --epochs decides"}, run.steps),
+                whole_number({"batch", "B", "samples in a step, over all replicas"}, run.batch, 1),
+                whole_number({"seed", "S", "of weights, order and dropout"}, run.seed),
+                text({"run-dir", "DIR", "where the records go, created anew; runs/MODEL-TIME if not given"},
+                     run.run_dir),
+                whole_number({"eval-every", "K", "steps between evaluations; 0: at the end only"},
+                             run.eval_every),
+                whole_number({"log-every", "K", "steps between lines of progress"}, run.log_every, 1),
+                number({"stall-timeout", "SECONDS", "without progress, after which the job ends"},
+                       run.stall_timeout, above(0)),
+                choice({"on-nan", "", "a loss or gradient that is no number: end, or leave the update out"},
+                       run.on_nan, {{"stop", OnNan::stop}, {"skip", OnNan::skip}}),
+                flag({"dry-run", "", "check everything, say what would be done, and end"}, run.dry_run),
+                flag({"quiet", "", "no lines of progress"}, run.quiet),
+                flag({"verbose", "", "more lines of progress"}, run.verbose),
+                whole_number({"threads", "", "of a rank; 0: the node's cores divided among its ranks"},
+                             run.threads),
+            }};
+}
+
+void check_duration(const RunConfig& config) {
+    const std::size_t steps = config.run.steps;
+    const double epochs = config.data.epochs;
+    if (steps == 0 && epochs == 0) {
+        throw ConfigError("nothing says how long to train; give --steps N or --epochs E");
+    }
+    if (steps > 0 && epochs > 0) {
+        throw ConfigError(cat("--steps ", steps, " and --epochs ", epochs,
+                              " both say how long to train; keep one (0 takes the other back)"));
+    }
+}
+
+}  // namespace
+
+std::vector<OptionGroup> train_options(RunConfig& config) {
+    return {data_options(config.data),           model_options(config.model, config.data),
+            optimizer_options(config.optimizer), layout_options(config.layout),
+            schedule_options(config.schedule),   flexible_options(config.schedule),
+            precision_options(config.precision), run_options(config.run)};
+}
+
+void check_train_options(const RunConfig& config) {
+    if (config.data.corpus.empty()) {
+        throw ConfigError("no corpus is given; name one with --corpus FILE.h5 (`trireme prepare` makes it)");
+    }
+    check_duration(config);
+    if (config.run.quiet && config.run.verbose) {
+        throw ConfigError("--quiet and --verbose contradict each other; keep one (--quiet=off takes it back)");
+    }
+}
+
+}  // namespace trireme::app

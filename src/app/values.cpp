@@ -1,0 +1,85 @@
+#include "app/values.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+
+#include "trireme/base/error.hpp"
+#include "trireme/base/nearest.hpp"
+
+namespace trireme::app {
+namespace {
+
+// The whole text as a number; none where a part of it is something else, or beyond the type.
+template <class Value>
+std::optional<Value> parsed(const std::string& text) {
+    Value value{};
+    const char* end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    if (text.empty() || error != std::errc() || stop != end) return std::nullopt;
+    return value;
+}
+
+bool contains(const Range& range, double value) {
+    const bool is_low = range.without_low ? value <= range.low : value < range.low;
+    const bool is_high = range.without_high ? value >= range.high : value > range.high;
+    return std::isfinite(value) && !is_low && !is_high;
+}
+
+std::string expectation(const Range& range) {
+    const std::string low = print_number(range.low);
+    if (std::isinf(range.high)) return cat("a number ", range.without_low ? "above " : "of at least ", low);
+    const std::string high = print_number(range.high);
+    return cat("a number from ", low, range.without_high ? " up to, but not including, " : " to ", high);
+}
+
+std::string joined(const std::vector<std::string>& words, const std::string& between) {
+    std::string all;
+    for (const std::string& word : words) all += (all.empty() ? "" : between) + word;
+    return all;
+}
+
+}  // namespace
+
+std::uint64_t read_whole_number(const Setting& setting, std::uint64_t least, std::uint64_t most) {
+    const std::optional<std::uint64_t> value = parsed<std::uint64_t>(setting.value);
+    if (value && *value >= least && *value <= most) return *value;
+    const bool is_too_large = value && *value > most;
+    refuse(setting, is_too_large ? cat("a whole number from ", least, " to ", most)
+                                 : cat("a whole number of at least ", least));
+}
+
+double read_number(const Setting& setting, const Range& range) {
+    const std::optional<double> value = parsed<double>(setting.value);
+    if (!value || !contains(range, *value)) refuse(setting, expectation(range));
+    return *value;
+}
+
+std::string print_number(double value) { return fmt::format("{}", value); }
+
+std::size_t read_choice(const Setting& setting, const std::vector<std::string>& words) {
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        if (words[i] == setting.value) return i;
+    }
+    const std::string expected = words.size() == 1 ? words[0] : cat("one of ", joined(words, ", "));
+    refuse(setting, expected, did_you_mean(setting.value, words));
+}
+
+std::string joined_choice(const std::vector<std::string>& words) { return joined(words, "|"); }
+
+Option flag(OptionWords words, bool& field) {
+    Option option = on_off(std::move(words), field);
+    option.is_switch = true;
+    return option;
+}
+
+Option text(OptionWords words, std::string& field) {
+    const auto set = [&field](const Setting& setting) {
+        if (setting.value.find_first_of("\r\n") != std::string::npos) refuse(setting, "one line of text");
+        field = setting.value;
+    };
+    return {.words = std::move(words), .set = set, .get = [&field] { return field; }};
+}
+
+}  // namespace trireme::app

@@ -1,0 +1,97 @@
+// The kinds of values that options take: how each is read, checked, printed, and what it expects in words.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/option.hpp"
+
+namespace trireme::app {
+
+// A field is of type T or std::optional<T>; an empty one is printed as nothing.
+template <class Field>
+struct Content {
+    using Type = Field;
+    static std::optional<Type> of(const Field& field) { return field; }
+};
+template <class Held>
+struct Content<std::optional<Held>> {
+    using Type = Held;
+    static std::optional<Type> of(const std::optional<Held>& field) { return field; }
+};
+
+// Values from `low` to `high`; an end may be open.
+struct Range {
+    double low = 0;
+    double high = std::numeric_limits<double>::infinity();
+    bool without_low = false;
+    bool without_high = false;
+};
+constexpr Range at_least(double low) { return {.low = low}; }
+constexpr Range above(double low) { return {.low = low, .without_low = true}; }
+constexpr Range from_until(double low, double high) { return {.low = low, .high = high, .without_high = true}; }
+
+std::uint64_t read_whole_number(const Setting& setting, std::uint64_t least, std::uint64_t most);
+double read_number(const Setting& setting, const Range& range);
+std::string print_number(double value);  // the shortest text that reads back as the same value
+std::size_t read_choice(const Setting& setting, const std::vector<std::string>& words);  // its index
+std::string joined_choice(const std::vector<std::string>& words);                        // "adamw|sgd"
+
+template <class Field>
+Option whole_number(OptionWords words, Field& field, std::uint64_t least = 0) {
+    using Value = typename Content<Field>::Type;
+    constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<Value>::max());
+    if (words.form.empty()) words.form = "N";
+    const auto set = [&field, least, most](const Setting& setting) {
+        field = static_cast<Value>(read_whole_number(setting, least, most));
+    };
+    const auto get = [&field] {
+        const auto value = Content<Field>::of(field);
+        return value ? std::to_string(*value) : std::string();
+    };
+    return {.words = std::move(words), .set = set, .get = get};
+}
+
+template <class Field>
+Option number(OptionWords words, Field& field, Range range) {
+    if (words.form.empty()) words.form = "X";
+    const auto set = [&field, range](const Setting& setting) { field = read_number(setting, range); };
+    const auto get = [&field] {
+        const std::optional<double> value = Content<Field>::of(field);
+        return value ? print_number(*value) : std::string();
+    };
+    return {.words = std::move(words), .set = set, .get = get};
+}
+
+// `values` are what the words stand for; of words with equal values the first is printed.
+template <class Field>
+Option choice(OptionWords words, Field& field,
+              std::vector<std::pair<std::string, typename Content<Field>::Type>> values) {
+    std::vector<std::string> known;
+    for (const auto& [word, value] : values) known.push_back(word);
+    words.form = joined_choice(known);
+    const auto set = [&field, known, values](const Setting& setting) {
+        field = values[read_choice(setting, known)].second;
+    };
+    const auto get = [&field, values] {
+        for (const auto& [word, value] : values) {
+            if (Content<Field>::of(field) == value) return word;
+        }
+        return std::string();
+    };
+    return {.words = std::move(words), .set = set, .get = get};
+}
+
+template <class Field>
+Option on_off(OptionWords words, Field& field) {
+    return choice(std::move(words), field, {{"on", true}, {"off", false}});
+}
+
+Option flag(OptionWords words, bool& field);  // on where it is named; --quiet=off takes it back
+Option text(OptionWords words, std::string& field);
+
+}  // namespace trireme::app

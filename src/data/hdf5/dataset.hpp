@@ -1,0 +1,77 @@
+// One-dimensional datasets of unsigned integers, little-endian, chunked, with fletcher32 per chunk and the
+// SHA-256 of all their bytes in the attribute `sha256`.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/hdf5/check.hpp"
+#include "trireme/base/sha256.hpp"
+
+namespace trireme::hdf5 {
+
+// Appends in whole chunks, so that each is summed and written once.
+class DatasetWriter {
+public:
+    // `element_bytes` is 1, 2, 4 or 8. Throws ResourceError, like all below.
+    DatasetWriter(hid_t file, std::string name, std::size_t element_bytes, std::size_t chunk_elements);
+
+    void append(std::span<const std::byte> elements);  // a whole number of elements
+
+    // Writes what is left and the attribute; returns the SHA-256. Nothing may be appended afterwards.
+    std::string finish();
+
+private:
+    void write_pending();
+
+    std::string name_;
+    std::size_t element_bytes_;
+    std::size_t chunk_bytes_;
+    Handle dataset_;
+    std::vector<std::byte> pending_;
+    std::uint64_t written_ = 0;  // elements
+    Sha256 sum_;
+};
+
+class DatasetReader {
+public:
+    // Throws ConfigError where the file has no such dataset, or not of this form.
+    DatasetReader(hid_t file, const std::filesystem::path& path, const std::string& name);
+
+    std::uint64_t size() const { return size_; }
+    std::size_t element_bytes() const { return element_bytes_; }
+    const std::string& recorded_sha256() const { return recorded_sha256_; }
+
+    // Elements [first, first + out.size()), widened where the file's are narrower: one call of HDF5. Throws
+    // ConfigError where a chunk does not fit its checksum.
+    void read(std::uint64_t first, std::span<std::uint32_t> out) const {
+        read_as(H5T_NATIVE_UINT32, first, out);
+    }
+    void read(std::uint64_t first, std::span<std::uint64_t> out) const {
+        read_as(H5T_NATIVE_UINT64, first, out);
+    }
+
+    // The SHA-256 of all bytes as they are now.
+    std::string sha256() const;
+    // All bytes; for small datasets.
+    std::string bytes() const;
+
+private:
+    template <class Element>
+    void read_as(hid_t memory_type, std::uint64_t first, std::span<Element> out) const {
+        read_raw(memory_type, first, out.size(), out.data());
+    }
+    void read_raw(hid_t memory_type, std::uint64_t first, std::uint64_t count, void* out) const;
+
+    std::string what_;  // "/tokens of FILE"
+    Handle dataset_;
+    std::uint64_t size_ = 0;
+    std::size_t element_bytes_ = 0;
+    std::string recorded_sha256_;
+};
+
+}  // namespace trireme::hdf5

@@ -1,0 +1,95 @@
+#include "data/hdf5/file.hpp"
+
+namespace trireme::hdf5 {
+namespace {
+
+constexpr std::string_view free_space =
+    "check the free space of the output's folder, then run the command again";
+constexpr std::string_view make_again = "copy it again, or make it again with `trireme prepare`";
+
+Handle text_type() {
+    Handle type(check_hdf5(H5Tcopy(H5T_C_S1), "cannot make a text type", free_space), H5Tclose);
+    check_hdf5(H5Tset_size(type.get(), H5T_VARIABLE), "cannot make a text type", free_space);
+    check_hdf5(H5Tset_cset(type.get(), H5T_CSET_UTF8), "cannot make a text type", free_space);
+    return type;
+}
+
+void write_scalar(hid_t object, const std::string& name, hid_t file_type, hid_t memory_type,
+                  const void* value) {
+    const std::string what = cat("cannot write the attribute '", name, "'");
+    const Handle space(check_hdf5(H5Screate(H5S_SCALAR), what, free_space), H5Sclose);
+    const Handle attribute(
+        check_hdf5(H5Acreate2(object, name.c_str(), file_type, space.get(), H5P_DEFAULT, H5P_DEFAULT), what,
+                   free_space),
+        H5Aclose);
+    check_hdf5(H5Awrite(attribute.get(), memory_type, value), what, free_space);
+}
+
+// The attribute if it is there, is one value, and is of that class.
+std::optional<Handle> open_scalar(hid_t object, const std::string& name, H5T_class_t wanted) {
+    if (H5Aexists(object, name.c_str()) <= 0) return std::nullopt;
+    Handle attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose);
+    if (attribute.get() < 0) return std::nullopt;
+    const Handle space(H5Aget_space(attribute.get()), H5Sclose);
+    const Handle type(H5Aget_type(attribute.get()), H5Tclose);
+    if (space.get() < 0 || type.get() < 0) return std::nullopt;
+    if (H5Sget_simple_extent_npoints(space.get()) != 1 || H5Tget_class(type.get()) != wanted)
+        return std::nullopt;
+    if (wanted == H5T_STRING && H5Tis_variable_str(type.get()) <= 0) return std::nullopt;
+    return attribute;
+}
+
+}  // namespace
+
+Handle open_read_only(const std::filesystem::path& path) {
+    silence();
+    const std::string what = cat(path.string(), " cannot be opened: it is cut short or damaged");
+    const Handle access(check_hdf5<ConfigError>(H5Pcreate(H5P_FILE_ACCESS), what, make_again), H5Pclose);
+#if H5_VERSION_GE(1, 10, 7)
+    // Nothing is written: locks would only fail on the cluster file systems that have none.
+    check_hdf5<ConfigError>(H5Pset_file_locking(access.get(), false, true), what, make_again);
+#endif
+    return Handle(
+        check_hdf5<ConfigError>(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), what, make_again),
+        H5Fclose);
+}
+
+Handle create_file(const std::filesystem::path& path) {
+    silence();
+    const std::string what = cat("cannot create ", path.string());
+    const Handle access(check_hdf5(H5Pcreate(H5P_FILE_ACCESS), what, free_space), H5Pclose);
+    check_hdf5(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V110, H5F_LIBVER_V110), what, free_space);
+    return Handle(
+        check_hdf5(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), what, free_space),
+        H5Fclose);
+}
+
+void write_text(hid_t object, const std::string& name, const std::string& value) {
+    const Handle type = text_type();
+    const char* text = value.c_str();
+    write_scalar(object, name, type.get(), type.get(), &text);
+}
+
+void write_number(hid_t object, const std::string& name, std::uint64_t value) {
+    write_scalar(object, name, H5T_STD_U64LE, H5T_NATIVE_UINT64, &value);
+}
+
+std::optional<std::string> read_text(hid_t object, const std::string& name) {
+    const std::optional<Handle> attribute = open_scalar(object, name, H5T_STRING);
+    if (!attribute) return std::nullopt;
+    const Handle type = text_type();
+    char* text = nullptr;
+    if (H5Aread(attribute->get(), type.get(), &text) < 0 || text == nullptr) return std::nullopt;
+    std::string value(text);
+    H5free_memory(text);
+    return value;
+}
+
+std::optional<std::uint64_t> read_number(hid_t object, const std::string& name) {
+    const std::optional<Handle> attribute = open_scalar(object, name, H5T_INTEGER);
+    std::uint64_t value = 0;
+    if (!attribute || H5Aread(attribute->get(), H5T_NATIVE_UINT64, &value) < 0) return std::nullopt;
+    return value;
+}
+
+}  // namespace trireme::hdf5

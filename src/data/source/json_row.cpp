@@ -1,0 +1,145 @@
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "trireme/base/error.hpp"
+#include "trireme/data/source.hpp"
+
+namespace trireme {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::array<std::string_view, 5> text_fields = {"whole_func_string", "original_string", "code",
+                                                         "func_code_string", "text"};
+
+// Keeps the top-level scalars and `ids` of an object while it is parsed; lists of tokens and other nested
+// values, which make up most of a CodeSearchNet row, are passed over without being built.
+class RowHandler final : public nlohmann::json_sax<Json> {
+public:
+    explicit RowHandler(SourceRow& row) : row_(row) {}
+
+    bool null() override { return scalar("", false); }
+    bool boolean(bool value) override { return scalar(value ? "true" : "false", false); }
+    bool number_integer(number_integer_t value) override {
+        if (in_ids()) return bad_id(std::to_string(value));
+        return scalar(std::to_string(value), false);
+    }
+    bool number_unsigned(number_unsigned_t value) override {
+        if (!in_ids()) return scalar(std::to_string(value), false);
+        if (value > std::numeric_limits<std::uint32_t>::max()) return bad_id(std::to_string(value));
+        row_.ids.push_back(static_cast<std::uint32_t>(value));
+        return true;
+    }
+    bool number_float(number_float_t, const string_t& written) override {
+        if (in_ids()) return bad_id(written);
+        return scalar(written, false);
+    }
+    bool string(string_t& value) override {
+        if (in_ids()) return bad_id("a string");
+        return scalar(std::move(value), true);
+    }
+    bool binary(binary_t&) override { return refuse("binary values are not JSON"); }
+    bool start_object(std::size_t) override {
+        if (in_ids()) return bad_id("an object");
+        ++depth_;
+        return true;
+    }
+    bool key(string_t& name) override {
+        if (depth_ == 1) key_ = std::move(name);
+        return true;
+    }
+    bool end_object() override { return leave(); }
+    bool start_array(std::size_t) override {
+        if (depth_ == 0) return refuse("the row is a list, not an object {...}");
+        if (in_ids()) return bad_id("a list");
+        if (depth_ == 1 && key_ == "ids") {
+            row_.is_ids = true;
+            in_id_list_ = true;
+        }
+        ++depth_;
+        return true;
+    }
+    bool end_array() override {
+        in_id_list_ = false;
+        return leave();
+    }
+    bool parse_error(std::size_t position, const std::string&,
+                     const nlohmann::detail::exception& error) override {
+        const std::string_view text = error.what();
+        // "[json.exception.parse_error.101] parse error at line 1, column 5: syntax error ...": the line is
+        // ours.
+        const std::size_t mark = text.find(": ");
+        const std::string_view reason = mark == std::string_view::npos ? text : text.substr(mark + 2);
+        return refuse(cat("broken JSON at byte ", position, ": ", reason));
+    }
+
+private:
+    bool in_ids() const { return in_id_list_; }
+
+    bool leave() {
+        --depth_;
+        return true;
+    }
+
+    bool refuse(std::string why) {
+        row_.fault = std::move(why);
+        return false;
+    }
+
+    bool bad_id(const std::string& found) {
+        return refuse(cat("`ids` holds ", found, " at position ", row_.ids.size(),
+                          "; ids are numbers from 0 to ", std::numeric_limits<std::uint32_t>::max()));
+    }
+
+    bool scalar(std::string value, bool is_text) {
+        if (depth_ == 0) return refuse("the row is a single value, not an object {...}");
+        if (depth_ == 1) row_.fields.push_back({std::move(key_), std::move(value), is_text});
+        return true;
+    }
+
+    SourceRow& row_;
+    std::string key_;
+    int depth_ = 0;
+    bool in_id_list_ = false;
+};
+
+int find_text(const SourceRow& row) {
+    for (const std::string_view name : text_fields) {
+        const auto field =
+            std::find_if(row.fields.begin(), row.fields.end(),
+                         [name](const SourceRow::Field& f) { return f.is_text && f.name == name; });
+        if (field != row.fields.end()) return static_cast<int>(field - row.fields.begin());
+    }
+    return -1;
+}
+
+std::string missing_text(const SourceRow& row) {
+    std::string fault = "the row has no text: none of the fields";
+    for (const std::string_view name : text_fields) fault += cat(' ', name);
+    fault += " ids; it has";
+    for (const SourceRow::Field& field : row.fields) fault += cat(' ', field.name);
+    return row.fields.empty() ? fault + " no fields" : fault;
+}
+
+}  // namespace
+
+void parse_json_row(std::string_view line, SourceRow& row) {
+    row.fault.clear();
+    row.fields.clear();
+    row.ids.clear();
+    row.plain.clear();
+    row.is_ids = false;
+    row.text_field = -1;
+    RowHandler handler(row);
+    if (!Json::sax_parse(line.begin(), line.end(), &handler)) {
+        if (row.fault.empty()) row.fault = "broken JSON";
+        return;
+    }
+    if (row.is_ids) return;
+    row.text_field = find_text(row);
+    if (row.text_field < 0) row.fault = missing_text(row);
+}
+
+}  // namespace trireme

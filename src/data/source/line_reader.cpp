@@ -1,0 +1,109 @@
+#include "data/source/line_reader.hpp"
+
+#include <zlib.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr std::size_t buffer_bytes = 1 << 18;
+
+struct Form {
+    std::string_view begin;
+    std::string_view name;
+    std::string_view advice;
+};
+
+constexpr std::array<Form, 5> unread_forms = {{
+    {"\x28\xB5\x2F\xFD", "a zstd", "unpack it with zstd -d, or pack it with gzip"},
+    {"\xFD"
+     "7zXZ",
+     "an xz", "unpack it with xz -d, or pack it with gzip"},
+    {"PK\x03\x04", "a zip", "unpack it with unzip"},
+    {"PAR1", "a Parquet",
+     "write its rows as JSON lines (with pandas or the datasets library: to_json, lines=True)"},
+    {"\x89HDF", "an HDF5", "a corpus is used as it is: --corpus FILE"},
+}};
+
+void refuse_unread_forms(const std::string& path, std::string_view begin) {
+    for (const Form& form : unread_forms)
+        if (begin.starts_with(form.begin))
+            throw ConfigError(cat(path, " is ", form.name, " file, which is not read; ", form.advice));
+}
+
+}  // namespace
+
+void LineReader::Close::operator()(gzFile_s* file) const { gzclose(file); }
+
+LineReader::LineReader(const std::filesystem::path& path)
+    : path_(path.string()), file_(gzopen(path.c_str(), "rb")), buffer_(buffer_bytes) {
+    if (!file_)
+        throw ConfigError(
+            cat(path_, " cannot be read: ", std::strerror(errno), "; check its name and permissions"));
+    gzbuffer(file_.get(), buffer_bytes);
+    fill();
+    refuse_unread_forms(path_, {buffer_.data(), end_});
+    constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+    if (std::string_view(buffer_.data(), end_).starts_with(byte_order_mark)) begin_ = byte_order_mark.size();
+}
+
+bool LineReader::next(std::string& line) {
+    line.clear();
+    if (begin_ == end_ && !fill()) return false;
+    ++lines_;
+    while (true) {
+        const char* first = buffer_.data() + begin_;
+        const auto* stop = static_cast<const char*>(std::memchr(first, '\n', end_ - begin_));
+        if (stop != nullptr) {
+            line.append(first, stop);
+            begin_ = static_cast<std::size_t>(stop - buffer_.data()) + 1;
+            return true;
+        }
+        line.append(first, end_ - begin_);
+        begin_ = end_;
+        if (!fill()) return true;
+    }
+}
+
+std::string LineReader::rest() {
+    std::string all;
+    do {
+        all.append(buffer_.data() + begin_, end_ - begin_);
+        begin_ = end_;
+    } while (fill());
+    return all;
+}
+
+char LineReader::first_sign() {
+    const std::string_view seen(buffer_.data() + begin_, end_ - begin_);
+    const std::size_t sign = seen.find_first_not_of(" \t\r\n");
+    return sign == std::string_view::npos ? '\0' : seen[sign];
+}
+
+std::uint64_t LineReader::file_position() const {
+    const auto offset = gzoffset(file_.get());
+    return offset < 0 ? 0 : static_cast<std::uint64_t>(offset);
+}
+
+bool LineReader::fill() {
+    const int count = gzread(file_.get(), buffer_.data(), static_cast<unsigned>(buffer_.size()));
+    int code = Z_OK;
+    const char* reason = gzerror(file_.get(), &code);
+    // A packed file that ends too early gives what it has, and says Z_BUF_ERROR beside it.
+    if (count < 0 || (code != Z_OK && code != Z_STREAM_END))
+        throw ConfigError(cat(path_, " cannot be read after line ", lines_,
+                              ": it is cut short or damaged (zlib: ",
+                              code == Z_ERRNO ? std::strerror(errno) : reason, "); copy it again"));
+    begin_ = 0;
+    end_ = static_cast<std::size_t>(count);
+    unpacked_ += end_;
+    return count > 0;
+}
+
+}  // namespace trireme

@@ -1,0 +1,96 @@
+#include <algorithm>
+#include <array>
+
+#include "trireme/base/error.hpp"
+#include "trireme/data/source.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr std::size_t examples_shown = 3;
+
+// The original data set's names, and those of its copy on the Hugging Face hub.
+constexpr std::array<std::array<std::string_view, 2>, 3> same_fields = {
+    {{"repo", "repository_name"}, {"path", "func_path_in_repository"}, {"url", "func_code_url"}}};
+
+std::string_view other_name(std::string_view field) {
+    for (const auto& pair : same_fields) {
+        if (field == pair[0]) return pair[1];
+        if (field == pair[1]) return pair[0];
+    }
+    return field;
+}
+
+const SourceRow::Field* find_field(const SourceRow& row, std::string_view name) {
+    const auto named = [&row](std::string_view wanted) {
+        return std::find_if(row.fields.begin(), row.fields.end(),
+                            [wanted](const SourceRow::Field& field) { return field.name == wanted; });
+    };
+    auto field = named(name);
+    if (field == row.fields.end()) field = named(other_name(name));
+    return field == row.fields.end() ? nullptr : &*field;
+}
+
+std::string listed(const std::vector<std::string>& words) {
+    std::string text;
+    for (const std::string& word : words) text += cat(text.empty() ? "" : ", ", word);
+    return text;
+}
+
+}  // namespace
+
+RowFilter::RowFilter(const std::string& where) : where_(where) {
+    std::size_t begin = 0;
+    while (begin < where.size()) {
+        const std::size_t end = std::min(where.find('&', begin), where.size());
+        const std::string part = where.substr(begin, end - begin);
+        const std::size_t sign = part.find_first_of("~=");
+        if (sign == std::string::npos || sign == 0)
+            throw ConfigError(
+                cat("--where '", where, "': '", part,
+                    "' is no condition; write field~text (contains) or field=text (is), joined by &"));
+        conditions_.push_back(
+            {.field = part.substr(0, sign), .text = part.substr(sign + 1), .whole = part[sign] == '='});
+        begin = end + 1;
+    }
+}
+
+bool RowFilter::keeps(const SourceRow& row) {
+    if (seen_++ == 0)
+        for (const SourceRow::Field& field : row.fields) known_fields_.push_back(field.name);
+    bool kept = true;
+    for (Condition& condition : conditions_) kept = holds(condition, row) && kept;
+    kept_ += kept ? 1 : 0;
+    return kept;
+}
+
+bool RowFilter::holds(Condition& condition, const SourceRow& row) const {
+    const SourceRow::Field* field = find_field(row, condition.field);
+    if (field == nullptr) return false;
+    condition.found = true;
+    auto& examples = condition.examples;
+    if (examples.size() < examples_shown &&
+        std::find(examples.begin(), examples.end(), field->value) == examples.end())
+        examples.push_back(field->value);
+    return condition.whole ? field->value == condition.text
+                           : field->value.find(condition.text) != std::string::npos;
+}
+
+void RowFilter::check_selection() const {
+    for (const Condition& condition : conditions_)
+        if (seen_ > 0 && !condition.found)
+            throw ConfigError(cat("--where '", where_, "': no row has the field '", condition.field, "'; ",
+                                  known_fields_.empty() ? "the rows have no fields to choose by"
+                                                        : "the first row has " + listed(known_fields_)));
+    if (conditions_.empty() || seen_ == 0 || kept_ > 0) return;
+    std::string message = cat("0 of ", seen_, " rows match --where '", where_, "';");
+    for (const Condition& condition : conditions_) {
+        std::vector<std::string> shown;
+        for (const std::string& value : condition.examples)
+            shown.push_back(cat("'", value.size() > 60 ? value.substr(0, 60) + "..." : value, "'"));
+        message += cat(" ", condition.field, " is ", listed(shown), " in the first rows;");
+    }
+    throw ConfigError(message + " change the condition or the input");
+}
+
+}  // namespace trireme

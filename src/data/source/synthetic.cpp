@@ -1,0 +1,98 @@
+#include "data/source/synthetic.hpp"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+namespace {
+
+// Lengths in characters of the 691 functions rebuilt from the CodeSearchNet commit of apache/spark (618d6bff),
+// and the share of functions that are no longer, in thousandths.
+struct Percentile {
+    std::uint64_t share;
+    std::uint64_t characters;
+};
+constexpr std::array<Percentile, 11> lengths = {{{0, 140},
+                                                 {10, 169},
+                                                 {50, 246},
+                                                 {100, 292},
+                                                 {250, 411},
+                                                 {500, 670},
+                                                 {750, 1144},
+                                                 {900, 1947},
+                                                 {950, 2567},
+                                                 {990, 7316},
+                                                 {1000, 22200}}};
+
+// One real repository, for the filter of the README's first run, and places that do not exist.
+struct Repository {
+    std::string_view name;
+    std::string_view folder;
+    std::size_t weight;  // in tenths of all rows
+};
+constexpr std::array<Repository, 5> repositories = {{{"apache/spark", "python/pyspark", 4},
+                                                     {"example/trireme-harbour", "harbour", 2},
+                                                     {"example/trireme-ledger", "src/ledger", 2},
+                                                     {"example/trireme-signals", "signals/core", 1},
+                                                     {"example/trireme-atlas", "atlas", 1}}};
+constexpr std::array<std::string_view, 10> modules = {"table", "reader", "context", "session", "rdd",
+                                                      "frame", "stream", "index",   "storage", "metrics"};
+
+const Repository& draw_repository(Draw& draw) {
+    std::size_t tenth = draw.below(10);
+    std::size_t chosen = 0;
+    while (tenth >= repositories[chosen].weight) tenth -= repositories[chosen++].weight;
+    return repositories[chosen];
+}
+
+std::string commit_of(std::string_view repository) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    Draw draw(RandomKey{}.then(repository));
+    std::string commit;
+    for (int digit = 0; digit < 40; ++digit) commit += digits[draw.below(digits.size())];
+    return commit;
+}
+
+}  // namespace
+
+std::size_t synthetic_length(std::uint64_t seed, std::uint64_t index) {
+    // Steps of the golden ratio fill the unit interval evenly, whatever the number of rows (Weyl's sequence).
+    const RandomBlock start = random_block(RandomKey{seed}.then("synthetic length"), 0);
+    const std::uint64_t position = (static_cast<std::uint64_t>(start[0]) << 32) + index * 0x9E3779B97F4A7C15ULL;
+    const std::uint64_t share = ((position >> 32) * 1'000'000) >> 32;  // in millionths, below a million
+    std::size_t upper = 1;
+    while (share >= lengths[upper].share * 1000) ++upper;
+    const Percentile& low = lengths[upper - 1];
+    const Percentile& high = lengths[upper];
+    return low.characters +
+           (high.characters - low.characters) * (share - low.share * 1000) / ((high.share - low.share) * 1000);
+}
+
+std::string synthetic_json_row(std::uint64_t seed, std::uint64_t index) {
+    Draw draw(RandomKey{seed}.then("synthetic csn").then(index));
+    const Repository& repository = draw_repository(draw);
+    const SyntheticFunction function = write_function(draw, synthetic_length(seed, index));
+    const std::string path = cat(repository.folder, '/', modules[draw.below(modules.size())], ".py");
+    const std::size_t first_line = 20 + draw.below(900);
+    const auto lines = static_cast<std::size_t>(std::count(function.code.begin(), function.code.end(), '\n'));
+    const std::string commit = commit_of(repository.name);
+
+    nlohmann::ordered_json row;
+    row["repo"] = repository.name;
+    row["path"] = path;
+    row["func_name"] = function.name;
+    row["original_string"] = function.code;
+    row["language"] = "python";
+    row["code"] = function.code;
+    row["docstring"] = function.docstring;
+    row["sha"] = commit;
+    row["url"] = cat("https://example.org/", repository.name, "/blob/", commit, '/', path, "#L", first_line,
+                     "-L", first_line + lines);
+    row["partition"] = "train";
+    return row.dump();
+}
+
+}  // namespace trireme

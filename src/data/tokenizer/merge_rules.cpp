@@ -1,0 +1,147 @@
+#include "data/tokenizer/merge_rules.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <queue>
+
+namespace trireme {
+namespace {
+
+// Up to here, looking at every pair for the best one costs less than keeping them in a heap.
+constexpr std::size_t short_piece = 48;
+
+std::uint64_t joined(std::uint32_t left, std::uint32_t right) {
+    return static_cast<std::uint64_t>(left) << 32 | right;
+}
+
+// A doubly linked list over the tokens of a piece; merged tokens drop out of it.
+class TokenChain {
+public:
+    static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+
+    explicit TokenChain(std::span<std::uint32_t> tokens) : tokens_(tokens), links_(tokens.size()) {
+        for (std::size_t i = 0; i < links_.size(); ++i)
+            links_[i] = {.previous = i == 0 ? none : i - 1, .next = i + 1 < links_.size() ? i + 1 : none};
+    }
+
+    std::uint32_t token(std::size_t at) const { return tokens_[at]; }
+    std::size_t previous(std::size_t at) const { return links_[at].previous; }
+    std::size_t next(std::size_t at) const { return links_[at].next; }
+    bool is_linked(std::size_t at) const { return links_[at].next != at; }
+
+    // The token at `at` and its successor become `result`.
+    void merge(std::size_t at, std::uint32_t result) {
+        const std::size_t gone = next(at);
+        const std::size_t after = next(gone);
+        tokens_[at] = result;
+        links_[at].next = after;
+        if (after != none) links_[after].previous = at;
+        links_[gone].next = gone;  // the mark of a token that dropped out
+    }
+
+    // Moves what is left to the front of the tokens and says how many they are.
+    std::size_t compact() {
+        std::size_t count = 0;
+        for (std::size_t at = 0; at != none; at = next(at)) tokens_[count++] = tokens_[at];
+        return count;
+    }
+
+private:
+    struct Link {
+        std::size_t previous;
+        std::size_t next;
+    };
+
+    std::span<std::uint32_t> tokens_;
+    std::vector<Link> links_;
+};
+
+struct Candidate {
+    std::uint32_t rank;
+    std::size_t at;
+
+    bool operator>(const Candidate& other) const {
+        return rank != other.rank ? rank > other.rank : at > other.at;
+    }
+};
+
+}  // namespace
+
+MergeRules::MergeRules(std::span<const Merge> merges) : slots_(std::bit_ceil(2 * merges.size() + 2)) {
+    for (std::size_t rank = 0; rank < merges.size(); ++rank) {
+        const std::uint64_t pair = joined(merges[rank].left, merges[rank].right);
+        Slot& slot = slots_[slot_of(pair)];
+        if (!slot.rule.exists())
+            slot = {.pair = pair, .rule = {static_cast<std::uint32_t>(rank), merges[rank].result}};
+    }
+}
+
+// The slot that holds the pair, or the free one where it belongs.
+std::size_t MergeRules::slot_of(std::uint64_t pair) const {
+    const std::size_t last = slots_.size() - 1;
+    const std::uint64_t mixed = (pair ^ pair >> 29) * 0x9e3779b97f4a7c15;
+    std::size_t at = (mixed ^ mixed >> 32) & last;
+    while (slots_[at].rule.exists() && slots_[at].pair != pair) at = (at + 1) & last;
+    return at;
+}
+
+MergeRules::Rule MergeRules::rule_for(std::uint32_t left, std::uint32_t right) const {
+    return slots_[slot_of(joined(left, right))].rule;
+}
+
+std::size_t MergeRules::apply(std::span<std::uint32_t> tokens) const {
+    if (tokens.size() < 2) return tokens.size();
+    return tokens.size() <= short_piece ? apply_to_short(tokens) : apply_to_long(tokens);
+}
+
+std::size_t MergeRules::apply_to_short(std::span<std::uint32_t> tokens) const {
+    std::array<Rule, short_piece> rules;  // of each token and its successor; none for the last
+    std::size_t count = tokens.size();
+    for (std::size_t i = 0; i + 1 < count; ++i) rules[i] = rule_for(tokens[i], tokens[i + 1]);
+
+    while (count > 1) {
+        std::size_t best = 0;
+        for (std::size_t i = 1; i + 1 < count; ++i)
+            if (rules[i].rank < rules[best].rank) best = i;
+        if (!rules[best].exists()) break;
+
+        tokens[best] = rules[best].result;
+        for (std::size_t i = best + 1; i + 1 < count; ++i) {
+            tokens[i] = tokens[i + 1];
+            rules[i] = rules[i + 1];
+        }
+        --count;
+        if (best > 0) rules[best - 1] = rule_for(tokens[best - 1], tokens[best]);
+        rules[best] = best + 1 < count ? rule_for(tokens[best], tokens[best + 1]) : Rule{};
+    }
+    return count;
+}
+
+std::size_t MergeRules::apply_to_long(std::span<std::uint32_t> tokens) const {
+    TokenChain chain(tokens);
+    std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> candidates;
+    const auto rule_at = [&](std::size_t at) {
+        const std::size_t next = chain.next(at);
+        return next == TokenChain::none ? Rule{} : rule_for(chain.token(at), chain.token(next));
+    };
+    const auto propose = [&](std::size_t at) {
+        if (at == TokenChain::none) return;
+        if (const Rule rule = rule_at(at); rule.exists()) candidates.push({rule.rank, at});
+    };
+    for (std::size_t at = 0; at < tokens.size(); ++at) propose(at);
+
+    while (!candidates.empty()) {
+        const Candidate best = candidates.top();
+        candidates.pop();
+        if (!chain.is_linked(best.at)) continue;
+        const Rule rule = rule_at(best.at);
+        if (rule.rank != best.rank) continue;  // a neighbour was merged since
+        chain.merge(best.at, rule.result);
+        propose(chain.previous(best.at));
+        propose(best.at);
+    }
+    return chain.compact();
+}
+
+}  // namespace trireme

@@ -1,0 +1,66 @@
+#include "data/tokenizer/splitter.hpp"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include "data/tokenizer/utf8.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+namespace {
+
+// GPT-2's pattern with white space spelled out, [\p{Z}\t-\r\x85]: PCRE2's \s has U+180E besides, which Unicode
+// no longer counts as a space.
+constexpr const char* gpt2_pattern =
+    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\p{Z}\x{9}-\x{d}\x{85}\p{L}\p{N}]+)"
+    R"(|[\p{Z}\x{9}-\x{d}\x{85}]+(?![^\p{Z}\x{9}-\x{d}\x{85}])|[\p{Z}\x{9}-\x{d}\x{85}]+)";
+
+pcre2_code* compile() {
+    int error = 0;
+    PCRE2_SIZE at = 0;
+    const auto* pattern = reinterpret_cast<PCRE2_SPTR>(gpt2_pattern);
+    pcre2_code* code = pcre2_compile(pattern, PCRE2_ZERO_TERMINATED, PCRE2_UTF | PCRE2_UCP | PCRE2_ANCHORED,
+                                     &error, &at, nullptr);
+    if (code == nullptr)
+        throw ResourceError(cat("PCRE2 refuses GPT-2's pattern at character ", at, " with its error ", error,
+                                "; link a PCRE2 that was built with Unicode support"));
+    // Where memory may not be made executable there is no JIT: matching is then slower and otherwise the same.
+    pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
+    return code;
+}
+
+}  // namespace
+
+void Splitter::FreePattern::operator()(void* pattern) const {
+    pcre2_code_free(static_cast<pcre2_code*>(pattern));
+}
+
+void Splitter::FreeMatch::operator()(void* match) const {
+    pcre2_match_data_free(static_cast<pcre2_match_data*>(match));
+}
+
+Splitter::Splitter() : pattern_(compile()) {}
+
+Splitter::Cursor::Cursor(const Splitter& splitter, std::string_view text)
+    : pattern_(splitter.pattern_.get()), match_(pcre2_match_data_create(1, nullptr)), text_(text) {
+    if (match_ == nullptr) throw ResourceError("PCRE2 found no memory for a match; free some and run again");
+}
+
+std::string_view Splitter::Cursor::next() {
+    if (at_ == text_.size()) return {};
+    if (at_ >= well_formed_) well_formed_ = at_ + utf8_prefix(text_.substr(at_));
+    if (at_ == well_formed_) return text_.substr(at_++, 1);
+
+    auto* match = static_cast<pcre2_match_data*>(match_.get());
+    const int groups = pcre2_match(static_cast<const pcre2_code*>(pattern_), reinterpret_cast<PCRE2_SPTR>(text_.data()),
+                                   well_formed_, at_, PCRE2_NO_UTF_CHECK, match, nullptr);
+    const std::size_t end = groups > 0 ? pcre2_get_ovector_pointer(match)[1] : at_;
+    if (end <= at_)
+        throw BugError(cat("GPT-2's pattern found no piece at byte ", at_, " of a text of ", text_.size(),
+                           " bytes (PCRE2 answered ", groups, "); please report it"));
+    const std::string_view piece = text_.substr(at_, end - at_);
+    at_ = end;
+    return piece;
+}
+
+}  // namespace trireme

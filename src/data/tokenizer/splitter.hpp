@@ -1,0 +1,48 @@
+// GPT-2's pre-tokens: the pieces of a text that merges never cross.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+
+namespace trireme {
+
+// Cuts by GPT-2's pattern. Unicode classes are those of PCRE2's tables; white space is what Python's regex module,
+// which GPT-2 was trained with, takes it to be. Never changes: any number of threads may share one.
+class Splitter {
+public:
+    Splitter();
+
+    // Calls visit(std::string_view piece) for consecutive pieces that make up `text`, none empty. A byte that is
+    // not part of well-formed UTF-8 is a piece by itself.
+    template <class Visit>
+    void split(std::string_view text, Visit visit) const {
+        Cursor cursor(*this, text);
+        for (std::string_view piece = cursor.next(); !piece.empty(); piece = cursor.next()) visit(piece);
+    }
+
+private:
+    struct FreePattern {
+        void operator()(void* pattern) const;
+    };
+    struct FreeMatch {
+        void operator()(void* match) const;
+    };
+
+    class Cursor {
+    public:
+        Cursor(const Splitter& splitter, std::string_view text);
+        std::string_view next();  // empty at the end of the text
+
+    private:
+        const void* pattern_;
+        std::unique_ptr<void, FreeMatch> match_;
+        std::string_view text_;
+        std::size_t at_ = 0;           // pieces before it were handed out
+        std::size_t well_formed_ = 0;  // text_[at_, well_formed_) is UTF-8
+    };
+
+    std::unique_ptr<void, FreePattern> pattern_;  // a pcre2_code
+};
+
+}  // namespace trireme

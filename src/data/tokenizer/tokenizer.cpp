@@ -1,0 +1,144 @@
+#include "trireme/data/tokenizer.hpp"
+
+#include "data/tokenizer/merge_rules.hpp"
+#include "data/tokenizer/splitter.hpp"
+#include "data/tokenizer/tokenizer_files.hpp"
+#include "data/tokenizer/trainer.hpp"
+#include "data/tokenizer/vocabulary.hpp"
+#include "data/tokenizer/word_index.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/base/sha256.hpp"
+
+namespace trireme {
+namespace {
+
+// The SHA-256 of OpenAI's vocabulary in the form of to_bytes(), and how many tokens it has.
+constexpr std::string_view gpt2_hash = "HASH";
+constexpr std::size_t gpt2_tokens = 50257;
+
+std::string name_of(const Vocabulary& vocabulary) {
+    const std::size_t size = vocabulary.tokens.size();
+    if (vocabulary.merges.empty() && size == byte_values + 1) return "bytes";
+    if (size == gpt2_tokens && sha256_hex(tokenizer_json(vocabulary)) == gpt2_hash) return "gpt2";
+    return cat("bpe-", size);
+}
+
+}  // namespace
+
+class Tokenizer::Tables {
+public:
+    explicit Tables(Vocabulary vocabulary)
+        : vocabulary_(std::move(vocabulary)),
+          name_(name_of(vocabulary_)),
+          rules_(vocabulary_.merges),
+          words_(vocabulary_.tokens, whole_words()) {}
+
+    Tables(const Tables&) = delete;  // words_ refers to vocabulary_
+    Tables& operator=(const Tables&) = delete;
+
+    const Vocabulary& vocabulary() const { return vocabulary_; }
+    const std::string& name() const { return name_; }
+
+    void encode(std::string_view text, std::vector<std::uint32_t>& ids) const {
+        if (vocabulary_.merges.empty()) {
+            append_bytes(text, ids);
+        } else {
+            splitter_.split(text, [&](std::string_view piece) { encode_piece(piece, ids); });
+        }
+    }
+
+private:
+    // The tokens that merging their own bytes gives back. (Not every token is: an earlier merge may get in between.)
+    std::vector<std::uint32_t> whole_words() const {
+        std::vector<std::uint32_t> found;
+        std::vector<std::uint32_t> merged;
+        for (const Merge& merge : vocabulary_.merges) {
+            merged.clear();
+            merge_piece(vocabulary_.tokens[merge.result], merged);
+            if (merged.size() == 1) found.push_back(merge.result);
+        }
+        return found;
+    }
+
+    void encode_piece(std::string_view piece, std::vector<std::uint32_t>& ids) const {
+        if (const std::optional<std::uint32_t> word = words_.find(piece)) {
+            ids.push_back(*word);
+        } else {
+            merge_piece(piece, ids);
+        }
+    }
+
+    void merge_piece(std::string_view piece, std::vector<std::uint32_t>& ids) const {
+        const std::size_t before = ids.size();
+        append_bytes(piece, ids);
+        ids.resize(before + rules_.apply(std::span(ids).subspan(before)));
+    }
+
+    void append_bytes(std::string_view text, std::vector<std::uint32_t>& ids) const {
+        for (const char byte : text) ids.push_back(vocabulary_.byte_tokens[static_cast<unsigned char>(byte)]);
+    }
+
+    Vocabulary vocabulary_;
+    std::string name_;
+    MergeRules rules_;
+    WordIndex words_;
+    Splitter splitter_;
+};
+
+Tokenizer::Tokenizer(std::shared_ptr<const Tables> tables) : tables_(std::move(tables)) {}
+
+Tokenizer Tokenizer::bytes() { return Tokenizer(std::make_shared<const Tables>(byte_vocabulary())); }
+
+Tokenizer Tokenizer::gpt2(const std::filesystem::path& folder_or_file) {
+    return Tokenizer(std::make_shared<const Tables>(read_vocabulary(folder_or_file)));
+}
+
+Tokenizer Tokenizer::trained(std::span<const std::string> texts, std::size_t vocabulary_size) {
+    return Tokenizer(std::make_shared<const Tables>(learn_merges(texts, vocabulary_size)));
+}
+
+Tokenizer Tokenizer::from_bytes(std::string_view serialised) {
+    return Tokenizer(std::make_shared<const Tables>(parse_tokenizer_json(serialised, "the stored tokenizer")));
+}
+
+const std::string& Tokenizer::name() const { return tables_->name(); }
+
+std::string Tokenizer::to_bytes() const { return tokenizer_json(tables_->vocabulary()); }
+
+std::string Tokenizer::hash() const { return sha256_hex(to_bytes()); }
+
+std::size_t Tokenizer::vocabulary_size() const { return tables_->vocabulary().tokens.size(); }
+
+std::optional<std::uint32_t> Tokenizer::end_token() const { return tables_->vocabulary().end_token(); }
+
+std::vector<std::uint32_t> Tokenizer::encode(std::string_view text) const {
+    std::vector<std::uint32_t> ids;
+    encode(text, ids);
+    return ids;
+}
+
+void Tokenizer::encode(std::string_view text, std::vector<std::uint32_t>& ids) const { tables_->encode(text, ids); }
+
+std::string Tokenizer::decode(std::span<const std::uint32_t> ids) const {
+    const std::vector<std::string>& tokens = tables_->vocabulary().tokens;
+    std::string text;
+    for (const std::uint32_t id : ids) {
+        if (id >= tokens.size())
+            throw ConfigError(cat("token ", id, " is beyond the vocabulary of the tokenizer ", name(), ", ids 0 to ",
+                                  tokens.size() - 1, "; decode with the tokenizer that made it"));
+        text += tokens[id];
+    }
+    return text;
+}
+
+Tokenizer tokenizer_from_option(const std::string& option) {
+    constexpr std::string_view gpt2_prefix = "gpt2:";
+    if (option == "bytes") return Tokenizer::bytes();
+    if (option.starts_with(gpt2_prefix) && option.size() > gpt2_prefix.size())
+        return Tokenizer::gpt2(option.substr(gpt2_prefix.size()));
+    if (option.ends_with(".json")) return Tokenizer::gpt2(option);
+    throw ConfigError(cat("--tokenizer ", option, " is not a tokenizer; give bytes, gpt2:DIR (the folder of encoder.json ",
+                          "and vocab.bpe), FILE/tokenizer.json or, to prepare a corpus, train:4096"));
+}
+
+}  // namespace trireme

@@ -1,0 +1,76 @@
+#include "data/tokenizer/tokenizer_files.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "data/tokenizer/listing_text.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct FilePair {
+    const char* tokens;
+    const char* merges;
+};
+
+constexpr std::array file_pairs{FilePair{"encoder.json", "vocab.bpe"}, FilePair{"vocab.json", "merges.txt"}};
+
+std::string read_text(const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream text;
+    if (file.is_open() && file.peek() != std::ifstream::traits_type::eof()) text << file.rdbuf();
+    if (!file.is_open() || file.bad() || text.bad())
+        throw ConfigError(cat("cannot read ", path.string(), ": ", std::strerror(errno),
+                              "; check the path and its permissions"));
+    return std::move(text).str();
+}
+
+// A line for each merge, below an optional line "#version: 0.2".
+std::vector<std::pair<std::string, std::string>> parse_merge_lines(const std::string& text,
+                                                                   const std::string& source) {
+    std::vector<std::pair<std::string, std::string>> merges;
+    std::istringstream lines(text);
+    std::string line;
+    for (bool is_first = true; std::getline(lines, line); is_first = false) {
+        if (!line.empty() && line.back() == '\r') line.pop_back();
+        if (line.empty() || (is_first && line.starts_with("#version"))) continue;
+        merges.push_back(parse_merge(line, merges.size() + 1, source));
+    }
+    return merges;
+}
+
+Vocabulary read_pair(const fs::path& tokens, const fs::path& merges) {
+    const std::string tokens_source = tokens.string();
+    const std::string merges_source = merges.string();
+    return checked({.vocabulary_source = tokens_source,
+                    .merges_source = merges_source,
+                    .tokens = parse_tokens(parse_json(read_text(tokens), tokens_source), tokens_source),
+                    .specials = {},
+                    .merges = parse_merge_lines(read_text(merges), merges_source)});
+}
+
+Vocabulary read_tokenizer_json(const fs::path& path) {
+    return parse_tokenizer_json(read_text(path), path.string());
+}
+
+}  // namespace
+
+Vocabulary read_vocabulary(const fs::path& folder_or_file) {
+    std::error_code ignored;  // of a path that cannot be looked at: reading it says why
+    if (!fs::is_directory(folder_or_file, ignored)) return read_tokenizer_json(folder_or_file);
+    const fs::path& folder = folder_or_file;
+    for (const FilePair& names : file_pairs)
+        if (fs::exists(folder / names.tokens, ignored) || fs::exists(folder / names.merges, ignored))
+            return read_pair(folder / names.tokens, folder / names.merges);
+    if (fs::exists(folder / "tokenizer.json", ignored)) return read_tokenizer_json(folder / "tokenizer.json");
+    throw ConfigError(cat("the folder ", folder.string(), " holds no GPT-2 tokenizer: neither encoder.json and vocab.bpe, ",
+                          "nor vocab.json and merges.txt, nor tokenizer.json; name the folder that does"));
+}
+
+}  // namespace trireme

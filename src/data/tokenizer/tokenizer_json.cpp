@@ -1,0 +1,133 @@
+// The tokenizer.json of Hugging Face's tokenizers library, as far as it describes GPT-2's way.
+#include "data/tokenizer/byte_alphabet.hpp"
+#include "data/tokenizer/listing_text.hpp"
+#include "data/tokenizer/tokenizer_files.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+namespace {
+
+using nlohmann::json;
+
+const json absent;
+
+template <class... Parts>
+[[noreturn]] void refuse(const std::string& source, const Parts&... parts) {
+    throw ConfigError(cat(source, ' ', parts..., "; Trireme reads GPT-2 style byte-level BPE only"));
+}
+
+// A member, or null where there is none: the library treats both alike.
+const json& member(const json& object, const char* key) {
+    const auto at = object.find(key);
+    return at == object.end() ? absent : *at;
+}
+
+bool has_flag(const json& object, const char* key, bool otherwise) {
+    const json& flag = member(object, key);
+    return flag.is_boolean() ? flag.get<bool>() : otherwise;
+}
+
+// What kind of step a part is, in the library's words: "ByteLevel", "NFC"; "none" where there is none.
+std::string type_of(const json& part) {
+    if (part.is_null()) return "none";
+    const json& type = member(part, "type");
+    return type.is_string() ? type.get<std::string>() : "unnamed";
+}
+
+void check_model(const json& model, const std::string& source) {
+    const std::string type = model.contains("type") ? type_of(model) : "BPE";  // old files leave it out
+    if (type != "BPE") refuse(source, "is a ", type, " tokenizer");
+    for (const char* key : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"}) {
+        const json& value = member(model, key);
+        if (!value.is_null() && value != "" && value != 0.0) refuse(source, "sets ", key, " to ", value.dump());
+    }
+    for (const char* key : {"byte_fallback", "ignore_merges"})
+        if (has_flag(model, key, false)) refuse(source, "sets ", key);
+}
+
+void check_steps(const json& file, const std::string& source) {
+    const json& cut = member(file, "pre_tokenizer");
+    if (!member(file, "normalizer").is_null()) refuse(source, "has the normalizer ", type_of(file["normalizer"]));
+    if (type_of(cut) != "ByteLevel") refuse(source, "has the pre_tokenizer ", type_of(cut), " in place of ByteLevel");
+    if (has_flag(cut, "add_prefix_space", true)) refuse(source, "puts a space before every text (add_prefix_space)");
+    if (!has_flag(cut, "use_regex", true)) refuse(source, "does not split words by GPT-2's pattern (use_regex)");
+    const std::string decoder = type_of(member(file, "decoder"));
+    if (decoder != "ByteLevel") refuse(source, "has the decoder ", decoder, " in place of ByteLevel");
+    const std::string after = type_of(member(file, "post_processor"));
+    if (after != "none" && after != "ByteLevel") refuse(source, "has the post_processor ", after, ", which adds tokens");
+}
+
+std::vector<std::pair<std::string, std::string>> parse_merges(const json& merges, const std::string& source) {
+    if (!merges.is_array()) refuse(source, "has no list of merges");
+    std::vector<std::pair<std::string, std::string>> pairs;
+    pairs.reserve(merges.size());
+    for (const json& merge : merges) {
+        if (merge.is_string()) {
+            pairs.push_back(parse_merge(merge.get_ref<const std::string&>(), pairs.size() + 1, source));
+        } else if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
+            pairs.emplace_back(merge[0].get<std::string>(), merge[1].get<std::string>());
+        } else {
+            refuse(source, "has a merge that is no pair of tokens, ", merge.dump());
+        }
+    }
+    return pairs;
+}
+
+std::vector<ListedToken> parse_specials(const json& added, const std::string& source) {
+    std::vector<ListedToken> specials;
+    if (added.is_null()) return specials;
+    if (!added.is_array()) refuse(source, "has added_tokens that are no list");
+    for (const json& token : added) {
+        const json& content = token.is_object() ? member(token, "content") : token;
+        if (!token.is_object() || !content.is_string()) refuse(source, "has an added token without content");
+        const auto& spelling = content.get_ref<const std::string&>();
+        if (!has_flag(token, "special", false))
+            refuse(source, "cuts the added token \"", spelling, "\" out of texts (it is not special)");
+        specials.push_back({.spelling = spelling, .id = parse_id(member(token, "id"), spelling, source)});
+    }
+    return specials;
+}
+
+json spelled_merges(const Vocabulary& vocabulary) {
+    json merges = json::array();
+    for (const Merge& merge : vocabulary.merges)
+        merges.push_back(spelled(vocabulary.tokens[merge.left]) + ' ' + spelled(vocabulary.tokens[merge.right]));
+    return merges;
+}
+
+}  // namespace
+
+Vocabulary parse_tokenizer_json(std::string_view text, const std::string& source) {
+    const json file = parse_json(text, source);
+    if (!file.is_object() || !member(file, "model").is_object()) refuse(source, "has no \"model\": it is no tokenizer.json");
+    const json& model = file["model"];
+    check_model(model, source);
+    check_steps(file, source);
+    return checked({.vocabulary_source = source,
+                    .merges_source = source,
+                    .tokens = parse_tokens(member(model, "vocab"), source),
+                    .specials = parse_specials(member(file, "added_tokens"), source),
+                    .merges = parse_merges(member(model, "merges"), source)});
+}
+
+std::string tokenizer_json(const Vocabulary& vocabulary) {
+    json tokens = json::object();
+    for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id) tokens[spelled(vocabulary.tokens[id])] = id;
+    json added = json::array();
+    for (const std::uint32_t id : vocabulary.specials) {
+        // A special token is written as it is, not byte by byte.
+        tokens.erase(spelled(vocabulary.tokens[id]));
+        tokens[vocabulary.tokens[id]] = id;
+        added.push_back({{"id", id}, {"content", vocabulary.tokens[id]}, {"special", true}, {"normalized", false},
+                         {"single_word", false}, {"lstrip", false}, {"rstrip", false}});
+    }
+    const json byte_level{{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true},
+                          {"use_regex", true}};
+    const json model{{"type", "BPE"}, {"vocab", std::move(tokens)}, {"merges", spelled_merges(vocabulary)}};
+    return json{{"version", "1.0"}, {"added_tokens", std::move(added)}, {"normalizer", nullptr},
+                {"pre_tokenizer", byte_level}, {"post_processor", nullptr}, {"decoder", byte_level},
+                {"model", model}}
+        .dump();
+}
+
+}  // namespace trireme

@@ -1,0 +1,22 @@
+#include "data/tokenizer/vocabulary.hpp"
+
+namespace trireme {
+
+std::optional<std::uint32_t> Vocabulary::end_token() const {
+    for (const std::uint32_t id : specials)
+        if (tokens[id] == end_of_text) return id;
+    return std::nullopt;
+}
+
+Vocabulary byte_vocabulary() {
+    Vocabulary vocabulary;
+    for (std::size_t byte = 0; byte < byte_values; ++byte) {
+        vocabulary.tokens.emplace_back(1, static_cast<char>(byte));
+        vocabulary.byte_tokens[byte] = static_cast<std::uint32_t>(byte);
+    }
+    vocabulary.tokens.emplace_back(end_of_text);
+    vocabulary.specials.push_back(byte_values);
+    return vocabulary;
+}
+
+}  // namespace trireme

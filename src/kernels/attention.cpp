@@ -1,0 +1,94 @@
+#include "trireme/kernels/attention.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "shape_check.hpp"
+
+namespace trireme {
+namespace {
+
+void check_segments(const ShapeCheck& check, std::span<const Segment> segments, std::size_t rows) {
+    std::vector<Segment> sorted(segments.begin(), segments.end());
+    std::sort(sorted.begin(), sorted.end(),
+              [](const Segment& a, const Segment& b) { return a.begin < b.begin; });
+    std::size_t end = 0;  // of the segments so far
+    for (const Segment& segment : sorted) {
+        check.demand(segment.begin <= rows && segment.length <= rows - segment.begin, "a segment of ",
+                     segment.length, " rows from row ", segment.begin, " does not fit into ", rows, " rows");
+        check.demand(segment.begin >= end || segment.length == 0, "the segment from row ", segment.begin,
+                     " begins before the last one ends at row ", end);
+        end = std::max(end, segment.begin + segment.length);
+    }
+}
+
+void check_shape(const ShapeCheck& check, const AttentionShape& shape, const ConstTensor& query) {
+    check.demand(shape.heads > 0 && shape.groups > 0 && shape.heads % shape.groups == 0, shape.heads,
+                 " heads cannot share ", shape.groups, " groups evenly");
+    check.demand(query.columns % shape.heads == 0, query.columns, " columns of query cannot be cut into ",
+                 shape.heads, " heads");
+    const double rate = shape.dropout.rate;
+    check.demand(rate >= 0 && rate < 1, "a dropout rate of ", rate, " is not in [0, 1)");
+    check_segments(check, shape.segments, query.rows);
+}
+
+std::size_t key_columns(const AttentionShape& shape, const ConstTensor& query) {
+    return query.columns / shape.heads * shape.groups;
+}
+
+// One product of scores or of values: a multiplication and an addition for each pair of rows and each channel.
+double product_flops(const AttentionShape& shape, std::size_t channels) {
+    double pairs = 0;
+    for (const Segment& segment : shape.segments) {
+        const auto length = static_cast<double>(segment.length);
+        pairs += shape.is_causal ? length * (length + 1) / 2 : length * length;
+    }
+    return 2 * pairs * static_cast<double>(channels);
+}
+
+}  // namespace
+
+void Attention::check() const {
+    const ShapeCheck check("attention", query.dtype);
+    check_shape(check, shape, query);
+    check.matrix("query", query, query.rows, query.columns);
+    check.matrix("key", key, query.rows, key_columns(shape, query));
+    check.matrix("value", value, query.rows, key_columns(shape, query));
+    check.matrix("output", output, query.rows, query.columns);
+    check.matrix("log_sum", log_sum, query.rows, shape.heads);
+}
+
+Cost Attention::cost() const {
+    constexpr double products = 2;  // scores, output
+    const std::size_t bytes = query.bytes() + key.bytes() + value.bytes() + output.bytes() + log_sum.bytes();
+    return {.kernel = "attention",
+            .flops = products * product_flops(shape, query.columns),
+            .bytes = static_cast<double>(bytes)};
+}
+
+void AttentionBackward::check() const {
+    const ShapeCheck check("attention_backward", query.dtype);
+    check_shape(check, shape, query);
+    const std::size_t shared_columns = key_columns(shape, query);
+    check.matrix("query", query, query.rows, query.columns);
+    check.matrix("key", key, query.rows, shared_columns);
+    check.matrix("value", value, query.rows, shared_columns);
+    check.matrix("output", output, query.rows, query.columns);
+    check.matrix("log_sum", log_sum, query.rows, shape.heads);
+    check.matrix("grad_output", grad_output, query.rows, query.columns);
+    check.matrix("grad_query", grad_query, query.rows, query.columns);
+    check.matrix("grad_key", grad_key, query.rows, shared_columns);
+    check.matrix("grad_value", grad_value, query.rows, shared_columns);
+}
+
+Cost AttentionBackward::cost() const {
+    constexpr double products = 5;  // scores again, gradients of scores, query, key and value
+    const std::size_t read =
+        query.bytes() + key.bytes() + value.bytes() + output.bytes() + log_sum.bytes() + grad_output.bytes();
+    const std::size_t written = grad_query.bytes() + grad_key.bytes() + grad_value.bytes();
+    return {.kernel = "attention_backward",
+            .flops = products * product_flops(shape, query.columns),
+            .bytes = static_cast<double>(read + written)};
+}
+
+}  // namespace trireme

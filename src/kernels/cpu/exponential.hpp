@@ -1,0 +1,71 @@
+// The exponential function, written so that a loop over it vectorises.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+namespace trireme::cpu {
+
+template <class T>
+struct ExponentialConstants;
+
+// The high part of ln 2 has so few digits that its product with an exponent is exact.
+template <>
+struct ExponentialConstants<float> {
+    using Bits = std::uint32_t;
+    static constexpr int mantissa_bits = 23;
+    static constexpr int degree = 7;  // 0.35^8 / 8! is below 1e-8
+    static constexpr float ln2_high = 0x1.62ep-1F;
+    static constexpr float ln2_low = 0x1.0bfbe8p-15F;
+    static constexpr float lowest = -87.33F;  // smaller results are no normal numbers, and become 0
+    static constexpr float highest = 88.37F;  // larger results become infinite
+};
+
+template <>
+struct ExponentialConstants<double> {
+    using Bits = std::uint64_t;
+    static constexpr int mantissa_bits = 52;
+    static constexpr int degree = 13;  // 0.35^14 / 14! is below 1e-17
+    static constexpr double ln2_high = 0x1.62e42feep-1;
+    static constexpr double ln2_low = 0x1.a39ef35793c76p-33;
+    static constexpr double lowest = -708.39;
+    static constexpr double highest = 709.43;
+};
+
+// 1 + x + x^2 / 2! + ... + x^degree / degree!
+template <int degree, class T>
+constexpr T exponential_series(T x) {
+    T sum = 1;
+    double factorial = 1;
+    for (int n = 2; n <= degree; ++n) factorial *= n;
+    T result = static_cast<T>(1 / factorial);
+#pragma GCC unroll 16
+    for (int n = degree; n > 0; --n) {
+        factorial /= n;
+        result = result * x + static_cast<T>(1 / factorial);
+    }
+    return result * sum;
+}
+
+// exp(x) with a relative error of about one unit in the last place. NaN stays NaN.
+//   x = n ln 2 + r, |r| <= ln 2 / 2, exp(x) = 2^n exp(r)
+template <class T>
+inline T exponential(T x) {
+    using Constants = ExponentialConstants<T>;
+    using Bits = typename Constants::Bits;
+    constexpr T log2_e = static_cast<T>(1.44269504088896340736);
+    // Added to a number, it leaves its integer part in the lowest bits.
+    constexpr T rounder = static_cast<T>(3) * static_cast<T>(Bits{1} << (Constants::mantissa_bits - 1));
+    const T shifted = x * log2_e + rounder;
+    const T n = shifted - rounder;
+    const T r = (x - n * Constants::ln2_high) - n * Constants::ln2_low;
+    const Bits exponent = std::bit_cast<Bits>(shifted) << Constants::mantissa_bits;
+    const T power = std::bit_cast<T>(exponent + std::bit_cast<Bits>(T{1}));
+    const T result = exponential_series<Constants::degree>(r) * power;
+    const T bounded = x > Constants::highest ? std::numeric_limits<T>::infinity() : result;
+    return x < Constants::lowest ? T{0} : bounded;
+}
+
+}  // namespace trireme::cpu

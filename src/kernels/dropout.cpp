@@ -1,0 +1,47 @@
+#include "trireme/kernels/dropout.hpp"
+
+#include "shape_check.hpp"
+
+namespace trireme {
+namespace {
+
+void check_dropout(const ShapeCheck& check, const Dropout& dropout, std::size_t rows) {
+    check.demand(dropout.rate >= 0 && dropout.rate < 1, "a dropout rate of ", dropout.rate,
+                 " is not in [0, 1)");
+    if (!dropout.is_on()) return;
+    check.vector_of(DType::i64, "samples", dropout.samples, rows);
+    check.vector_of(DType::i32, "positions", dropout.positions, rows);
+}
+
+std::size_t dropout_bytes(const Dropout& dropout) {
+    return dropout.is_on() ? dropout.samples.bytes() + dropout.positions.bytes() : 0;
+}
+
+}  // namespace
+
+void ResidualAdd::check() const {
+    const ShapeCheck check("residual_add", input.dtype);
+    if (residual.is_present()) check.matrix("residual", residual, input.rows, input.columns);
+    check.matrix("input", input, input.rows, input.columns);
+    check.matrix("output", output, input.rows, input.columns);
+    check_dropout(check, dropout, input.rows);
+}
+
+Cost ResidualAdd::cost() const {
+    const std::size_t bytes = residual.bytes() + input.bytes() + output.bytes() + dropout_bytes(dropout);
+    return {.kernel = "residual_add", .bytes = static_cast<double>(bytes)};
+}
+
+void DropoutBackward::check() const {
+    const ShapeCheck check("dropout_backward", grad_output.dtype);
+    check.matrix("grad_output", grad_output, grad_output.rows, grad_output.columns);
+    check.matrix("grad_input", grad_input, grad_output.rows, grad_output.columns);
+    check_dropout(check, dropout, grad_output.rows);
+}
+
+Cost DropoutBackward::cost() const {
+    const std::size_t bytes = grad_output.bytes() + grad_input.bytes() + dropout_bytes(dropout);
+    return {.kernel = "dropout_backward", .bytes = static_cast<double>(bytes)};
+}
+
+}  // namespace trireme

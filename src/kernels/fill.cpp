@@ -1,0 +1,25 @@
+#include "trireme/kernels/fill.hpp"
+
+#include "shape_check.hpp"
+
+namespace trireme {
+
+void Fill::check() const {
+    const ShapeCheck check("fill", output.dtype);
+    check.matrix("output", output, output.rows, output.columns);
+}
+
+Cost Fill::cost() const { return {.kernel = "fill", .bytes = static_cast<double>(output.bytes())}; }
+
+void FillNormal::check() const {
+    const ShapeCheck check("fill_normal", output.dtype);
+    check.matrix("output", output, output.rows, output.columns);
+    check.demand(global_columns >= output.columns, "a slice of ", output.columns,
+                 " columns cannot come from a tensor of ", global_columns);
+}
+
+Cost FillNormal::cost() const {
+    return {.kernel = "fill_normal", .bytes = static_cast<double>(output.bytes())};
+}
+
+}  // namespace trireme

@@ -1,0 +1,61 @@
+#include "trireme/kernels/linear.hpp"
+
+#include "shape_check.hpp"
+
+namespace trireme {
+namespace {
+
+void check_weight(const ShapeCheck& check, std::string_view name, const ConstTensor& weight, WeightAxes axes,
+                  std::size_t in, std::size_t out) {
+    const bool is_in_out = axes == WeightAxes::in_out;
+    check.matrix(name, weight, is_in_out ? in : out, is_in_out ? out : in);
+}
+
+// Of a product of that many rows, columns and depth.
+Cost product_cost(std::string_view kernel, std::array<std::size_t, 3> product, std::size_t bytes) {
+    double flops = 2;
+    for (const std::size_t extent : product) flops *= static_cast<double>(extent);
+    return {.kernel = kernel, .flops = flops, .bytes = static_cast<double>(bytes), .product = product};
+}
+
+}  // namespace
+
+void Linear::check() const {
+    const ShapeCheck check("linear", input.dtype);
+    check.matrix("input", input, output.rows, input.columns);
+    check.matrix("output", output, input.rows, output.columns);
+    check_weight(check, "weight", weight, axes, input.columns, output.columns);
+    if (bias.is_present()) check.vector("bias", bias, output.columns);
+}
+
+Cost Linear::cost() const {
+    return product_cost("linear", {output.rows, output.columns, input.columns},
+                        input.bytes() + weight.bytes() + bias.bytes() + output.bytes());
+}
+
+void LinearBackwardInput::check() const {
+    const ShapeCheck check("linear_backward_input", grad_output.dtype);
+    check.matrix("grad_output", grad_output, grad_input.rows, grad_output.columns);
+    check.matrix("grad_input", grad_input, grad_output.rows, grad_input.columns);
+    check_weight(check, "weight", weight, axes, grad_input.columns, grad_output.columns);
+}
+
+Cost LinearBackwardInput::cost() const {
+    return product_cost("linear_backward_input", {grad_input.rows, grad_input.columns, grad_output.columns},
+                        grad_output.bytes() + weight.bytes() + (accumulate ? 2 : 1) * grad_input.bytes());
+}
+
+void LinearBackwardWeight::check() const {
+    const ShapeCheck check("linear_backward_weight", input.dtype);
+    check.matrix("input", input, grad_output.rows, input.columns);
+    check.matrix("grad_output", grad_output, input.rows, grad_output.columns);
+    check_weight(check, "grad_weight", grad_weight, axes, input.columns, grad_output.columns);
+    if (grad_bias.is_present()) check.vector("grad_bias", grad_bias, grad_output.columns);
+}
+
+Cost LinearBackwardWeight::cost() const {
+    return product_cost("linear_backward_weight", {grad_weight.rows, grad_weight.columns, input.rows},
+                        input.bytes() + grad_output.bytes() + 2 * grad_weight.bytes() + 2 * grad_bias.bytes());
+}
+
+}  // namespace trireme

@@ -1,0 +1,56 @@
+#include "trireme/kernels/norm.hpp"
+
+#include "shape_check.hpp"
+
+namespace trireme {
+
+void LayerNorm::check() const {
+    const ShapeCheck check("layer_norm", input.dtype);
+    check.matrix("input", input, input.rows, input.columns);
+    check.vector("gain", gain, input.columns);
+    check.vector("bias", bias, input.columns);
+    check.matrix("output", output, input.rows, input.columns);
+    check.vector("mean", mean, input.rows);
+    check.vector("inv_std", inv_std, input.rows);
+}
+
+Cost LayerNorm::cost() const {
+    const std::size_t read = input.bytes() + gain.bytes() + bias.bytes();
+    const std::size_t written = output.bytes() + mean.bytes() + inv_std.bytes();
+    return {.kernel = "layer_norm", .bytes = static_cast<double>(read + written)};
+}
+
+void LayerNormBackwardInput::check() const {
+    const ShapeCheck check("layer_norm_backward_input", input.dtype);
+    check.matrix("input", input, input.rows, input.columns);
+    check.vector("gain", gain, input.columns);
+    check.vector("mean", mean, input.rows);
+    check.vector("inv_std", inv_std, input.rows);
+    check.matrix("grad_output", grad_output, input.rows, input.columns);
+    if (residual.is_present()) check.matrix("residual", residual, input.rows, input.columns);
+    check.matrix("grad_input", grad_input, input.rows, input.columns);
+}
+
+Cost LayerNormBackwardInput::cost() const {
+    const std::size_t read =
+        input.bytes() + gain.bytes() + mean.bytes() + inv_std.bytes() + grad_output.bytes() + residual.bytes();
+    return {.kernel = "layer_norm_backward_input", .bytes = static_cast<double>(read + grad_input.bytes())};
+}
+
+void LayerNormBackwardWeight::check() const {
+    const ShapeCheck check("layer_norm_backward_weight", input.dtype);
+    check.matrix("input", input, input.rows, input.columns);
+    check.vector("mean", mean, input.rows);
+    check.vector("inv_std", inv_std, input.rows);
+    check.matrix("grad_output", grad_output, input.rows, input.columns);
+    check.vector("grad_gain", grad_gain, input.columns);
+    check.vector("grad_bias", grad_bias, input.columns);
+}
+
+Cost LayerNormBackwardWeight::cost() const {
+    const std::size_t read = input.bytes() + mean.bytes() + inv_std.bytes() + grad_output.bytes();
+    const std::size_t summed = grad_gain.bytes() + grad_bias.bytes();
+    return {.kernel = "layer_norm_backward_weight", .bytes = static_cast<double>(read + 2 * summed)};
+}
+
+}  // namespace trireme

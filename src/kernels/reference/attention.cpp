@@ -1,0 +1,174 @@
+// The oracle: one query after the other, one row of scores at a time, sums in double. For query i of a head,
+// with the sums over the keys j that it sees and m_j the dropout factor of the weight:
+//   s_j = scale q . k_j      log_sum = log sum_j exp(s_j)      p_j = exp(s_j - log_sum)      o = sum_j p_j m_j
+//   v_j ds_j = p_j (m_j (do . v_j) - do . o) dq = scale sum_j ds_j k_j      dk_j += scale ds_j q      dv_j +=
+//   p_j m_j do
+#include "trireme/kernels/attention.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "trireme/kernels/dropout.hpp"
+
+namespace trireme {
+namespace {
+
+// One query of one head in one segment.
+struct Query {
+    const AttentionShape& shape;
+    const Segment& segment;
+    std::size_t head;
+    std::size_t place;      // counted from the segment's begin
+    std::size_t head_size;  // channels
+
+    std::size_t row() const { return segment.begin + place; }
+    std::size_t key_row(std::size_t key) const { return segment.begin + key; }
+    std::size_t keys() const { return shape.is_causal ? place + 1 : segment.length; }  // that it sees
+    std::size_t first_column() const { return head * head_size; }
+    std::size_t first_shared_column() const { return head * shape.groups / shape.heads * head_size; }
+
+    // What the weight of a key is multiplied by: 0 if it is dropped, else 1 / (1 - rate).
+    double factor(std::size_t key) const {
+        const AttentionDropout& dropout = shape.dropout;
+        if (!dropout.is_on()) return 1;
+        const RandomBlock block =
+            random_block(dropout.key.then(static_cast<std::uint64_t>(segment.sample)),
+                         {static_cast<std::uint32_t>(key / 4), static_cast<std::uint32_t>(place),
+                          static_cast<std::uint32_t>(dropout.first_head + head), 1});
+        return block[key % 4] >= keep_threshold(dropout.rate) ? 1 / (1 - dropout.rate) : 0;
+    }
+};
+
+template <class Use>
+void for_each_query(const AttentionShape& shape, std::size_t columns, Use&& use) {
+    for (const Segment& segment : shape.segments) {
+        for (std::size_t head = 0; head < shape.heads; ++head) {
+            for (std::size_t place = 0; place < segment.length; ++place) {
+                use(Query{shape, segment, head, place, columns / shape.heads});
+            }
+        }
+    }
+}
+
+template <class T>
+double dot(const T* a, const T* b, std::size_t size) {
+    double sum = 0;
+    for (std::size_t c = 0; c < size; ++c) sum += static_cast<double>(a[c]) * b[c];
+    return sum;
+}
+
+template <class T>
+std::vector<double> scores_of(const Query& query, const ConstTensor& queries, const ConstTensor& keys) {
+    const T* q = queries.as<T>().row(query.row()) + query.first_column();
+    std::vector<double> scores(query.keys());
+    for (std::size_t j = 0; j < scores.size(); ++j) {
+        const T* k = keys.as<T>().row(query.key_row(j)) + query.first_shared_column();
+        scores[j] = query.shape.scale * dot(q, k, query.head_size);
+    }
+    return scores;
+}
+
+double log_of_sum(const std::vector<double>& scores) {
+    const double largest = *std::max_element(scores.begin(), scores.end());
+    double sum = 0;
+    for (const double score : scores) sum += std::exp(score - largest);
+    return largest + std::log(sum);
+}
+
+template <class T>
+void clear(const Tensor& tensor) {
+    for (std::size_t r = 0; r < tensor.rows; ++r) std::fill_n(tensor.as<T>().row(r), tensor.columns, T{0});
+}
+
+template <class T>
+void forward(const Attention& op, const Query& query) {
+    std::vector<double> weights = scores_of<T>(query, op.query, op.key);
+    const double log_sum = log_of_sum(weights);
+    for (std::size_t j = 0; j < weights.size(); ++j) {
+        weights[j] = std::exp(weights[j] - log_sum) * query.factor(j);
+    }
+    const auto value = op.value.as<T>();
+    T* output = op.output.as<T>().row(query.row()) + query.first_column();
+    for (std::size_t c = 0; c < query.head_size; ++c) {
+        double sum = 0;
+        for (std::size_t j = 0; j < weights.size(); ++j) {
+            sum += weights[j] * value(query.key_row(j), query.first_shared_column() + c);
+        }
+        output[c] = static_cast<T>(sum);
+    }
+    op.log_sum.as<T>()(query.row(), query.head) = static_cast<T>(log_sum);
+}
+
+// The sums of the backward pass, contiguous and in double.
+struct Gradients {
+    explicit Gradients(const AttentionBackward& op)
+        : query(op.query.size()), key(op.key.size()), value(op.value.size()) {}
+
+    std::vector<double> query;  // (rows, heads * head size)
+    std::vector<double> key;    // (rows, groups * head size)
+    std::vector<double> value;  // (rows, groups * head size)
+};
+
+template <class T>
+void backward(const AttentionBackward& op, const Query& query, Gradients& sums) {
+    const auto key = op.key.as<T>();
+    const auto value = op.value.as<T>();
+    const std::size_t own = query.first_column();
+    const std::size_t shared = query.first_shared_column();
+    const T* q = op.query.as<T>().row(query.row()) + own;
+    const T* grad_output = op.grad_output.as<T>().row(query.row()) + own;
+    const T* output = op.output.as<T>().row(query.row()) + own;
+    const double log_sum = op.log_sum.as<T>()(query.row(), query.head);
+    const double delta = dot(grad_output, output, query.head_size);
+
+    const std::vector<double> scores = scores_of<T>(query, op.query, op.key);
+    double* grad_query = sums.query.data() + query.row() * op.query.columns + own;
+    for (std::size_t j = 0; j < scores.size(); ++j) {
+        const std::size_t row = query.key_row(j);
+        const double weight = std::exp(scores[j] - log_sum);
+        const double factor = query.factor(j);
+        const double grad_weight = factor * dot(grad_output, value.row(row) + shared, query.head_size);
+        const double grad_score = query.shape.scale * weight * (grad_weight - delta);
+        double* grad_key = sums.key.data() + row * key.columns + shared;
+        double* grad_value = sums.value.data() + row * value.columns + shared;
+        for (std::size_t c = 0; c < query.head_size; ++c) {
+            grad_query[c] += grad_score * key(row, shared + c);
+            grad_key[c] += grad_score * q[c];
+            grad_value[c] += weight * factor * grad_output[c];
+        }
+    }
+}
+
+template <class T>
+void store(const std::vector<double>& sums, const Tensor& tensor) {
+    for (std::size_t r = 0; r < tensor.rows; ++r) {
+        for (std::size_t c = 0; c < tensor.columns; ++c) {
+            tensor.as<T>()(r, c) = static_cast<T>(sums[r * tensor.columns + c]);
+        }
+    }
+}
+
+}  // namespace
+
+void run(ReferenceStream&, const Attention& op) {
+    visit_float(op.query.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        clear<T>(op.output);  // for the rows in no segment
+        clear<T>(op.log_sum);
+        for_each_query(op.shape, op.query.columns, [&](const Query& query) { forward<T>(op, query); });
+    });
+}
+
+void run(ReferenceStream&, const AttentionBackward& op) {
+    visit_float(op.query.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        Gradients sums(op);
+        for_each_query(op.shape, op.query.columns, [&](const Query& query) { backward<T>(op, query, sums); });
+        store<T>(sums.query, op.grad_query);
+        store<T>(sums.key, op.grad_key);
+        store<T>(sums.value, op.grad_value);
+    });
+}
+
+}  // namespace trireme

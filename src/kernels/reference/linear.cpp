@@ -1,0 +1,94 @@
+// The oracle: plain loops, sums in double.
+//   forward          output[r, o] = sum_i input[r, i] W[i, o] + bias[o]
+//   backward input   grad_input[r, i] = sum_o grad_output[r, o] W[i, o]
+//   backward weight  grad_W[i, o] += sum_r input[r, i] grad_output[r, o];  grad_bias[o] += sum_r grad_output[r,
+//   o]
+#include "trireme/kernels/linear.hpp"
+
+namespace trireme {
+namespace {
+
+// W[i, o], however it lies in memory.
+template <class T>
+T& at(const Elements<T>& weight, WeightAxes axes, std::size_t in, std::size_t out) {
+    return axes == WeightAxes::in_out ? weight(in, out) : weight(out, in);
+}
+
+template <class T>
+void forward(const Linear& op) {
+    const auto input = op.input.as<T>();
+    const auto weight = op.weight.as<T>();
+    const auto output = op.output.as<T>();
+    for (std::size_t r = 0; r < output.rows; ++r) {
+        for (std::size_t o = 0; o < output.columns; ++o) {
+            double sum = op.bias.is_present() ? op.bias.as<T>()[o] : 0;
+            for (std::size_t i = 0; i < input.columns; ++i) {
+                sum += static_cast<double>(input(r, i)) * at(weight, op.axes, i, o);
+            }
+            output(r, o) = static_cast<T>(sum);
+        }
+    }
+}
+
+template <class T>
+void backward_input(const LinearBackwardInput& op) {
+    const auto grad_output = op.grad_output.as<T>();
+    const auto weight = op.weight.as<T>();
+    const auto grad_input = op.grad_input.as<T>();
+    for (std::size_t r = 0; r < grad_input.rows; ++r) {
+        for (std::size_t i = 0; i < grad_input.columns; ++i) {
+            double sum = op.accumulate ? grad_input(r, i) : 0;
+            for (std::size_t o = 0; o < grad_output.columns; ++o) {
+                sum += static_cast<double>(grad_output(r, o)) * at(weight, op.axes, i, o);
+            }
+            grad_input(r, i) = static_cast<T>(sum);
+        }
+    }
+}
+
+template <class T>
+void backward_weight(const LinearBackwardWeight& op) {
+    const auto input = op.input.as<T>();
+    const auto grad_output = op.grad_output.as<T>();
+    const auto grad_weight = op.grad_weight.as<T>();
+    for (std::size_t i = 0; i < input.columns; ++i) {
+        for (std::size_t o = 0; o < grad_output.columns; ++o) {
+            T& grad = at(grad_weight, op.axes, i, o);
+            double sum = grad;
+            for (std::size_t r = 0; r < input.rows; ++r) {
+                sum += static_cast<double>(input(r, i)) * grad_output(r, o);
+            }
+            grad = static_cast<T>(sum);
+        }
+    }
+}
+
+template <class T>
+void backward_bias(const LinearBackwardWeight& op) {
+    const auto grad_output = op.grad_output.as<T>();
+    const auto grad_bias = op.grad_bias.as<T>();
+    for (std::size_t o = 0; o < grad_bias.columns; ++o) {
+        double sum = grad_bias[o];
+        for (std::size_t r = 0; r < grad_output.rows; ++r) sum += grad_output(r, o);
+        grad_bias[o] = static_cast<T>(sum);
+    }
+}
+
+}  // namespace
+
+void run(ReferenceStream&, const Linear& op) {
+    visit_float(op.input.dtype, [&](auto zero) { forward<decltype(zero)>(op); });
+}
+
+void run(ReferenceStream&, const LinearBackwardInput& op) {
+    visit_float(op.grad_output.dtype, [&](auto zero) { backward_input<decltype(zero)>(op); });
+}
+
+void run(ReferenceStream&, const LinearBackwardWeight& op) {
+    visit_float(op.input.dtype, [&](auto zero) {
+        backward_weight<decltype(zero)>(op);
+        if (op.grad_bias.is_present()) backward_bias<decltype(zero)>(op);
+    });
+}
+
+}  // namespace trireme

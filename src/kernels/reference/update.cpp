@@ -1,0 +1,66 @@
+// The oracle: every step in double, rounded once when it is stored.
+#include "trireme/kernels/update.hpp"
+
+#include <cmath>
+
+namespace trireme {
+namespace {
+
+template <class T>
+void adamw(const AdamWUpdate& op) {
+    const auto parameter = op.parameter.flattened().as<T>();
+    const auto gradient = op.gradient.flattened().as<T>();
+    const auto moment1 = op.moment1.flattened().as<T>();
+    const auto moment2 = op.moment2.flattened().as<T>();
+    const double correction1 = 1 - std::pow(op.beta1, static_cast<double>(op.step));
+    const double correction2 = 1 - std::pow(op.beta2, static_cast<double>(op.step));
+    for (std::size_t i = 0; i < parameter.columns; ++i) {
+        const double g = op.gradient_scale * gradient[i];
+        const double m1 = op.beta1 * moment1[i] + (1 - op.beta1) * g;
+        const double m2 = op.beta2 * moment2[i] + (1 - op.beta2) * g * g;
+        const double change = m1 / correction1 / (std::sqrt(m2 / correction2) + op.epsilon);
+        moment1[i] = static_cast<T>(m1);
+        moment2[i] = static_cast<T>(m2);
+        parameter[i] = static_cast<T>((1 - op.rate * op.weight_decay) * parameter[i] - op.rate * change);
+    }
+}
+
+template <class T>
+void sgd(const SgdUpdate& op) {
+    const auto parameter = op.parameter.flattened().as<T>();
+    const auto gradient = op.gradient.flattened().as<T>();
+    const auto velocity = op.velocity.flattened().as<T>();
+    for (std::size_t i = 0; i < parameter.columns; ++i) {
+        double change = op.gradient_scale * gradient[i] + op.weight_decay * parameter[i];
+        if (op.velocity.is_present()) {
+            change += op.momentum * velocity[i];
+            velocity[i] = static_cast<T>(change);
+        }
+        parameter[i] = static_cast<T>(parameter[i] - op.rate * change);
+    }
+}
+
+template <class T>
+double sum_of_squares(const Elements<const T>& input) {
+    double sum = 0;
+    for (std::size_t i = 0; i < input.columns; ++i) sum += static_cast<double>(input[i]) * input[i];
+    return sum;
+}
+
+}  // namespace
+
+void run(ReferenceStream&, const AdamWUpdate& op) {
+    visit_float(op.parameter.dtype, [&](auto zero) { adamw<decltype(zero)>(op); });
+}
+
+void run(ReferenceStream&, const SgdUpdate& op) {
+    visit_float(op.parameter.dtype, [&](auto zero) { sgd<decltype(zero)>(op); });
+}
+
+void run(ReferenceStream&, const SumOfSquares& op) {
+    visit_float(op.input.dtype, [&](auto zero) {
+        op.result.as<double>()[0] = sum_of_squares(op.input.flattened().as<decltype(zero)>());
+    });
+}
+
+}  // namespace trireme

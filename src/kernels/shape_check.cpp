@@ -1,0 +1,50 @@
+#include "shape_check.hpp"
+
+namespace trireme {
+namespace {
+
+std::string shape(DType dtype, std::size_t rows, std::size_t columns) {
+    return cat(name_of(dtype), " ", rows, " x ", columns);
+}
+
+}  // namespace
+
+ShapeCheck::ShapeCheck(std::string_view operation, DType dtype, Where where)
+    : operation_(operation), dtype_(dtype), where_(where) {
+    demand(dtype == DType::f32 || dtype == DType::f64, "is defined for f32 and f64, not for ", name_of(dtype));
+}
+
+void ShapeCheck::matrix(std::string_view name, const ConstTensor& tensor, std::size_t rows,
+                        std::size_t columns) const {
+    expect(name, tensor, dtype_, rows, columns);
+}
+
+void ShapeCheck::vector(std::string_view name, const ConstTensor& tensor, std::size_t size) const {
+    expect(name, tensor, dtype_, 1, size);
+}
+
+void ShapeCheck::vector_of(DType dtype, std::string_view name, const ConstTensor& tensor,
+                           std::size_t size) const {
+    expect(name, tensor, dtype, 1, size);
+}
+
+void ShapeCheck::flat(std::string_view name, const ConstTensor& tensor, std::size_t size) const {
+    demand(tensor.dtype == dtype_ && tensor.size() == size, name, " has ", tensor.size(), " elements of ",
+           name_of(tensor.dtype), ", not ", size, " of ", name_of(dtype_));
+    demand(tensor.is_contiguous(), name, " is not contiguous: ", tensor.columns, " columns lie ", tensor.stride,
+           " elements apart");
+}
+
+void ShapeCheck::expect(std::string_view name, const ConstTensor& got, DType dtype, std::size_t rows,
+                        std::size_t columns) const {
+    demand(got.dtype == dtype && got.rows == rows && got.columns == columns, name, " is ",
+           shape(got.dtype, got.rows, got.columns), ", not ", shape(dtype, rows, columns));
+    demand(got.rows <= 1 || got.stride >= got.columns, name, " has rows of ", got.columns, " columns only ",
+           got.stride, " elements apart");
+}
+
+void ShapeCheck::fail(const std::string& sentence) const {
+    throw BugError(cat(operation_, ": ", sentence), where_);
+}
+
+}  // namespace trireme

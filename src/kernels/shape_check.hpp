@@ -1,0 +1,40 @@
+// What every check() does: compares tensors with the shapes that an operation's declaration promises.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "trireme/base/error.hpp"
+#include "trireme/device/tensor.hpp"
+
+namespace trireme {
+
+// The checks of one operation. Each throws BugError with the operation's name and the numbers.
+class ShapeCheck {
+public:
+    // `dtype` is that of all floating-point operands, f32 or f64.
+    ShapeCheck(std::string_view operation, DType dtype, Where where = Where::here());
+
+    void matrix(std::string_view name, const ConstTensor& tensor, std::size_t rows, std::size_t columns) const;
+    void vector(std::string_view name, const ConstTensor& tensor, std::size_t size) const;
+    void vector_of(DType dtype, std::string_view name, const ConstTensor& tensor, std::size_t size) const;
+    void flat(std::string_view name, const ConstTensor& tensor,
+              std::size_t size) const;  // any shape, contiguous
+
+    // Throws unless `holds`; the parts are the sentence.
+    template <class... Parts>
+    void demand(bool holds, const Parts&... parts) const {
+        if (!holds) fail(cat(parts...));
+    }
+
+private:
+    void expect(std::string_view name, const ConstTensor& got, DType dtype, std::size_t rows,
+                std::size_t columns) const;
+    [[noreturn]] void fail(const std::string& sentence) const;
+
+    std::string_view operation_;
+    DType dtype_;
+    Where where_;
+};
+
+}  // namespace trireme

@@ -1,0 +1,43 @@
+#include "trireme/kernels/update.hpp"
+
+#include "shape_check.hpp"
+
+namespace trireme {
+
+void AdamWUpdate::check() const {
+    const ShapeCheck check("adamw", parameter.dtype);
+    check.flat("parameter", parameter, parameter.size());
+    check.flat("gradient", gradient, parameter.size());
+    check.flat("moment1", moment1, parameter.size());
+    check.flat("moment2", moment2, parameter.size());
+    check.demand(step >= 1, "steps count from 1, got ", step);
+}
+
+Cost AdamWUpdate::cost() const {
+    const std::size_t bytes = gradient.bytes() + 2 * (parameter.bytes() + moment1.bytes() + moment2.bytes());
+    return {.kernel = "adamw", .bytes = static_cast<double>(bytes)};
+}
+
+void SgdUpdate::check() const {
+    const ShapeCheck check("sgd", parameter.dtype);
+    check.flat("parameter", parameter, parameter.size());
+    check.flat("gradient", gradient, parameter.size());
+    if (velocity.is_present() || momentum != 0) check.flat("velocity", velocity, parameter.size());
+}
+
+Cost SgdUpdate::cost() const {
+    const std::size_t bytes = gradient.bytes() + 2 * (parameter.bytes() + velocity.bytes());
+    return {.kernel = "sgd", .bytes = static_cast<double>(bytes)};
+}
+
+void SumOfSquares::check() const {
+    const ShapeCheck check("sum_of_squares", input.dtype);
+    check.flat("input", input, input.size());
+    check.vector_of(DType::f64, "result", result, 1);
+}
+
+Cost SumOfSquares::cost() const {
+    return {.kernel = "sum_of_squares", .bytes = static_cast<double>(input.bytes() + result.bytes())};
+}
+
+}  // namespace trireme

@@ -1,0 +1,58 @@
+#include "trireme/model/parameter.hpp"
+
+#include "trireme/kernels/fill.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr std::size_t cache_line = 64;
+
+std::size_t padded_bytes(const ParameterSpec& spec, DType dtype) {
+    return (spec.size() * bytes_of(dtype) + cache_line - 1) / cache_line * cache_line;
+}
+
+std::size_t total_bytes(const std::vector<ParameterSpec>& specs, DType dtype) {
+    std::size_t sum = 0;
+    for (const ParameterSpec& spec : specs) sum += padded_bytes(spec, dtype);
+    return sum;
+}
+
+}  // namespace
+
+ParameterTensors::ParameterTensors(const std::vector<ParameterSpec>& specs, DType dtype, Place place)
+    : buffer_(total_bytes(specs, dtype), place), dtype_(dtype) {
+    tensors_.reserve(specs.size());
+    std::size_t offset = 0;
+    for (const ParameterSpec& spec : specs) {
+        tensors_.push_back({buffer_.data() + offset, dtype, spec.rows, spec.columns, spec.columns});
+        offset += padded_bytes(spec, dtype);
+    }
+}
+
+Tensor ParameterTensors::all() const {
+    const std::size_t elements = buffer_.bytes() / bytes_of(dtype_);
+    return {buffer_.data(), dtype_, 1, elements, elements};
+}
+
+void initialise(Stream& stream, const std::vector<ParameterSpec>& specs, const ParameterTensors& values,
+                std::uint64_t seed) {
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+        const ParameterSpec& spec = specs[i];
+        switch (spec.init) {
+            case Init::normal:
+                launch(stream, FillNormal{.output = values[i],
+                                          .key = RandomKey{seed}.then(spec.name),
+                                          .deviation = spec.deviation,
+                                          .global_columns = spec.columns});
+                break;
+            case Init::zeros:
+                launch(stream, Fill{.output = values[i], .value = 0});
+                break;
+            case Init::ones:
+                launch(stream, Fill{.output = values[i], .value = 1});
+                break;
+        }
+    }
+}
+
+}  // namespace trireme

@@ -1,0 +1,60 @@
+#include "trireme/optim/config.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+namespace {
+
+void require(bool is_right, const char* option, double value, const char* range) {
+    if (!is_right) throw ConfigError(cat(option, " ", value, " is outside ", range));
+}
+
+// Where a decay stands, from 1 at its begin to 0 at its end.
+double remaining(std::size_t step, std::size_t begin, std::size_t end) {
+    if (end <= begin) return 1;
+    return 1 - static_cast<double>(step - begin) / static_cast<double>(end - begin);
+}
+
+// The part of (rate - min_rate) that is left at `step`, after the warm-up.
+double decayed(const OptimizerConfig& config, std::size_t step, std::size_t steps) {
+    const std::size_t begin = std::min(config.warmup_steps, steps);
+    switch (config.schedule) {
+        case RateSchedule::constant:
+            return 1;
+        case RateSchedule::linear:
+            return remaining(step, begin, steps);
+        case RateSchedule::cosine:
+            return 0.5 * (1 + std::cos(std::numbers::pi * (1 - remaining(step, begin, steps))));
+        case RateSchedule::wsd: {
+            const std::size_t decay_begin = std::max(begin, steps - steps / 10);
+            return step < decay_begin ? 1 : remaining(step, decay_begin, steps);
+        }
+    }
+    throw BugError("unknown learning-rate schedule");
+}
+
+}  // namespace
+
+void check_optimizer(const OptimizerConfig& config) {
+    require(config.rate > 0, "--lr", config.rate, "(0, infinity)");
+    require(config.min_rate >= 0 && config.min_rate <= config.rate, "--min-lr", config.min_rate, "[0, --lr]");
+    require(config.weight_decay >= 0, "--weight-decay", config.weight_decay, "[0, infinity)");
+    require(config.beta1 >= 0 && config.beta1 < 1, "--beta1", config.beta1, "[0, 1)");
+    require(config.beta2 >= 0 && config.beta2 < 1, "--beta2", config.beta2, "[0, 1)");
+    require(config.epsilon > 0, "--epsilon", config.epsilon, "(0, infinity)");
+    require(config.momentum >= 0 && config.momentum < 1, "--momentum", config.momentum, "[0, 1)");
+    require(config.clip >= 0, "--clip", config.clip, "[0, infinity)");
+}
+
+double learning_rate(const OptimizerConfig& config, std::size_t step, std::size_t steps) {
+    if (step < config.warmup_steps) {
+        return config.rate * static_cast<double>(step + 1) / static_cast<double>(config.warmup_steps);
+    }
+    return config.min_rate + (config.rate - config.min_rate) * decayed(config, std::min(step, steps), steps);
+}
+
+}  // namespace trireme

@@ -1,0 +1,39 @@
+// What a user sees while a corpus is made.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <ostream>
+#include <string>
+
+#include "trireme/data/corpus.hpp"
+#include "trireme/data/source.hpp"
+#include "trireme/tools/prepare.hpp"
+
+namespace trireme {
+
+class PrepareProgress {
+public:
+    PrepareProgress(std::ostream& out, bool quiet)
+        : out_(out), quiet_(quiet), begin_(Clock::now()), shown_(begin_) {}
+
+    void say(const std::string& what);
+
+    // A line once a second: rows, megabytes, share of the input, rate.
+    void show(std::uint64_t rows, const RowReader& reader);
+
+    // `first_fault`: of the rows left out by --skip-bad.
+    void summarise(const CorpusInfo& info, const PrepareReport& report, const std::string& first_fault);
+
+    double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+
+private:
+    using Clock = std::chrono::steady_clock;
+
+    std::ostream& out_;
+    bool quiet_;
+    Clock::time_point begin_;
+    Clock::time_point shown_;
+};
+
+}  // namespace trireme

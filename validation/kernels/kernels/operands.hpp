@@ -1,0 +1,137 @@
+// Tensors for one call of a kernel. The same calls on two sets of operands make the same values, whatever their
+// element type and the distance of their rows, so that two backends can be given the same work.
+#pragma once
+
+#include <cstring>
+#include <initializer_list>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/normal.hpp"
+#include "trireme/base/random.hpp"
+#include "trireme/device/tensor.hpp"
+
+namespace trireme {
+
+inline double get(const ConstTensor& tensor, std::size_t row, std::size_t column) {
+    switch (tensor.dtype) {
+        case DType::f32:
+            return tensor.as<float>()(row, column);
+        case DType::f64:
+            return tensor.as<double>()(row, column);
+        case DType::i32:
+            return tensor.as<std::int32_t>()(row, column);
+        case DType::i64:
+            return static_cast<double>(tensor.as<std::int64_t>()(row, column));
+    }
+    throw BugError("unknown element type");
+}
+
+inline void set(const Tensor& tensor, std::size_t row, std::size_t column, double value) {
+    switch (tensor.dtype) {
+        case DType::f32:
+            tensor.as<float>()(row, column) = static_cast<float>(value);
+            return;
+        case DType::f64:
+            tensor.as<double>()(row, column) = value;
+            return;
+        case DType::i32:
+            tensor.as<std::int32_t>()(row, column) = static_cast<std::int32_t>(value);
+            return;
+        case DType::i64:
+            tensor.as<std::int64_t>()(row, column) = static_cast<std::int64_t>(value);
+            return;
+    }
+}
+
+// Row by row.
+inline std::vector<double> values(const ConstTensor& tensor) {
+    std::vector<double> all;
+    for (std::size_t r = 0; r < tensor.rows; ++r) {
+        for (std::size_t c = 0; c < tensor.columns; ++c) all.push_back(get(tensor, r, c));
+    }
+    return all;
+}
+
+class Operands {
+public:
+    // `gap` elements lie between the end of each row and the next.
+    explicit Operands(DType dtype = DType::f64, std::size_t gap = 0) : dtype_(dtype), gap_(gap) {}
+
+    DType dtype() const { return dtype_; }
+    const std::vector<Tensor>& all() const { return tensors_; }
+
+    // Normally distributed numbers that float and double can both hold.
+    Tensor random(std::size_t rows, std::size_t columns) {
+        const RandomKey key = RandomKey{2024}.then(tensors_.size());
+        const Tensor tensor = make(dtype_, rows, columns);
+        for (std::size_t i = 0; i < tensor.size(); ++i) {
+            const auto value = static_cast<float>(normal_block(key, i / 4)[i % 4]);
+            set(tensor, i / columns, i % columns, value);
+        }
+        return tensor;
+    }
+    // For results: a kernel that reads one or leaves one out is found by the NaNs in it.
+    Tensor unwritten(std::size_t rows, std::size_t columns) { return unwritten_of(dtype_, rows, columns); }
+    Tensor unwritten_of(DType dtype, std::size_t rows, std::size_t columns) {
+        return filled(dtype, rows, columns, std::numeric_limits<double>::quiet_NaN());
+    }
+    Tensor zeros(std::size_t rows, std::size_t columns) { return filled(dtype_, rows, columns, 0); }
+    Tensor numbers(std::size_t rows, std::size_t columns, const std::vector<double>& content) {
+        return numbers_of(dtype_, rows, columns, content);
+    }
+    Tensor numbers_of(DType dtype, std::size_t rows, std::size_t columns, const std::vector<double>& content) {
+        const Tensor tensor = make(dtype, rows, columns);
+        for (std::size_t i = 0; i < content.size(); ++i) set(tensor, i / columns, i % columns, content[i]);
+        return tensor;
+    }
+    // Whole numbers below `end`, as a vector.
+    Tensor indices(DType dtype, std::size_t size, std::size_t end) {
+        const RandomKey key = RandomKey{2024}.then(tensors_.size());
+        const Tensor tensor = make(dtype, 1, size);
+        for (std::size_t i = 0; i < size; ++i) {
+            set(tensor, 0, i, static_cast<double>(random_block(key, i)[0] % end));
+        }
+        return tensor;
+    }
+
+    // True if nothing was written into the gaps between the rows.
+    bool has_clean_gaps() const {
+        for (Tensor tensor : tensors_) {
+            const std::size_t columns = tensor.columns;
+            tensor.columns = tensor.stride;
+            for (std::size_t r = 0; r < tensor.rows; ++r) {
+                for (std::size_t c = columns; c < tensor.stride; ++c) {
+                    if (get(tensor, r, c) != canary) return false;
+                }
+            }
+        }
+        return true;
+    }
+
+private:
+    static constexpr double canary = -12345;
+
+    Tensor make(DType dtype, std::size_t rows, std::size_t columns) {
+        const std::size_t stride = columns + gap_;
+        memory_.push_back(std::make_unique<std::byte[]>(rows * stride * bytes_of(dtype)));
+        const Tensor whole{memory_.back().get(), dtype, rows, stride, stride};
+        for (std::size_t r = 0; r < rows; ++r) {
+            for (std::size_t c = 0; c < stride; ++c) set(whole, r, c, canary);
+        }
+        tensors_.push_back(whole.column_range(0, columns));
+        return tensors_.back();
+    }
+    Tensor filled(DType dtype, std::size_t rows, std::size_t columns, double value) {
+        return numbers_of(dtype, rows, columns, std::vector<double>(rows * columns, value));
+    }
+
+    DType dtype_;
+    std::size_t gap_;
+    std::vector<std::unique_ptr<std::byte[]>> memory_;
+    std::vector<Tensor> tensors_;  // in the order of the calls
+};
+
+}  // namespace trireme

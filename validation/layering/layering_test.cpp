@@ -1,0 +1,228 @@
+// The source tree keeps the rules of the house, and each planted violation is found, with its file and line.
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "layering/house.hpp"
+#include "layering/planted_tree.hpp"
+#include "layering/rules.hpp"
+#include "layering/source_text.hpp"
+
+namespace trireme::layering {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+const std::string source_root = TRIREME_SOURCE_DIR;
+
+House our_house() {
+    const std::string folder = source_root + "/validation/layering/";
+    return {folder + "doors.txt", folder + "vendors.txt"};
+}
+
+// What is found in a tree of this one file.
+Lines found_in(const std::string& path, const std::string& text) {
+    const PlantedTree tree;
+    tree.plant(path, text);
+    return violations(our_house(), tree.root());
+}
+
+TEST(Layering, TheSourceTreeKeepsTheRulesOfTheHouse) {
+    for (const std::string& violation : violations(our_house(), source_root)) ADD_FAILURE() << violation;
+}
+
+TEST(Layering, AnEmptyTreeIsNotTakenForAGoodOne) {
+    EXPECT_NE(found_in("src/lost.cpp", ""), Lines{});
+    EXPECT_TRUE(std::filesystem::exists(source_root + "/include/trireme/base/error.hpp"));
+}
+
+TEST(Layering, AcceptsOpenDoorsStandardHeadersAndPrivateNeighbours) {
+    const PlantedTree tree;
+    tree.plant("src/data/hdf5/file.hpp", "#include <hdf5.h>\n");
+    tree.plant("src/data/hdf5/file.cpp", "#include \"file.hpp\"\n#include \"data/hdf5/file.hpp\"\n");
+    tree.plant("src/data/corpus.cpp", "#include \"hdf5/file.hpp\"\n#include \"trireme/plan/plan.hpp\"\n");
+    tree.plant("include/trireme/data/corpus.hpp", "#include <vector>\n#include \"trireme/base/error.hpp\"\n");
+    tree.plant("src/comm/mpi/handle.cpp", "#include <mpi.h>\n");
+
+    EXPECT_EQ(violations(our_house(), tree.root()), Lines{});
+}
+
+TEST(Layering, FindsAnArrowThatTheTableDoesNotHave) {
+    EXPECT_EQ(
+        found_in("src/data/corpus.cpp", "\n#include \"trireme/model/gpt.hpp\"\n"),
+        Lines{"src/data/corpus.cpp:2: data has no door to model; it may use base, plan (a new door is a change "
+              "of DESIGN.md and doors.txt)"});
+}
+
+TEST(Layering, FindsAnArrowInAPublicHeaderAndBetweenAngles) {
+    EXPECT_EQ(
+        found_in("include/trireme/base/error.hpp", "#pragma once\n#include <trireme/comm/group.hpp>\n"),
+        Lines{"include/trireme/base/error.hpp:2: base has no door to comm; it may use nothing (a new door is a "
+              "change of DESIGN.md and doors.txt)"});
+}
+
+TEST(Layering, FindsARoomThatIsNotInTheTable) {
+    EXPECT_EQ(
+        found_in("src/attic/box.cpp", "int box();\n"),
+        Lines{
+            "src/attic/box.cpp:1: lies in no room of doors.txt; move it into one, or add the room there and to "
+            "DESIGN.md"});
+    EXPECT_EQ(found_in("src/base/log.cpp", "#include \"trireme/attic/box.hpp\"\n"),
+              Lines{"src/base/log.cpp:1: \"trireme/attic/box.hpp\": doors.txt has no room attic"});
+}
+
+TEST(Layering, FindsAnIncludeThatClimbs) {
+    EXPECT_EQ(found_in("src/data/hdf5/file.cpp", "#include \"../../model/gpt.hpp\"\n"),
+              Lines{"src/data/hdf5/file.cpp:1: \"../../model/gpt.hpp\" climbs out of its folder; name a header "
+                    "from its "
+                    "room"});
+    EXPECT_EQ(found_in("src/data/corpus.cpp", "#include \"trireme/plan/../model/gpt.hpp\"\n").size(), 1U);
+    EXPECT_EQ(found_in("src/data/corpus.cpp", "#include \"/usr/include/mpi.h\"\n").size(), 1U);
+}
+
+TEST(Layering, FindsThePrivateHeaderOfAnotherRoom) {
+    const PlantedTree tree;
+    tree.plant("src/model/block.hpp", "\n");
+    tree.plant("src/optim/adamw.cpp", "#include \"model/block.hpp\"\n");
+
+    EXPECT_EQ(
+        violations(our_house(), tree.root()),
+        Lines{"src/optim/adamw.cpp:1: \"model/block.hpp\" is private to model; what another room needs goes to "
+              "include/trireme/model"});
+}
+
+TEST(Layering, FindsAPublicHeaderThatNeedsAPrivateOne) {
+    const PlantedTree tree;
+    tree.plant("src/model/block.hpp", "\n");
+    tree.plant("include/trireme/model/gpt.hpp", "#include \"model/block.hpp\"\n");
+
+    EXPECT_EQ(
+        violations(our_house(), tree.root()),
+        Lines{
+            "include/trireme/model/gpt.hpp:1: \"model/block.hpp\" is private; a public header cannot need it"});
+}
+
+TEST(Layering, FindsAQuotedHeaderOfUnknownOrigin) {
+    EXPECT_EQ(
+        found_in("src/data/corpus.cpp", "#include \"corpse.hpp\"\n"),
+        Lines{"src/data/corpus.cpp:1: \"corpse.hpp\" is neither beside this file nor in include/ or src/"});
+    EXPECT_EQ(found_in("src/data/corpus.cpp", "#include CORPUS_HEADER\n"),
+              Lines{"src/data/corpus.cpp:1: an include without a name cannot be checked; name the header"});
+}
+
+class VendorHeader : public testing::TestWithParam<const char*> {};
+
+TEST_P(VendorHeader, IsFoundInAPublicHeaderAndInARoomItDoesNotBelongTo) {
+    const std::string include = "\n\n#include <" + std::string(GetParam()) + ">\n";
+
+    const Lines in_public = found_in("include/trireme/comm/group.hpp", include);
+    const Lines in_room = found_in("src/train/loop.cpp", include);
+
+    ASSERT_EQ(in_public.size(), 1U);
+    EXPECT_EQ(in_public[0].find("include/trireme/comm/group.hpp:3: <" + std::string(GetParam()) + "> may be"),
+              0U);
+    ASSERT_EQ(in_room.size(), 1U);
+    EXPECT_EQ(in_room[0].find("src/train/loop.cpp:3: <" + std::string(GetParam()) + "> may be"), 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Layering, VendorHeader,
+                         testing::Values("mpi.h", "nccl.h", "cuda.h", "cuda_runtime.h", "cublasLt.h",
+                                         "cublas_v2.h", "hdf5.h", "H5Cpp.h", "oneapi/dnnl/dnnl.hpp", "cblas.h",
+                                         "openblas/cblas.h", "pcre2.h", "zlib.h", "boost/program_options.hpp",
+                                         "boost/asio.hpp"));
+
+TEST(Layering, FindsAVendorHeaderBetweenQuotesAndBesideItsFolder) {
+    EXPECT_EQ(found_in("src/comm/group.cpp", "#include \"mpi.h\"\n"),
+              Lines{"src/comm/group.cpp:1: <mpi.h> may be included in src/comm/mpi only (vendors.txt)"});
+    EXPECT_EQ(found_in("src/comm/mpi_other/group.cpp", "#include <mpi.h>\n").size(), 1U);
+}
+
+TEST(Layering, FindsAnUnknownVendorHeaderInAPublicHeader) {
+    EXPECT_EQ(found_in("include/trireme/data/corpus.hpp", "#include <unistd.h>\n"),
+              Lines{"include/trireme/data/corpus.hpp:1: <unistd.h> is not the C++ standard library's; hide it "
+                    "in src/"});
+}
+
+TEST(Layering, FindsTheOutsideWorldInAPureRoom) {
+    for (const std::string room : {"layout", "schedule", "policy", "plan"}) {
+        for (const std::string header : {"fstream", "chrono", "thread", "filesystem"}) {
+            EXPECT_EQ(found_in("src/" + room + "/split.cpp", "#include <vector>\n#include <" + header + ">\n"),
+                      Lines{"src/" + room + "/split.cpp:2: <" + header + "> in the pure room " + room +
+                            "; pass in what it would find out"});
+        }
+    }
+    EXPECT_EQ(found_in("src/data/split.cpp", "#include <fstream>\n"), Lines{});
+}
+
+TEST(Layering, FindsTheEnvironmentReadOutsideItsFile) {
+    const std::string text = "const char* home() { return std::getenv(\"HOME\"); }\n";
+
+    EXPECT_EQ(found_in("src/comm/group.cpp", text), Lines{"src/comm/group.cpp:1: getenv: the environment is "
+                                                          "read in src/app/environment.cpp; pass the value"});
+    EXPECT_EQ(found_in("src/app/environment.cpp", text), Lines{});
+}
+
+TEST(Layering, FindsTheReductionThatDiffersBetweenLibraries) {
+    EXPECT_EQ(found_in("src/comm/mpi/sum.cpp", "\n\nauto op = MPI_SUM;\n"),
+              Lines{"src/comm/mpi/sum.cpp:3: MPI_SUM: its bits differ between MPI libraries; use the "
+                    "fixed-order sum of "
+                    "comm"});
+}
+
+TEST(Layering, ReadsNeitherCommentsNorLiterals) {
+    const std::string text =
+        "// #include <mpi.h>\n/*\n#include <hdf5.h>\n getenv */ const char* a = \"MPI_SUM \\\" getenv\";\n"
+        "auto b = R\"x(\n#include <zlib.h>\n)\" MPI_SUM)x\";\nint c = 1'000; char d = '\"'; // getenv '\n";
+
+    EXPECT_EQ(found_in("src/base/words.cpp", text), Lines{});
+}
+
+TEST(Layering, SeesCodeBehindALiteralOnTheSameLine) {
+    EXPECT_EQ(found_in("src/base/words.cpp", "char c = '\"'; auto d = getenv(\"A\");\n").size(), 1U);
+    EXPECT_EQ(found_in("src/base/words.cpp", "/* */ # include <mpi.h> // \"\n").size(), 1U);
+}
+
+TEST(Layering, FindsFilesThatHaveGrownTooLong) {
+    std::string text;
+    for (int i = 0; i < 151; ++i) text += "\n";
+
+    EXPECT_EQ(found_in("include/trireme/base/json.hpp", text),
+              Lines{"include/trireme/base/json.hpp:151: 151 lines, the limit is 150; split it along a noun or "
+                    "a phase"});
+    EXPECT_EQ(found_in("src/base/json.cpp", text), Lines{});
+    for (int i = 151; i < 401; ++i) text += "\n";
+    EXPECT_EQ(found_in("validation/unit/base/json_test.cpp", text).size(), 1U);
+}
+
+TEST(Layering, FindsNamesThatSayNothing) {
+    EXPECT_EQ(found_in("src/base/utils.cpp", "\n"),
+              Lines{"src/base/utils.cpp:1: 'utils' says nothing; name it after its one concept"});
+}
+
+// The message of a house that cannot be read; empty where it can.
+std::string refusal(const std::string& doors) {
+    const PlantedTree tree;
+    const std::filesystem::path file = tree.plant("doors.txt", doors);
+    try {
+        House(file, source_root + "/validation/layering/vendors.txt");
+        return "";
+    } catch (const std::runtime_error& error) {
+        return std::string(error.what()).substr(tree.root().string().size() + 1);
+    }
+}
+
+TEST(House, RefusesADoorThatOpensUpwards) {
+    EXPECT_EQ(refusal("base:\nplan: base data\ndata: base\n"),
+              "doors.txt:2: plan uses data, which does not stand above it");
+    EXPECT_EQ(refusal("base: base\n"), "doors.txt:1: base uses base, which does not stand above it");
+}
+
+TEST(House, RefusesASecondLineForARoomAndALineWithoutAColon) {
+    EXPECT_EQ(refusal("base:\nbase:\n"), "doors.txt:2: base has a line already");
+    EXPECT_EQ(refusal("# rooms\nbase\n"), "doors.txt:2: a line is 'name: word word ...'");
+}
+
+}  // namespace
+}  // namespace trireme::layering

@@ -1,0 +1,211 @@
+#include "layering/rules.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <sstream>
+
+#include "layering/source_text.hpp"
+
+namespace trireme::layering {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t source_limit = 400;  // lines; STYLE.md, section 3
+constexpr std::size_t header_limit = 150;
+constexpr std::array impure{"fstream", "iostream", "cstdio", "filesystem", "chrono", "ctime",
+                            "thread",  "mutex",    "atomic", "future",     "random", "condition_variable"};
+constexpr std::array nameless{"util", "utils", "helper", "helpers", "common", "misc"};
+
+template <class List>
+bool contains(const List& list, const std::string& word) {
+    return std::find(std::begin(list), std::end(list), word) != std::end(list);
+}
+
+bool starts_with(const std::string& text, const std::string& start) { return text.rfind(start, 0) == 0; }
+
+// Every room that `words` names, for a message.
+template <class Words>
+std::string joined(const Words& words) {
+    std::string all;
+    for (const std::string& word : words) all += (all.empty() ? "" : ", ") + word;
+    return all.empty() ? "nothing" : all;
+}
+
+struct File {
+    fs::path path;  // below root: src/data/corpus.cpp
+    std::string text;
+    bool is_public() const { return *path.begin() == "include"; }
+    bool is_header() const { return path.extension() == ".hpp" || path.extension() == ".cuh"; }
+
+    // src/data/corpus.cpp and include/trireme/data/corpus.hpp are in room data; empty where there is no folder.
+    std::string room() const {
+        const std::ptrdiff_t depth = is_public() ? 2 : 1;
+        return std::distance(path.begin(), path.end()) > depth + 1 ? std::next(path.begin(), depth)->string()
+                                                                   : "";
+    }
+};
+
+class Inspection {
+public:
+    Inspection(const House& house, fs::path root) : house_(house), root_(std::move(root)) {}
+
+    std::vector<std::string> all() && {
+        for (const File& file : files({"include", "src"})) inspect_code(file);
+        for (const File& file : files({"include", "src", "validation", "perf"})) inspect_shape(file);
+        return std::move(found_);
+    }
+
+private:
+    std::vector<File> files(std::initializer_list<const char*> folders) const;
+    void say(const File& file, std::size_t line, const std::string& what) {
+        found_.push_back(file.path.generic_string() + ":" + std::to_string(line) + ": " + what);
+    }
+    void inspect_shape(const File& file);
+    void inspect_code(const File& file);
+    void inspect_words(const File& file);
+    void inspect_include(const File& file, const Room& room, const Include& include);
+    void inspect_door(const File& file, const Room& room, const Include& include);
+    bool inspect_private(const File& file, const Room& room, const Include& include);
+    void inspect_vendor(const File& file, const Vendor& vendor, const Include& include);
+    void inspect_foreign(const File& file, const Room& room, const Include& include);
+
+    const House& house_;
+    fs::path root_;
+    std::vector<std::string> found_;
+};
+
+std::vector<File> Inspection::files(std::initializer_list<const char*> folders) const {
+    constexpr std::array endings{".hpp", ".cpp", ".h", ".c", ".cc", ".cu", ".cuh", ".inl"};
+    std::vector<File> all;
+    for (const char* folder : folders) {
+        if (!fs::is_directory(root_ / folder)) continue;
+        for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root_ / folder)) {
+            if (!entry.is_regular_file() || !contains(endings, entry.path().extension().string())) continue;
+            std::ifstream in(entry.path(), std::ios::binary);
+            all.push_back({entry.path().lexically_relative(root_), {std::istreambuf_iterator<char>(in), {}}});
+        }
+    }
+    std::sort(all.begin(), all.end(), [](const File& a, const File& b) { return a.path < b.path; });
+    return all;
+}
+
+void Inspection::inspect_shape(const File& file) {
+    const std::size_t count = lines(file.text).size();
+    const std::size_t limit = file.is_header() ? header_limit : source_limit;
+    if (count > limit) {
+        say(file, limit + 1,
+            std::to_string(count) + " lines, the limit is " + std::to_string(limit) +
+                "; split it along a noun or a phase");
+    }
+    for (const fs::path& part : file.path) {
+        if (contains(nameless, part.stem().string())) {
+            say(file, 1, "'" + part.stem().string() + "' says nothing; name it after its one concept");
+        }
+    }
+}
+
+void Inspection::inspect_code(const File& file) {
+    inspect_words(file);
+    const Room* room = house_.room(file.room());
+    if (room == nullptr) {
+        say(file, 1, "lies in no room of doors.txt; move it into one, or add the room there and to DESIGN.md");
+        return;
+    }
+    for (const Include& include : includes(file.text)) inspect_include(file, *room, include);
+}
+
+void Inspection::inspect_words(const File& file) {
+    const std::regex environment(R"(\b(secure_getenv|getenv|setenv|unsetenv|putenv|environ)\b)");
+    const std::regex mpi_sum(R"(\bMPI_SUM\b)");
+    const std::vector<std::string> code = lines(code_only(file.text));
+    for (std::size_t i = 0; i < code.size(); ++i) {
+        std::smatch word;
+        if (file.path != "src/app/environment.cpp" && std::regex_search(code[i], word, environment)) {
+            say(file, i + 1,
+                word.str() + ": the environment is read in src/app/environment.cpp; pass the value");
+        }
+        if (std::regex_search(code[i], mpi_sum)) {
+            say(file, i + 1, "MPI_SUM: its bits differ between MPI libraries; use the fixed-order sum of comm");
+        }
+    }
+}
+
+void Inspection::inspect_include(const File& file, const Room& room, const Include& include) {
+    const fs::path header = include.header;
+    if (include.header.empty()) {
+        say(file, include.line, "an include without a name cannot be checked; name the header");
+    } else if (header.is_absolute() || std::find(header.begin(), header.end(), "..") != header.end()) {
+        say(file, include.line,
+            "\"" + include.header + "\" climbs out of its folder; name a header from its room");
+    } else if (starts_with(include.header, "trireme/")) {
+        inspect_door(file, room, include);
+    } else if (!inspect_private(file, room, include)) {
+        inspect_foreign(file, room, include);
+    }
+}
+
+void Inspection::inspect_door(const File& file, const Room& room, const Include& include) {
+    const std::string used = std::next(fs::path(include.header).begin())->string();
+    if (house_.room(used) == nullptr) {
+        say(file, include.line, "\"" + include.header + "\": doors.txt has no room " + used);
+    } else if (used != room.name && room.uses.count(used) == 0) {
+        say(file, include.line,
+            room.name + " has no door to " + used + "; it may use " + joined(room.uses) +
+                " (a new door is a change of DESIGN.md and doors.txt)");
+    }
+}
+
+// False where the include is no private header: one beside the including file, or below src/.
+bool Inspection::inspect_private(const File& file, const Room& room, const Include& include) {
+    const fs::path beside = file.path.parent_path() / include.header;
+    const bool is_beside = include.quoted && fs::exists(root_ / beside);
+    const fs::path target = is_beside ? beside : fs::path("src") / include.header;
+    if (!fs::exists(root_ / target) || fs::is_directory(root_ / target)) return false;
+    const std::string owner = File{target, {}}.room();
+    if (owner != room.name) {
+        say(file, include.line,
+            "\"" + include.header + "\" is private to " + owner +
+                "; what another room needs goes to include/trireme/" + owner);
+    } else if (file.is_public() && !is_beside) {
+        say(file, include.line, "\"" + include.header + "\" is private; a public header cannot need it");
+    }
+    return true;
+}
+
+void Inspection::inspect_vendor(const File& file, const Vendor& vendor, const Include& include) {
+    const std::string folder = file.path.parent_path().generic_string() + "/";
+    const bool allowed = std::any_of(vendor.places.begin(), vendor.places.end(), [&](const std::string& place) {
+        return starts_with(folder, place + "/");
+    });
+    if (!allowed) {
+        say(file, include.line,
+            "<" + include.header + "> may be included in " + joined(vendor.places) + " only (vendors.txt)");
+    }
+}
+
+void Inspection::inspect_foreign(const File& file, const Room& room, const Include& include) {
+    if (const Vendor* vendor = house_.vendor_of(include.header)) {
+        inspect_vendor(file, *vendor, include);
+    } else if (include.quoted) {
+        say(file, include.line,
+            "\"" + include.header + "\" is neither beside this file nor in include/ or src/");
+    } else if (file.is_public() && include.header.find_first_of("./") != std::string::npos) {
+        say(file, include.line, "<" + include.header + "> is not the C++ standard library's; hide it in src/");
+    }
+    if (room.pure && contains(impure, include.header)) {
+        say(file, include.line,
+            "<" + include.header + "> in the pure room " + room.name + "; pass in what it would find out");
+    }
+}
+
+}  // namespace
+
+std::vector<std::string> violations(const House& house, const fs::path& root) {
+    return Inspection(house, root).all();
+}
+
+}  // namespace trireme::layering
