@@ -17,8 +17,8 @@ constexpr std::size_t tile_bytes = std::size_t{64} << 20;
 
 // What is left out is an absent tensor.
 struct Head::Tile {
-    Tensor grad_input;   // (rows, width)
-    Tensor grad_weight;  // (vocabulary, width)
+    Tensor grad_input = {};   // (rows, width)
+    Tensor grad_weight = {};  // (vocabulary, width)
     bool counts_loss = true;
 };
 

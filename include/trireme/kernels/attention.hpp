@@ -25,7 +25,7 @@ struct Segment {
 // 1 / (1 - rate).
 struct AttentionDropout {
     double rate = 0;
-    RandomKey key;               // (seed, epoch, layer, site)
+    RandomKey key = {};          // (seed, epoch, layer, site)
     std::size_t first_head = 0;  // global number of head 0
 
     bool is_on() const { return rate > 0; }
@@ -38,7 +38,7 @@ struct AttentionShape {
     std::size_t groups = 1;  // of heads that share one key and value; heads % groups == 0
     double scale = 1;        // of the scores, usually 1 / sqrt(head size)
     bool is_causal = true;
-    AttentionDropout dropout;
+    AttentionDropout dropout = {};
 };
 
 // Query head h reads key and value group h * groups / heads. Views may be column ranges of one fused tensor.

@@ -15,9 +15,9 @@ namespace trireme {
 // is at least keep_threshold(rate); kept elements are scaled by 1 / (1 - rate).
 struct Dropout {
     double rate = 0;                // 0: everything is kept, and the rest of the fields is not looked at
-    RandomKey key;                  // (seed, epoch, layer, site)
-    ConstTensor samples;            // (rows) i64: the sample each row belongs to
-    ConstTensor positions;          // (rows) i32: the row's place in its sample
+    RandomKey key = {};             // (seed, epoch, layer, site)
+    ConstTensor samples = {};       // (rows) i64: the sample each row belongs to
+    ConstTensor positions = {};     // (rows) i32: the row's place in its sample
     std::size_t first_channel = 0;  // global channel of column 0
 
     bool is_on() const { return rate > 0; }
@@ -28,10 +28,10 @@ constexpr std::uint64_t keep_threshold(double rate) { return static_cast<std::ui
 
 // output = residual + dropout(input)
 struct ResidualAdd {
-    ConstTensor residual;  // (rows, channels), or absent: output = dropout(input)
-    ConstTensor input;     // (rows, channels)
-    Tensor output;         // (rows, channels); may be the memory of residual or input
-    Dropout dropout;
+    ConstTensor residual = {};  // (rows, channels), or absent: output = dropout(input)
+    ConstTensor input;          // (rows, channels)
+    Tensor output;              // (rows, channels); may be the memory of residual or input
+    Dropout dropout = {};
 
     void check() const;
     Cost cost() const;
@@ -41,7 +41,7 @@ struct ResidualAdd {
 struct DropoutBackward {
     ConstTensor grad_output;  // (rows, channels)
     Tensor grad_input;        // (rows, channels); may be the memory of grad_output
-    Dropout dropout;
+    Dropout dropout = {};
 
     void check() const;
     Cost cost() const;

@@ -8,11 +8,11 @@ namespace trireme {
 
 // output[r] = token_table[tokens[r]] + position_table[positions[r]]
 struct Embedding {
-    ConstTensor tokens;          // (rows) i32
-    ConstTensor positions;       // (rows) i32
-    ConstTensor token_table;     // (vocabulary, channels)
-    ConstTensor position_table;  // (positions, channels), or absent
-    Tensor output;               // (rows, channels)
+    ConstTensor tokens;               // (rows) i32
+    ConstTensor positions;            // (rows) i32
+    ConstTensor token_table;          // (vocabulary, channels)
+    ConstTensor position_table = {};  // (positions, channels), or absent
+    Tensor output;                    // (rows, channels)
 
     void check() const;
     Cost cost() const;
@@ -20,11 +20,11 @@ struct Embedding {
 
 // grad_token_table[tokens[r]] += grad_output[r], in the order of the rows; likewise for positions
 struct EmbeddingBackward {
-    ConstTensor tokens;          // (rows) i32
-    ConstTensor positions;       // (rows) i32
-    ConstTensor grad_output;     // (rows, channels)
-    Tensor grad_token_table;     // (vocabulary, channels)
-    Tensor grad_position_table;  // (positions, channels), or absent
+    ConstTensor tokens;               // (rows) i32
+    ConstTensor positions;            // (rows) i32
+    ConstTensor grad_output;          // (rows, channels)
+    Tensor grad_token_table;          // (vocabulary, channels)
+    Tensor grad_position_table = {};  // (positions, channels), or absent
 
     void check() const;
     Cost cost() const;

@@ -12,10 +12,10 @@ enum class WeightAxes : std::uint8_t { in_out, out_in };
 
 // output = input W + bias
 struct Linear {
-    ConstTensor input;   // (rows, in)
-    ConstTensor weight;  // (in, out) or (out, in)
-    ConstTensor bias;    // (out), or absent
-    Tensor output;       // (rows, out)
+    ConstTensor input;      // (rows, in)
+    ConstTensor weight;     // (in, out) or (out, in)
+    ConstTensor bias = {};  // (out), or absent
+    Tensor output;          // (rows, out)
     WeightAxes axes = WeightAxes::in_out;
 
     void check() const;
@@ -39,7 +39,7 @@ struct LinearBackwardWeight {
     ConstTensor input;        // (rows, in)
     ConstTensor grad_output;  // (rows, out)
     Tensor grad_weight;       // (in, out) or (out, in)
-    Tensor grad_bias;         // (out), or absent
+    Tensor grad_bias = {};    // (out), or absent
     WeightAxes axes = WeightAxes::in_out;
 
     void check() const;

@@ -23,13 +23,13 @@ struct LayerNorm {
 // grad_input = d loss / d input, plus `residual`, the gradient that passes the norm by, if there is one.
 // `residual` may be the same memory as `grad_input`.
 struct LayerNormBackwardInput {
-    ConstTensor input;        // (rows, channels)
-    ConstTensor gain;         // (channels)
-    ConstTensor mean;         // (rows)
-    ConstTensor inv_std;      // (rows)
-    ConstTensor grad_output;  // (rows, channels)
-    ConstTensor residual;     // (rows, channels), or absent
-    Tensor grad_input;        // (rows, channels)
+    ConstTensor input;          // (rows, channels)
+    ConstTensor gain;           // (channels)
+    ConstTensor mean;           // (rows)
+    ConstTensor inv_std;        // (rows)
+    ConstTensor grad_output;    // (rows, channels)
+    ConstTensor residual = {};  // (rows, channels), or absent
+    Tensor grad_input;          // (rows, channels)
 
     void check() const;
     Cost cost() const;

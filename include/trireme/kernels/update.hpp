@@ -32,7 +32,7 @@ struct AdamWUpdate {
 struct SgdUpdate {
     Tensor parameter;  // any shape, contiguous; the others likewise
     ConstTensor gradient;
-    Tensor velocity;  // or absent
+    Tensor velocity = {};  // or absent
     double gradient_scale = 1;
     double rate = 0;
     double momentum = 0;

@@ -37,9 +37,9 @@ struct Pass {
     Stream& stream;
     const TokenBatch& batch;
     DType dtype = DType::f32;
-    bool is_training = false;  // dropout is on, and the head leaves the loss to its backward pass
-    RandomKey dropout_key;     // of the run
-    double loss_scale = 1;     // gradients are of loss_scale * sum of losses
+    bool is_training = false;    // dropout is on, and the head leaves the loss to its backward pass
+    RandomKey dropout_key = {};  // of the run
+    double loss_scale = 1;       // gradients are of loss_scale * sum of losses
 };
 
 // In the order of the layer's parameters().

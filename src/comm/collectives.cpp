@@ -1,0 +1,119 @@
+#include "trireme/comm/collectives.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace trireme {
+namespace {
+
+using Tickets = std::vector<Communicator::Ticket>;
+
+// Which elements of a vector each rank adds up.
+struct Pieces {
+    std::size_t elements = 0;
+    std::size_t ranks = 1;
+
+    std::size_t begin(int rank) const { return elements * static_cast<std::size_t>(rank) / ranks; }
+    std::size_t count(int rank) const { return begin(rank + 1) - begin(rank); }
+    std::size_t largest() const { return (elements + ranks - 1) / ranks; }
+    template <class View>
+    View of(const View& values, int rank) const {
+        return values.column_range(begin(rank), count(rank));
+    }
+};
+
+Pieces pieces_of(const Communicator& group, ConstTensor values) {
+    return {.elements = values.size(), .ranks = static_cast<std::size_t>(group.size())};
+}
+
+template <class Use>
+void for_each_peer(const Communicator& group, Use&& use) {
+    for (int step = 1; step < group.size(); ++step) use((group.rank() + step) % group.size());
+}
+
+// sum[i] = values of rank 0 + of rank 1 + ..., in that order on whichever rank adds
+template <class T>
+void add_in_order(const Communicator& group, Tensor own, Tensor received) {
+    const auto sum = own.as<T>();
+    const auto others = received.as<T>();
+    const auto rank = static_cast<std::size_t>(group.rank());
+    const auto size = static_cast<std::size_t>(group.size());
+    for (std::size_t i = 0; i < sum.columns; ++i) {
+        T total{};
+        for (std::size_t r = 0; r < size; ++r) total += r == rank ? sum[i] : others(r, i);
+        sum[i] = total;
+    }
+}
+
+void exchange_pieces(Communicator& group, const Pieces& pieces, Tensor values, Tensor received) {
+    Tickets tickets;
+    for_each_peer(group, [&](int peer) {
+        const Tensor slot =
+            received.row_range(static_cast<std::size_t>(peer), 1).column_range(0, pieces.count(group.rank()));
+        tickets.push_back(group.start_receive(slot, peer));
+    });
+    for_each_peer(group, [&](int peer) { tickets.push_back(group.start_send(pieces.of(values, peer), peer)); });
+    group.wait(tickets);
+}
+
+void gather_pieces(Communicator& group, const Pieces& pieces, Tensor values) {
+    Tickets tickets;
+    for_each_peer(group,
+                  [&](int peer) { tickets.push_back(group.start_receive(pieces.of(values, peer), peer)); });
+    const Tensor own = pieces.of(values, group.rank());
+    for_each_peer(group, [&](int peer) { tickets.push_back(group.start_send(own, peer)); });
+    group.wait(tickets);
+}
+
+}  // namespace
+
+std::size_t sum_scratch_bytes(const Communicator& group, ConstTensor values) {
+    if (group.size() == 1) return 0;
+    constexpr std::size_t alignment = 64;
+    const Pieces pieces = pieces_of(group, values);
+    return pieces.ranks * pieces.largest() * bytes_of(values.dtype) + alignment;
+}
+
+void sum_in_rank_order(Communicator& group, Tensor values, Arena& scratch) {
+    if (group.size() == 1) return;
+    const ArenaScope scope(scratch);
+    const Tensor flat = values.flattened();
+    const Pieces pieces = pieces_of(group, flat);
+    const Tensor received =
+        scratch.tensor(values.dtype, pieces.ranks, pieces.largest());  // a row for each rank
+    exchange_pieces(group, pieces, flat, received);
+    visit_float(values.dtype, [&](auto zero) {
+        add_in_order<decltype(zero)>(group, pieces.of(flat, group.rank()), received);
+    });
+    gather_pieces(group, pieces, flat);
+}
+
+std::vector<double> gather_all(Communicator& group, double value) {
+    std::vector<double> values(static_cast<std::size_t>(group.size()));
+    values[static_cast<std::size_t>(group.rank())] = value;
+    const Tensor all{values.data(), DType::f64, 1, values.size(), values.size()};
+    gather_pieces(group, pieces_of(group, all), all);
+    return values;
+}
+
+// Texts travel as numbers of four bytes, in a vector as long as the longest needs.
+std::vector<std::string> gather_all(Communicator& group, const std::string& text) {
+    const std::vector<double> lengths = gather_all(group, static_cast<double>(text.size()));
+    const auto longest = static_cast<std::size_t>(*std::max_element(lengths.begin(), lengths.end()));
+    const std::size_t words = std::max<std::size_t>(1, (longest + 3) / 4);
+    const auto ranks = static_cast<std::size_t>(group.size());
+    std::vector<std::int32_t> letters(words * ranks);
+    const auto text_of = [&](std::size_t rank) {
+        return reinterpret_cast<char*>(letters.data() + rank * words);
+    };
+    std::copy(text.begin(), text.end(), text_of(static_cast<std::size_t>(group.rank())));
+    const Tensor all{letters.data(), DType::i32, 1, letters.size(), letters.size()};
+    gather_pieces(group, pieces_of(group, all), all);
+    std::vector<std::string> texts(ranks);
+    for (std::size_t r = 0; r < ranks; ++r) texts[r].assign(text_of(r), static_cast<std::size_t>(lengths[r]));
+    return texts;
+}
+
+void barrier(Communicator& group) { gather_all(group, 0.0); }
+
+}  // namespace trireme

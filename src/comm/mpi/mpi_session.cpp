@@ -1,0 +1,54 @@
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+
+#include "check_mpi.hpp"
+#include "mpi_communicator.hpp"
+#include "trireme/comm/session.hpp"
+
+namespace trireme {
+
+Session::Session(int& argc, char**& argv) {
+    int provided = MPI_THREAD_SINGLE;
+    check_mpi(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+    if (provided < MPI_THREAD_FUNNELED) throw ResourceError("this MPI library supports no threads beside it");
+    check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
+    check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
+    MPI_Comm node = MPI_COMM_NULL;
+    check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node),
+              "MPI_Comm_split_type");
+    check_mpi(MPI_Comm_rank(node, &node_rank_), "MPI_Comm_rank");
+    check_mpi(MPI_Comm_size(node, &node_size_), "MPI_Comm_size");
+    check_mpi(MPI_Comm_free(&node), "MPI_Comm_free");
+}
+
+Session::~Session() { MPI_Finalize(); }
+
+std::string Session::host() const {
+    std::array<char, 256> name{};
+    gethostname(name.data(), name.size() - 1);
+    return name.data();
+}
+
+std::string Session::library() const {
+    std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+    int length = 0;
+    check_mpi(MPI_Get_library_version(text.data(), &length), "MPI_Get_library_version");
+    const std::string all(text.data(), static_cast<std::size_t>(length));
+    return all.substr(0, all.find_first_of(",\n\t"));
+}
+
+std::unique_ptr<Communicator> Session::all_ranks(std::string name, Patience patience) const {
+    return std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, std::move(name), patience);
+}
+
+void Session::abort(int exit_code) const {
+    std::fflush(nullptr);
+    MPI_Abort(MPI_COMM_WORLD, exit_code);
+    std::_Exit(exit_code);  // MPI_Abort does not come back
+}
+
+}  // namespace trireme

@@ -1,0 +1,35 @@
+#include "trireme/comm/communicator.hpp"
+
+namespace trireme {
+namespace {
+
+class SingleRank final : public Communicator {
+public:
+    explicit SingleRank(std::string name) : Communicator({}), name_(std::move(name)) {}
+
+    int rank() const override { return 0; }
+    int size() const override { return 1; }
+    const std::string& name() const override { return name_; }
+
+    Ticket start_send(ConstTensor, int peer) override { refuse(peer); }
+    Ticket start_receive(Tensor, int peer) override { refuse(peer); }
+    bool is_done(Ticket) override { return true; }
+
+protected:
+    std::string describe(Ticket) const override { return "nothing"; }
+
+private:
+    [[noreturn]] void refuse(int peer) const {
+        throw BugError(cat("the ", name_, " group has one rank; there is no rank ", peer));
+    }
+
+    std::string name_;
+};
+
+}  // namespace
+
+std::unique_ptr<Communicator> single_rank(std::string name) {
+    return std::make_unique<SingleRank>(std::move(name));
+}
+
+}  // namespace trireme

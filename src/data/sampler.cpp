@@ -1,0 +1,50 @@
+#include "trireme/data/sampler.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+
+Sampler::Sampler(std::uint64_t samples, std::uint64_t seed)
+    : samples_(samples), key_(RandomKey{seed}.then("sampler")) {
+    if (samples == 0) throw BugError("a sampler of no samples");
+    half_bits_ = std::max(1, (static_cast<int>(std::bit_width(samples - 1)) + 1) / 2);
+}
+
+SampleVisit Sampler::visit(std::uint64_t ordinal) const {
+    const std::uint64_t epoch = ordinal / samples_;
+    return {.epoch = epoch, .sample = permuted(epoch, ordinal % samples_)};
+}
+
+std::vector<SampleVisit> Sampler::visits(std::uint64_t first_ordinal, std::size_t count) const {
+    std::vector<SampleVisit> visits(count);
+    for (std::size_t i = 0; i < count; ++i) visits[i] = visit(first_ordinal + i);
+    return visits;
+}
+
+// A Feistel network permutes the numbers of 2 * half_bits_ bits; a number that falls outside the samples is
+// sent through again, which walks along its cycle until it comes back inside. (Black and Rogaway, 2002)
+std::uint64_t Sampler::permuted(std::uint64_t epoch, std::uint64_t position) const {
+    constexpr std::uint32_t rounds = 6;
+    const std::uint64_t mask = (std::uint64_t{1} << half_bits_) - 1;
+    const RandomKey key = key_.then(epoch);
+    std::uint64_t value = position;
+    do {
+        std::uint64_t left = value >> half_bits_;
+        std::uint64_t right = value & mask;
+        for (std::uint32_t round = 0; round < rounds; ++round) {
+            const RandomBlock block = random_block(
+                key, {static_cast<std::uint32_t>(right), static_cast<std::uint32_t>(right >> 32), round, 0});
+            const std::uint64_t word = block[0] | std::uint64_t{block[1]} << 32;
+            const std::uint64_t mixed = left ^ (word & mask);
+            left = right;
+            right = mixed;
+        }
+        value = left << half_bits_ | right;
+    } while (value >= samples_);
+    return value;
+}
+
+}  // namespace trireme
