@@ -88,17 +88,19 @@ void sum_in_rank_order(Communicator& group, Tensor values, Arena& scratch) {
     gather_pieces(group, pieces, flat);
 }
 
-std::vector<double> gather_all(Communicator& group, double value) {
-    std::vector<double> values(static_cast<std::size_t>(group.size()));
-    values[static_cast<std::size_t>(group.rank())] = value;
-    const Tensor all{values.data(), DType::f64, 1, values.size(), values.size()};
+std::vector<double> gather_all(Communicator& group, std::span<const double> values) {
+    std::vector<double> gathered(values.size() * static_cast<std::size_t>(group.size()));
+    const auto own = values.size() * static_cast<std::size_t>(group.rank());
+    std::copy(values.begin(), values.end(), gathered.begin() + static_cast<std::ptrdiff_t>(own));
+    const Tensor all{gathered.data(), DType::f64, 1, gathered.size(), gathered.size()};
     gather_pieces(group, pieces_of(group, all), all);
-    return values;
+    return gathered;
 }
 
 // Texts travel as numbers of four bytes, in a vector as long as the longest needs.
 std::vector<std::string> gather_all(Communicator& group, const std::string& text) {
-    const std::vector<double> lengths = gather_all(group, static_cast<double>(text.size()));
+    const std::array length{static_cast<double>(text.size())};
+    const std::vector<double> lengths = gather_all(group, length);
     const auto longest = static_cast<std::size_t>(*std::max_element(lengths.begin(), lengths.end()));
     const std::size_t words = std::max<std::size_t>(1, (longest + 3) / 4);
     const auto ranks = static_cast<std::size_t>(group.size());
@@ -114,6 +116,6 @@ std::vector<std::string> gather_all(Communicator& group, const std::string& text
     return texts;
 }
 
-void barrier(Communicator& group) { gather_all(group, 0.0); }
+void barrier(Communicator& group) { gather_all(group, std::array{0.0}); }
 
 }  // namespace trireme

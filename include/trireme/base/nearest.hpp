@@ -14,7 +14,7 @@ namespace trireme {
 std::size_t edit_distance(std::string_view from, std::string_view to);
 
 // The word of `known` nearest to `word`, whatever their case; the beginning of a known word is near to it.
-// None where more than half of the letters would have to change; the first of equals.
+// None where more than two fifths of the letters would have to change; the first of equals.
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> known);
 
 // "; did you mean --batch?" for nearest(), with `mark` ("--") before the word, or nothing.

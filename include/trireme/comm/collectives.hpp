@@ -19,8 +19,8 @@ std::size_t sum_scratch_bytes(const Communicator& group, ConstTensor values);
 // tensor; temporaries come from `scratch`.
 void sum_in_rank_order(Communicator& group, Tensor values, Arena& scratch);
 
-// Collective over `group`. The values of all ranks, in rank order, on every rank.
-std::vector<double> gather_all(Communicator& group, double value);
+// Collective over `group`. The values of all ranks, in rank order, on every rank; as many from each.
+std::vector<double> gather_all(Communicator& group, std::span<const double> values);
 std::vector<std::string> gather_all(Communicator& group, const std::string& text);
 
 // Collective over `group`. Returns when every rank has come.

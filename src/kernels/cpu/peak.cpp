@@ -1,0 +1,61 @@
+#include "trireme/kernels/peak.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "trireme/device/clock.hpp"
+
+namespace trireme {
+namespace {
+
+// Enough independent sums to hide the latency of a fused multiply-add, few enough to stay in registers.
+constexpr std::size_t sums = 12;
+constexpr std::size_t vector_bytes = 64;
+constexpr std::size_t rounds = 1 << 16;
+
+template <class T>
+struct Vector {
+    typedef T Lanes __attribute__((vector_size(vector_bytes)));
+};
+
+// sum = sum * factor + addend, in every lane of every sum; the results are returned so that none is skipped.
+template <class T>
+double multiply_and_add(T factor) {
+    using Lanes = typename Vector<T>::Lanes;
+    std::array<Lanes, sums> values;  // unlike each other, or the compiler would keep only one
+    for (std::size_t i = 0; i < sums; ++i) values[i] = Lanes{} + static_cast<T>(i);
+    const Lanes factors = Lanes{} + factor;
+    const Lanes addends = Lanes{} + static_cast<T>(1e-3);
+    for (std::size_t round = 0; round < rounds; ++round) {
+#pragma GCC unroll 12
+        for (std::size_t i = 0; i < sums; ++i) values[i] = values[i] * factors + addends;
+    }
+    Lanes total{};
+    for (const Lanes& value : values) total += value;
+    return static_cast<double>(total[0]);
+}
+
+template <class T>
+double peak_flops(int threads) {
+    constexpr double flops_per_run = 2.0 * sums * rounds * (vector_bytes / sizeof(T));
+    double best = 0;
+    double checksum = 0;
+    const double begin = now_seconds();
+    while (now_seconds() - begin < 0.1) {
+        const double run_begin = now_seconds();
+#pragma omp parallel for num_threads(threads) reduction(+ : checksum)
+        for (int thread = 0; thread < threads; ++thread) checksum += multiply_and_add(static_cast<T>(0.999));
+        best = std::max(best, flops_per_run * threads / (now_seconds() - run_begin));
+    }
+    return checksum > 0 ? best : 0;
+}
+
+}  // namespace
+
+double measure_peak_flops(DType dtype, int threads) {
+    double peak = 0;
+    visit_float(dtype, [&](auto zero) { peak = peak_flops<decltype(zero)>(threads); });
+    return peak;
+}
+
+}  // namespace trireme
