@@ -1,0 +1,115 @@
+#include "console.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <ostream>
+
+namespace trireme {
+namespace {
+
+std::string megabytes(std::size_t bytes) { return fmt::format("{:.1f}", static_cast<double>(bytes) * 1e-6); }
+
+// 1,234,567
+std::string grouped(std::size_t number) {
+    std::string digits = std::to_string(number);
+    for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3) {
+        digits.insert(static_cast<std::size_t>(at), 1, ',');
+    }
+    return digits;
+}
+
+std::string duration(double seconds) {
+    const auto whole = static_cast<long>(std::lround(seconds));
+    if (whole >= 3600) return fmt::format("{}h{:02}m", whole / 3600, whole / 60 % 60);
+    if (whole >= 60) return fmt::format("{}m{:02}s", whole / 60, whole % 60);
+    return fmt::format("{}s", whole);
+}
+
+std::string memory_line(const MemoryPlan& memory) {
+    return fmt::format(
+        "memory    {} MB per rank: parameters {}, gradients {}, optimizer {}, activations {}, scratch {}, "
+        "messages {}\n",
+        megabytes(memory.total()), megabytes(memory.stage.parameters), megabytes(memory.stage.gradients),
+        megabytes(memory.optimizer), megabytes(memory.stage.activations), megabytes(memory.stage.scratch),
+        megabytes(memory.communication));
+}
+
+}  // namespace
+
+Console::Console(std::ostream& out, const RunConfig& config, const Setup& setup)
+    : out_(out), config_(config), setup_(setup) {}
+
+void Console::introduce(const Manifest& manifest, const MemoryPlan& memory, const std::string& run_dir) {
+    if (config_.run.quiet) return;
+    const ModelConfig& model = setup_.model;
+    const CorpusInfo& corpus = setup_.corpus.info();
+    out_ << fmt::format(
+        "model     {}: {} parameters ({} head), {} layers x {} x {} heads, {} positions, vocabulary {}\n",
+        model.name, grouped(manifest.parameters), model.tied ? "tied" : "untied", model.layers, model.width,
+        model.heads, model.positions, grouped(model.vocabulary));
+    out_ << fmt::format(
+        "corpus    {}: {} rows, {} tokens ({}); {} samples to train on, {} to validate, longest {}\n",
+        corpus.path, grouped(corpus.rows), grouped(corpus.tokens), corpus.tokenizer_name,
+        grouped(setup_.samples.train.size()), grouped(setup_.samples.validation.size()),
+        setup_.samples.longest);
+    out_ << fmt::format(
+        "layout    {} ranks: {} replicas, {} micro-batches each, {} samples a step; {} on {}, {} threads a "
+        "rank\n",
+        manifest.hosts.size(), setup_.replicas, setup_.micro_batches, config_.run.batch, name_of(setup_.dtype),
+        manifest.device, manifest.threads);
+    out_ << memory_line(memory);
+    if (!run_dir.empty()) out_ << "run       " << run_dir << '\n';
+    out_ << std::flush;
+}
+
+void Console::step(std::size_t step, const StepOutcome& outcome, const ModelFlops& flops, double peak_flops) {
+    seconds_ += outcome.seconds;
+    const bool is_due = (step + 1) % config_.run.log_every == 0 || step + 1 == setup_.steps;
+    if (config_.run.quiet || !is_due) return;
+    const double mfu =
+        flops.of_step(outcome.tokens, outcome.square_length_sum) / (outcome.seconds * peak_flops);
+    const double left = seconds_ / static_cast<double>(step + 1) * static_cast<double>(setup_.steps - step - 1);
+    out_ << fmt::format(
+        "step {:>5}/{}  loss {:.4f}  {:>7.0f} tokens/s  MFU {:>4.1f} %  norm {:.2f}  lr {:.2e}  {} left{}\n",
+        step + 1, setup_.steps, outcome.loss, static_cast<double>(outcome.tokens) / outcome.seconds, 100 * mfu,
+        outcome.gradient_norm, outcome.rate, duration(left), outcome.is_skipped ? "  SKIPPED: not finite" : "");
+    if (config_.run.verbose) {
+        out_ << fmt::format(
+            "            {:.3f} s: {:.3f} in kernels, {:.3f} waiting; {} tokens of {} computed\n",
+            outcome.seconds, outcome.compute_seconds, outcome.wait_seconds, outcome.tokens,
+            outcome.padded_tokens);
+    }
+    out_ << std::flush;
+}
+
+void Console::evaluation(std::size_t step, double loss) {
+    if (config_.run.quiet) return;
+    out_ << fmt::format("step {:>5}/{}  validation loss {:.4f}  perplexity {:.2f}\n", step, setup_.steps, loss,
+                        std::exp(loss))
+         << std::flush;
+}
+
+void Console::finish(const Figures& f, const std::string& run_dir) {
+    out_ << "\nFigures of merit\n";
+    out_ << fmt::format("  loss            {:.4f} (first step {:.4f})\n", f.last_loss, f.first_loss);
+    if (f.validation_loss) {
+        out_ << fmt::format("  validation      {:.4f}, perplexity {:.2f}\n", *f.validation_loss,
+                            std::exp(*f.validation_loss));
+    }
+    out_ << fmt::format("  tokens/s        {:.0f}, {:.0f} per rank; {} tokens in {}\n", f.tokens_per_second(),
+                        f.tokens_per_second() / f.ranks, grouped(f.tokens), duration(f.seconds));
+    out_ << fmt::format(
+        "  model GFLOP/s   {:.1f} of {:.1f} (measured FMA rate of all ranks): MFU {:.1f} %, causal {:.1f} %\n",
+        f.flops / f.seconds * 1e-9, f.peak_flops * 1e-9, 100 * f.mfu(), 100 * f.mfu_causal());
+    out_ << fmt::format("  bubble          {:.1f} % (limit 0: no pipeline); waited {:.1f} s for other ranks\n",
+                        100 * f.bubble(), f.wait_seconds);
+    out_ << fmt::format("  padding         {:.1f} % of computed tokens (limit 0)\n",
+                        100 * (1 - static_cast<double>(f.tokens) / static_cast<double>(f.padded_tokens)));
+    out_ << fmt::format("  memory          grew by {} MB a rank; {} predicted\n", megabytes(f.grown_bytes),
+                        megabytes(f.predicted_bytes));
+    out_ << (f.complaint.empty() ? "  VALID" : "  INVALID: " + f.complaint) << '\n';
+    out_ << "  written to " << run_dir << '\n' << std::flush;
+}
+
+}  // namespace trireme

@@ -1,0 +1,28 @@
+// What a user sees while a run goes on. Rank 0 alone prints.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+
+#include "figures.hpp"
+#include "run_directory.hpp"
+
+namespace trireme {
+
+class Console {
+public:
+    Console(std::ostream& out, const RunConfig& config, const Setup& setup);
+
+    void introduce(const Manifest& manifest, const MemoryPlan& memory, const std::string& run_dir);
+    void step(std::size_t step, const StepOutcome& outcome, const ModelFlops& flops, double peak_flops);
+    void evaluation(std::size_t step, double loss);
+    void finish(const Figures& figures, const std::string& run_dir);
+
+private:
+    std::ostream& out_;
+    const RunConfig& config_;
+    const Setup& setup_;
+    double seconds_ = 0;  // of the steps so far
+};
+
+}  // namespace trireme

@@ -1,0 +1,65 @@
+// One rank's copy of the model and what it does in a step.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "setup.hpp"
+#include "trireme/comm/communicator.hpp"
+#include "trireme/data/sampler.hpp"
+#include "trireme/optim/optimizer.hpp"
+
+namespace trireme {
+
+// What a rank will hold, in bytes, by what it is for.
+struct MemoryPlan {
+    StageMemory stage;
+    std::size_t optimizer = 0;
+    std::size_t communication = 0;
+
+    std::size_t total() const;
+};
+
+MemoryPlan plan_memory(const Setup& setup, const OptimizerConfig& optimizer, const Communicator& data_group);
+
+// What came of a step. Equal on all ranks but for the seconds.
+struct StepOutcome {
+    double loss = 0;  // per target
+    double gradient_norm = 0;
+    double rate = 0;
+    bool is_skipped = false;        // something was not finite, and the update was left out
+    std::size_t tokens = 0;         // predicted, over all replicas
+    std::size_t padded_tokens = 0;  // computed, over all replicas
+    double square_length_sum = 0;   // of the samples, over all replicas
+    double seconds = 0;
+    double compute_seconds = 0;  // in kernels; mean over the ranks
+    double wait_seconds = 0;     // for other ranks; mean over the ranks
+};
+
+class Replica {
+public:
+    Replica(const RunConfig& config, const Setup& setup, const MemoryPlan& memory, int threads);
+
+    // Collective over `data_group`. Step number `step` (from 0).
+    StepOutcome step(std::size_t step, Communicator& data_group);
+
+    // Collective over `data_group`. The loss per target over the validation samples.
+    double evaluate(Communicator& data_group);
+
+private:
+    struct Work;  // what this replica adds to a step
+
+    Work forward_backward(std::size_t step, const Communicator& data_group);
+    void sum_gradients(Communicator& data_group);
+    MicroBatch padded(std::vector<SampleVisit> visits, std::span<const Sample> samples) const;
+
+    const RunConfig& config_;
+    const Setup& setup_;
+    Stream stream_;
+    Stage stage_;
+    Optimizer optimizer_;
+    Sampler sampler_;
+    Arena communication_;
+};
+
+}  // namespace trireme

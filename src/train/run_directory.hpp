@@ -1,0 +1,48 @@
+// What a run leaves behind: config.ini, manifest.json, steps.jsonl, summary.json.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "figures.hpp"
+
+namespace trireme {
+
+// What a run was made with and on.
+struct Manifest {
+    std::string version, mpi_library, started, corpus, corpus_checksum, model;
+    std::vector<std::string> hosts;  // of each rank
+    std::string device;              // "cpu", and the processor's name
+    int threads = 1;                 // per rank
+    std::size_t parameters = 0;
+    double peak_flops = 0;
+};
+
+// Owned by rank 0.
+class RunDirectory {
+public:
+    // Throws ConfigError if the folder cannot be written, or holds the steps of an earlier run.
+    explicit RunDirectory(const std::filesystem::path& path);
+
+    void write_config(const std::string& ini);
+    void write_manifest(const Manifest& manifest);
+    void add_step(std::size_t step, const StepOutcome& outcome, const ModelFlops& flops, double peak_flops);
+    void add_evaluation(std::size_t step, double loss);
+    void write_summary(const Figures& figures);
+
+    const std::filesystem::path& path() const { return path_; }
+
+private:
+    void write_file(const char* name, const std::string& text) const;
+    void add_line(const std::string& line);
+
+    std::filesystem::path path_;
+    std::ofstream steps_;
+};
+
+// "runs/gpt2-tiny-20260131-142501"
+std::filesystem::path default_run_directory(const std::string& model);
+
+}  // namespace trireme
