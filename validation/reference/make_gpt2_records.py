@@ -192,7 +192,12 @@ def write(path, record):
 def datasets(path):
     found = {}
     with h5py.File(path, "r") as file:
-        file.visititems(lambda name, item: found.update({name: item[()]} if isinstance(item, h5py.Dataset) else {}))
+
+        def keep(name, item):
+            if isinstance(item, h5py.Dataset):
+                found[name] = item[()]
+
+        file.visititems(keep)
     return found
 
 

@@ -1,0 +1,61 @@
+// Getting numbers into a stage and out of it, and comparing them.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "trireme/stage/stage.hpp"
+
+namespace trireme {
+
+// A stage with arenas of exactly the predicted size.
+inline Stage make_stage(const ModelConfig& config, DType dtype, const BatchShape& shape,
+                        BackwardHalves halves = BackwardHalves::together) {
+    return Stage(config, dtype, Place::memory, predict(config, dtype, shape, halves));
+}
+
+inline std::vector<double> numbers_of(ConstTensor tensor) {
+    std::vector<double> numbers;
+    visit_float(tensor.dtype, [&]<class T>(T) {
+        const auto elements = tensor.as<T>();
+        for (std::size_t r = 0; r < tensor.rows; ++r) {
+            numbers.insert(numbers.end(), elements.row(r), elements.row(r) + tensor.columns);
+        }
+    });
+    return numbers;
+}
+
+// `tensor` is contiguous and has as many elements.
+inline void set_numbers(Tensor tensor, std::span<const double> numbers) {
+    visit_float(tensor.dtype, [&]<class T>(T) {
+        const auto elements = tensor.flattened().as<T>();
+        for (std::size_t i = 0; i < numbers.size(); ++i) elements[i] = static_cast<T>(numbers[i]);
+    });
+}
+
+inline double norm_of(std::span<const double> numbers) {
+    double sum = 0;
+    for (const double number : numbers) sum += number * number;
+    return std::sqrt(sum);
+}
+
+// The largest difference; infinite if one is not a number or if there are not as many of them.
+inline double largest_difference(std::span<const double> numbers, std::span<const double> expected) {
+    if (numbers.size() != expected.size()) return std::numeric_limits<double>::infinity();
+    double worst = 0;
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        const double difference = std::abs(numbers[i] - expected[i]);
+        if (std::isnan(difference)) return std::numeric_limits<double>::infinity();
+        worst = std::max(worst, difference);
+    }
+    return worst;
+}
+
+// The largest difference over the norm of what was expected, or over `floor` where that is larger.
+inline double error_of(std::span<const double> numbers, std::span<const double> expected, double floor = 0) {
+    return largest_difference(numbers, expected) / std::max(norm_of(expected), floor);
+}
+
+}  // namespace trireme
