@@ -59,6 +59,7 @@ function(add_program name)
     add_executable(${program} ${CMAKE_SOURCE_DIR}/src/app/main.cpp)
     target_include_directories(${program} PRIVATE ${CMAKE_SOURCE_DIR}/src)
     target_link_libraries(${program} PRIVATE trireme_app trireme_mpi_${mpi} trireme_warnings)
+    target_compile_definitions(${program} PRIVATE TRIREME_MPI="${mpi}")
     set(program ${name}-mpich) # the only second library that Dependencies.cmake looks for
   endforeach()
   install(TARGETS ${name})

@@ -47,7 +47,7 @@ function(add_rank_program name)
     set(program ${arg_FOLDER}_${name}_${mpi})
     add_executable(${program} ${sources} ${CMAKE_SOURCE_DIR}/validation/ranks/rank_main.cpp)
     target_compile_definitions(${program} PRIVATE ${TRIREME_SOURCE_DIR_DEFINITION})
-    target_include_directories(${program} PRIVATE ${CMAKE_SOURCE_DIR}/validation)
+    target_include_directories(${program} PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/validation)
     target_link_libraries(${program} PRIVATE ${arg_USES} trireme_mpi_${mpi} trireme_${mpi} GTest::gtest
                                              trireme_warnings)
     add_dependencies(test_programs ${program})

@@ -30,7 +30,7 @@ say "preparing the embedded sample"
 
 # The mpirun of the MPI library that the program was built with: another one would start two jobs of one rank.
 mpirun=$(sed -n 's/^MPIEXEC_EXECUTABLE:[A-Z]*=//p' "$build/CMakeCache.txt")
-if [ ! -x "$mpirun" ]; then
+if ! command -v "$mpirun" >/dev/null; then
     say "no mpirun was found beside the MPI library (CMake's MPIEXEC_EXECUTABLE is '$mpirun');" \
         "load the MPI module that brings one and run this again"
     exit 3

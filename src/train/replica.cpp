@@ -57,7 +57,9 @@ std::size_t MemoryPlan::total() const {
 
 MemoryPlan plan_memory(const Setup& setup, const OptimizerConfig& optimizer, const Communicator& data_group) {
     const std::vector<ParameterSpec> specs = unique_parameters(build_layers(setup.model));
-    const ConstTensor bucket{nullptr, setup.dtype, 1, bucket_elements, bucket_elements};
+    const std::size_t elements = ParameterTensors(specs, setup.dtype, Place::ghost).all().columns;
+    const std::size_t largest = std::min(bucket_elements, elements);
+    const ConstTensor bucket{nullptr, setup.dtype, 1, largest, largest};
     return {.stage = predict(setup.model, setup.dtype, setup.largest),
             .optimizer = Optimizer(optimizer, specs, setup.dtype, Place::ghost).bytes(),
             .communication = sum_scratch_bytes(data_group, bucket)};

@@ -20,7 +20,7 @@ PlantedTree::~PlantedTree() {
 }
 
 fs::path PlantedTree::plant(const std::string& path, const std::string& text) const {
-    const fs::path file = root_ / path;
+    fs::path file = root_ / path;
     fs::create_directories(file.parent_path());
     std::ofstream(file) << text;
     return file;

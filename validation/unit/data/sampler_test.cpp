@@ -1,0 +1,54 @@
+#include "trireme/data/sampler.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace trireme {
+namespace {
+
+class SamplerOf : public ::testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(SamplerOf, VisitsEverySampleOncePerEpoch) {
+    const std::uint64_t count = GetParam();
+    const Sampler sampler(count, 3);
+
+    for (std::uint64_t epoch = 0; epoch < 3; ++epoch) {
+        std::set<std::uint64_t> seen;
+        for (std::uint64_t i = 0; i < count; ++i) {
+            const SampleVisit visit = sampler.visit(epoch * count + i);
+            EXPECT_EQ(visit.epoch, epoch);
+            EXPECT_LT(visit.sample, count);
+            seen.insert(visit.sample);
+        }
+        EXPECT_EQ(seen.size(), count);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Counts, SamplerOf, ::testing::Values(1, 2, 3, 4, 5, 16, 17, 255, 1000, 4097));
+
+TEST(Sampler, GoesOnAtAnyOrdinal) {
+    const Sampler sampler(100, 7);
+
+    const auto whole = sampler.visits(0, 250);
+    const auto rest = Sampler(100, 7).visits(130, 120);
+
+    EXPECT_EQ(std::vector<SampleVisit>(whole.begin() + 130, whole.end()), rest);
+}
+
+TEST(Sampler, ShufflesEveryEpochAndEverySeedInItsOwnWay) {
+    const Sampler sampler(64, 1);
+
+    const auto order = [](const Sampler& s, std::uint64_t epoch) {
+        std::vector<std::uint64_t> samples;
+        for (const SampleVisit& visit : s.visits(epoch * 64, 64)) samples.push_back(visit.sample);
+        return samples;
+    };
+
+    EXPECT_NE(order(sampler, 0), order(sampler, 1));
+    EXPECT_NE(order(sampler, 0), order(Sampler(64, 2), 0));
+    EXPECT_FALSE(std::is_sorted(order(sampler, 0).begin(), order(sampler, 0).end()));
+}
+
+}  // namespace
+}  // namespace trireme
