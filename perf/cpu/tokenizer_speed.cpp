@@ -1,5 +1,5 @@
 // How fast a text becomes tokens and comes back, on one core:
-//   tokenizer_speed TEXT_FILE TOKENIZER...     each tokenizer as --tokenizer takes it, or train:N
+//   perf_tokenizer_speed TEXT_FILE TOKENIZER...     each tokenizer as --tokenizer takes it, or train:N
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -49,8 +49,8 @@ Tokenizer make_tokenizer(const std::string& option, const std::string& text) {
 }
 
 void print(const Tokenizer& tokenizer, const char* what, std::size_t tokens, Rates rates) {
-    std::printf("%-10s %-14s %10zu tokens   median %7.1f MB/s   (7 runs, %.1f to %.1f)\n", tokenizer.name().c_str(),
-                what, tokens, rates.median, rates.least, rates.most);
+    std::printf("%-10s %-14s %10zu tokens   median %7.1f MB/s   (7 runs, %.1f to %.1f)\n",
+                tokenizer.name().c_str(), what, tokens, rates.median, rates.least, rates.most);
 }
 
 void report(const std::string& text, const Tokenizer& tokenizer) {
@@ -81,7 +81,7 @@ void report(const std::string& text, const Tokenizer& tokenizer) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-    if (argc < 3) throw ConfigError("usage: tokenizer_speed TEXT_FILE TOKENIZER...");
+    if (argc < 3) throw ConfigError("usage: perf_tokenizer_speed TEXT_FILE TOKENIZER...");
     const std::string text = read_text(argv[1]);
     for (int i = 2; i < argc; ++i) {
         const auto begin = std::chrono::steady_clock::now();

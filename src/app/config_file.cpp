@@ -45,7 +45,8 @@ std::string quoted(const std::string& value) {
 
 class Reader {
 public:
-    Reader(std::string file, const std::vector<OptionGroup>& groups) : file_(std::move(file)), groups_(groups) {}
+    Reader(std::string file, const std::vector<OptionGroup>& groups)
+        : file_(std::move(file)), groups_(groups) {}
 
     void take(std::string_view raw) {
         ++number_;
@@ -90,13 +91,14 @@ private:
 
     void check_name(const Setting& setting) const {
         if (find(groups_, setting.name) == nullptr) {
-            throw ConfigError(cat(place(), ": unknown option ", setting.name,
-                                  did_you_mean(setting.name, names(groups_))));
+            throw ConfigError(
+                cat(place(), ": unknown option ", setting.name, did_you_mean(setting.name, names(groups_))));
         }
         for (const OptionGroup& group : groups_) {
             const bool is_there = find({group}, setting.name) != nullptr;
             if (is_there && !section_.empty() && group.name != section_) {
-                throw ConfigError(cat(label(setting), " belongs to [", group.name, "], not to [", section_, "]"));
+                throw ConfigError(
+                    cat(label(setting), " belongs to [", group.name, "], not to [", section_, "]"));
             }
         }
     }
@@ -118,7 +120,8 @@ std::string entry(const Option& option) {
 
 }  // namespace
 
-std::vector<Setting> read_config_file(const std::filesystem::path& path, const std::vector<OptionGroup>& groups) {
+std::vector<Setting> read_config_file(const std::filesystem::path& path,
+                                      const std::vector<OptionGroup>& groups) {
     std::ifstream in(path);
     if (!in || std::filesystem::is_directory(path)) {
         throw ConfigError(cat("the config file '", path.string(), "' cannot be read; check --config"));

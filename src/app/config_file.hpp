@@ -20,7 +20,8 @@ namespace trireme::app {
 // The settings of one file, in order. Throws ConfigError, with file and line, for what cannot be read, for an
 // unknown section or option (the nearest known one named), for one in a foreign section, and for one given
 // twice.
-std::vector<Setting> read_config_file(const std::filesystem::path& path, const std::vector<OptionGroup>& groups);
+std::vector<Setting> read_config_file(const std::filesystem::path& path,
+                                      const std::vector<OptionGroup>& groups);
 
 // A file that reads back to the same configuration: every option with its value, under `title`.
 std::string config_text(const std::string& title, const std::vector<OptionGroup>& groups);

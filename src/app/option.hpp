@@ -40,7 +40,7 @@ struct OptionGroup {
     std::vector<Option> options;
 };
 
-std::vector<std::string> names(const std::vector<OptionGroup>& groups);           // of all options
+std::vector<std::string> names(const std::vector<OptionGroup>& groups);               // of all options
 const Option* find(const std::vector<OptionGroup>& groups, const std::string& name);  // null: unknown
 
 }  // namespace trireme::app

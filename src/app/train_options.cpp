@@ -28,9 +28,12 @@ OptionGroup data_options(DataConfig& data) {
 OptionGroup model_options(ModelChoice& model, DataConfig& data) {
     return {"model",
             {
-                text({"model", "NAME", "sizes known by name: gpt2-tiny, gpt2, gpt2-medium, ..."}, model.name),
-                on_off({"tied", "", "the head shares the token table"}, model.tied),
-                number({"dropout", "", "probability, below 1"}, model.dropout, from_until(0, 1)),
+                text({"model", "NAME", "its sizes: gpt2-tiny, gpt2, gpt2-medium, gpt2-large or gpt2-xl"},
+                     model.name),
+                on_off({"tied", "", "the head shares the token table; the model's choice if not given"},
+                       model.tied),
+                number({"dropout", "", "probability, below 1; the model's if not given"}, model.dropout,
+                       from_until(0, 1)),
                 choice({"document-end", "", "what follows each row: the end token, predicted too, or nothing"},
                        data.document_end, {{"eos", true}, {"none", false}}),
                 whole_number({"layers", "", "blocks, in place of the model's"}, model.layers, 1),
@@ -70,7 +73,8 @@ OptionGroup optimizer_options(OptimizerConfig& optimizer) {
 }
 
 OptionGroup layout_options(LayoutConfig& layout) {
-    return {"layout", {whole_number({"data", "D", "replicas of the model; 0: one for each rank"}, layout.data)}};
+    return {"layout",
+            {whole_number({"data", "D", "replicas of the model; 0: one for each rank"}, layout.data)}};
 }
 
 OptionGroup schedule_options(ScheduleConfig& schedule) {
@@ -80,48 +84,48 @@ OptionGroup schedule_options(ScheduleConfig& schedule) {
 }
 
 OptionGroup flexible_options(ScheduleConfig& schedule) {
-    return {"flexible",
-            {choice({"length", "",
-                     "samples of unlike length: padded to the longest there is, to the longest of their "
-                     "micro-batch, or laid end to end"},
-                    schedule.length,
-                    {{"fixed", LengthPolicy::fixed}, {"pad", LengthPolicy::pad}, {"pack", LengthPolicy::pack}})}};
+    return {
+        "flexible",
+        {choice({"length", "",
+                 "samples of unlike length: padded to the longest there is, to the longest of their "
+                 "micro-batch, or laid end to end"},
+                schedule.length,
+                {{"fixed", LengthPolicy::fixed}, {"pad", LengthPolicy::pad}, {"pack", LengthPolicy::pack}})}};
 }
 
 OptionGroup precision_options(PrecisionConfig& precision) {
-    return {"precision",
-            {
-                choice({"dtype", "", "numbers of 32 or 64 bits"}, precision.dtype,
-                       {{"f32", Precision::f32}, {"f64", Precision::f64}}),
-                choice({"device", "", "plain loops, or fast kernels; auto takes the fastest there is"},
-                       precision.device,
-                       {{"cpu", DeviceKind::cpu},
-                        {"reference", DeviceKind::reference},
-                        {"auto", DeviceKind::cpu}}),
-            }};
+    return {
+        "precision",
+        {
+            choice({"dtype", "", "numbers of 32 or 64 bits"}, precision.dtype,
+                   {{"f32", Precision::f32}, {"f64", Precision::f64}}),
+            choice({"device", "", "fast kernels, or plain loops to compare with; auto: the fastest there is"},
+                   precision.device,
+                   {{"cpu", DeviceKind::cpu}, {"reference", DeviceKind::reference}, {"auto", DeviceKind::cpu}}),
+        }};
 }
 
 OptionGroup run_options(RunOptions& run) {
-    return {"run",
-            {
-                whole_number({"steps", "", "updates of the parameters; 0: --epochs decides"}, run.steps),
-                whole_number({"batch", "B", "samples in a step, over all replicas"}, run.batch, 1),
-                whole_number({"seed", "S", "of weights, order and dropout"}, run.seed),
-                text({"run-dir", "DIR", "where the records go, created anew; runs/MODEL-TIME if not given"},
-                     run.run_dir),
-                whole_number({"eval-every", "K", "steps between evaluations; 0: at the end only"},
-                             run.eval_every),
-                whole_number({"log-every", "K", "steps between lines of progress"}, run.log_every, 1),
-                number({"stall-timeout", "SECONDS", "without progress, after which the job ends"},
-                       run.stall_timeout, above(0)),
-                choice({"on-nan", "", "a loss or gradient that is no number: end, or leave the update out"},
-                       run.on_nan, {{"stop", OnNan::stop}, {"skip", OnNan::skip}}),
-                flag({"dry-run", "", "check everything, say what would be done, and end"}, run.dry_run),
-                flag({"quiet", "", "no lines of progress"}, run.quiet),
-                flag({"verbose", "", "more lines of progress"}, run.verbose),
-                whole_number({"threads", "", "of a rank; 0: the node's cores divided among its ranks"},
-                             run.threads),
-            }};
+    return {
+        "run",
+        {
+            whole_number({"steps", "", "updates of the parameters; 0: --epochs decides"}, run.steps),
+            whole_number({"batch", "B", "samples in a step, over all replicas"}, run.batch, 1),
+            whole_number({"seed", "S", "of the weights, the order of the rows and dropout"}, run.seed),
+            text({"run-dir", "DIR", "where the records go, created anew; runs/MODEL-TIME if not given"},
+                 run.run_dir),
+            whole_number({"eval-every", "K", "steps between evaluations; 0: at the end only"}, run.eval_every),
+            whole_number({"log-every", "K", "steps between lines of progress"}, run.log_every, 1),
+            number({"stall-timeout", "SECONDS", "without progress, after which the job gives up"},
+                   run.stall_timeout, above(0)),
+            choice({"on-nan", "", "a loss or gradient that is no number: end, or leave the update out"},
+                   run.on_nan, {{"stop", OnNan::stop}, {"skip", OnNan::skip}}),
+            flag({"dry-run", "", "check everything, say what would be done, and end"}, run.dry_run),
+            flag({"quiet", "", "no lines of progress"}, run.quiet),
+            flag({"verbose", "", "more lines of progress"}, run.verbose),
+            whole_number({"threads", "", "of one rank; 0: the node's cores divided among its ranks"},
+                         run.threads),
+        }};
 }
 
 void check_duration(const RunConfig& config) {

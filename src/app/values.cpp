@@ -45,7 +45,8 @@ std::string joined(const std::vector<std::string>& words, const std::string& bet
 std::uint64_t read_whole_number(const Setting& setting, std::uint64_t least, std::uint64_t most) {
     const std::optional<std::uint64_t> value = parsed<std::uint64_t>(setting.value);
     if (value && *value >= least && *value <= most) return *value;
-    const bool is_too_large = value && *value > most;
+    const bool has_digits_only = setting.value.find_first_not_of("0123456789") == std::string::npos;
+    const bool is_too_large = value ? *value > most : has_digits_only && !setting.value.empty();
     refuse(setting, is_too_large ? cat("a whole number from ", least, " to ", most)
                                  : cat("a whole number of at least ", least));
 }

@@ -47,7 +47,7 @@ std::optional<std::string> nearest(std::string_view word, std::span<const std::s
     std::size_t fewest = 0;
     for (const std::string& candidate : known) {
         const std::size_t count = slips(meant, lower(candidate));
-        const bool is_near = 2 * count <= std::max(meant.size(), candidate.size());
+        const bool is_near = 5 * count <= 2 * std::max(meant.size(), candidate.size());
         if (is_near && (!best || count < fewest)) {
             best = candidate;
             fewest = count;

@@ -7,12 +7,14 @@ namespace trireme {
 
 struct BuildFacts {
     std::string version;   // "0.1.0"
-    std::string revision;  // of the sources, "2e29447, with changes"; empty: not built from a repository
+    std::string revision;  // of the sources, "2e29447 with changes"; empty: not built from a repository
     std::string compiler;  // "GNU 12.2.0, Release, -march=native"
     std::string hdf5;      // "1.10.8"
     std::string matrices;  // the library of matrix products: "oneDNN 2.6.3"
 };
 
 BuildFacts build_facts();
+
+std::string version();  // "0.1.0 (2e29447 with changes)"
 
 }  // namespace trireme

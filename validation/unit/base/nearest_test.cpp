@@ -30,6 +30,7 @@ TEST(Nearest, SaysNothingWhereNoWordIsNear) {
     const std::vector<std::string> known{"batch", "steps"};
 
     EXPECT_EQ(nearest("xyzzy", known), std::nullopt);
+    EXPECT_EQ(nearest("stop-it", known), std::nullopt);
     EXPECT_EQ(nearest("batch", std::vector<std::string>{}), std::nullopt);
 }
 

@@ -1,0 +1,48 @@
+// The limits of this machine, measured: how fast one library call multiplies, how fast memory is copied.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "trireme/device/clock.hpp"
+
+namespace trireme::perf {
+
+struct Seconds {
+    double least = 0;
+    double median = 0;
+};
+
+// Of `repeats` calls, after one to warm up.
+template <class Work>
+Seconds measure(std::size_t repeats, const Work& work) {
+    work();
+    std::vector<double> seconds(repeats);
+    for (double& s : seconds) {
+        const double begin = now_seconds();
+        work();
+        s = now_seconds() - begin;
+    }
+    std::sort(seconds.begin(), seconds.end());
+    return {seconds.front(), seconds[repeats / 2]};
+}
+
+// A plain product: output (rows x columns) = or += left (rows x depth) right (depth x columns), f32.
+struct PlainProduct {
+    std::size_t rows = 0;
+    std::size_t columns = 0;
+    std::size_t depth = 0;
+    bool is_left_transposed = false;
+    bool is_right_transposed = false;
+    bool accumulate = false;
+};
+
+// One call of the matrix library, or the faster of its two ways where it has two (oneDNN: gemm and matmul).
+Seconds library_seconds(const PlainProduct& product, std::size_t repeats);
+
+// Bytes per second, read and written, of memcpy between arrays of `bytes` bytes.
+double copy_bandwidth(std::size_t bytes, std::size_t repeats);
+
+}  // namespace trireme::perf

@@ -1,0 +1,81 @@
+// Times every kernel of the fast CPU backend at the shapes of GPT-2 124M, beside its floor measured in the same
+// run. One core; pin it: taskset -c 1 perf_cpu_kernels --json kernels.json
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "cases.hpp"
+#include "floors.hpp"
+
+namespace trireme::perf {
+namespace {
+
+constexpr std::size_t repeats = 7;
+
+struct Limits {
+    double flops_per_s;
+    double bytes_per_s;
+};
+
+// The floor is measured right after the kernel, several times where the machine is shared: the least counts.
+double floor_seconds(const Case& work, const Limits& limits) {
+    switch (work.floor) {
+        case Floor::product:
+            return library_seconds(*work.product, repeats).least;
+        case Floor::flops:
+            return work.cost.flops / limits.flops_per_s;
+        case Floor::bytes:
+            return work.cost.bytes / limits.bytes_per_s;
+    }
+    return 0;
+}
+
+nlohmann::json row_of(const Case& work, const Limits& limits) {
+    CpuStream stream{.threads = 1};
+    const Seconds seconds = measure(repeats, [&] { work.run(stream); });
+    const double floor = floor_seconds(work, limits);
+    std::printf("%-26s %-30s %10.3f %10.3f %10.3f %7.2f\n", work.kernel.c_str(), work.shape.c_str(),
+                seconds.median * 1e3, seconds.least * 1e3, floor * 1e3, floor / seconds.least);
+    std::fflush(stdout);
+    return {{"kernel", work.kernel},    {"shape", work.shape}, {"median_s", seconds.median},
+            {"least_s", seconds.least}, {"floor_s", floor},    {"ratio", floor / seconds.least}};
+}
+
+Limits measure_limits() {
+    constexpr std::size_t edge = 512;
+    constexpr std::size_t copied_bytes = std::size_t{128} << 20;
+    constexpr double flops = 2.0 * edge * edge * edge;
+    const Seconds product = library_seconds({.rows = edge, .columns = edge, .depth = edge}, 50);
+    return {flops / product.least, copy_bandwidth(copied_bytes, 10)};
+}
+
+void measure_all(const char* json_path) {
+    const Limits limits = measure_limits();
+    std::printf("512^3 product %.1f GFLOP/s, copy bandwidth %.2f GB/s\n", limits.flops_per_s * 1e-9,
+                limits.bytes_per_s * 1e-9);
+    std::printf("%-26s %-30s %10s %10s %10s %7s\n", "kernel", "shape", "median ms", "least ms", "floor ms",
+                "ratio");
+    nlohmann::json rows = nlohmann::json::array();
+    const auto add = [&](const Case& work) { rows.push_back(row_of(work, limits)); };
+    for (const std::size_t length : {64, 512}) for_each_case(4, length, add);
+    if (json_path == nullptr) return;
+    std::ofstream(json_path) << nlohmann::json{{"product_flops_per_s", limits.flops_per_s},
+                                               {"copy_bytes_per_s", limits.bytes_per_s},
+                                               {"kernels", rows}}
+                                    .dump(1)
+                             << '\n';
+}
+
+}  // namespace
+}  // namespace trireme::perf
+
+int main(int argc, char** argv) {
+    const bool has_json = argc == 3 && std::string_view(argv[1]) == "--json";
+    if (argc != 1 && !has_json) {
+        std::fprintf(stderr, "usage: %s [--json FILE]\n", argv[0]);
+        return 2;
+    }
+    trireme::perf::measure_all(has_json ? argv[2] : nullptr);
+    return 0;
+}

@@ -1,0 +1,266 @@
+// One training step of a GPT-2 on one rank, every kernel beside its floor: matrix products beside one plain
+// library call of the same shape, attention beside its operations at the rate of a 512^3 product, the rest
+// beside its bytes at copy bandwidth. Also: the memory that was predicted beside what the process grew by.
+//
+//   perf_cpu_step [MODEL [SAMPLES [LENGTH [REPEATS [THREADS [RESULT.json]]]]]]      gpt2 4 64 7 1
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "floors.hpp"
+#include "trireme/base/random.hpp"
+#include "trireme/device/machine.hpp"
+#include "trireme/kernels/fill.hpp"
+#include "trireme/kernels/peak.hpp"
+#include "trireme/optim/optimizer.hpp"
+#include "trireme/stage/stage.hpp"
+
+namespace trireme::perf {
+namespace {
+
+struct Shape {
+    std::string model = "gpt2";
+    std::size_t samples = 4;
+    std::size_t length = 64;
+    std::size_t repeats = 7;
+    int threads = 1;
+    std::string result;
+
+    std::size_t rows() const { return samples * length; }
+};
+
+// Random tokens in `samples` rows of `length`.
+struct RandomBatch {
+    explicit RandomBatch(const Shape& shape, std::size_t vocabulary) {
+        for (std::size_t r = 0; r < shape.rows(); ++r) {
+            const RandomBlock block = random_block(RandomKey{1}, r);
+            tokens.push_back(static_cast<std::int32_t>(block[0] % vocabulary));
+            targets.push_back(static_cast<std::int32_t>(block[1] % vocabulary));
+            positions.push_back(static_cast<std::int32_t>(r % shape.length));
+            visits.push_back(static_cast<std::int64_t>(r / shape.length));
+        }
+        for (std::size_t s = 0; s < shape.samples; ++s) {
+            segments.push_back({.begin = s * shape.length, .length = shape.length});
+        }
+    }
+
+    TokenBatch view() const {
+        const std::size_t rows = tokens.size();
+        return {.tokens = {tokens.data(), DType::i32, 1, rows, rows},
+                .targets = {targets.data(), DType::i32, 1, rows, rows},
+                .positions = {positions.data(), DType::i32, 1, rows, rows},
+                .visits = {visits.data(), DType::i64, 1, rows, rows},
+                .segments = segments};
+    }
+
+    std::vector<std::int32_t> tokens, targets, positions;
+    std::vector<std::int64_t> visits;
+    std::vector<Segment> segments;
+};
+
+class Step {
+public:
+    Step(const Shape& shape, const ModelConfig& model)
+        : batch_(shape, model.vocabulary),
+          memory_(predict(model, DType::f32, {.segments = batch_.segments, .rows = shape.rows()})),
+          stream_{.backend = CpuStream{.threads = shape.threads}},
+          stage_(model, DType::f32, Place::memory, memory_),
+          optimizer_({}, stage_.parameters(), DType::f32, Place::memory),
+          loss_scale_(1 / static_cast<double>(shape.rows())) {
+        initialise(stream_, stage_.parameters(), stage_.values(), 1);
+    }
+
+    void run() {
+        stream_.ledger.clear();
+        launch(stream_, Fill{.output = stage_.gradients().all(), .value = 0});
+        stage_.forward_backward(stream_, batch_.view(), {}, loss_scale_);
+        const double norm = optimizer_.gradient_norm(stream_, stage_.gradients());
+        optimizer_.update(stream_, stage_.values(), stage_.gradients(), 1e-4, clip_scale(norm, 1));
+    }
+
+    const Ledger& ledger() const { return stream_.ledger; }
+    std::size_t predicted_bytes() const {
+        return memory_.parameters + memory_.gradients + memory_.activations + memory_.scratch +
+               optimizer_.bytes();
+    }
+
+private:
+    RandomBatch batch_;
+    StageMemory memory_;
+    Stream stream_;
+    Stage stage_;
+    Optimizer optimizer_;
+    double loss_scale_;
+};
+
+// The plain library call that does what a ledger entry's product does. The head's weight lies the other way.
+PlainProduct plain_product(const Cost& unit, std::size_t vocabulary) {
+    const auto [rows, columns, depth] = unit.product;
+    const bool is_input_half = unit.kernel == "linear_backward_input";
+    const bool is_weight_half = unit.kernel == "linear_backward_weight";
+    const bool is_head = columns == vocabulary || depth == vocabulary;
+    return {.rows = rows,
+            .columns = columns,
+            .depth = depth,
+            .is_left_transposed = is_weight_half,
+            .is_right_transposed = !is_weight_half && is_input_half != is_head,
+            .accumulate = is_weight_half};
+}
+
+struct Line {
+    std::string kernel, shape;
+    std::size_t calls = 0;
+    double seconds = 0;  // of all calls in one step
+    double floor = 0;
+};
+
+class Floors {
+public:
+    explicit Floors(std::size_t vocabulary) : vocabulary_(vocabulary) {
+        constexpr std::size_t side = 512;
+        product_rate_ = 2.0 * side * side * side / library_seconds({side, side, side}, 9).least;
+    }
+
+    double of(const Ledger::Entry& entry) const {
+        if (entry.unit.product[0] > 0) {
+            return static_cast<double>(entry.calls) *
+                   library_seconds(plain_product(entry.unit, vocabulary_), 7).least;
+        }
+        if (entry.unit.flops > 0) return entry.unit.flops / product_rate_;
+        const auto bytes = static_cast<std::size_t>(entry.unit.bytes / static_cast<double>(entry.calls));
+        return entry.unit.bytes / copy_bandwidth(std::max<std::size_t>(bytes / 2, 64), 7);
+    }
+
+private:
+    std::size_t vocabulary_;
+    double product_rate_ = 0;
+};
+
+std::string text_of(const std::array<std::size_t, 3>& product) {
+    if (product[0] == 0) return "";
+    return cat(product[0], " x ", product[1], " x ", product[2]);
+}
+
+double median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return values[values.size() / 2];
+}
+
+// Each kernel's median over the repeats, and the median of the whole step.
+struct Measured {
+    std::vector<Ledger::Entry> entries;
+    double step_seconds = 0;
+};
+
+Measured measure_steps(Step& step, std::size_t repeats) {
+    std::vector<double> steps;
+    std::vector<std::vector<double>> kernels;
+    Measured measured;
+    step.run();
+    for (std::size_t r = 0; r < repeats; ++r) {
+        const double begin = now_seconds();
+        step.run();
+        steps.push_back(now_seconds() - begin);
+        measured.entries = step.ledger().entries();
+        kernels.resize(measured.entries.size());
+        for (std::size_t e = 0; e < kernels.size(); ++e) kernels[e].push_back(measured.entries[e].seconds);
+    }
+    for (std::size_t e = 0; e < kernels.size(); ++e) measured.entries[e].seconds = median(kernels[e]);
+    measured.step_seconds = median(steps);
+    return measured;
+}
+
+std::vector<Line> beside_floors(const Measured& measured, std::size_t vocabulary) {
+    const Floors floors(vocabulary);
+    std::vector<Line> lines;
+    for (const Ledger::Entry& entry : measured.entries) {
+        lines.push_back({.kernel = std::string(entry.unit.kernel),
+                         .shape = text_of(entry.unit.product),
+                         .calls = entry.calls,
+                         .seconds = entry.seconds,
+                         .floor = floors.of(entry)});
+    }
+    return lines;
+}
+
+void print(const Line& line) {
+    std::printf("%-24s %-22s %5zu %10.2f %10.2f %7.2f\n", line.kernel.c_str(), line.shape.c_str(), line.calls,
+                1e3 * line.seconds, 1e3 * line.floor, line.floor / line.seconds);
+}
+
+void write_json(const Shape& shape, const std::vector<Line>& lines, const nlohmann::ordered_json& totals) {
+    nlohmann::ordered_json result = totals;
+    for (const Line& line : lines) {
+        result["kernels"].push_back({{"kernel", line.kernel},
+                                     {"product", line.shape},
+                                     {"calls", line.calls},
+                                     {"seconds", line.seconds},
+                                     {"floor_seconds", line.floor}});
+    }
+    std::ofstream(shape.result) << result.dump(2) << '\n';
+}
+
+void report(const Shape& shape, const Measured& measured, const std::vector<Line>& lines, std::size_t predicted,
+            std::size_t grown) {
+    double floor = 0;
+    std::printf("%-24s %-22s %5s %10s %10s %7s\n", "kernel", "product", "calls", "ms", "floor ms", "ratio");
+    for (const Line& line : lines) {
+        print(line);
+        floor += line.floor;
+    }
+    const double tokens_per_second = static_cast<double>(shape.rows()) / measured.step_seconds;
+    const double memory_ratio = static_cast<double>(grown) / static_cast<double>(predicted);
+    std::printf(
+        "step of %zu x %zu tokens: %.1f ms, floors %.1f ms: %.1f %% of the summed floor; %.1f tokens/s\n",
+        shape.samples, shape.length, 1e3 * measured.step_seconds, 1e3 * floor,
+        100 * floor / measured.step_seconds, tokens_per_second);
+    std::printf("memory: predicted %.1f MB, grew by %.1f MB: %.3f of it\n",
+                1e-6 * static_cast<double>(predicted), 1e-6 * static_cast<double>(grown), memory_ratio);
+    if (shape.result.empty()) return;
+    write_json(shape, lines,
+               {{"model", shape.model},
+                {"samples", shape.samples},
+                {"length", shape.length},
+                {"threads", shape.threads},
+                {"processor", processor_name()},
+                {"fma_peak_flops", measure_peak_flops(DType::f32, shape.threads)},
+                {"step_seconds", measured.step_seconds},
+                {"floor_seconds", floor},
+                {"share_of_floor", floor / measured.step_seconds},
+                {"tokens_per_s", tokens_per_second},
+                {"predicted_bytes", predicted},
+                {"grown_bytes", grown}});
+}
+
+Shape parse(int argc, char** argv) {
+    Shape shape;
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    if (words.size() > 0) shape.model = words[0];
+    if (words.size() > 1) shape.samples = std::stoul(words[1]);
+    if (words.size() > 2) shape.length = std::stoul(words[2]);
+    if (words.size() > 3) shape.repeats = std::stoul(words[3]);
+    if (words.size() > 4) shape.threads = std::stoi(words[4]);
+    if (words.size() > 5) shape.result = words[5];
+    return shape;
+}
+
+void run(const Shape& shape) {
+    ModelConfig model = model_named(shape.model);
+    model.dropout = 0;
+    const std::size_t before = peak_resident_bytes();
+    Step step(shape, model);
+    const Measured measured = measure_steps(step, shape.repeats);
+    const std::size_t grown = peak_resident_bytes() - before;
+    report(shape, measured, beside_floors(measured, model.vocabulary), step.predicted_bytes(), grown);
+}
+
+}  // namespace
+}  // namespace trireme::perf
+
+int main(int argc, char** argv) {
+    trireme::perf::run(trireme::perf::parse(argc, argv));
+    return 0;
+}

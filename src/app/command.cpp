@@ -1,0 +1,105 @@
+#include "app/command.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "app/command_line.hpp"
+#include "app/config_file.hpp"
+#include "app/help.hpp"
+#include "app/train_options.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/base/nearest.hpp"
+
+namespace trireme::app {
+namespace {
+
+using Words = std::span<const char* const>;
+
+bool is_help(std::string_view word) { return word == "--help" || word == "-h"; }
+bool asks_for_help(Words words) { return std::any_of(words.begin(), words.end(), is_help); }
+
+void refuse_unknown_command(const std::string& name) {
+    const std::vector<std::string> known = command_names();
+    if (std::find(known.begin(), known.end(), name) != known.end()) return;
+    const std::string meant = did_you_mean(name, known);
+    throw ConfigError(cat("unknown command '", name, "'", meant.empty() ? "; see trireme --help" : meant));
+}
+
+void set_all(const std::vector<Setting>& settings, const std::vector<OptionGroup>& groups) {
+    for (const Setting& setting : settings) {
+        if (const Option* option = find(groups, setting.name)) option->set(setting);
+    }
+}
+
+// Config files in the order given, then the command line: what comes later wins.
+void stack(const SplitLine& line, const std::vector<OptionGroup>& groups) {
+    for (const Setting& setting : line.settings) {
+        if (setting.name == "config") set_all(read_config_file(setting.value, groups), groups);
+    }
+    set_all(line.settings, groups);
+}
+
+Command train_command(Words words) {
+    TrainCommand command;
+    const std::vector<OptionGroup> options = train_options(command.config);
+    std::string last_file;
+    std::vector<OptionGroup> all = options;
+    all.push_back(config_options(last_file, command.dump_config));
+    const SplitLine line = split_line("train", words, all, {"config"});
+    if (!line.positional.empty()) {
+        throw ConfigError(cat("train takes options only, but '", line.positional.front(),
+                              "' belongs to none; see trireme train --help"));
+    }
+    stack(line, options);
+    set_all(line.settings, {all.back()});
+    command.config.resolved = config_text("Options of `trireme train`, for --config", options);
+    if (!command.dump_config) check_train_options(command.config);
+    return command;
+}
+
+Command prepare_command(Words words) {
+    PrepareConfig config;
+    const std::vector<OptionGroup> options = prepare_options(config);
+    const SplitLine line = split_line("prepare", words, options, {});
+    set_all(line.settings, options);
+    take_prepare_inputs(config, line.positional);
+    return config;
+}
+
+Command inspect_command(Words words) {
+    InspectConfig config;
+    const std::vector<OptionGroup> options = inspect_options(config);
+    const SplitLine line = split_line("inspect", words, options, {});
+    set_all(line.settings, options);
+    take_inspect_file(config, line.positional);
+    return config;
+}
+
+Command help_command(Words words) {
+    if (words.empty()) return ShowText{general_help()};
+    refuse_unknown_command(words.front());
+    return ShowText{command_help(words.front())};
+}
+
+}  // namespace
+
+bool needs_session(Words arguments) {
+    return !arguments.empty() && std::string_view(arguments.front()) == "train" && !asks_for_help(arguments);
+}
+
+Command parse_command_line(Words arguments, const std::string& mpi) {
+    if (arguments.empty()) throw ConfigError("no command is given; see trireme --help");
+    const std::string name = arguments.front();
+    const Words rest = arguments.subspan(1);
+    if (is_help(name)) return ShowText{general_help()};
+    if (name == "--version") return ShowText{version_text(mpi)};
+    if (name == "help") return help_command(rest);
+    refuse_unknown_command(name);
+    if (asks_for_help(rest)) return ShowText{command_help(name)};
+    if (name == "train") return train_command(rest);
+    return name == "prepare" ? prepare_command(rest) : inspect_command(rest);
+}
+
+}  // namespace trireme::app

@@ -1,0 +1,30 @@
+// What a command line asks for.
+#pragma once
+
+#include <span>
+#include <string>
+#include <variant>
+
+#include "app/tool_options.hpp"
+#include "trireme/tools/prepare.hpp"
+#include "trireme/train/config.hpp"
+
+namespace trireme::app {
+
+struct ShowText {  // --help, --version
+    std::string text;
+};
+struct TrainCommand {
+    RunConfig config;
+    bool dump_config = false;  // print config.resolved instead of training
+};
+using Command = std::variant<ShowText, TrainCommand, PrepareConfig, InspectConfig>;
+
+// True for the one command that every rank of an MPI job runs; asking for its help is none.
+bool needs_session(std::span<const char* const> arguments);
+
+// `arguments` follow the program's name; `mpi` is the MPI library it was built with, for --version. Reads
+// config files and nothing else. Throws ConfigError.
+Command parse_command_line(std::span<const char* const> arguments, const std::string& mpi);
+
+}  // namespace trireme::app

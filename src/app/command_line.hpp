@@ -1,0 +1,25 @@
+// Words of a command line, split into settings and the rest; and the same options as --help shows them.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "app/option.hpp"
+
+namespace trireme::app {
+
+struct SplitLine {
+    std::vector<Setting> settings;        // in the order given
+    std::vector<std::string> positional;  // what belongs to no option
+};
+
+// `arguments` follow the command's name. Options named in `repeatable` may come more than once. Throws
+// ConfigError for an unknown option (the nearest known one named), one without its value, and one given twice.
+SplitLine split_line(const std::string& command, std::span<const char* const> arguments,
+                     const std::vector<OptionGroup>& groups, const std::vector<std::string>& repeatable);
+
+// The options of all groups with their defaults, one paragraph a group.
+std::string option_help(const std::vector<OptionGroup>& groups);
+
+}  // namespace trireme::app

@@ -1,0 +1,84 @@
+#include "app/help.hpp"
+
+#include "app/command_line.hpp"
+#include "app/tool_options.hpp"
+#include "app/train_options.hpp"
+#include "app/values.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/base/version.hpp"
+
+namespace trireme::app {
+namespace {
+
+constexpr const char* config_note =
+    "\nAn option is written --name value or --name=value, one without a value --name, --name=on or "
+    "--name=off.\n"
+    "The same names, grouped in the same sections, make a config file; --dump-config prints one.\n";
+
+std::string train_help() {
+    RunConfig config;
+    std::vector<OptionGroup> groups = train_options(config);
+    std::string file;
+    bool dump = false;
+    groups.push_back(config_options(file, dump));
+    return cat("Usage: trireme train --corpus FILE.h5 --steps N [options]\n",
+               "       mpirun -n RANKS trireme train ...     or srun, in a job\n\n",
+               "Trains a model on a corpus. Without mpirun or srun it runs on one rank.\n", option_help(groups),
+               config_note);
+}
+
+std::string prepare_help() {
+    PrepareConfig config;
+    return cat("Usage: trireme prepare INPUT... --output FILE.h5 [options]\n",
+               "       trireme prepare --synthetic csn --output FILE.h5 [options]\n\n",
+               "Makes a corpus from JSON lines, plain or gzipped, from text, or from rows of ids.\n",
+               option_help(prepare_options(config)));
+}
+
+std::string inspect_help() {
+    InspectConfig config;
+    return cat("Usage: trireme inspect FILE [options]\n\nSays what a file is, in words.\n",
+               option_help(inspect_options(config)));
+}
+
+}  // namespace
+
+std::vector<std::string> command_names() { return {"train", "prepare", "inspect", "help"}; }
+
+std::string general_help() {
+    return "Trireme trains transformers under MPI.\n\n"
+           "Usage: trireme COMMAND [options]\n\n"
+           "  train      train a model, under srun or mpirun, or alone on one rank\n"
+           "  prepare    make a corpus from text or ids\n"
+           "  inspect    say what a file is\n"
+           "  help       trireme help COMMAND, or trireme COMMAND --help: its options\n\n"
+           "  --version  this program, and what it is built on\n\n"
+           "It ends with 0 when the work is done, 2 when you can fix what is wrong, 3 when the machine "
+           "refused, 70\n"
+           "for a bug of its own.\n";
+}
+
+std::string command_help(const std::string& command) {
+    if (command == "train") return train_help();
+    if (command == "prepare") return prepare_help();
+    return command == "inspect" ? inspect_help() : general_help();
+}
+
+std::string version_text(const std::string& mpi) {
+    const BuildFacts facts = build_facts();
+    return cat("trireme ", version(), "\n", "compiler   ", facts.compiler, "\n", "MPI        ", mpi, "\n",
+               "HDF5       ", facts.hdf5, "\n", "matrices   ", facts.matrices, "\n");
+}
+
+OptionGroup config_options(std::string& file, bool& dump) {
+    return {"config",
+            {
+                text({"config", "FILE",
+                      "options from an INI file; repeatable, later files win over earlier ones "
+                      "and the command line over all"},
+                     file),
+                flag({"dump-config", "", "print all options with their values as such a file, and end"}, dump),
+            }};
+}
+
+}  // namespace trireme::app

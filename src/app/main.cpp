@@ -1,0 +1,91 @@
+// The program: `train` joins the MPI job that it was started in, everything else never touches MPI.
+#include <cstdio>
+#include <iostream>
+
+#include "app/command.hpp"
+#include "app/failure.hpp"
+#include "trireme/tools/inspect.hpp"
+#include "trireme/tools/prepare.hpp"
+#include "trireme/train/departure.hpp"
+#include "trireme/train/train.hpp"
+
+namespace trireme::app {
+namespace {
+
+using Words = std::span<const char* const>;
+
+void say(const Failure& failure, const std::string& place = "") {
+    std::cout.flush();
+    std::cerr << block(failure, place) << std::flush;
+}
+
+int finish(const Failure& failure) {
+    say(failure);
+    return static_cast<int>(failure.code);
+}
+
+void carry_out(const ShowText& command) { std::cout << command.text; }
+void carry_out(const PrepareConfig& config) { prepare(config, std::cout); }
+void carry_out(const InspectConfig& config) { inspect(config.file, config.verify, std::cout); }
+void carry_out(const TrainCommand&) { throw BugError("train was started outside of an MPI session"); }
+
+int run_alone(Words words) {
+    try {
+        const Command command = parse_command_line(words, TRIREME_MPI);
+        std::visit([](const auto& wanted) { carry_out(wanted); }, command);
+    } catch (...) {
+        return finish(failure_of(std::current_exception()));
+    }
+    return static_cast<int>(ExitCode::done);
+}
+
+void train_or_dump(Words words, Session& session) {
+    const auto command = std::get<TrainCommand>(parse_command_line(words, TRIREME_MPI));
+    if (!command.dump_config) {
+        train(command.config, session);
+    } else if (session.rank() == 0) {
+        std::cout << command.config.resolved;
+    }
+}
+
+// What the user can fix is mostly found by all ranks together: rank 0 speaks, and all leave in order. Anything
+// else may have happened here alone: this rank speaks, and takes the others with it.
+int leave(const Failure& failure, const Session& session, Departure& departure) {
+    const int code = static_cast<int>(failure.code);
+    const bool is_joint = failure.code == ExitCode::config && departure.is_joint();
+    if (!is_joint) {
+        say(failure, cat("rank ", session.rank(), " (", session.host(), ")"));
+        session.abort(code);
+    }
+    if (session.rank() == 0) say(failure);
+    return code;
+}
+
+int run_in_session(Words words, Session& session) {
+    Departure departure(session);
+    try {
+        train_or_dump(words, session);
+    } catch (...) {
+        return leave(failure_of(std::current_exception()), session, departure);
+    }
+    return static_cast<int>(ExitCode::done);
+}
+
+int run(int argc, char** argv) {
+    const Words words(argv + (argc > 0 ? 1 : 0), argv + argc);
+    if (!needs_session(words)) return run_alone(words);
+    try {
+        Session session(argc, argv);
+        return run_in_session(words, session);
+    } catch (...) {  // MPI itself
+        return finish(failure_of(std::current_exception()));
+    }
+}
+
+}  // namespace
+}  // namespace trireme::app
+
+int main(int argc, char** argv) {
+    std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // mpirun's pipe would hold progress back
+    return trireme::app::run(argc, argv);
+}

@@ -1,0 +1,49 @@
+// What the program says of a command line that asks for the impossible.
+#include "messages/workplace.hpp"
+
+namespace trireme::messages {
+namespace {
+
+using CommandLine = Workplace;
+
+TEST_F(CommandLine, UnknownOptionNamesTheNearest) {
+    expect_refusal("train --batchs 16", {"unknown option --batchs; did you mean --batch?"});
+    expect_refusal("prepare --outputs a.h5", {"unknown option --outputs; did you mean --output?"});
+    expect_refusal("inspect --verfiy a.h5", {"unknown option --verfiy; did you mean --verify?"});
+}
+
+TEST_F(CommandLine, UnknownOptionInAConfigFileNamesItsLine) {
+    write("base.ini", "[run]\nbatchs = 16\n");
+
+    expect_refusal("train --config base.ini", {"base.ini, line 2: unknown option batchs; did you mean batch?"});
+}
+
+TEST_F(CommandLine, UnknownCommandNamesTheNearest) {
+    expect_refusal("trian", {"unknown command 'trian'; did you mean train?"});
+    expect_refusal("", {"no command is given", "--help"});
+}
+
+TEST_F(CommandLine, HelpAndVersionGoToStandardOutput) {
+    for (const char* line :
+         {"--help", "help train", "train --help", "prepare --help", "inspect --help", "--version"}) {
+        const Outcome outcome = run(line);
+
+        EXPECT_EQ(outcome.code, 0) << line;
+        EXPECT_EQ(outcome.err, "") << line;
+        EXPECT_NE(outcome.out, "") << line;
+    }
+}
+
+TEST_F(CommandLine, DumpedConfigReadsBackToItself) {
+    const Outcome first = run("train --batch 16 --lr 1e-3 --dump-config");
+    write("dump.ini", first.out);
+
+    const Outcome second = run("train --config dump.ini --dump-config");
+
+    EXPECT_EQ(first.code, 0) << first.err;
+    EXPECT_NE(first.out.find("\nbatch = 16\n"), std::string::npos) << first.out;
+    EXPECT_EQ(second.out, first.out);
+}
+
+}  // namespace
+}  // namespace trireme::messages

@@ -1,0 +1,72 @@
+// What `prepare` and `inspect` say of inputs that they cannot use.
+#include "messages/workplace.hpp"
+
+namespace trireme::messages {
+namespace {
+
+class Prepare : public Workplace {
+protected:
+    void SetUp() override { write("rows.jsonl", "{\"repo\": \"a/b\", \"code\": \"def f(): pass\"}\n"); }
+};
+
+TEST_F(Prepare, MakesACorpusThatInspectVerifies) {
+    const Outcome made = run("prepare rows.jsonl --quiet --output corpus.h5");
+    const Outcome seen = run("inspect corpus.h5 --verify");
+
+    EXPECT_EQ(made.code, 0) << made.err;
+    EXPECT_EQ(made.out, "");
+    EXPECT_EQ(seen.code, 0) << seen.err;
+    EXPECT_NE(seen.out.find("rows.jsonl"), std::string::npos) << seen.out;
+}
+
+TEST_F(Prepare, NamesAMissingInput) {
+    expect_refusal("prepare none.jsonl --output corpus.h5", {"none.jsonl", "does not exist"});
+}
+
+TEST_F(Prepare, RefusesAnEmptySelection) {
+    expect_refusal("prepare rows.jsonl --where repo~nobody --quiet --output corpus.h5",
+                   {"--where", "repo~nobody"});
+}
+
+TEST_F(Prepare, NamesABadRowByFileAndLine) {
+    write("bad.jsonl", "{\"code\": \"a\"}\n{\"code\": \n");
+
+    expect_refusal("prepare bad.jsonl --quiet --output corpus.h5", {"bad.jsonl", "2", "--skip-bad"});
+}
+
+TEST_F(Prepare, RefusesIdsBeyondTheVocabulary) {
+    write("ids.jsonl", "{\"ids\": [1, 2, 300]}\n");
+
+    expect_refusal("prepare ids.jsonl --tokenizer bytes --quiet --output corpus.h5",
+                   {"ids.jsonl", "300", "257"});
+}
+
+TEST_F(Prepare, RefusesAnUnknownTokenizer) {
+    expect_refusal("prepare rows.jsonl --tokenizer words --quiet --output corpus.h5", {"--tokenizer", "words"});
+}
+
+TEST_F(Prepare, RefusesAFolderThatIsMissing) {
+    expect_refusal("prepare rows.jsonl --quiet --output none/corpus.h5", {"none", "does not exist"});
+}
+
+TEST_F(Prepare, IsVerifiedBitByBit) {
+    make_corpus();
+    std::string bytes = read("corpus.h5");
+    const std::size_t place = bytes.find(std::string("d\0e\0f\0", 6));
+    ASSERT_NE(place, std::string::npos);
+    bytes[place] = static_cast<char>(bytes[place] ^ 1);
+    write("corpus.h5", bytes);
+
+    const Outcome outcome = run("inspect corpus.h5 --verify");
+
+    EXPECT_EQ(outcome.code, 2) << outcome.err;
+    EXPECT_EQ(sentences(outcome).size(), 1U) << outcome.err;
+    EXPECT_NE(outcome.err.find("corpus.h5"), std::string::npos) << outcome.err;
+}
+
+TEST_F(Prepare, IsNotInspectedWhereThereIsNoFile) {
+    expect_refusal("inspect none.h5", {"none.h5", "does not exist"});
+}
+
+}  // namespace
+}  // namespace trireme::messages

@@ -1,0 +1,74 @@
+#include "messages/program.hpp"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+namespace trireme::messages {
+namespace {
+
+namespace fs = std::filesystem;
+
+// TRIREME_LAUNCHER is "env NAME=VALUE ... mpiexec -n", as CMake found it; the number of ranks follows.
+std::vector<std::string> command_words(const std::vector<std::string>& arguments, int ranks) {
+    std::vector<std::string> words;
+    if (ranks > 0) {
+        std::istringstream launcher(TRIREME_LAUNCHER);
+        words.assign(std::istream_iterator<std::string>(launcher), {});
+        words.push_back(std::to_string(ranks));
+    }
+    words.emplace_back(TRIREME_PROGRAM);
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    return words;
+}
+
+void send_to(int descriptor, const fs::path& path) {
+    const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    ::dup2(file, descriptor);
+    ::close(file);
+}
+
+// In the child: becomes the program, or ends with 127 as a shell would.
+[[noreturn]] void become(std::vector<std::string> words, const fs::path& folder) {
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    send_to(STDOUT_FILENO, folder.string() + ".out");
+    send_to(STDERR_FILENO, folder.string() + ".err");
+    if (::chdir(folder.c_str()) == 0) ::execvp(arguments.front(), arguments.data());
+    ::_exit(127);
+}
+
+std::string taken(const fs::path& path) {
+    std::ifstream in(path, std::ios::binary);
+    std::string text{std::istreambuf_iterator<char>(in), {}};
+    fs::remove(path);
+    return text;
+}
+
+}  // namespace
+
+Outcome run_program(const fs::path& folder, const std::vector<std::string>& arguments, int ranks) {
+    const pid_t child = ::fork();
+    if (child == 0) become(command_words(arguments, ranks), folder);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return {.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+            .out = taken(folder.string() + ".out"),
+            .err = taken(folder.string() + ".err")};
+}
+
+std::vector<std::string> sentences(const Outcome& outcome) {
+    std::vector<std::string> found;
+    std::istringstream in(outcome.err);
+    for (std::string line; std::getline(in, line);) {
+        if (line.rfind("trireme: ", 0) == 0) found.push_back(line);
+    }
+    return found;
+}
+
+}  // namespace trireme::messages

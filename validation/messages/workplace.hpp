@@ -1,0 +1,42 @@
+// A folder of a test's own, with a small corpus to spoil.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "messages/program.hpp"
+
+namespace trireme::messages {
+
+class Workplace : public testing::Test {
+protected:
+    Workplace();
+    ~Workplace() override;
+
+    std::filesystem::path path(const std::string& name) const { return folder_ / name; }
+    void write(const std::string& name, const std::string& content) const;
+    std::string read(const std::string& name) const;
+    Outcome run(const std::string& line, int ranks = 0) const;  // words with blanks between them
+
+    // Twenty synthetic rows as bytes: vocabulary 257, in corpus.h5.
+    void make_corpus() const;
+    // `train` on that corpus for two steps, complete but for `options`.
+    Outcome train(const std::string& options, int ranks = 0) const;
+
+    // Every file and folder with its size: equal before and after where nothing was written.
+    std::map<std::string, std::uintmax_t> content() const;
+
+    // Runs `line`, which must end with 2, print nothing, write nothing, and say one sentence with all `parts`.
+    void expect_refusal(const std::string& line, const std::vector<std::string>& parts, int ranks = 0) const;
+    void expect_train_refusal(const std::string& options, const std::vector<std::string>& parts,
+                              int ranks = 0) const;
+
+private:
+    std::filesystem::path folder_;
+};
+
+}  // namespace trireme::messages

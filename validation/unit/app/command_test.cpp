@@ -1,0 +1,109 @@
+#include "app/command.hpp"
+
+#include <gtest/gtest.h>
+
+#include "unit/app/arguments.hpp"
+
+namespace trireme::app {
+namespace {
+
+std::string shown(const std::string& line) { return std::get<ShowText>(parse(line)).text; }
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(Command, NamesTheNearestKnownOne) {
+    EXPECT_EQ(complaint("trian"), "unknown command 'trian'; did you mean train?");
+    EXPECT_EQ(complaint("help prepair"), "unknown command 'prepair'; did you mean prepare?");
+    EXPECT_EQ(complaint("dance"), "unknown command 'dance'; see trireme --help");
+    EXPECT_EQ(complaint(""), "no command is given; see trireme --help");
+}
+
+TEST(Command, NeedsASessionForTrainingAlone) {
+    const std::vector<const char*> train{"train", "--steps", "5"};
+    const std::vector<const char*> help{"train", "--help"};
+    const std::vector<const char*> prepare{"prepare", "train"};
+
+    EXPECT_TRUE(needs_session(train));
+    EXPECT_FALSE(needs_session(help));
+    EXPECT_FALSE(needs_session(prepare));
+    EXPECT_FALSE(needs_session({}));
+}
+
+TEST(Help, ListsTheCommands) {
+    for (const std::string command : {"train", "prepare", "inspect"}) {
+        EXPECT_TRUE(has(shown("--help"), "\n  " + command + " ")) << command;
+    }
+    EXPECT_EQ(shown("help"), shown("--help"));
+}
+
+TEST(Help, IsTheSameHoweverItIsAskedFor) {
+    for (const std::string command : {"train", "prepare", "inspect"}) {
+        EXPECT_EQ(shown(command + " --help"), shown("help " + command));
+        EXPECT_EQ(shown(command + " --batchs --help"), shown("help " + command));
+        EXPECT_TRUE(has(shown("help " + command), "Usage: trireme " + command));
+    }
+}
+
+TEST(Help, GroupsTheOptionsAndSaysTheirDefaults) {
+    const std::string text = shown("train --help");
+
+    for (const std::string group :
+         {"data", "model", "optimizer", "layout", "schedule", "flexible", "precision", "run", "config"}) {
+        EXPECT_TRUE(has(text, "\n" + group + ":\n")) << group;
+    }
+    EXPECT_TRUE(has(text, "--batch B (=8)"));
+    EXPECT_TRUE(has(text, "--long split|truncate|drop|refuse (=split)"));
+    EXPECT_TRUE(has(text, "samples in a step, over all replicas"));
+}
+
+TEST(Help, FitsIntoAWindow) {
+    std::istringstream text(shown("train --help"));
+
+    for (std::string line; std::getline(text, line);) EXPECT_LE(line.size(), 112U) << line;
+}
+
+TEST(Version, NamesWhatTheProgramIsBuiltOn) {
+    const std::string text = shown("--version");
+
+    for (const std::string part :
+         {"trireme ", "compiler ", "MPI        openmpi\n", "HDF5       1.", "matrices "}) {
+        EXPECT_TRUE(has(text, part)) << text;
+    }
+}
+
+TEST(Prepare, TakesInputsAndOptionsInAnyOrder) {
+    const auto config =
+        std::get<PrepareConfig>(parse("prepare a.jsonl --output c.h5 --where repo~apache/spark --skip-bad "
+                                      "b.jsonl.gz --tokenizer train:4096"));
+
+    EXPECT_EQ(config.inputs, (std::vector<std::string>{"a.jsonl", "b.jsonl.gz"}));
+    EXPECT_EQ(config.output, "c.h5");
+    EXPECT_EQ(config.where, "repo~apache/spark");
+    EXPECT_EQ(config.tokenizer, "train:4096");
+    EXPECT_TRUE(config.skip_bad);
+    EXPECT_FALSE(config.quiet);
+}
+
+TEST(Prepare, SaysWhatIsMissingOrTooMuch) {
+    EXPECT_EQ(complaint("prepare --output c.h5"),
+              "no input is given; name files (JSONL, JSONL.gz, text or ids), or --synthetic csn");
+    EXPECT_EQ(complaint("prepare a.jsonl"), "no output is given; name one with --output FILE.h5");
+    EXPECT_EQ(complaint("prepare a.jsonl --synthetic csn --output c.h5"),
+              "--synthetic csn takes no input, but 'a.jsonl' is given; leave out one of them");
+    EXPECT_EQ(complaint("prepare a.txt --rows lines --output c.h5"),
+              "--rows expects one of line, paragraph, file, not 'lines'; did you mean line?");
+    EXPECT_EQ(complaint("prepare --synthetic csm --output c.h5"),
+              "--synthetic expects csn, not 'csm'; did you mean csn?");
+}
+
+TEST(Inspect, TakesOneFile) {
+    const auto config = std::get<InspectConfig>(parse("inspect c.h5 --verify"));
+
+    EXPECT_EQ(config.file, "c.h5");
+    EXPECT_TRUE(config.verify);
+    EXPECT_EQ(complaint("inspect"), "inspect takes one file, not 0; see trireme inspect --help");
+    EXPECT_EQ(complaint("inspect a.h5 b.h5"), "inspect takes one file, not 2; see trireme inspect --help");
+}
+
+}  // namespace
+}  // namespace trireme::app

@@ -1,0 +1,43 @@
+#include "app/failure.hpp"
+
+#include <gtest/gtest.h>
+
+#include <new>
+
+namespace trireme::app {
+namespace {
+
+template <class Thrown>
+Failure failure_from(const Thrown& thrown) {
+    return failure_of(std::make_exception_ptr(thrown));
+}
+
+TEST(Failure, EndsWithTheCodeOfItsKind) {
+    EXPECT_EQ(failure_from(ConfigError("a")).code, ExitCode::config);
+    EXPECT_EQ(failure_from(ResourceError("a")).code, ExitCode::resource);
+    EXPECT_EQ(failure_from(BugError("a")).code, ExitCode::bug);
+    EXPECT_EQ(failure_from(std::bad_alloc()).code, ExitCode::resource);
+    EXPECT_EQ(failure_from(std::runtime_error("a")).code, ExitCode::bug);
+    EXPECT_EQ(failure_from(7).code, ExitCode::bug);
+}
+
+TEST(Failure, SaysOfABugWhereItIsAndAsksForAReport) {
+    const std::string message = failure_from(BugError("two owners", Where{"mover.cpp", 12})).message;
+
+    EXPECT_EQ(message,
+              "two owners (mover.cpp:12)\n  this is a bug in trireme; please report it with the command line");
+}
+
+TEST(Failure, IsOneBlockThatNamesTheRank) {
+    const Failure failure{ExitCode::resource, "the disk is full; free 3 GB"};
+
+    EXPECT_EQ(block(failure), "trireme: the disk is full; free 3 GB\n");
+    EXPECT_EQ(block(failure, "rank 3 (node7)"), "trireme: rank 3 (node7): the disk is full; free 3 GB\n");
+}
+
+TEST(Failure, AdvisesWhenMemoryIsShort) {
+    EXPECT_NE(failure_from(std::bad_alloc()).message.find("--batch"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace trireme::app

@@ -1,0 +1,168 @@
+#include "app/train_options.hpp"
+
+#include <gtest/gtest.h>
+
+#include "unit/app/arguments.hpp"
+
+namespace trireme::app {
+namespace {
+
+std::string train_complaint(const std::string& options) {
+    return complaint("train --corpus a.h5 --steps 5 " + options);
+}
+
+TEST(TrainOptions, SetEveryField) {
+    const RunConfig config = train_config(
+        "--max-length 64 --long drop --validation-share 0.1 --model gpt2 --tied off --dropout 0 --document-end "
+        "none "
+        "--layers 2 --width 32 --heads 4 --mlp-width 48 --positions 128 --vocabulary 300");
+
+    EXPECT_EQ(config.data.corpus, "a.h5");
+    EXPECT_EQ(config.data.max_length, 64U);
+    EXPECT_EQ(config.data.long_rows, LongRows::drop);
+    EXPECT_EQ(config.data.validation_share, 0.1);
+    EXPECT_FALSE(config.data.document_end);
+    EXPECT_EQ(config.model.name, "gpt2");
+    EXPECT_EQ(config.model.tied, false);
+    EXPECT_EQ(config.model.dropout, 0.0);
+    EXPECT_EQ(config.model.layers, 2U);
+    EXPECT_EQ(config.model.width, 32U);
+    EXPECT_EQ(config.model.heads, 4U);
+    EXPECT_EQ(config.model.mlp_width, 48U);
+    EXPECT_EQ(config.model.positions, 128U);
+    EXPECT_EQ(config.model.vocabulary, 300U);
+}
+
+TEST(TrainOptions, SetTheOptimizer) {
+    const OptimizerConfig optimizer =
+        train_config(
+            "--optimizer sgd --lr 1e-3 --min-lr 1e-5 --lr-schedule wsd --warmup-steps 7 --weight-decay 0 "
+            "--beta1 0.8 --beta2 0.99 --epsilon 1e-6 --momentum 0.5 --clip 0")
+            .optimizer;
+
+    EXPECT_EQ(optimizer.kind, OptimizerKind::sgd);
+    EXPECT_EQ(optimizer.rate, 1e-3);
+    EXPECT_EQ(optimizer.min_rate, 1e-5);
+    EXPECT_EQ(optimizer.schedule, RateSchedule::wsd);
+    EXPECT_EQ(optimizer.warmup_steps, 7U);
+    EXPECT_EQ(optimizer.weight_decay, 0.0);
+    EXPECT_EQ(optimizer.beta1, 0.8);
+    EXPECT_EQ(optimizer.beta2, 0.99);
+    EXPECT_EQ(optimizer.epsilon, 1e-6);
+    EXPECT_EQ(optimizer.momentum, 0.5);
+    EXPECT_EQ(optimizer.clip, 0.0);
+}
+
+TEST(TrainOptions, SetTheRun) {
+    const RunConfig config = train_config(
+        "--data 2 --microbatches 4 --length pack --dtype f64 --device reference --batch 16 --seed "
+        "18446744073709551615 --run-dir=runs/a --eval-every 10 --log-every 5 --stall-timeout 2.5 --on-nan skip "
+        "--dry-run --quiet --verbose=off --threads 3");
+
+    EXPECT_EQ(config.layout.data, 2);
+    EXPECT_EQ(config.schedule.microbatches, 4U);
+    EXPECT_EQ(config.schedule.length, LengthPolicy::pack);
+    EXPECT_EQ(config.precision.dtype, Precision::f64);
+    EXPECT_EQ(config.precision.device, DeviceKind::reference);
+    EXPECT_EQ(config.run.steps, 5U);
+    EXPECT_EQ(config.run.batch, 16U);
+    EXPECT_EQ(config.run.seed, 18446744073709551615U);
+    EXPECT_EQ(config.run.run_dir, "runs/a");
+    EXPECT_EQ(config.run.eval_every, 10U);
+    EXPECT_EQ(config.run.log_every, 5U);
+    EXPECT_EQ(config.run.stall_timeout, 2.5);
+    EXPECT_EQ(config.run.on_nan, OnNan::skip);
+    EXPECT_TRUE(config.run.dry_run);
+    EXPECT_TRUE(config.run.quiet);
+    EXPECT_FALSE(config.run.verbose);
+    EXPECT_EQ(config.run.threads, 3);
+}
+
+TEST(TrainOptions, LeaveAloneWhatIsNotGiven) {
+    const RunConfig config = train_config("");
+
+    EXPECT_EQ(config.model.name, "gpt2-tiny");
+    EXPECT_EQ(config.model.layers, std::nullopt);
+    EXPECT_EQ(config.model.tied, std::nullopt);
+    EXPECT_EQ(config.run.batch, RunOptions{}.batch);
+    EXPECT_EQ(train_config("--device auto").precision.device, DeviceKind::cpu);
+}
+
+TEST(TrainOptions, NameTheNearestKnownOne) {
+    EXPECT_EQ(train_complaint("--batchs 16"), "unknown option --batchs; did you mean --batch?");
+    EXPECT_EQ(train_complaint("--batchs=16"), "unknown option --batchs; did you mean --batch?");
+    EXPECT_EQ(train_complaint("-batch 16"), "unknown option -batch; did you mean --batch?");
+    EXPECT_EQ(train_complaint("--dryrun"), "unknown option --dryrun; did you mean --dry-run?");
+    EXPECT_EQ(train_complaint("--xyzzy 1"), "unknown option --xyzzy; trireme train --help lists all");
+}
+
+TEST(TrainOptions, AreNeverGuessedFromTheirBeginning) {
+    EXPECT_EQ(train_complaint("--eval 10"), "unknown option --eval; did you mean --eval-every?");
+}
+
+TEST(TrainOptions, MayNotComeTwice) {
+    EXPECT_EQ(train_complaint("--batch 8 --batch 16"), "--batch is given twice ('8' and '16'); keep one");
+}
+
+TEST(TrainOptions, NeedTheirValues) {
+    EXPECT_EQ(train_complaint("--batch"), "--batch needs a value; see trireme train --help");
+    EXPECT_EQ(train_complaint("--batch --quiet"), "--batch needs a value; see trireme train --help");
+    EXPECT_EQ(train_complaint("--batch="), "--batch needs a value; see trireme train --help");
+    EXPECT_EQ(train_complaint("8"),
+              "train takes options only, but '8' belongs to none; see trireme train --help");
+    EXPECT_EQ(train_complaint("--quiet 8"),
+              "train takes options only, but '8' belongs to none; see trireme train --help");
+}
+
+TEST(TrainOptions, SayWhichWholeNumbersTheyExpect) {
+    EXPECT_EQ(train_complaint("--batch x"), "--batch expects a whole number of at least 1, not 'x'");
+    EXPECT_EQ(train_complaint("--batch 0"), "--batch expects a whole number of at least 1, not '0'");
+    EXPECT_EQ(train_complaint("--batch -3"), "--batch expects a whole number of at least 1, not '-3'");
+    EXPECT_EQ(train_complaint("--batch 1.5"), "--batch expects a whole number of at least 1, not '1.5'");
+    EXPECT_EQ(train_complaint("--seed -1"), "--seed expects a whole number of at least 0, not '-1'");
+    EXPECT_EQ(train_complaint("--threads 2147483648"),
+              "--threads expects a whole number from 0 to 2147483647, not '2147483648'");
+    EXPECT_EQ(train_complaint("--seed 18446744073709551616"),
+              "--seed expects a whole number from 0 to 18446744073709551615, not '18446744073709551616'");
+}
+
+TEST(TrainOptions, SayWhichNumbersTheyExpect) {
+    EXPECT_EQ(train_complaint("--dropout 1"),
+              "--dropout expects a number from 0 up to, but not including, 1, not '1'");
+    EXPECT_EQ(train_complaint("--dropout -0.1"),
+              "--dropout expects a number from 0 up to, but not including, 1, not '-0.1'");
+    EXPECT_EQ(train_complaint("--lr 0"), "--lr expects a number above 0, not '0'");
+    EXPECT_EQ(train_complaint("--lr fast"), "--lr expects a number above 0, not 'fast'");
+    EXPECT_EQ(train_complaint("--clip -1"), "--clip expects a number of at least 0, not '-1'");
+    EXPECT_EQ(train_complaint("--clip nan"), "--clip expects a number of at least 0, not 'nan'");
+    EXPECT_EQ(train_complaint("--clip inf"), "--clip expects a number of at least 0, not 'inf'");
+    EXPECT_EQ(train_complaint("--lr 1e-3x"), "--lr expects a number above 0, not '1e-3x'");
+}
+
+TEST(TrainOptions, SayWhichWordsTheyExpect) {
+    EXPECT_EQ(train_complaint("--length packed"),
+              "--length expects one of fixed, pad, pack, not 'packed'; did you mean pack?");
+    EXPECT_EQ(train_complaint("--tied yes"), "--tied expects one of on, off, not 'yes'");
+    EXPECT_EQ(train_complaint("--dry-run=maybe"), "--dry-run expects one of on, off, not 'maybe'");
+}
+
+TEST(TrainOptions, NeedACorpus) {
+    EXPECT_EQ(complaint("train --steps 5"),
+              "no corpus is given; name one with --corpus FILE.h5 (`trireme prepare` makes it)");
+}
+
+TEST(TrainOptions, NeedOneDuration) {
+    EXPECT_EQ(complaint("train --corpus a.h5"), "nothing says how long to train; give --steps N or --epochs E");
+    EXPECT_EQ(train_complaint("--epochs 2"),
+              "--steps 5 and --epochs 2 both say how long to train; keep one (0 takes the other back)");
+    EXPECT_EQ(complaint("train --corpus a.h5 --epochs 0.5"), "");
+    EXPECT_EQ(complaint("train --corpus a.h5 --epochs 1 --steps 0"), "");
+}
+
+TEST(TrainOptions, CannotBeQuietAndVerbose) {
+    EXPECT_EQ(train_complaint("--quiet --verbose"),
+              "--quiet and --verbose contradict each other; keep one (--quiet=off takes it back)");
+}
+
+}  // namespace
+}  // namespace trireme::app
