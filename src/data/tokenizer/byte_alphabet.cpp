@@ -14,7 +14,7 @@ constexpr bool stands_for_itself(unsigned byte) {
 }
 
 struct Alphabet {
-    std::array<std::uint16_t, 256> characters{};                // by byte
+    std::array<std::uint16_t, 256> characters{};                       // by byte
     std::array<std::int16_t, first_substitute + substitutes> bytes{};  // by character; -1: none
 };
 

@@ -1,5 +1,6 @@
 // GPT-2's spelling of bytes as visible characters, which its vocabulary files are written in: printable Latin-1
-// characters stand for themselves, the other 68 bytes are U+0100 and up in order (a space is "Ġ", a newline "Ċ").
+// characters stand for themselves, the other 68 bytes are U+0100 and up in order (a space is "Ġ", a newline
+// "Ċ").
 #pragma once
 
 #include <optional>

@@ -28,8 +28,7 @@ public:
         vocabulary_.tokens.resize(spellings_.size());
         mark_specials();
         add_merges();
-        for (std::uint32_t id = 0; id < spellings_.size(); ++id)
-            if (!is_special_[id]) add_token(id);
+        for (std::uint32_t id = 0; id < spellings_.size(); ++id) add_token(id);
         refuse_unmade();
         refuse_missing_bytes();
         for (std::uint32_t id = 0; id < spellings_.size(); ++id)
@@ -45,8 +44,8 @@ private:
     template <class... Parts>
     [[noreturn]] void refuse_merge(std::size_t rank, const Parts&... parts) const {
         const auto& [left, right] = listing_.merges[rank];
-        throw ConfigError(cat(listing_.merges_source, ": merge ", rank + 1, ", \"", left, ' ', right, "\", ", parts...,
-                              fetch_again));
+        throw ConfigError(cat(listing_.merges_source, ": merge ", rank + 1, ", \"", left, ' ', right, "\", ",
+                              parts..., fetch_again));
     }
 
     void collect_ids() {
@@ -54,7 +53,8 @@ private:
             for (const ListedToken& token : *list) {
                 const auto [at, is_new] = ids_.try_emplace(token.spelling, token.id);
                 if (!is_new && at->second != token.id)
-                    refuse_vocabulary("token \"", token.spelling, "\" has two ids, ", at->second, " and ", token.id);
+                    refuse_vocabulary("token \"", token.spelling, "\" has two ids, ", at->second, " and ",
+                                      token.id);
             }
     }
 
@@ -63,12 +63,13 @@ private:
         for (const std::vector<ListedToken>* list : {&listing_.tokens, &listing_.specials})
             for (const ListedToken& token : *list) {
                 if (token.id >= spellings_.size())
-                    refuse_vocabulary("token \"", token.spelling, "\" has id ", token.id, ", but there are only ",
-                                      spellings_.size(), " tokens: the ids have holes");
+                    refuse_vocabulary("token \"", token.spelling, "\" has id ", token.id,
+                                      ", but there are only ", spellings_.size(),
+                                      " tokens: the ids have holes");
                 std::string_view& spelling = spellings_[token.id];
                 if (!spelling.empty() && spelling != token.spelling)
-                    refuse_vocabulary("tokens \"", spelling, "\" and \"", token.spelling, "\" have the same id ",
-                                      token.id);
+                    refuse_vocabulary("tokens \"", spelling, "\" and \"", token.spelling,
+                                      "\" have the same id ", token.id);
                 spelling = token.spelling;
             }
     }
@@ -83,7 +84,8 @@ private:
         std::unordered_set<std::uint64_t> pairs;
         for (std::size_t rank = 0; rank < listing_.merges.size(); ++rank) {
             const auto& [left, right] = listing_.merges[rank];
-            const Merge merge{id_in_merge(rank, left), id_in_merge(rank, right), id_in_merge(rank, left + right)};
+            const Merge merge{id_in_merge(rank, left), id_in_merge(rank, right),
+                              id_in_merge(rank, left + right)};
             if (!pairs.insert(static_cast<std::uint64_t>(merge.left) << 32 | merge.right).second)
                 refuse_merge(rank, "is in the list twice");
             is_made_[merge.result] = true;
@@ -93,33 +95,38 @@ private:
 
     std::uint32_t id_in_merge(std::size_t rank, const std::string& spelling) const {
         const auto at = ids_.find(spelling);
-        if (at == ids_.end()) refuse_merge(rank, "needs the token \"", spelling, "\", which the vocabulary lacks");
+        if (at == ids_.end())
+            refuse_merge(rank, "needs the token \"", spelling, "\", which the vocabulary lacks");
         if (is_special_[at->second]) refuse_merge(rank, "uses the special token \"", spelling, "\"");
         return at->second;
     }
 
     void add_token(std::uint32_t id) {
-        const std::optional<std::string> bytes = unspelled(spellings_[id]);
-        const bool is_byte = bytes && bytes->size() == 1;
-        if (is_byte) {
-            vocabulary_.byte_tokens[static_cast<unsigned char>(bytes->front())] = id;
-            bytes_found_[static_cast<unsigned char>(bytes->front())] = true;
-        } else if (!is_made_[id] && looks_special(spellings_[id])) {
-            is_special_[id] = true;
-        } else if (!bytes) {
-            refuse_vocabulary("token \"", spellings_[id], "\" (id ", id, ") is not spelled in GPT-2's byte alphabet");
+        const std::string_view spelling = spellings_[id];
+        if (!is_made_[id] && looks_special(spelling)) is_special_[id] = true;
+        if (is_special_[id]) {
+            vocabulary_.tokens[id] = spelling;
+            return;
+        }
+        const std::optional<std::string> bytes = unspelled(spelling);
+        if (!bytes || bytes->empty())
+            refuse_vocabulary("token \"", spelling, "\" (id ", id, ") is not spelled in GPT-2's byte alphabet");
+        vocabulary_.tokens[id] = *bytes;
+        if (bytes->size() == 1) {
+            const auto byte = static_cast<unsigned char>(bytes->front());
+            vocabulary_.byte_tokens[byte] = id;
+            bytes_found_[byte] = true;
         } else if (!is_made_[id]) {
             unmade_.push_back(id);
         }
-        if (!is_special_[id]) vocabulary_.tokens[id] = *bytes;
-        else vocabulary_.tokens[id] = std::string(spellings_[id]);
     }
 
     void refuse_unmade() const {
         if (unmade_.empty()) return;
-        throw ConfigError(cat(listing_.merges_source, ": none of its ", listing_.merges.size(), " merges makes token \"",
-                              spellings_[unmade_.front()], "\" (id ", unmade_.front(), ") and ", unmade_.size() - 1,
-                              " others: the merges are cut short or belong to another vocabulary", fetch_again));
+        throw ConfigError(
+            cat(listing_.merges_source, ": none of its ", listing_.merges.size(), " merges makes token \"",
+                spellings_[unmade_.front()], "\" (id ", unmade_.front(), ") and ", unmade_.size() - 1,
+                " others: the merges are cut short or belong to another vocabulary", fetch_again));
     }
 
     void refuse_missing_bytes() const {

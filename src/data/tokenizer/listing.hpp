@@ -23,8 +23,9 @@ struct Listing {
     std::vector<std::pair<std::string, std::string>> merges;
 };
 
-// Throws ConfigError with the first thing found wrong: ids with a hole or given twice, a byte without a token, a merge
-// of unknown tokens, a token that no merge makes. (Of those, spellings like <pad> and [PAD] are taken for special.)
+// Throws ConfigError with the first thing found wrong: ids with a hole or given twice, a byte without a token,
+// a merge of unknown tokens, a token that no merge makes. (Of those, spellings like <pad> and [PAD] are taken
+// for special.)
 Vocabulary checked(const Listing& listing);
 
 }  // namespace trireme

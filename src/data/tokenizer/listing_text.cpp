@@ -11,13 +11,15 @@ nlohmann::json parse_json(std::string_view text, const std::string& source) {
         throw ConfigError(cat(source, " is not whole JSON: it breaks at byte ", error.byte, " of ", text.size(),
                               "; fetch it again"));
     } catch (const nlohmann::json::out_of_range&) {
-        throw ConfigError(cat(source, " is not JSON that can be read: a number in it is too large; fetch it again"));
+        throw ConfigError(
+            cat(source, " is not JSON that can be read: a number in it is too large; fetch it again"));
     }
 }
 
 std::vector<ListedToken> parse_tokens(const nlohmann::json& object, const std::string& source) {
     if (!object.is_object())
-        throw ConfigError(cat(source, ": the vocabulary is not an object of tokens and ids; fetch the file again"));
+        throw ConfigError(
+            cat(source, ": the vocabulary is not an object of tokens and ids; fetch the file again"));
     std::vector<ListedToken> tokens;
     tokens.reserve(object.size());
     for (const auto& [spelling, id] : object.items())
@@ -28,8 +30,8 @@ std::vector<ListedToken> parse_tokens(const nlohmann::json& object, const std::s
 std::uint32_t parse_id(const nlohmann::json& id, const std::string& spelling, const std::string& source) {
     constexpr std::uint64_t limit = std::uint64_t{1} << 31;
     if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= limit)
-        throw ConfigError(cat(source, ": the id of token \"", spelling, "\" is not a whole number below ", limit,
-                              "; fetch the file again"));
+        throw ConfigError(cat(source, ": the id of token \"", spelling, "\" is not a whole number below ",
+                              limit, "; fetch the file again"));
     return id.get<std::uint32_t>();
 }
 

@@ -15,14 +15,15 @@ class MergeRules {
 public:
     explicit MergeRules(std::span<const Merge> merges);
 
-    // Merges neighbours in `tokens`, always the earliest merge of the list that fits and of its places the leftmost,
-    // until none fits. Works in place and returns how many tokens are left, at the front. A piece of n bytes takes
-    // time n log n, however long it is.
+    // Merges neighbours in `tokens`, always the earliest merge of the list that fits and of its places the
+    // leftmost, until none fits. Works in place and returns how many tokens are left, at the front. A piece of
+    // n bytes takes time n log n, however long it is.
     std::size_t apply(std::span<std::uint32_t> tokens) const;
 
 private:
     struct Rule {
-        std::uint32_t rank = std::numeric_limits<std::uint32_t>::max();  // its place in the list; the maximum: no rule
+        std::uint32_t rank =
+            std::numeric_limits<std::uint32_t>::max();  // its place in the list; the maximum: no rule
         std::uint32_t result = 0;
 
         bool exists() const { return rank != std::numeric_limits<std::uint32_t>::max(); }

@@ -52,8 +52,9 @@ std::string_view Splitter::Cursor::next() {
     if (at_ == well_formed_) return text_.substr(at_++, 1);
 
     auto* match = static_cast<pcre2_match_data*>(match_.get());
-    const int groups = pcre2_match(static_cast<const pcre2_code*>(pattern_), reinterpret_cast<PCRE2_SPTR>(text_.data()),
-                                   well_formed_, at_, PCRE2_NO_UTF_CHECK, match, nullptr);
+    const int groups =
+        pcre2_match(static_cast<const pcre2_code*>(pattern_), reinterpret_cast<PCRE2_SPTR>(text_.data()),
+                    well_formed_, at_, PCRE2_NO_UTF_CHECK, match, nullptr);
     const std::size_t end = groups > 0 ? pcre2_get_ovector_pointer(match)[1] : at_;
     if (end <= at_)
         throw BugError(cat("GPT-2's pattern found no piece at byte ", at_, " of a text of ", text_.size(),

@@ -7,14 +7,14 @@
 
 namespace trireme {
 
-// Cuts by GPT-2's pattern. Unicode classes are those of PCRE2's tables; white space is what Python's regex module,
-// which GPT-2 was trained with, takes it to be. Never changes: any number of threads may share one.
+// Cuts by GPT-2's pattern. Unicode classes are those of PCRE2's tables; white space is what Python's regex
+// module, which GPT-2 was trained with, takes it to be. Never changes: any number of threads may share one.
 class Splitter {
 public:
     Splitter();
 
-    // Calls visit(std::string_view piece) for consecutive pieces that make up `text`, none empty. A byte that is
-    // not part of well-formed UTF-8 is a piece by itself.
+    // Calls visit(std::string_view piece) for consecutive pieces that make up `text`, none empty. A byte that
+    // is not part of well-formed UTF-8 is a piece by itself.
     template <class Visit>
     void split(std::string_view text, Visit visit) const {
         Cursor cursor(*this, text);

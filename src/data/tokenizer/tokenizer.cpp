@@ -13,7 +13,7 @@ namespace trireme {
 namespace {
 
 // The SHA-256 of OpenAI's vocabulary in the form of to_bytes(), and how many tokens it has.
-constexpr std::string_view gpt2_hash = "HASH";
+constexpr std::string_view gpt2_hash = "2eaffd7cc0fc2077339c7be396ca35adf227668e2318737222ee99785c351b23";
 constexpr std::size_t gpt2_tokens = 50257;
 
 std::string name_of(const Vocabulary& vocabulary) {
@@ -48,7 +48,8 @@ public:
     }
 
 private:
-    // The tokens that merging their own bytes gives back. (Not every token is: an earlier merge may get in between.)
+    // The tokens that merging their own bytes gives back. (Not every token is: an earlier merge may get in
+    // between.)
     std::vector<std::uint32_t> whole_words() const {
         std::vector<std::uint32_t> found;
         std::vector<std::uint32_t> merged;
@@ -117,15 +118,18 @@ std::vector<std::uint32_t> Tokenizer::encode(std::string_view text) const {
     return ids;
 }
 
-void Tokenizer::encode(std::string_view text, std::vector<std::uint32_t>& ids) const { tables_->encode(text, ids); }
+void Tokenizer::encode(std::string_view text, std::vector<std::uint32_t>& ids) const {
+    tables_->encode(text, ids);
+}
 
 std::string Tokenizer::decode(std::span<const std::uint32_t> ids) const {
     const std::vector<std::string>& tokens = tables_->vocabulary().tokens;
     std::string text;
     for (const std::uint32_t id : ids) {
         if (id >= tokens.size())
-            throw ConfigError(cat("token ", id, " is beyond the vocabulary of the tokenizer ", name(), ", ids 0 to ",
-                                  tokens.size() - 1, "; decode with the tokenizer that made it"));
+            throw ConfigError(cat("token ", id, " is beyond the vocabulary of the tokenizer ", name(),
+                                  ", ids 0 to ", tokens.size() - 1,
+                                  "; decode with the tokenizer that made it"));
         text += tokens[id];
     }
     return text;
@@ -137,7 +141,8 @@ Tokenizer tokenizer_from_option(const std::string& option) {
     if (option.starts_with(gpt2_prefix) && option.size() > gpt2_prefix.size())
         return Tokenizer::gpt2(option.substr(gpt2_prefix.size()));
     if (option.ends_with(".json")) return Tokenizer::gpt2(option);
-    throw ConfigError(cat("--tokenizer ", option, " is not a tokenizer; give bytes, gpt2:DIR (the folder of encoder.json ",
+    throw ConfigError(cat("--tokenizer ", option,
+                          " is not a tokenizer; give bytes, gpt2:DIR (the folder of encoder.json ",
                           "and vocab.bpe), FILE/tokenizer.json or, to prepare a corpus, train:4096"));
 }
 

@@ -1,4 +1,6 @@
 // The tokenizer.json of Hugging Face's tokenizers library, as far as it describes GPT-2's way.
+#include <algorithm>
+
 #include "data/tokenizer/byte_alphabet.hpp"
 #include "data/tokenizer/listing_text.hpp"
 #include "data/tokenizer/tokenizer_files.hpp"
@@ -47,14 +49,22 @@ void check_model(const json& model, const std::string& source) {
 
 void check_steps(const json& file, const std::string& source) {
     const json& cut = member(file, "pre_tokenizer");
-    if (!member(file, "normalizer").is_null()) refuse(source, "has the normalizer ", type_of(file["normalizer"]));
-    if (type_of(cut) != "ByteLevel") refuse(source, "has the pre_tokenizer ", type_of(cut), " in place of ByteLevel");
-    if (has_flag(cut, "add_prefix_space", true)) refuse(source, "puts a space before every text (add_prefix_space)");
-    if (!has_flag(cut, "use_regex", true)) refuse(source, "does not split words by GPT-2's pattern (use_regex)");
+    if (!member(file, "normalizer").is_null())
+        refuse(source, "has the normalizer ", type_of(file["normalizer"]));
+    if (type_of(cut) != "ByteLevel")
+        refuse(source, "has the pre_tokenizer ", type_of(cut), " in place of ByteLevel");
+    if (has_flag(cut, "add_prefix_space", true))
+        refuse(source, "puts a space before every text (add_prefix_space)");
+    if (!has_flag(cut, "use_regex", true))
+        refuse(source, "does not split words by GPT-2's pattern (use_regex)");
     const std::string decoder = type_of(member(file, "decoder"));
     if (decoder != "ByteLevel") refuse(source, "has the decoder ", decoder, " in place of ByteLevel");
-    const std::string after = type_of(member(file, "post_processor"));
-    if (after != "none" && after != "ByteLevel") refuse(source, "has the post_processor ", after, ", which adds tokens");
+    const json& after = member(file, "post_processor");
+    // A template without special tokens leaves the ids as they are; recent transformers write one for GPT-2.
+    const bool is_idle_template =
+        type_of(after) == "TemplateProcessing" && member(after, "special_tokens").empty();
+    if (!after.is_null() && type_of(after) != "ByteLevel" && !is_idle_template)
+        refuse(source, "has the post_processor ", type_of(after), ", which adds tokens to texts");
 }
 
 std::vector<std::pair<std::string, std::string>> parse_merges(const json& merges, const std::string& source) {
@@ -79,7 +89,8 @@ std::vector<ListedToken> parse_specials(const json& added, const std::string& so
     if (!added.is_array()) refuse(source, "has added_tokens that are no list");
     for (const json& token : added) {
         const json& content = token.is_object() ? member(token, "content") : token;
-        if (!token.is_object() || !content.is_string()) refuse(source, "has an added token without content");
+        if (!token.is_object() || !content.is_string() || content == "")
+            refuse(source, "has an added token without content");
         const auto& spelling = content.get_ref<const std::string&>();
         if (!has_flag(token, "special", false))
             refuse(source, "cuts the added token \"", spelling, "\" out of texts (it is not special)");
@@ -91,7 +102,8 @@ std::vector<ListedToken> parse_specials(const json& added, const std::string& so
 json spelled_merges(const Vocabulary& vocabulary) {
     json merges = json::array();
     for (const Merge& merge : vocabulary.merges)
-        merges.push_back(spelled(vocabulary.tokens[merge.left]) + ' ' + spelled(vocabulary.tokens[merge.right]));
+        merges.push_back(spelled(vocabulary.tokens[merge.left]) + ' ' +
+                         spelled(vocabulary.tokens[merge.right]));
     return merges;
 }
 
@@ -99,7 +111,8 @@ json spelled_merges(const Vocabulary& vocabulary) {
 
 Vocabulary parse_tokenizer_json(std::string_view text, const std::string& source) {
     const json file = parse_json(text, source);
-    if (!file.is_object() || !member(file, "model").is_object()) refuse(source, "has no \"model\": it is no tokenizer.json");
+    if (!file.is_object() || !member(file, "model").is_object())
+        refuse(source, "has no \"model\": it is no tokenizer.json");
     const json& model = file["model"];
     check_model(model, source);
     check_steps(file, source);
@@ -112,21 +125,29 @@ Vocabulary parse_tokenizer_json(std::string_view text, const std::string& source
 
 std::string tokenizer_json(const Vocabulary& vocabulary) {
     json tokens = json::object();
-    for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id) tokens[spelled(vocabulary.tokens[id])] = id;
     json added = json::array();
-    for (const std::uint32_t id : vocabulary.specials) {
-        // A special token is written as it is, not byte by byte.
-        tokens.erase(spelled(vocabulary.tokens[id]));
+    const std::vector<std::uint32_t>& specials = vocabulary.specials;
+    for (std::uint32_t id = 0; id < vocabulary.tokens.size(); ++id) {
+        if (!std::binary_search(specials.begin(), specials.end(), id)) {
+            tokens[spelled(vocabulary.tokens[id])] = id;
+            continue;
+        }
         tokens[vocabulary.tokens[id]] = id;
-        added.push_back({{"id", id}, {"content", vocabulary.tokens[id]}, {"special", true}, {"normalized", false},
-                         {"single_word", false}, {"lstrip", false}, {"rstrip", false}});
+        added.push_back({{"id", id},
+                         {"content", vocabulary.tokens[id]},
+                         {"special", true},
+                         {"normalized", false},
+                         {"single_word", false},
+                         {"lstrip", false},
+                         {"rstrip", false}});
     }
-    const json byte_level{{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true},
-                          {"use_regex", true}};
-    const json model{{"type", "BPE"}, {"vocab", std::move(tokens)}, {"merges", spelled_merges(vocabulary)}};
-    return json{{"version", "1.0"}, {"added_tokens", std::move(added)}, {"normalizer", nullptr},
-                {"pre_tokenizer", byte_level}, {"post_processor", nullptr}, {"decoder", byte_level},
-                {"model", model}}
+    const json byte_level{
+        {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", true}};
+    json model{{"type", "BPE"}, {"vocab", std::move(tokens)}, {"merges", spelled_merges(vocabulary)}};
+    return json{{"version", "1.0"},          {"added_tokens", std::move(added)},
+                {"normalizer", nullptr},     {"pre_tokenizer", byte_level},
+                {"post_processor", nullptr}, {"decoder", byte_level},
+                {"model", std::move(model)}}
         .dump();
 }
 

@@ -27,7 +27,8 @@ struct Pair {
 
 struct PairHash {
     std::size_t operator()(const Pair& pair) const {
-        const std::uint64_t mixed = (static_cast<std::uint64_t>(pair.left) << 32 | pair.right) * 0x9e3779b97f4a7c15;
+        const std::uint64_t mixed =
+            (static_cast<std::uint64_t>(pair.left) << 32 | pair.right) * 0x9e3779b97f4a7c15;
         return mixed ^ mixed >> 32;
     }
 };
@@ -73,7 +74,8 @@ std::vector<Word> count_words(std::span<const std::string> texts) {
 
 class Trainer {
 public:
-    explicit Trainer(std::vector<Word> words) : words_(std::move(words)), queue_(ComesLater{vocabulary_.tokens}) {
+    explicit Trainer(std::vector<Word> words)
+        : words_(std::move(words)), queue_(ComesLater{vocabulary_.tokens}) {
         vocabulary_.tokens.pop_back();  // the end token, until the merges are known
         for (std::size_t word = 0; word < words_.size(); ++word) {
             const std::vector<std::uint32_t>& tokens = words_[word].tokens;
@@ -166,9 +168,9 @@ private:
 
 Vocabulary learn_merges(std::span<const std::string> texts, std::size_t vocabulary_size) {
     if (vocabulary_size < byte_values + 1)
-        throw ConfigError(cat("a vocabulary of ", vocabulary_size, " tokens was asked for, but the ", byte_values,
-                              " bytes and the end token alone are ", byte_values + 1, "; train at least ",
-                              byte_values + 1));
+        throw ConfigError(cat("a vocabulary of ", vocabulary_size, " tokens was asked for, but the ",
+                              byte_values, " bytes and the end token alone are ", byte_values + 1,
+                              "; train at least ", byte_values + 1));
     return Trainer(count_words(texts)).learn(vocabulary_size);
 }
 

@@ -22,10 +22,10 @@ struct Merge {
 };
 
 struct Vocabulary {
-    std::vector<std::string> tokens;                        // by id: the bytes a token stands for
-    std::vector<Merge> merges;                              // the first is applied first
-    std::vector<std::uint32_t> specials;                    // ascending; ids that text never becomes
-    std::array<std::uint32_t, byte_values> byte_tokens{};   // the token of each byte
+    std::vector<std::string> tokens;                       // by id: the bytes a token stands for
+    std::vector<Merge> merges;                             // the first is applied first
+    std::vector<std::uint32_t> specials;                   // ascending; ids that text never becomes
+    std::array<std::uint32_t, byte_values> byte_tokens{};  // the token of each byte
 
     // The special token "<|endoftext|>".
     std::optional<std::uint32_t> end_token() const;

@@ -38,7 +38,8 @@ std::optional<std::uint32_t> WordIndex::find(std::string_view word) const {
     const std::uint64_t hash = hash_of(word);
     std::size_t at = hash & (slots_.size() - 1);
     for (; slots_[at].id != free; at = (at + 1) & (slots_.size() - 1))
-        if (slots_[at].fingerprint == fingerprint_of(hash) && tokens_[slots_[at].id] == word) return slots_[at].id;
+        if (slots_[at].fingerprint == fingerprint_of(hash) && tokens_[slots_[at].id] == word)
+            return slots_[at].id;
     return std::nullopt;
 }
 

@@ -1,0 +1,25 @@
+// Any line is a row, or a row with a fault; what a row holds lies within it.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "trireme/base/error.hpp"
+#include "trireme/data/source.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    using namespace trireme;
+    const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+    SourceRow row;
+
+    // The same row takes line after line, as in a file.
+    for (const std::string& line : {std::string(bytes), "{\"text\": \"" + std::string(bytes) + "\"}",
+                                    "{\"ids\": [1, " + std::string(bytes) + "]}"}) {
+        parse_json_row(line, row);
+        if (!row.fault.empty()) continue;
+        if (row.text().size() > line.size()) throw BugError("a text longer than its line");
+        if (row.is_ids && row.ids.size() > line.size()) throw BugError("more ids than bytes");
+        if (!row.is_ids && row.text_field < 0) throw BugError("a row without text has no fault");
+    }
+    return 0;
+}

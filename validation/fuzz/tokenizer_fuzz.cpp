@@ -1,0 +1,59 @@
+// Any bytes are a text that comes back whole; any bytes are a tokenizer or are refused with a ConfigError.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "trireme/base/error.hpp"
+#include "trireme/data/tokenizer.hpp"
+
+namespace {
+
+using namespace trireme;
+
+const std::array<std::string, 3> texts{
+    "the oars of the trireme, the thranites' oars; it's 62 and 54 and 54",
+    "def oars(banks):\n    return sum(banks)\n\n\ndef banks():\n    return 3\n",
+    "\xce\xbc\xce\xb5\xcf\x84\xcf\x81\xce\xad\xcf\x89 \xce\xbc\xce\xb5"};
+const std::array<Tokenizer, 2> tokenizers{Tokenizer::bytes(), Tokenizer::trained(texts, 300)};
+
+void require(bool is_kept, const char* promise) {
+    if (!is_kept) throw BugError(promise);
+}
+
+void expect_round_trip(const Tokenizer& tokenizer, std::string_view text) {
+    require(tokenizer.decode(tokenizer.encode(text)) == text, "decode(encode(x)) is not x");
+}
+
+void expect_tokenizer_or_refusal(std::string_view serialised) {
+    try {
+        const Tokenizer tokenizer = Tokenizer::from_bytes(serialised);
+        const std::string bytes = tokenizer.to_bytes();
+        require(Tokenizer::from_bytes(bytes).to_bytes() == bytes,
+                "a tokenizer does not come back from its bytes");
+        expect_round_trip(tokenizer, serialised);
+    } catch (const ConfigError&) {
+    }
+}
+
+// A tokenizer's own file with some bytes exchanged or cut away gets further than random bytes do. It is also
+// much slower to read, so one input in eight asks for it.
+void expect_damage_to_be_seen(std::string_view input) {
+    if (input.size() < 3 || static_cast<unsigned char>(input.back()) % 8u != 0) return;
+    std::string file = tokenizers[1].to_bytes();
+    const std::size_t at =
+        (static_cast<unsigned char>(input[0]) * 256u + static_cast<unsigned char>(input[1])) % file.size();
+    file.replace(at, static_cast<unsigned char>(input[2]) % 8u, input.substr(3));
+    expect_tokenizer_or_refusal(file);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const std::string_view input(reinterpret_cast<const char*>(data), size);
+    for (const Tokenizer& tokenizer : tokenizers) expect_round_trip(tokenizer, input);
+    expect_tokenizer_or_refusal(input);
+    expect_damage_to_be_seen(input);
+    return 0;
+}
