@@ -13,15 +13,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// TRIREME_LAUNCHER is "env NAME=VALUE ... mpiexec -n", as CMake found it; the number of ranks follows.
-std::vector<std::string> command_words(const std::vector<std::string>& arguments, int ranks) {
+// The parts of "first|second", one for each MPI library.
+std::vector<std::string> split(const std::string& joined) {
+    std::istringstream in(joined);
+    std::vector<std::string> parts;
+    for (std::string part; std::getline(in, part, '|');) parts.push_back(part);
+    return parts;
+}
+
+// TRIREME_LAUNCHERS has "env NAME=VALUE ... mpiexec -n", as CMake found it; the number of ranks follows.
+std::vector<std::string> command_words(const std::vector<std::string>& arguments, int ranks, std::size_t mpi) {
     std::vector<std::string> words;
     if (ranks > 0) {
-        std::istringstream launcher(TRIREME_LAUNCHER);
+        std::istringstream launcher(split(TRIREME_LAUNCHERS).at(mpi));
         words.assign(std::istream_iterator<std::string>(launcher), {});
         words.push_back(std::to_string(ranks));
     }
-    words.emplace_back(TRIREME_PROGRAM);
+    words.push_back(program_path(mpi));
     words.insert(words.end(), arguments.begin(), arguments.end());
     return words;
 }
@@ -52,9 +60,14 @@ std::string taken(const fs::path& path) {
 
 }  // namespace
 
-Outcome run_program(const fs::path& folder, const std::vector<std::string>& arguments, int ranks) {
+std::string program_path(std::size_t mpi) { return split(TRIREME_PROGRAMS).at(mpi); }
+
+std::size_t mpi_libraries() { return split(TRIREME_PROGRAMS).size(); }
+
+Outcome run_program(const fs::path& folder, const std::vector<std::string>& arguments, int ranks,
+                    std::size_t mpi) {
     const pid_t child = ::fork();
-    if (child == 0) become(command_words(arguments, ranks), folder);
+    if (child == 0) become(command_words(arguments, ranks, mpi), folder);
     int status = 0;
     ::waitpid(child, &status, 0);
     return {.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),

@@ -13,10 +13,14 @@ struct Outcome {
     std::string err;
 };
 
-// Runs `trireme <arguments>` in `folder`, alone or with `ranks` ranks under mpiexec. Its words are gathered in
-// files beside `folder`.
+// How many MPI libraries the program was built with.
+std::size_t mpi_libraries();
+std::string program_path(std::size_t mpi = 0);
+
+// Runs `trireme <arguments>` in `folder`, alone or with `ranks` ranks under mpiexec, built with MPI library
+// number `mpi`. Its words are gathered in files beside `folder`.
 Outcome run_program(const std::filesystem::path& folder, const std::vector<std::string>& arguments,
-                    int ranks = 0);
+                    int ranks = 0, std::size_t mpi = 0);
 
 // The sentences among what it said on standard error: mpiexec adds words of its own.
 std::vector<std::string> sentences(const Outcome& outcome);

@@ -113,7 +113,7 @@ TEST_F(Train, SaysOneSentenceForAllRanks) {
 }
 
 TEST_F(Train, EndsEverywhereWhenOneRankAloneCannotGoOn) {
-    const std::string other = std::string(" : -n 1 ") + TRIREME_PROGRAM + " train --batchs 16";
+    const std::string other = " : -n 1 " + program_path() + " train --batchs 16";
 
     const Outcome outcome = run("train --corpus corpus.h5 --steps 1000000 --quiet --run-dir run" + other, 1);
 

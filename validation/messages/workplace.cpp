@@ -36,9 +36,9 @@ std::string Workplace::read(const std::string& name) const {
     return {std::istreambuf_iterator<char>(in), {}};
 }
 
-Outcome Workplace::run(const std::string& line, int ranks) const {
+Outcome Workplace::run(const std::string& line, int ranks, std::size_t mpi) const {
     std::istringstream in(line);
-    return run_program(folder_, {std::istream_iterator<std::string>(in), {}}, ranks);
+    return run_program(folder_, {std::istream_iterator<std::string>(in), {}}, ranks, mpi);
 }
 
 void Workplace::make_corpus() const {

@@ -20,7 +20,8 @@ protected:
     std::filesystem::path path(const std::string& name) const { return folder_ / name; }
     void write(const std::string& name, const std::string& content) const;
     std::string read(const std::string& name) const;
-    Outcome run(const std::string& line, int ranks = 0) const;  // words with blanks between them
+    Outcome run(const std::string& line, int ranks = 0,
+                std::size_t mpi = 0) const;  // words with blanks between
 
     // Twenty synthetic rows as bytes: vocabulary 257, in corpus.h5.
     void make_corpus() const;
