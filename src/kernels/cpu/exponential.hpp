@@ -34,19 +34,16 @@ struct ExponentialConstants<double> {
     static constexpr double highest = 709.43;
 };
 
-// 1 + x + x^2 / 2! + ... + x^degree / degree!
-template <int degree, class T>
-constexpr T exponential_series(T x) {
-    T sum = 1;
-    double factorial = 1;
-    for (int n = 2; n <= degree; ++n) factorial *= n;
-    T result = static_cast<T>(1 / factorial);
-#pragma GCC unroll 16
-    for (int n = degree; n > 0; --n) {
-        factorial /= n;
-        result = result * x + static_cast<T>(1 / factorial);
+// The tail 1 / n! + x / (n + 1)! + ... + x^(degree - n) / degree! of the exponential series, by Horner's rule.
+// Recursive, because a loop inside a loop would keep the outer one from vectorising.
+template <int n, int degree, class T>
+inline T exponential_series(T x, double factorial = 1) {
+    const T coefficient = static_cast<T>(1 / factorial);
+    if constexpr (n == degree) {
+        return coefficient;
+    } else {
+        return coefficient + x * exponential_series<n + 1, degree>(x, factorial * (n + 1));
     }
-    return result * sum;
 }
 
 // exp(x) with a relative error of about one unit in the last place. NaN stays NaN.
@@ -63,7 +60,7 @@ inline T exponential(T x) {
     const T r = (x - n * Constants::ln2_high) - n * Constants::ln2_low;
     const Bits exponent = std::bit_cast<Bits>(shifted) << Constants::mantissa_bits;
     const T power = std::bit_cast<T>(exponent + std::bit_cast<Bits>(T{1}));
-    const T result = exponential_series<Constants::degree>(r) * power;
+    const T result = exponential_series<0, Constants::degree>(r) * power;
     const T bounded = x > Constants::highest ? std::numeric_limits<T>::infinity() : result;
     return x < Constants::lowest ? T{0} : bounded;
 }

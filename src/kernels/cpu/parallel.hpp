@@ -12,14 +12,15 @@ inline constexpr std::size_t elements_per_thread = 32768;
 
 // Into how many parts to cut `count` things, at least `grain` things each.
 inline std::size_t part_count(int threads, std::size_t count, std::size_t grain) {
-    return std::clamp<std::size_t>(count / std::max<std::size_t>(grain, 1), 1, static_cast<std::size_t>(threads));
+    return std::clamp<std::size_t>(count / std::max<std::size_t>(grain, 1), 1,
+                                   static_cast<std::size_t>(threads));
 }
 
 // Calls body(part) for every part, each on its own thread.
 template <class Body>
 void for_each_part(std::size_t parts, const Body& body) {
     if (parts == 1) return body(std::size_t{0});
-#pragma omp parallel for num_threads(static_cast<int>(parts)) schedule(static, 1)
+#pragma omp parallel for num_threads(static_cast <int>(parts)) schedule(static, 1)
     for (std::size_t part = 0; part < parts; ++part) body(part);
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/index_check.hpp"
+
 namespace trireme {
 namespace {
 
@@ -28,10 +30,6 @@ void one_row(const CrossEntropy& op, std::size_t r) {
         return;
     }
     const auto right = static_cast<std::size_t>(target);
-    if (target < 0 || right >= vocabulary) {
-        throw BugError(
-            cat("cross_entropy: row ", r, " has target ", target, " in a vocabulary of ", vocabulary));
-    }
     const double log_sum = log_of_sum(logits, vocabulary);
     loss = log_sum - logits[right];
     if (op.gradient_scale == 0) return;
@@ -44,6 +42,7 @@ void one_row(const CrossEntropy& op, std::size_t r) {
 }  // namespace
 
 void run(ReferenceStream&, const CrossEntropy& op) {
+    check_indices(op);
     visit_float(op.logits.dtype, [&](auto zero) {
         for (std::size_t r = 0; r < op.logits.rows; ++r) one_row<decltype(zero)>(op, r);
     });

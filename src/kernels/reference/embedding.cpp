@@ -1,18 +1,14 @@
 // The oracle: one row after the other.
 #include "trireme/kernels/embedding.hpp"
 
+#include "kernels/index_check.hpp"
+
 namespace trireme {
 namespace {
 
-// The row of a table that `indices[r]` names.
 template <class T>
 T* named_row(const Elements<T>& table, const Elements<const std::int32_t>& indices, std::size_t r) {
-    const std::int32_t index = indices[r];
-    if (index < 0 || static_cast<std::size_t>(index) >= table.rows) {
-        throw BugError(
-            cat("embedding: row ", r, " asks for entry ", index, " of a table of ", table.rows, " entries"));
-    }
-    return table.row(static_cast<std::size_t>(index));
+    return table.row(static_cast<std::size_t>(indices[r]));
 }
 
 template <class T>
@@ -48,10 +44,12 @@ void backward(const EmbeddingBackward& op) {
 }  // namespace
 
 void run(ReferenceStream&, const Embedding& op) {
+    check_indices(op);
     visit_float(op.output.dtype, [&](auto zero) { forward<decltype(zero)>(op); });
 }
 
 void run(ReferenceStream&, const EmbeddingBackward& op) {
+    check_indices(op);
     visit_float(op.grad_output.dtype, [&](auto zero) { backward<decltype(zero)>(op); });
 }
 

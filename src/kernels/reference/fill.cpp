@@ -1,7 +1,7 @@
 // The oracle: one element after the other.
 #include "trireme/kernels/fill.hpp"
 
-#include "../normal.hpp"
+#include "kernels/normal.hpp"
 
 namespace trireme {
 namespace {

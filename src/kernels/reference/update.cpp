@@ -29,12 +29,12 @@ template <class T>
 void sgd(const SgdUpdate& op) {
     const auto parameter = op.parameter.flattened().as<T>();
     const auto gradient = op.gradient.flattened().as<T>();
-    const auto velocity = op.velocity.flattened().as<T>();
     for (std::size_t i = 0; i < parameter.columns; ++i) {
         double change = op.gradient_scale * gradient[i] + op.weight_decay * parameter[i];
         if (op.velocity.is_present()) {
-            change += op.momentum * velocity[i];
-            velocity[i] = static_cast<T>(change);
+            T& velocity = op.velocity.flattened().as<T>()[i];
+            change += op.momentum * velocity;
+            velocity = static_cast<T>(change);
         }
         parameter[i] = static_cast<T>(parameter[i] - op.rate * change);
     }

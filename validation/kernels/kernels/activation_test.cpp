@@ -17,7 +17,7 @@ TEST(Activation, OfZeroIsZeroAndFarOutEitherTheInputOrZero) {
     }
 }
 
-// 0.5 (1 + tanh(sqrt(2 / pi) 1.044715)), as calculated by hand to 12 digits.
+// 1/2 (1 + tanh(sqrt(2 / pi) 1.044715)) = 0.841191990608...
 TEST(Activation, OfOneIsGpt2sValue) {
     Operands t;
     const Activation op{t.numbers(1, 2, {1, -1}), t.unwritten(1, 2)};

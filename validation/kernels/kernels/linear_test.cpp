@@ -170,8 +170,8 @@ TEST(Linear, CostsItsProductAndEveryOperandOnce) {
     Operands t(DType::f32);
     const Linear forward{t.random(3, 4), t.random(4, 5), t.random(1, 5), t.unwritten(3, 5)};
     const LinearBackwardInput back{t.random(3, 5), t.random(4, 5), t.zeros(3, 4), WeightAxes::in_out, true};
-    const LinearBackwardWeight back_weight{t.random(3, 4), t.random(3, 5), t.zeros(5, 4), {},
-                                           WeightAxes::out_in};
+    const LinearBackwardWeight back_weight{
+        t.random(3, 4), t.random(3, 5), t.zeros(5, 4), {}, WeightAxes::out_in};
 
     EXPECT_EQ(forward.cost().flops, 2 * 3 * 4 * 5);
     EXPECT_EQ(forward.cost().bytes, 4 * (12 + 20 + 5 + 15));

@@ -2,14 +2,12 @@
 // element type and the distance of their rows, so that two backends can be given the same work.
 #pragma once
 
-#include <cstring>
-#include <initializer_list>
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "kernels/normal.hpp"
 #include "trireme/base/random.hpp"
 #include "trireme/device/tensor.hpp"
 
@@ -63,15 +61,17 @@ public:
     DType dtype() const { return dtype_; }
     const std::vector<Tensor>& all() const { return tensors_; }
 
-    // Normally distributed numbers that float and double can both hold.
+    // Evenly distributed numbers in [-2, 2) that float and double can both hold.
     Tensor random(std::size_t rows, std::size_t columns) {
         const RandomKey key = RandomKey{2024}.then(tensors_.size());
-        const Tensor tensor = make(dtype_, rows, columns);
-        for (std::size_t i = 0; i < tensor.size(); ++i) {
-            const auto value = static_cast<float>(normal_block(key, i / 4)[i % 4]);
-            set(tensor, i / columns, i % columns, value);
+        std::vector<double> content(rows * columns);
+        for (std::size_t i = 0; i < content.size(); i += 4) {
+            const RandomBlock words = random_block(key, i / 4);
+            for (std::size_t j = i; j < std::min(i + 4, content.size()); ++j) {
+                content[j] = static_cast<double>(words[j - i] >> 8) * 0x1p-22 - 2;
+            }
         }
-        return tensor;
+        return numbers(rows, columns, content);
     }
     // For results: a kernel that reads one or leaves one out is found by the NaNs in it.
     Tensor unwritten(std::size_t rows, std::size_t columns) { return unwritten_of(dtype_, rows, columns); }

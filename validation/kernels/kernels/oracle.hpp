@@ -37,7 +37,8 @@ inline double dot(const ConstTensor& a, const ConstTensor& b) {
 
 // Compares `gradient` with the central differences of `loss()` at every element of `variable` (f64).
 template <class Loss>
-void expect_gradient(const std::string& name, const ConstTensor& gradient, const Tensor& variable, Loss&& loss) {
+void expect_gradient(const std::string& name, const ConstTensor& gradient, const Tensor& variable,
+                     Loss&& loss) {
     // The differences err by step^2 times a third derivative and by 1e-16 / step, both about 1e-10 here.
     constexpr double step = 1e-5;
     const double tolerance = 1e-7 * std::max(1e-2, largest_magnitude(gradient));

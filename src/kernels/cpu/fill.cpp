@@ -1,0 +1,139 @@
+#include "trireme/kernels/fill.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "parallel.hpp"
+#include "philox.hpp"
+
+namespace trireme {
+namespace {
+
+// The sum of the odd series s + s^3 / 3 + s^5 / 5 + ..., atanh(s), with s2 = s^2 and from term n on, over s.
+template <int n, int last>
+inline double atanh_series(double s2) {
+    if constexpr (n >= last) {
+        return 1.0 / n;
+    } else {
+        return 1.0 / n + s2 * atanh_series<n + 2, last>(s2);
+    }
+}
+
+// Natural logarithm of a normal number, without a branch: x = 2^e m with m in [sqrt(1/2), sqrt(2)), and
+// log m = 2 atanh((m - 1) / (m + 1)).
+inline double logarithm(double x) {
+    constexpr std::uint64_t root_half = std::bit_cast<std::uint64_t>(0.70710678118654752440);
+    const std::uint64_t bits = std::bit_cast<std::uint64_t>(x);
+    const std::uint64_t power = (bits - root_half) & 0xFFF0000000000000ULL;
+    const double m = std::bit_cast<double>(bits - power);
+    const double e = static_cast<double>(static_cast<std::int64_t>(power) >> 52);
+    const double s = (m - 1) / (m + 1);
+    return e * 0.69314718055994530942 + 2 * s * atanh_series<1, 19>(s * s);
+}
+
+// 1 - x^2 / ((n+1)(n+2)) (1 - x^2 / ((n+3)(n+4)) (...)): the cosine's series for n = 0, the sine's over x for 1
+template <int n>
+inline double circle_series(double x2) {
+    if constexpr (n >= 18) {
+        return 1;
+    } else {
+        return 1 - x2 * (1.0 / ((n + 1) * (n + 2))) * circle_series<n + 2>(x2);
+    }
+}
+
+struct Point {
+    double x;
+    double y;
+};
+
+// (cos, sin) of `turns` whole turns, in [0, 1): a rest of at most an eighth, turned by quarters.
+inline Point on_circle(double turns) {
+    const double quarters = std::floor(4 * turns + 0.5);
+    const double angle = (turns - quarters * 0.25) * 6.28318530717958647693;
+    const double c = circle_series<0>(angle * angle);
+    const double s = angle * circle_series<1>(angle * angle);
+    const bool is_odd = quarters == 1 || quarters == 3;
+    const double x = is_odd ? s : c;
+    const double y = is_odd ? c : s;
+    return {quarters == 1 || quarters == 2 ? -x : x, quarters == 2 || quarters == 3 ? -y : y};
+}
+
+// Two independent normally distributed numbers. (Box and Muller, 1958)
+inline Point normal_pair(std::uint32_t radius_word, std::uint32_t angle_word) {
+    const double radius = std::sqrt(-2 * logarithm(open_unit_interval(radius_word)));
+    const Point point = on_circle(unit_interval(angle_word));
+    return {radius * point.x, radius * point.y};
+}
+
+constexpr std::size_t batch_blocks = 256;  // of four numbers
+constexpr std::size_t word_range = std::size_t{1}
+                                   << 32;  // a batch must not carry into the next word of its counter
+
+struct NormalBatch {
+    std::uint32_t words[4 * batch_blocks];
+    double numbers[4 * batch_blocks];
+
+    void draw(RandomKey key, std::size_t first_block, std::size_t blocks) {
+        const RandomBlock first{static_cast<std::uint32_t>(first_block),
+                                static_cast<std::uint32_t>(first_block >> 32), 0, 0};
+        cpu::random_words(key, first, blocks, words);
+#pragma omp simd
+        for (std::size_t i = 0; i < 2 * blocks; ++i) {
+            const Point pair = normal_pair(words[2 * i], words[2 * i + 1]);
+            numbers[2 * i] = pair.x;
+            numbers[2 * i + 1] = pair.y;
+        }
+    }
+};
+
+// output[i] = number `first` + i of the stream, times `deviation`, for i < count
+template <class T>
+void draw_normal(RandomKey key, std::size_t first, std::size_t count, double deviation, T* output) {
+    NormalBatch batch;
+    std::size_t done = 0;
+    while (done < count) {
+        const std::size_t skip = (first + done) % 4;
+        const std::size_t begin = (first + done) / 4;
+        const std::size_t blocks =
+            std::min({batch_blocks, (skip + count - done + 3) / 4, word_range - begin % word_range});
+        batch.draw(key, begin, blocks);
+        const std::size_t taken = std::min(4 * blocks - skip, count - done);
+        for (std::size_t i = 0; i < taken; ++i) {
+            output[done + i] = static_cast<T>(deviation * batch.numbers[skip + i]);
+        }
+        done += taken;
+    }
+}
+
+template <class T>
+void fill_normal(int threads, const FillNormal& op) {
+    const auto output = op.output.as<T>();
+    cpu::for_each_rows(threads, output.rows, output.columns, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t r = begin; r < end; ++r) {
+            draw_normal(op.key, op.first_element + r * op.global_columns, output.columns, op.deviation,
+                        output.row(r));
+        }
+    });
+}
+
+}  // namespace
+
+void run(CpuStream& stream, const Fill& op) {
+    visit_float(op.output.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        const auto output = op.output.as<T>();
+        cpu::for_each_rows(stream.threads, output.rows, output.columns,
+                           [&](std::size_t begin, std::size_t end) {
+                               for (std::size_t r = begin; r < end; ++r) {
+                                   std::fill_n(output.row(r), output.columns, static_cast<T>(op.value));
+                               }
+                           });
+    });
+}
+
+void run(CpuStream& stream, const FillNormal& op) {
+    visit_float(op.output.dtype, [&](auto zero) { fill_normal<decltype(zero)>(stream.threads, op); });
+}
+
+}  // namespace trireme

@@ -1,0 +1,94 @@
+#include "trireme/kernels/linear.hpp"
+
+#include <algorithm>
+
+#include "parallel.hpp"
+#include "product.hpp"
+
+namespace trireme {
+namespace {
+
+using cpu::Factor;
+using cpu::multiply;
+using cpu::Product;
+
+template <class T>
+void fill_rows(int threads, const Elements<T>& output, const T* values) {
+    cpu::for_each_rows(threads, output.rows, output.columns, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t r = begin; r < end; ++r) std::copy_n(values, output.columns, output.row(r));
+    });
+}
+
+constexpr std::size_t sum_rows = 64;      // partial sums of this many rows keep rounding small
+constexpr std::size_t sum_columns = 256;  // which stay in the first-level cache
+
+// sums[c] = sum over rows [begin, end) of matrix[r, c] for `count` columns from `column`
+template <class T>
+void add_rows(const Elements<const T>& matrix, std::size_t begin, std::size_t end, std::size_t column,
+              std::size_t count, T* sums) {
+    std::fill_n(sums, count, T{0});
+    for (std::size_t r = begin; r < end; ++r) {
+        const T* row = matrix.row(r) + column;
+#pragma omp simd
+        for (std::size_t c = 0; c < count; ++c) sums[c] += row[c];
+    }
+}
+
+// result[c] += sum over rows of matrix[r, c]
+template <class T>
+void add_column_sums(int threads, const Elements<const T>& matrix, T* result) {
+    cpu::for_each_columns(threads, matrix.rows, matrix.columns, [&](std::size_t begin, std::size_t end) {
+        T sums[sum_columns];
+        for (std::size_t r = 0; r < matrix.rows; r += sum_rows) {
+            for (std::size_t column = begin; column < end; column += sum_columns) {
+                const std::size_t count = std::min(sum_columns, end - column);
+                add_rows(matrix, r, std::min(r + sum_rows, matrix.rows), column, count, sums);
+#pragma omp simd
+                for (std::size_t c = 0; c < count; ++c) result[column + c] += sums[c];
+            }
+        }
+    });
+}
+
+}  // namespace
+
+void run(CpuStream& stream, const Linear& op) {
+    visit_float(op.input.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        const bool has_bias = op.bias.is_present();
+        const auto output = op.output.as<T>();
+        if (has_bias) fill_rows(stream.threads, output, op.bias.as<T>().data);
+        multiply(stream.threads, Product<T>{.left = {op.input.as<T>()},
+                                            .right = {op.weight.as<T>(), op.axes == WeightAxes::out_in},
+                                            .output = output,
+                                            .accumulate = has_bias});
+    });
+}
+
+void run(CpuStream& stream, const LinearBackwardInput& op) {
+    visit_float(op.grad_output.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        multiply(stream.threads, Product<T>{.left = {op.grad_output.as<T>()},
+                                            .right = {op.weight.as<T>(), op.axes == WeightAxes::in_out},
+                                            .output = op.grad_input.as<T>(),
+                                            .accumulate = op.accumulate});
+    });
+}
+
+void run(CpuStream& stream, const LinearBackwardWeight& op) {
+    visit_float(op.grad_output.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        const Factor<T> input{op.input.as<T>()};
+        const Factor<T> grad_output{op.grad_output.as<T>()};
+        const bool is_in_out = op.axes == WeightAxes::in_out;
+        multiply(stream.threads, Product<T>{.left = {(is_in_out ? input : grad_output).matrix, true},
+                                            .right = is_in_out ? grad_output : input,
+                                            .output = op.grad_weight.as<T>(),
+                                            .accumulate = true});
+        if (op.grad_bias.is_present()) {
+            add_column_sums(stream.threads, grad_output.matrix, op.grad_bias.as<T>().data);
+        }
+    });
+}
+
+}  // namespace trireme

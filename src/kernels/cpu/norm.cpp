@@ -1,0 +1,162 @@
+#include "trireme/kernels/norm.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "parallel.hpp"
+
+namespace trireme {
+namespace {
+
+template <class T>
+struct Moments {
+    T mean;
+    T inv_std;
+};
+
+// In two passes over a row that the first one brings into the cache: the mean, then the squares around it.
+template <class T>
+Moments<T> moments(const T* x, std::size_t columns, double epsilon) {
+    T sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::size_t c = 0; c < columns; ++c) sum += x[c];
+    const T mean = sum / static_cast<T>(columns);
+    T squares = 0;
+#pragma omp simd reduction(+ : squares)
+    for (std::size_t c = 0; c < columns; ++c) squares += (x[c] - mean) * (x[c] - mean);
+    const double variance = static_cast<double>(squares) / static_cast<double>(columns);
+    return {mean, static_cast<T>(1 / std::sqrt(variance + epsilon))};
+}
+
+template <class T>
+void normalise(int threads, const LayerNorm& op) {
+    const auto input = op.input.as<T>();
+    const auto output = op.output.as<T>();
+    const T* gain = op.gain.as<T>().data;
+    const T* bias = op.bias.as<T>().data;
+    T* means = op.mean.as<T>().data;
+    T* inv_stds = op.inv_std.as<T>().data;
+    cpu::for_each_rows(threads, input.rows, input.columns, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t r = begin; r < end; ++r) {
+            const T* x = input.row(r);
+            T* y = output.row(r);
+            const auto [mean, inv_std] = moments(x, input.columns, op.epsilon);
+            means[r] = mean;
+            inv_stds[r] = inv_std;
+#pragma omp simd
+            for (std::size_t c = 0; c < input.columns; ++c) y[c] = (x[c] - mean) * inv_std * gain[c] + bias[c];
+        }
+    });
+}
+
+// With n the normalised row and g = gain * grad_output:
+//   grad_input = inv_std * (g - average(g) - n * average(g n))        (+ residual)
+template <class T>
+void normalise_backward(int threads, const LayerNormBackwardInput& op) {
+    const auto input = op.input.as<T>();
+    const auto grad_output = op.grad_output.as<T>();
+    const auto grad_input = op.grad_input.as<T>();
+    const bool has_residual = op.residual.is_present();
+    const auto residual = has_residual ? op.residual.as<T>() : Elements<const T>{};
+    const T* gain = op.gain.as<T>().data;
+    const T* means = op.mean.as<T>().data;
+    const T* inv_stds = op.inv_std.as<T>().data;
+    const std::size_t columns = input.columns;
+    cpu::for_each_rows(threads, input.rows, columns, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t r = begin; r < end; ++r) {
+            const T* x = input.row(r);
+            const T* dy = grad_output.row(r);
+            T* dx = grad_input.row(r);
+            const T mean = means[r];
+            const T inv_std = inv_stds[r];
+            T sum = 0;
+            T sum_normal = 0;
+#pragma omp simd reduction(+ : sum, sum_normal)
+            for (std::size_t c = 0; c < columns; ++c) {
+                const T g = gain[c] * dy[c];
+                sum += g;
+                sum_normal += g * (x[c] - mean);
+            }
+            const T average = sum / static_cast<T>(columns);
+            const T slope = sum_normal * inv_std * inv_std / static_cast<T>(columns);
+            if (has_residual) {
+                const T* past = residual.row(r);
+#pragma omp simd
+                for (std::size_t c = 0; c < columns; ++c) {
+                    dx[c] = past[c] + inv_std * (gain[c] * dy[c] - average - (x[c] - mean) * slope);
+                }
+            } else {
+#pragma omp simd
+                for (std::size_t c = 0; c < columns; ++c) {
+                    dx[c] = inv_std * (gain[c] * dy[c] - average - (x[c] - mean) * slope);
+                }
+            }
+        }
+    });
+}
+
+constexpr std::size_t sum_rows = 64;      // partial sums of this many rows keep rounding small
+constexpr std::size_t sum_columns = 256;  // which stay in the first-level cache
+
+template <class T>
+struct WeightSums {
+    T gain[sum_columns] = {};
+    T bias[sum_columns] = {};
+};
+
+// The sums over rows [begin, end) for `count` columns from `column`.
+template <class T>
+void add_rows(const LayerNormBackwardWeight& op, std::size_t begin, std::size_t end, std::size_t column,
+              std::size_t count, WeightSums<T>& sums) {
+    const auto input = op.input.as<T>();
+    const auto grad_output = op.grad_output.as<T>();
+    for (std::size_t r = begin; r < end; ++r) {
+        const T* x = input.row(r) + column;
+        const T* dy = grad_output.row(r) + column;
+        const T mean = op.mean.as<T>()[r];
+        const T inv_std = op.inv_std.as<T>()[r];
+#pragma omp simd
+        for (std::size_t c = 0; c < count; ++c) {
+            sums.gain[c] += dy[c] * ((x[c] - mean) * inv_std);
+            sums.bias[c] += dy[c];
+        }
+    }
+}
+
+template <class T>
+void normalise_backward_weight(int threads, const LayerNormBackwardWeight& op) {
+    const std::size_t rows = op.input.rows;
+    T* grad_gain = op.grad_gain.as<T>().data;
+    T* grad_bias = op.grad_bias.as<T>().data;
+    cpu::for_each_columns(threads, rows, op.input.columns, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t r = 0; r < rows; r += sum_rows) {
+            for (std::size_t column = begin; column < end; column += sum_columns) {
+                const std::size_t count = std::min(sum_columns, end - column);
+                WeightSums<T> sums;
+                add_rows(op, r, std::min(r + sum_rows, rows), column, count, sums);
+#pragma omp simd
+                for (std::size_t c = 0; c < count; ++c) {
+                    grad_gain[column + c] += sums.gain[c];
+                    grad_bias[column + c] += sums.bias[c];
+                }
+            }
+        }
+    });
+}
+
+}  // namespace
+
+void run(CpuStream& stream, const LayerNorm& op) {
+    visit_float(op.input.dtype, [&](auto zero) { normalise<decltype(zero)>(stream.threads, op); });
+}
+
+void run(CpuStream& stream, const LayerNormBackwardInput& op) {
+    visit_float(op.input.dtype, [&](auto zero) { normalise_backward<decltype(zero)>(stream.threads, op); });
+}
+
+void run(CpuStream& stream, const LayerNormBackwardWeight& op) {
+    visit_float(op.input.dtype,
+                [&](auto zero) { normalise_backward_weight<decltype(zero)>(stream.threads, op); });
+}
+
+}  // namespace trireme

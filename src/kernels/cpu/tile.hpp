@@ -1,0 +1,103 @@
+// A small matrix product that stays in registers. Larger ones are made of it where a library call would cost
+// more than the work: attention blocks, and products in double without a BLAS.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+namespace trireme::cpu {
+
+#if defined(__AVX512F__)
+inline constexpr std::size_t vector_bytes = 64;
+inline constexpr int tile_vectors = 4;  // 6 x 4 sums, 4 vectors and a factor: 29 of 32 registers
+#else
+inline constexpr std::size_t vector_bytes = 32;
+inline constexpr int tile_vectors = 2;  // 6 x 2 sums, 2 vectors and a factor: 15 of 16 registers
+#endif
+inline constexpr int tile_rows = 6;
+
+template <class T>
+inline constexpr std::size_t lanes = vector_bytes / sizeof(T);
+
+constexpr std::size_t round_up(std::size_t count, std::size_t step) { return (count + step - 1) / step * step; }
+
+template <class T>
+struct VectorOf {
+    typedef T Type __attribute__((vector_size(vector_bytes), aligned(alignof(T)), may_alias));
+};
+
+// Element (i, k) of a left factor is data[i * row + k * step], so that transposes need no copy.
+template <class T>
+struct LeftFactor {
+    const T* data;
+    std::size_t row;
+    std::size_t step;
+};
+
+// A right factor or a result, row by row; its rows are padded to whole vectors.
+template <class T>
+struct Panel {
+    T* data;
+    std::size_t stride;
+};
+
+// One register tile: output (rows x vectors) = or += left (rows x depth) right (depth x vectors)
+template <int rows, int vectors, class T>
+inline void multiply_tile(LeftFactor<T> left, Panel<const T> right, std::size_t depth, Panel<T> output,
+                          bool accumulate) {
+    using Vector = typename VectorOf<T>::Type;
+    Vector sums[rows][vectors] = {};
+    for (std::size_t k = 0; k < depth; ++k) {
+        Vector b[vectors];
+#pragma GCC unroll 4
+        for (int j = 0; j < vectors; ++j) {
+            b[j] = *reinterpret_cast<const Vector*>(right.data + k * right.stride +
+                                                    lanes<T> * static_cast<std::size_t>(j));
+        }
+#pragma GCC unroll 6
+        for (int i = 0; i < rows; ++i) {
+            const T a = left.data[static_cast<std::size_t>(i) * left.row + k * left.step];
+#pragma GCC unroll 4
+            for (int j = 0; j < vectors; ++j) sums[i][j] += a * b[j];
+        }
+    }
+#pragma GCC unroll 6
+    for (int i = 0; i < rows; ++i) {
+#pragma GCC unroll 4
+        for (int j = 0; j < vectors; ++j) {
+            auto* place = reinterpret_cast<Vector*>(output.data + static_cast<std::size_t>(i) * output.stride +
+                                                    lanes<T> * static_cast<std::size_t>(j));
+            *place = accumulate ? *place + sums[i][j] : sums[i][j];
+        }
+    }
+}
+
+// The last tile of a strip may have fewer vectors.
+template <int rows, int vectors = tile_vectors, class T>
+inline void multiply_strip(LeftFactor<T> left, Panel<const T> right, std::size_t depth, std::size_t columns,
+                           Panel<T> output, bool accumulate) {
+    constexpr std::size_t width = lanes<T> * static_cast<std::size_t>(vectors);
+    std::size_t begin = 0;
+    for (; begin + width <= round_up(columns, lanes<T>); begin += width) {
+        multiply_tile<rows, vectors>(left, {right.data + begin, right.stride}, depth,
+                                     {output.data + begin, output.stride}, accumulate);
+    }
+    if constexpr (vectors > 1) {
+        if (begin < columns) {
+            multiply_strip<rows, vectors - 1>(left, {right.data + begin, right.stride}, depth, columns - begin,
+                                              {output.data + begin, output.stride}, accumulate);
+        }
+    }
+}
+
+// The same for up to tile_rows rows and any number of columns, which count up to the next whole vector.
+template <int most = tile_rows, class T>
+inline void multiply_rows(std::size_t rows, LeftFactor<T> left, Panel<const T> right, std::size_t depth,
+                          std::size_t columns, Panel<T> output, bool accumulate) {
+    if constexpr (most > 1) {
+        if (rows < most) return multiply_rows<most - 1>(rows, left, right, depth, columns, output, accumulate);
+    }
+    multiply_strip<most>(left, right, depth, columns, output, accumulate);
+}
+
+}  // namespace trireme::cpu

@@ -1,0 +1,349 @@
+// The CPU backend against the reference, over shapes that fill no block evenly.
+#include "comparison.hpp"
+#include "trireme/kernels/activation.hpp"
+#include "trireme/kernels/cross_entropy.hpp"
+#include "trireme/kernels/dropout.hpp"
+#include "trireme/kernels/embedding.hpp"
+#include "trireme/kernels/fill.hpp"
+#include "trireme/kernels/linear.hpp"
+#include "trireme/kernels/norm.hpp"
+#include "trireme/kernels/update.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr std::array<std::size_t, 4> row_counts{1, 3, 17, 64};
+constexpr std::array<std::size_t, 8> column_counts{1, 5, 16, 31, 33, 64, 100, 257};
+
+// Calls `test(rows, columns)` until something fails.
+template <class Test>
+void for_each_shape(Test&& test) {
+    for (const std::size_t rows : row_counts) {
+        for (const std::size_t columns : column_counts) {
+            SCOPED_TRACE(cat(rows, " rows, ", columns, " columns"));
+            test(rows, columns);
+            if (testing::Test::HasFailure()) return;
+        }
+    }
+}
+
+template <class Test>
+void for_each_product(Test&& test) {
+    for_each_shape([&](std::size_t rows, std::size_t in) {
+        for (const std::size_t out : column_counts) {
+            for (const WeightAxes axes : {WeightAxes::in_out, WeightAxes::out_in}) {
+                SCOPED_TRACE(
+                    cat(out, " outputs, weight ", axes == WeightAxes::in_out ? "in x out" : "out x in"));
+                test(rows, in, out, axes);
+                if (testing::Test::HasFailure()) return;
+            }
+        }
+    });
+}
+
+Tensor random_weight(Operands& t, std::size_t in, std::size_t out, WeightAxes axes) {
+    return axes == WeightAxes::in_out ? t.random(in, out) : t.random(out, in);
+}
+
+TEST(CpuBackend, AgreesOnLinear) {
+    for_each_product([](std::size_t rows, std::size_t in, std::size_t out, WeightAxes axes) {
+        expect_same_on_cpu([&](Operands& t) {
+            const ConstTensor bias = rows % 2 == 1 ? t.random(1, out) : ConstTensor{};
+            return Linear{t.random(rows, in), random_weight(t, in, out, axes), bias, t.unwritten(rows, out),
+                          axes};
+        });
+    });
+}
+
+TEST(CpuBackend, AgreesOnLinearBackwardInput) {
+    for_each_product([](std::size_t rows, std::size_t in, std::size_t out, WeightAxes axes) {
+        for (const bool accumulate : {false, true}) {
+            expect_same_on_cpu([&](Operands& t) {
+                return LinearBackwardInput{t.random(rows, out), random_weight(t, in, out, axes),
+                                           accumulate ? t.random(rows, in) : t.unwritten(rows, in), axes,
+                                           accumulate};
+            });
+        }
+    });
+}
+
+TEST(CpuBackend, AgreesOnLinearBackwardWeight) {
+    for_each_product([](std::size_t rows, std::size_t in, std::size_t out, WeightAxes axes) {
+        expect_same_on_cpu([&](Operands& t) {
+            const Tensor grad_bias = rows % 2 == 1 ? t.random(1, out) : Tensor{};
+            return LinearBackwardWeight{t.random(rows, in), t.random(rows, out),
+                                        random_weight(t, in, out, axes), grad_bias, axes};
+        });
+    });
+}
+
+TEST(CpuBackend, AgreesOnLayerNorm) {
+    for_each_shape([](std::size_t rows, std::size_t channels) {
+        expect_same_on_cpu([&](Operands& t) {
+            return LayerNorm{t.random(rows, channels),    t.random(1, channels), t.random(1, channels),
+                             t.unwritten(rows, channels), t.unwritten(1, rows),  t.unwritten(1, rows)};
+        });
+    });
+}
+
+// Of the values that follow in `t`, computed by the reference.
+LayerNorm finished_norm(Operands& t, std::size_t rows, std::size_t channels) {
+    const LayerNorm norm{t.random(rows, channels),    t.random(1, channels), t.random(1, channels),
+                         t.unwritten(rows, channels), t.unwritten(1, rows),  t.unwritten(1, rows)};
+    run_reference(norm);
+    return norm;
+}
+
+TEST(CpuBackend, AgreesOnLayerNormBackwardInput) {
+    for_each_shape([](std::size_t rows, std::size_t channels) {
+        if (channels == 1) return;  // the gradient is 0 but for rounding, times an inv_std of 316
+        expect_same_on_cpu([&](Operands& t) {
+            const LayerNorm norm = finished_norm(t, rows, channels);
+            return LayerNormBackwardInput{norm.input,
+                                          norm.gain,
+                                          norm.mean,
+                                          norm.inv_std,
+                                          t.random(rows, channels),
+                                          t.random(rows, channels),
+                                          t.unwritten(rows, channels)};
+        });
+        expect_same_on_cpu([&](Operands& t) {  // in the place of the residual
+            const LayerNorm norm = finished_norm(t, rows, channels);
+            const Tensor both = t.random(rows, channels);
+            return LayerNormBackwardInput{
+                norm.input, norm.gain, norm.mean, norm.inv_std, t.random(rows, channels), both, both};
+        });
+        expect_same_on_cpu([&](Operands& t) {
+            const LayerNorm norm = finished_norm(t, rows, channels);
+            return LayerNormBackwardInput{.input = norm.input,
+                                          .gain = norm.gain,
+                                          .mean = norm.mean,
+                                          .inv_std = norm.inv_std,
+                                          .grad_output = t.random(rows, channels),
+                                          .grad_input = t.unwritten(rows, channels)};
+        });
+    });
+}
+
+TEST(CpuBackend, AgreesOnLayerNormBackwardWeight) {
+    for_each_shape([](std::size_t rows, std::size_t channels) {
+        expect_same_on_cpu([&](Operands& t) {
+            const LayerNorm norm = finished_norm(t, rows, channels);
+            return LayerNormBackwardWeight{
+                norm.input,           norm.mean, norm.inv_std, t.random(rows, channels), t.random(1, channels),
+                t.random(1, channels)};
+        });
+    });
+}
+
+Dropout dropout_of(Operands& t, std::size_t rows, double rate) {
+    return {.rate = rate,
+            .key = RandomKey{11}.then(2),
+            .samples = t.indices(DType::i64, rows, 1000),
+            .positions = t.indices(DType::i32, rows, 1000),
+            .first_channel = rows};
+}
+
+TEST(CpuBackend, AgreesOnResidualAdd) {
+    for_each_shape([](std::size_t rows, std::size_t channels) {
+        for (const double rate : {0.0, 0.3}) {
+            expect_same_on_cpu([&](Operands& t) {
+                return ResidualAdd{t.random(rows, channels), t.random(rows, channels),
+                                   t.unwritten(rows, channels), dropout_of(t, rows, rate)};
+            });
+            expect_same_on_cpu([&](Operands& t) {
+                return ResidualAdd{
+                    {}, t.random(rows, channels), t.unwritten(rows, channels), dropout_of(t, rows, rate)};
+            });
+        }
+    });
+}
+
+TEST(CpuBackend, AgreesOnResidualAddInPlace) {
+    for_each_shape([](std::size_t rows, std::size_t channels) {
+        for (const double rate : {0.0, 0.3}) {
+            expect_same_on_cpu([&](Operands& t) {
+                const Tensor both = t.random(rows, channels);
+                return ResidualAdd{both, t.random(rows, channels), both, dropout_of(t, rows, rate)};
+            });
+            expect_same_on_cpu([&](Operands& t) {
+                const Tensor both = t.random(rows, channels);
+                return ResidualAdd{t.random(rows, channels), both, both, dropout_of(t, rows, rate)};
+            });
+        }
+    });
+}
+
+TEST(CpuBackend, AgreesOnDropoutBackward) {
+    for_each_shape([](std::size_t rows, std::size_t channels) {
+        for (const double rate : {0.0, 0.3}) {
+            expect_same_on_cpu([&](Operands& t) {
+                return DropoutBackward{t.random(rows, channels), t.unwritten(rows, channels),
+                                       dropout_of(t, rows, rate)};
+            });
+            expect_same_on_cpu([&](Operands& t) {
+                const Tensor both = t.random(rows, channels);
+                return DropoutBackward{both, both, dropout_of(t, rows, rate)};
+            });
+        }
+    });
+}
+
+TEST(CpuBackend, AgreesOnActivation) {
+    for_each_shape([](std::size_t rows, std::size_t channels) {
+        expect_same_on_cpu([&](Operands& t) {
+            return Activation{t.random(rows, channels), t.unwritten(rows, channels)};
+        });
+        expect_same_on_cpu([&](Operands& t) {
+            return ActivationBackward{t.random(rows, channels), t.random(rows, channels),
+                                      t.unwritten(rows, channels)};
+        });
+        expect_same_on_cpu([&](Operands& t) {
+            const Tensor both = t.random(rows, channels);
+            return ActivationBackward{t.random(rows, channels), both, both};
+        });
+    });
+}
+
+// From far below to far above where the tanh saturates.
+TEST(CpuBackend, AgreesOnActivationOfEveryMagnitude) {
+    std::vector<double> inputs;
+    for (int i = -640; i <= 640; ++i) inputs.push_back(i / 8.0);
+    const std::size_t count = inputs.size();
+
+    expect_same_on_cpu([&](Operands& t) {
+        return Activation{t.numbers(1, count, inputs), t.unwritten(1, count)};
+    });
+    expect_same_on_cpu([&](Operands& t) {
+        return ActivationBackward{t.numbers(1, count, inputs), t.random(1, count), t.unwritten(1, count)};
+    });
+}
+
+TEST(CpuBackend, AgreesOnEmbedding) {
+    for_each_shape([](std::size_t rows, std::size_t channels) {
+        for (const bool has_positions : {true, false}) {
+            expect_same_on_cpu([&](Operands& t) {
+                const ConstTensor positions = has_positions ? t.random(9, channels) : ConstTensor{};
+                return Embedding{t.indices(DType::i32, rows, 40), t.indices(DType::i32, rows, 9),
+                                 t.random(40, channels), positions, t.unwritten(rows, channels)};
+            });
+            expect_same_on_cpu([&](Operands& t) {
+                const Tensor positions = has_positions ? t.random(9, channels) : Tensor{};
+                return EmbeddingBackward{t.indices(DType::i32, rows, 40), t.indices(DType::i32, rows, 9),
+                                         t.random(rows, channels), t.random(40, channels), positions};
+            });
+        }
+    });
+}
+
+// Every fifth row has no target.
+Tensor some_targets(Operands& t, std::size_t rows, std::size_t vocabulary) {
+    const Tensor targets = t.indices(DType::i32, rows, vocabulary);
+    for (std::size_t r = 1; r < rows; r += 5) set(targets, 0, r, no_target);
+    return targets;
+}
+
+TEST(CpuBackend, AgreesOnCrossEntropy) {
+    for_each_shape([](std::size_t rows, std::size_t vocabulary) {
+        if (vocabulary == 1) return;  // nothing to predict: 0 but for rounding
+        for (const double scale : {0.0, 3.0}) {
+            expect_same_on_cpu([&](Operands& t) {
+                return CrossEntropy{t.random(rows, vocabulary), some_targets(t, rows, vocabulary),
+                                    t.unwritten_of(DType::f64, 1, rows), scale};
+            });
+        }
+    });
+}
+
+TEST(CpuBackend, AgreesOnCrossEntropyOfLargeLogits) {
+    expect_same_on_cpu([](Operands& t) {
+        const Tensor logits = t.random(9, 100);
+        for (std::size_t i = 0; i < logits.size(); ++i) {
+            // Multiples of 8 up to some hundreds: all differences are exact, and exp() overflows for most.
+            set(logits, i / 100, i % 100, 8 * std::round(16 * get(logits, i / 100, i % 100)));
+        }
+        return CrossEntropy{logits, some_targets(t, 9, 100), t.unwritten_of(DType::f64, 1, 9), 3};
+    });
+}
+
+TEST(CpuBackend, AgreesOnFills) {
+    for_each_shape([](std::size_t rows, std::size_t columns) {
+        expect_same_on_cpu([&](Operands& t) { return Fill{t.unwritten(rows, columns), 0.1}; });
+        expect_same_on_cpu([&](Operands& t) {
+            return FillNormal{.output = t.unwritten(rows, columns),
+                              .key = RandomKey{5}.then("h.0.mlp.c_fc.weight"),
+                              .deviation = 0.02,
+                              .first_element = 3 * rows,
+                              .global_columns = columns + rows - 1};
+        });
+    });
+}
+
+TEST(CpuBackend, AgreesOnUpdates) {
+    for (const std::size_t size : {1, 7, 64, 1000, 4099}) {
+        SCOPED_TRACE(cat(size, " elements"));
+        expect_same_on_cpu([&](Operands& t) {
+            const AdamWUpdate op{.parameter = t.random(1, size),
+                                 .gradient = t.random(1, size),
+                                 .moment1 = t.random(1, size),
+                                 .moment2 = t.random(1, size),
+                                 .gradient_scale = 0.25,
+                                 .rate = 0.125,
+                                 .weight_decay = 0.5,
+                                 .step = 3};
+            for (std::size_t i = 0; i < size; ++i)
+                set(op.moment2, 0, i, std::abs(get(op.moment2, 0, i)) + 0.125);
+            return op;
+        });
+        for (const bool has_velocity : {true, false}) {
+            expect_same_on_cpu([&](Operands& t) {
+                return SgdUpdate{.parameter = t.random(1, size),
+                                 .gradient = t.random(1, size),
+                                 .velocity = has_velocity ? t.random(1, size) : Tensor{},
+                                 .gradient_scale = 0.25,
+                                 .rate = 0.125,
+                                 .momentum = has_velocity ? 0.75 : 0,
+                                 .weight_decay = 0.5};
+            });
+        }
+        expect_same_on_cpu([&](Operands& t) {
+            return SumOfSquares{t.random(1, size), t.unwritten_of(DType::f64, 1, 1)};
+        });
+    }
+}
+
+TEST(CpuBackend, AddsSquaresInDoubleAndInOneOrder) {
+    constexpr std::size_t size = 100'003;
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        Operands t(dtype);
+        const Tensor input = t.random(1, size);
+        const SumOfSquares expected{input, t.unwritten_of(DType::f64, 1, 1)};
+        run_reference(expected);
+        std::vector<double> sums;
+        for (const int threads : {1, 2, 3}) {
+            Stream stream{CpuStream{threads}};
+            const SumOfSquares op{input, t.unwritten_of(DType::f64, 1, 1)};
+            launch(stream, op);
+            sums.push_back(get(op.result, 0, 0));
+        }
+
+        EXPECT_NEAR(sums[0], get(expected.result, 0, 0), 1e-12 * sums[0]);
+        EXPECT_EQ(sums[1], sums[0]);
+        EXPECT_EQ(sums[2], sums[0]);
+    }
+}
+
+TEST(CpuBackend, RefusesWhatIsBeyondATable) {
+    Operands t;
+    Stream stream{CpuStream{}};
+    const Tensor beyond = t.numbers_of(DType::i32, 1, 2, {0, 3});
+    const Tensor losses = t.unwritten_of(DType::f64, 1, 2);
+
+    EXPECT_THROW(launch(stream, Embedding{beyond, beyond, t.random(3, 2), {}, t.unwritten(2, 2)}), BugError);
+    EXPECT_THROW(launch(stream, EmbeddingBackward{beyond, beyond, t.random(2, 2), t.zeros(3, 2), {}}),
+                 BugError);
+    EXPECT_THROW(launch(stream, CrossEntropy{t.random(2, 3), beyond, losses, 1}), BugError);
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,57 @@
+// Holds a backend to the reference: both get the same values, the reference in double.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <type_traits>
+
+#include "oracle.hpp"
+#include "trireme/kernels/launch.hpp"
+
+namespace trireme {
+
+// What is left of a float after sums of some hundred terms, relative to the largest element of its tensor.
+constexpr double float_tolerance = 1e-5;
+constexpr double double_tolerance = 1e-12;
+
+inline double tolerance_of(DType dtype) { return dtype == DType::f32 ? float_tolerance : double_tolerance; }
+
+// Compares every element, of what was only read too: a kernel must leave it as it was.
+inline void expect_close(const Operands& got, const Operands& expected, double tolerance) {
+    ASSERT_EQ(got.all().size(), expected.all().size());
+    for (std::size_t i = 0; i < got.all().size(); ++i) {
+        const std::vector<double> have = values(got.all()[i]);
+        const std::vector<double> want = values(expected.all()[i]);
+        const double allowed = tolerance * largest_magnitude(expected.all()[i]);
+        for (std::size_t e = 0; e < want.size(); ++e) {
+            // A NaN is never within a distance, and is right only where nobody wrote.
+            const bool is_right = std::abs(have[e] - want[e]) <= allowed;
+            const bool is_unwritten = std::isnan(have[e]) && std::isnan(want[e]);
+            ASSERT_TRUE(is_right || is_unwritten)
+                << "operand " << i << ", element " << e << " of " << want.size() << ": got " << have[e]
+                << ", expected " << want[e] << ", allowed difference " << allowed;
+        }
+    }
+    EXPECT_TRUE(got.has_clean_gaps()) << "something was written between the rows of a view";
+}
+
+// `make` makes the operation from operands. It is run by the reference, and by the CPU backend in both
+// precisions, with one thread and rows that follow each other, and with two and gaps between the rows.
+template <class Make>
+void expect_same_on_cpu(Make&& make) {
+    Operands expected;
+    run_reference(make(expected));
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        for (const int threads : {1, 2}) {
+            const std::size_t gap = threads == 1 ? 0 : 7;
+            SCOPED_TRACE(cat(name_of(dtype), ", ", threads, " threads, gaps of ", gap));
+            Operands got(dtype, gap);
+            Stream stream{CpuStream{threads}};
+            launch(stream, make(got));
+            expect_close(got, expected, tolerance_of(dtype));
+            if (testing::Test::HasFailure()) return;
+        }
+    }
+}
+
+}  // namespace trireme

@@ -1,0 +1,109 @@
+#include "trireme/kernels/embedding.hpp"
+
+#include "oracle.hpp"
+
+namespace trireme {
+namespace {
+
+using Numbers = std::vector<double>;
+
+Tensor i32_vector(Operands& t, const Numbers& content) {
+    return t.numbers_of(DType::i32, 1, content.size(), content);
+}
+
+TEST(Embedding, AddsTheRowsOfTokenAndPosition) {
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        Operands t(dtype, 2);
+        Embedding op{.tokens = i32_vector(t, {2, 0, 2}),
+                     .positions = i32_vector(t, {0, 1, 1}),
+                     .token_table = t.numbers(3, 2, {1, 2, 3, 4, 5, 6}),
+                     .position_table = t.numbers(2, 2, {10, 20, 30, 40}),
+                     .output = t.unwritten(3, 2)};
+
+        run_reference(op);
+        EXPECT_EQ(values(op.output), (Numbers{15, 26, 31, 42, 35, 46}));
+
+        op.position_table = {};
+        run_reference(op);
+        EXPECT_EQ(values(op.output), (Numbers{5, 6, 1, 2, 5, 6}));
+        EXPECT_TRUE(t.has_clean_gaps());
+    }
+}
+
+TEST(EmbeddingBackward, AddsToTheRowsThatWereRead) {
+    Operands t(DType::f32);
+    const EmbeddingBackward op{.tokens = i32_vector(t, {2, 0, 2}),
+                               .positions = i32_vector(t, {0, 1, 1}),
+                               .grad_output = t.numbers(3, 2, {1, 2, 3, 4, 5, 6}),
+                               .grad_token_table = t.numbers(3, 2, Numbers(6, 100)),
+                               .grad_position_table = t.numbers(2, 2, Numbers(4, 200))};
+
+    run_reference(op);
+
+    EXPECT_EQ(values(op.grad_token_table), (Numbers{103, 104, 100, 100, 106, 108}));
+    EXPECT_EQ(values(op.grad_position_table), (Numbers{201, 202, 208, 210}));
+}
+
+TEST(Embedding, HasTheGradientsOfItsBackwardPass) {
+    Operands t;
+    const Tensor tokens = t.indices(DType::i32, 9, 5);
+    const Tensor positions = t.indices(DType::i32, 9, 4);
+    const Tensor token_table = t.random(5, 3);
+    const Tensor position_table = t.random(4, 3);
+    const Tensor grad_output = t.random(9, 3);
+    const Embedding forward{tokens, positions, token_table, position_table, t.unwritten(9, 3)};
+    const EmbeddingBackward back{tokens, positions, grad_output, t.zeros(5, 3), t.zeros(4, 3)};
+    const auto loss = [&] {
+        run_reference(forward);
+        return dot(forward.output, grad_output);
+    };
+
+    run_reference(back);
+
+    expect_gradient("token table", back.grad_token_table, token_table, loss);
+    expect_gradient("position table", back.grad_position_table, position_table, loss);
+}
+
+TEST(Embedding, RefusesEntriesThatTheTablesDoNotHave) {
+    Operands t;
+    const Tensor good = i32_vector(t, {0, 1});
+    const Tensor table = t.random(3, 2);
+    const Embedding forward{i32_vector(t, {1, 3}), good, table, {}, t.unwritten(2, 2)};
+    const EmbeddingBackward back{good, i32_vector(t, {-1, 0}), t.random(2, 2), t.zeros(3, 2), t.zeros(3, 2)};
+    const auto sentence = [](const auto& op) -> std::string {
+        try {
+            run_reference(op);
+        } catch (const BugError& error) {
+            return error.what();
+        }
+        return "nothing is wrong";
+    };
+
+    EXPECT_EQ(sentence(forward), "embedding: tokens[1] is 3, not within 0 .. 2");
+    EXPECT_EQ(sentence(back), "embedding_backward: positions[0] is -1, not within 0 .. 2");
+}
+
+TEST(Embedding, RefusesShapesThatDoNotFit) {
+    Operands t;
+    const Tensor pair = i32_vector(t, {0, 1});
+    const Embedding few_tokens{pair, i32_vector(t, {0, 1, 2}), t.random(5, 4), {}, t.unwritten(3, 4)};
+    const Embedding wide_table{pair, pair, t.random(5, 4), t.random(5, 3), t.unwritten(2, 4)};
+    const EmbeddingBackward wide_ids{t.indices(DType::i64, 2, 5), pair, t.random(2, 4), t.zeros(5, 4), {}};
+
+    EXPECT_EQ(refusal(few_tokens), "embedding: tokens is i32 1 x 2, not i32 1 x 3");
+    EXPECT_EQ(refusal(wide_table), "embedding: position_table is f64 5 x 3, not f64 5 x 4");
+    EXPECT_EQ(refusal(wide_ids), "embedding_backward: tokens is i64 1 x 2, not i32 1 x 2");
+}
+
+TEST(Embedding, CostsOnlyTheRowsThatCanBeTouched) {
+    Operands t(DType::f32);
+    const Tensor ids = i32_vector(t, {0, 1, 0});
+    const Embedding forward{ids, ids, t.random(50, 4), t.random(2, 4), t.unwritten(3, 4)};
+    const EmbeddingBackward back{ids, ids, t.random(3, 4), t.zeros(50, 4), {}};
+
+    EXPECT_EQ(forward.cost().bytes, 4 * (3 + 3 + 3 * 4 + 2 * 4 + 3 * 4));
+    EXPECT_EQ(back.cost().bytes, 4 * (3 + 3 + 3 * 4 + 2 * 3 * 4));
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,65 @@
+#include "trireme/kernels/launch.hpp"
+
+#include "oracle.hpp"
+#include "trireme/device/buffer.hpp"
+#include "trireme/kernels/fill.hpp"
+#include "trireme/kernels/linear.hpp"
+
+namespace trireme {
+namespace {
+
+TEST(Launch, RunsOnTheBackendOfTheStream) {
+    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+        Operands t;
+        const Fill op{t.unwritten(2, 3), 1.5};
+
+        launch(stream, op);
+
+        EXPECT_EQ(values(op.output), std::vector<double>(6, 1.5));
+    }
+}
+
+TEST(Launch, EntersCallsAndCostsIntoTheLedger) {
+    Operands t;
+    Stream stream{ReferenceStream{}};
+    const Linear op{t.random(3, 4), t.random(4, 5), {}, t.unwritten(3, 5)};
+
+    launch(stream, op);
+    launch(stream, op);
+    launch(stream, Fill{t.unwritten(2, 3), 1});
+
+    ASSERT_EQ(stream.ledger.entries().size(), 2);
+    const Ledger::Entry& linear = stream.ledger.entries()[0];
+    EXPECT_EQ(linear.unit.kernel, "linear");
+    EXPECT_EQ(linear.calls, 2);
+    EXPECT_EQ(linear.unit.flops, 2 * op.cost().flops);
+    EXPECT_EQ(linear.unit.bytes, 2 * op.cost().bytes);
+    EXPECT_GE(linear.seconds, 0);
+    EXPECT_EQ(stream.ledger.entries()[1].unit.kernel, "fill");
+}
+
+TEST(Launch, ChecksBeforeItRuns) {
+    Operands t;
+    Stream stream{ReferenceStream{}};
+    const Linear op{t.random(3, 4), t.random(5, 4), {}, t.unwritten(3, 5)};
+
+    EXPECT_THROW(launch(stream, op), BugError);
+    EXPECT_TRUE(stream.ledger.entries().empty());
+    EXPECT_TRUE(std::isnan(get(op.output, 0, 0)));
+}
+
+// A write to a ghost's address would end the program.
+TEST(Launch, OfAGhostCountsWithoutTouchingMemory) {
+    Arena arena("ghost", 0, Place::ghost);
+    Stream stream{GhostStream{}};
+    const Tensor input = arena.tensor(DType::f32, 1 << 20, 1 << 12);
+    const Tensor weight = arena.tensor(DType::f32, 1 << 12, 1 << 12);
+    const Tensor output = arena.tensor(DType::f32, 1 << 20, 1 << 12);
+
+    launch(stream, Linear{input, weight, {}, output});
+
+    EXPECT_EQ(stream.ledger.flops(), 0x1p45);
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,133 @@
+#include "trireme/kernels/update.hpp"
+
+#include "oracle.hpp"
+
+namespace trireme {
+namespace {
+
+using Numbers = std::vector<double>;
+
+// With beta1 = 1/2 and beta2 = 3/4, all of the first step is exact: g = 1/2 4 = 2, moment1 = 1, moment2 = 1,
+// both become 2 and 4 when corrected, and the change is rate 2 / (2 + 2).
+TEST(AdamWUpdate, TakesAStepThatCanBeCheckedByHand) {
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        Operands t(dtype);
+        const AdamWUpdate op{.parameter = t.numbers(1, 2, {8, -8}),
+                             .gradient = t.numbers(1, 2, {4, -4}),
+                             .moment1 = t.zeros(1, 2),
+                             .moment2 = t.zeros(1, 2),
+                             .gradient_scale = 0.5,
+                             .rate = 0.25,
+                             .beta1 = 0.5,
+                             .beta2 = 0.75,
+                             .epsilon = 2,
+                             .weight_decay = 0.5};
+
+        run_reference(op);
+
+        EXPECT_EQ(values(op.moment1), (Numbers{1, -1}));
+        EXPECT_EQ(values(op.moment2), (Numbers{1, 1}));
+        EXPECT_EQ(values(op.parameter), (Numbers{7 - 0.125, -7 + 0.125}));
+    }
+}
+
+// Second step with a gradient of 0: moment1 = 1/2 and moment2 = 3/4, corrections 3/4 and 7/16.
+TEST(AdamWUpdate, CorrectsByTheNumberOfTheStep) {
+    Operands t;
+    const AdamWUpdate op{.parameter = t.numbers(1, 1, {1}),
+                         .gradient = t.numbers(1, 1, {0}),
+                         .moment1 = t.numbers(1, 1, {1}),
+                         .moment2 = t.numbers(1, 1, {1}),
+                         .rate = 1,
+                         .beta1 = 0.5,
+                         .beta2 = 0.75,
+                         .epsilon = 0,
+                         .step = 2};
+
+    run_reference(op);
+
+    EXPECT_EQ(values(op.moment1), (Numbers{0.5}));
+    EXPECT_EQ(values(op.moment2), (Numbers{0.75}));
+    EXPECT_DOUBLE_EQ(get(op.parameter, 0, 0), 1 - (2.0 / 3.0) / std::sqrt(12.0 / 7.0));
+}
+
+TEST(SgdUpdate, WithoutMomentumFollowsTheGradient) {
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        Operands t(dtype);
+        const SgdUpdate op{.parameter = t.numbers(2, 2, {1, 2, 3, 4}),
+                           .gradient = t.numbers(2, 2, {8, 0, -8, 16}),
+                           .gradient_scale = 0.5,
+                           .rate = 0.25};
+
+        run_reference(op);
+
+        EXPECT_EQ(values(op.parameter), (Numbers{0, 2, 4, 2}));
+    }
+}
+
+TEST(SgdUpdate, WithMomentumRemembersItsVelocity) {
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        Operands t(dtype);
+        const SgdUpdate op{.parameter = t.numbers(1, 2, {4, -4}),
+                           .gradient = t.numbers(1, 2, {1, 2}),
+                           .velocity = t.numbers(1, 2, {2, 4}),
+                           .rate = 0.25,
+                           .momentum = 0.5,
+                           .weight_decay = 0.5};
+
+        run_reference(op);
+
+        EXPECT_EQ(values(op.velocity), (Numbers{1 + 3, 2 + 0}));
+        EXPECT_EQ(values(op.parameter), (Numbers{3, -4.5}));
+    }
+}
+
+TEST(SumOfSquares, AddsInDouble) {
+    Operands t(DType::f32);
+    // In float, 1 added to 2^24 is lost.
+    const SumOfSquares op{t.numbers(3, 1, {4096, 1, 1}), t.unwritten_of(DType::f64, 1, 1)};
+
+    run_reference(op);
+
+    EXPECT_EQ(values(op.result), (Numbers{16777218}));
+}
+
+TEST(Update, RefusesShapesThatDoNotFit) {
+    Operands t;
+    Operands spread(DType::f64, 1);
+    const AdamWUpdate short_moment{.parameter = t.zeros(2, 3),
+                                   .gradient = t.zeros(2, 3),
+                                   .moment1 = t.zeros(1, 6),
+                                   .moment2 = t.zeros(1, 5)};
+    const AdamWUpdate step_zero{.parameter = t.zeros(1, 1),
+                                .gradient = t.zeros(1, 1),
+                                .moment1 = t.zeros(1, 1),
+                                .moment2 = t.zeros(1, 1),
+                                .step = 0};
+    const SgdUpdate no_velocity{.parameter = t.zeros(2, 3), .gradient = t.zeros(2, 3), .momentum = 0.5};
+    const SgdUpdate gaps{.parameter = t.zeros(2, 3), .gradient = spread.zeros(2, 3)};
+    const SumOfSquares single{t.zeros(2, 3), t.unwritten_of(DType::f32, 1, 1)};
+
+    EXPECT_EQ(refusal(short_moment), "adamw: moment2 has 5 elements of f64, not 6 of f64");
+    EXPECT_EQ(refusal(step_zero), "adamw: steps count from 1, got 0");
+    EXPECT_EQ(refusal(no_velocity), "sgd: velocity has 0 elements of f32, not 6 of f64");
+    EXPECT_EQ(refusal(gaps), "sgd: gradient is not contiguous: 3 columns lie 4 elements apart");
+    EXPECT_EQ(refusal(single), "sum_of_squares: result is f32 1 x 1, not f64 1 x 1");
+}
+
+TEST(Update, CostsWhatItReadsAndWrites) {
+    Operands t(DType::f32);
+    const AdamWUpdate adamw{.parameter = t.zeros(2, 3),
+                            .gradient = t.zeros(2, 3),
+                            .moment1 = t.zeros(2, 3),
+                            .moment2 = t.zeros(2, 3)};
+    const SgdUpdate sgd{.parameter = t.zeros(2, 3), .gradient = t.zeros(2, 3), .velocity = t.zeros(2, 3)};
+    const SumOfSquares squares{t.zeros(2, 3), t.unwritten_of(DType::f64, 1, 1)};
+
+    EXPECT_EQ(adamw.cost().bytes, 7 * 24);
+    EXPECT_EQ(sgd.cost().bytes, 5 * 24);
+    EXPECT_EQ(squares.cost().bytes, 24 + 8);
+}
+
+}  // namespace
+}  // namespace trireme
