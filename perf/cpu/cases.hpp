@@ -15,7 +15,7 @@ namespace trireme::perf {
 // What a kernel's seconds are compared with.
 enum class Floor : std::uint8_t {
     product,  // the same product by a plain library call
-    flops,    // its operations at the rate of a 512^3 product
+    flops,    // its operations at the rate of a 512^3 product, or its bytes if they take longer
     bytes,    // its bytes at copy bandwidth
 };
 

@@ -42,7 +42,8 @@ void print_excerpt(const Corpus& corpus, std::ostream& out) {
     const std::uint64_t row = corpus.rows() / 2;  // the first rows of a source are often a licence or a title
     std::vector<std::uint32_t> tokens;
     corpus.read(row, tokens);
-    tokens.resize(std::min(tokens.size(), excerpt_bytes));  // a token is a byte at least
+    tokens.resize(
+        std::min(tokens.size(), excerpt_bytes + 1));  // a token is a byte at least; one shows there is more
     out << "\n  row " << row << " begins\n\n";
     const std::string text = printable(corpus.tokenizer().decode(tokens), excerpt_bytes);
     std::size_t begin = 0;

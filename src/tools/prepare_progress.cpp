@@ -1,6 +1,7 @@
 #include "tools/prepare_progress.hpp"
 
 #include "tools/figures.hpp"
+#include "trireme/base/error.hpp"
 
 namespace trireme {
 namespace {

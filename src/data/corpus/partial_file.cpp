@@ -13,13 +13,25 @@ namespace trireme {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr std::uint64_t reserve_step = 1 << 20;  // bytes
+constexpr std::uint64_t first_bytes = 2 << 20;   // a disk that has no more has no room for a corpus
+
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
 [[noreturn]] void refuse_output(const fs::path& path, int code) {
     const std::string what = cat("the output ", path.string(), " cannot be written: ", std::strerror(code));
-    if (code == ENOSPC || code == EDQUOT || code == EIO || code == EMFILE || code == ENFILE)
+    if (code == ENOSPC || code == EDQUOT || code == EFBIG || code == EIO || code == EMFILE || code == ENFILE)
         throw ResourceError(cat(what, "; free some space or name another folder with --output"));
     throw ConfigError(cat(what, "; name another folder with --output, or change its permissions"));
+}
+
+// The system's error number; 0 where the space is there, or where the file system cannot say so.
+int allocate(const fs::path& path, std::uint64_t begin, std::uint64_t bytes) {
+    const int descriptor = ::open(path.c_str(), O_WRONLY);
+    if (descriptor < 0) return errno;
+    const int code = ::posix_fallocate(descriptor, static_cast<off_t>(begin), static_cast<off_t>(bytes));
+    ::close(descriptor);
+    return code == EOPNOTSUPP || code == EINVAL ? 0 : code;
 }
 
 // The file descriptor lives only as long as the system needs it to sync what it names.
@@ -48,17 +60,34 @@ PartialFile::PartialFile(fs::path path) : final_(std::move(path)) {
     const int descriptor = ::open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
     if (descriptor < 0) refuse_output(final_, errno);
     ::close(descriptor);
-    partial_ = partial;
+    const int code = allocate(partial, 0, first_bytes);
+    if (code == 0) {
+        partial_ = partial;
+    } else {
+        ::unlink(partial.c_str());
+        refuse_output(final_, code);
+    }
 }
 
 PartialFile::PartialFile(PartialFile&& other) noexcept
-    : final_(std::move(other.final_)), partial_(std::exchange(other.partial_, {})) {}
+    : final_(std::move(other.final_)),
+      partial_(std::exchange(other.partial_, {})),
+      reserved_(other.reserved_) {}
 
 PartialFile::~PartialFile() {
     if (!partial_.empty()) ::unlink(partial_.c_str());
 }
 
-void PartialFile::keep() {
+void PartialFile::reserve(std::uint64_t bytes) {
+    if (bytes <= reserved_) return;
+    const std::uint64_t wanted = bytes + reserve_step;
+    const int code = allocate(partial_, reserved_, wanted - reserved_);
+    if (code != 0) refuse_output(final_, code);
+    reserved_ = wanted;
+}
+
+void PartialFile::keep(std::uint64_t bytes) {
+    if (::truncate(partial_.c_str(), static_cast<off_t>(bytes)) != 0) refuse_output(final_, errno);
     sync(partial_);
     if (::rename(partial_.c_str(), final_.c_str()) != 0) refuse_output(final_, errno);
     partial_.clear();

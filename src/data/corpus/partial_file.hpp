@@ -1,6 +1,7 @@
 // A file that appears under its name only when it is whole.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 
 namespace trireme {
@@ -18,12 +19,17 @@ public:
     const std::filesystem::path& final_path() const { return final_; }
     const std::filesystem::path& partial_path() const { return partial_; }
 
-    // Syncs it to the disk and renames it into place. Throws ResourceError.
-    void keep();
+    // Takes the space for so many bytes from the disk now, before anybody counts on it. Throws ResourceError
+    // where it is not there.
+    void reserve(std::uint64_t bytes);
+
+    // Cuts off what was reserved in vain, syncs it to the disk, renames it into place. Throws ResourceError.
+    void keep(std::uint64_t bytes);
 
 private:
     std::filesystem::path final_;
     std::filesystem::path partial_;  // empty: nothing to remove
+    std::uint64_t reserved_ = 0;     // bytes
 };
 
 }  // namespace trireme

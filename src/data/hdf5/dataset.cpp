@@ -69,7 +69,9 @@ std::string DatasetWriter::finish() {
     if (!pending_.empty()) write_pending();
     std::string sum = sum_.hex();
     write_text(dataset_.get(), "sha256", sum);
-    check_hdf5(dataset_.close(), cat("cannot write ", name_), free_space);
+    // Before closing: a close that fails for want of space leaves HDF5 unfit to close the file.
+    check_hdf5(H5Dflush(dataset_.get()), cat("cannot write ", name_), free_space);
+    dataset_.close();
     return sum;
 }
 

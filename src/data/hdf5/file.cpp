@@ -1,5 +1,10 @@
 #include "data/hdf5/file.hpp"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+
 namespace trireme::hdf5 {
 namespace {
 
@@ -7,10 +12,14 @@ constexpr std::string_view free_space =
     "check the free space of the output's folder, then run the command again";
 constexpr std::string_view make_again = "copy it again, or make it again with `trireme prepare`";
 
-Handle text_type() {
-    Handle type(check_hdf5(H5Tcopy(H5T_C_S1), "cannot make a text type", free_space), H5Tclose);
-    check_hdf5(H5Tset_size(type.get(), H5T_VARIABLE), "cannot make a text type", free_space);
-    check_hdf5(H5Tset_cset(type.get(), H5T_CSET_UTF8), "cannot make a text type", free_space);
+// Texts of a fixed length lie in the object's header, which carries a checksum. Those of variable length lie in
+// HDF5's global heap, which has none: there, one flipped bit makes the library itself crash.
+Handle text_type(std::size_t length) {
+    constexpr std::string_view what = "cannot make a text type";
+    Handle type(check_hdf5(H5Tcopy(H5T_C_S1), what, free_space), H5Tclose);
+    check_hdf5(H5Tset_size(type.get(), std::max<std::size_t>(length, 1)), what, free_space);
+    check_hdf5(H5Tset_strpad(type.get(), H5T_STR_NULLPAD), what, free_space);
+    check_hdf5(H5Tset_cset(type.get(), H5T_CSET_UTF8), what, free_space);
     return type;
 }
 
@@ -35,7 +44,7 @@ std::optional<Handle> open_scalar(hid_t object, const std::string& name, H5T_cla
     if (space.get() < 0 || type.get() < 0) return std::nullopt;
     if (H5Sget_simple_extent_npoints(space.get()) != 1 || H5Tget_class(type.get()) != wanted)
         return std::nullopt;
-    if (wanted == H5T_STRING && H5Tis_variable_str(type.get()) <= 0) return std::nullopt;
+    if (wanted == H5T_STRING && H5Tis_variable_str(type.get()) != 0) return std::nullopt;
     return attribute;
 }
 
@@ -58,16 +67,25 @@ Handle create_file(const std::filesystem::path& path) {
     silence();
     const std::string what = cat("cannot create ", path.string());
     const Handle access(check_hdf5(H5Pcreate(H5P_FILE_ACCESS), what, free_space), H5Pclose);
+    check_hdf5(H5Pset_fapl_sec2(access.get()), what, free_space);
     check_hdf5(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V110, H5F_LIBVER_V110), what, free_space);
     return Handle(
         check_hdf5(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), what, free_space),
         H5Fclose);
 }
 
+void abandon(const Handle& file) noexcept {
+    void* descriptor = nullptr;
+    if (file.get() < 0 || H5Fget_vfd_handle(file.get(), H5P_DEFAULT, &descriptor) < 0) return;
+    const int nowhere = ::memfd_create("abandoned", 0);  // /dev/null refuses the truncation of a close
+    if (nowhere < 0) return;
+    ::dup2(nowhere, *static_cast<const int*>(descriptor));
+    ::close(nowhere);
+}
+
 void write_text(hid_t object, const std::string& name, const std::string& value) {
-    const Handle type = text_type();
-    const char* text = value.c_str();
-    write_scalar(object, name, type.get(), type.get(), &text);
+    const Handle type = text_type(value.size());
+    write_scalar(object, name, type.get(), type.get(), value.c_str());  // an empty text is its final zero
 }
 
 void write_number(hid_t object, const std::string& name, std::uint64_t value) {
@@ -77,11 +95,10 @@ void write_number(hid_t object, const std::string& name, std::uint64_t value) {
 std::optional<std::string> read_text(hid_t object, const std::string& name) {
     const std::optional<Handle> attribute = open_scalar(object, name, H5T_STRING);
     if (!attribute) return std::nullopt;
-    const Handle type = text_type();
-    char* text = nullptr;
-    if (H5Aread(attribute->get(), type.get(), &text) < 0 || text == nullptr) return std::nullopt;
-    std::string value(text);
-    H5free_memory(text);
+    const Handle type(H5Aget_type(attribute->get()), H5Tclose);
+    std::string value(H5Tget_size(type.get()), '\0');
+    if (H5Aread(attribute->get(), type.get(), value.data()) < 0) return std::nullopt;
+    value.resize(std::min(value.size(), value.find('\0')));
     return value;
 }
 

@@ -17,6 +17,11 @@ Handle open_read_only(const std::filesystem::path& path);
 // Throws ResourceError.
 Handle create_file(const std::filesystem::path& path);
 
+// For a file that cannot be finished, before anything of it is closed: what HDF5 still holds goes nowhere.
+// Where a close fails because the disk is full, HDF5 keeps half a file and crashes over it when the program
+// ends.
+void abandon(const Handle& file) noexcept;
+
 void write_text(hid_t object, const std::string& name, const std::string& value);
 void write_number(hid_t object, const std::string& name, std::uint64_t value);
 

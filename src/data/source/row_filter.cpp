@@ -49,8 +49,11 @@ RowFilter::RowFilter(const std::string& where) : where_(where) {
             throw ConfigError(
                 cat("--where '", where, "': '", part,
                     "' is no condition; write field~text (contains) or field=text (is), joined by &"));
-        conditions_.push_back(
-            {.field = part.substr(0, sign), .text = part.substr(sign + 1), .whole = part[sign] == '='});
+        Condition condition;
+        condition.field = part.substr(0, sign);
+        condition.text = part.substr(sign + 1);
+        condition.whole = part[sign] == '=';
+        conditions_.push_back(std::move(condition));
         begin = end + 1;
     }
 }

@@ -61,17 +61,7 @@ public:
         depth_ = is_method_ ? 2 : 1;
         write_signature();
         write_docstring();
-        const std::string result = result_name();
-        const std::string ending = line(0, cat("return ", result));
-        const bool has_room = code_.size() + 40 + ending.size() < length_;
-        if (has_room) {
-            write_guards();
-            code_ += line(0, cat(result, " = []"));
-            write_steps(result, ending.size());
-            code_ += ending;
-        } else {
-            code_ += line(0, cat("return ", call(main_list().name)));
-        }
+        write_body();
         code_.pop_back();  // a row does not end in a line break
         return {class_name_.empty() ? name_ : cat(class_name_, '.', name_), std::move(code_),
                 std::move(docstring_)};
@@ -97,9 +87,9 @@ private:
         parameters_.push_back({std::string(noun_.many), std::string(noun_.one), Kind::list});
         if (length_ < 260) return;
         if (!draw_.one_in(3))
-            parameters_.push_back({std::string(pick(draw_, synthetic_words::numbers)), "", Kind::number});
-        if (!draw_.one_in(3))
             parameters_.push_back({std::string(pick(draw_, synthetic_words::texts)), "", Kind::text});
+        if (!draw_.one_in(3))
+            parameters_.push_back({std::string(pick(draw_, synthetic_words::numbers)), "", Kind::number});
         if (length_ > 500 && draw_.one_in(2))
             parameters_.push_back({std::string(pick(draw_, synthetic_words::settings)), "", Kind::settings});
     }
@@ -133,13 +123,17 @@ private:
         docstring_ += cat(":return: the ", verb_.past, " ", noun_.many, " as a list");
         const std::string margin(static_cast<std::size_t>(4 * depth_), ' ');
         std::string indented;
-        for (const char c : docstring_) indented += c == '\n' ? "\n" + margin : std::string(1, c);
+        for (std::size_t at = 0; at < docstring_.size(); ++at) {
+            indented += docstring_[at];
+            const bool begins_line = docstring_[at] == '\n' && docstring_[at + 1] != '\n';
+            if (begins_line) indented += margin;
+        }
         code_ += line(0, cat("\"\"\"", indented)) + line(0, "\"\"\"");
     }
 
     static std::span<const std::string_view> endings() {
         static constexpr std::array<std::string_view, 4> all = {
-            ".", " of this context.", " and returns them in order.", " that are given."};
+            ".", " of this context.", " in the order of their names.", " that are given."};
         return all;
     }
 
@@ -160,6 +154,22 @@ private:
                            noun_.one, "\n");
         }
         throw BugError("a kind of parameter without a description");
+    }
+
+    void write_body() {
+        const std::string result = result_name();
+        const std::string opening = line(0, cat(result, " = []"));
+        const std::string ending = line(0, cat("return ", result));
+        const std::string direct = line(0, cat("return ", call(main_list().name)));
+        if (code_.size() + opening.size() + ending.size() < length_) {
+            write_guards();
+            code_ += opening;
+            write_steps(result, ending.size());
+            code_ += ending;
+        } else {
+            if (code_.size() + direct.size() + 40 < length_) code_ += comment_step();
+            code_ += direct;
+        }
     }
 
     void write_guards() {
@@ -198,6 +208,8 @@ private:
                 ++refused;
             }
         }
+        const std::string last = comment_step();
+        if (code_.size() + last.size() + ending <= length_ + 40) code_ += last;
     }
 
     std::string draw_step(const std::string& result) {

@@ -81,7 +81,7 @@ inline constexpr std::array<std::string_view, 12> adjectives = {"new",     "curr
                                                                 "default", "valid",   "local", "remote",
                                                                 "pending", "cached",  "empty", "global"};
 inline constexpr std::array<std::string_view, 12> attributes = {
-    "name", "size", "path", "value", "index", "length", "kind", "status", "score", "owner", "count", "id"};
+    "name", "size", "path", "value", "rank", "length", "kind", "state", "score", "owner", "count", "id"};
 inline constexpr std::array<std::string_view, 8> numbers = {"limit", "size",  "depth",   "width",
                                                             "count", "start", "retries", "timeout"};
 inline constexpr std::array<std::string_view, 8> texts = {"name",  "path",   "prefix",   "mode",

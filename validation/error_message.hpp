@@ -1,0 +1,28 @@
+// What an error says.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+namespace trireme::validation {
+
+// The message of the error that `action` throws; "(no error)" where it throws none.
+template <class Error, class Action>
+std::string message_of(Action&& action) {
+    try {
+        action();
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "(no error)";
+}
+
+// EXPECT_TRUE(says(message, "part")) shows the message where the part is not in it.
+inline testing::AssertionResult says(const std::string& message, std::string_view part) {
+    if (message.find(part) != std::string::npos) return testing::AssertionSuccess();
+    return testing::AssertionFailure() << "the message \"" << message << "\" does not say \"" << part << '"';
+}
+
+}  // namespace trireme::validation

@@ -1,0 +1,190 @@
+// What a user sees when a corpus is not what it should be.
+#include <gtest/gtest.h>
+#include <hdf5.h>
+
+#include "error_message.hpp"
+#include "scratch_folder.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/data/corpus.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::message_of;
+using validation::says;
+using validation::ScratchFolder;
+
+using Row = std::vector<std::uint32_t>;
+
+const Row marked = {77, 11, 77, 22, 77, 33, 77, 44};  // its bytes stand nowhere else in the file
+
+std::string write_corpus(const ScratchFolder& folder) {
+    CorpusWriter writer(folder.file("c.h5"), Tokenizer::bytes(), "rows.jsonl", "", "");
+    writer.add(Row{1, 2, 3});
+    writer.add(marked);
+    writer.finish();
+    return folder.file("c.h5");
+}
+
+std::string open_message(const std::string& path) {
+    return message_of<ConfigError>([&] { Corpus::open(path); });
+}
+
+// Opens, reads all rows and the tokenizer, verifies.
+void use(const std::string& path) {
+    const Corpus corpus = Corpus::open(path);
+    Row out;
+    for (std::uint64_t row = 0; row < corpus.rows(); ++row) corpus.read(row, out);
+    corpus.tokenizer();
+    corpus.verify();
+}
+
+// Changes an attribute of the file's root, or of a dataset, as a foreign program might.
+void set_number(const std::string& path, const char* object, const char* name, std::uint64_t value) {
+    const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+    const hid_t attribute = H5Aopen_by_name(file, object, name, H5P_DEFAULT, H5P_DEFAULT);
+    ASSERT_GE(H5Awrite(attribute, H5T_NATIVE_UINT64, &value), 0);
+    H5Aclose(attribute);
+    H5Fclose(file);
+}
+
+void set_token(const std::string& path, hsize_t position, std::uint32_t token) {
+    const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+    const hid_t dataset = H5Dopen2(file, "/tokens", H5P_DEFAULT);
+    const hid_t space = H5Dget_space(dataset);
+    H5Sselect_elements(space, H5S_SELECT_SET, 1, &position);
+    const hsize_t one = 1;
+    const hid_t memory = H5Screate_simple(1, &one, nullptr);
+    ASSERT_GE(H5Dwrite(dataset, H5T_NATIVE_UINT32, memory, space, H5P_DEFAULT, &token), 0);
+    H5Sclose(memory);
+    H5Sclose(space);
+    H5Dclose(dataset);
+    H5Fclose(file);
+}
+
+TEST(CorpusDamage, SaysThatTheFileIsMissing) {
+    EXPECT_TRUE(says(open_message("/nowhere/c.h5"),
+                     "the corpus /nowhere/c.h5 does not exist; make it with `trireme prepare INPUT"));
+}
+
+TEST(CorpusDamage, SaysThatTheFileIsAFolderOrEmpty) {
+    const ScratchFolder folder;
+
+    EXPECT_TRUE(says(open_message(folder.file("")), "is a folder; name the .h5 file in it"));
+    EXPECT_TRUE(says(open_message(folder.write("empty.h5", "")), "empty.h5 is empty; copy it again"));
+}
+
+TEST(CorpusDamage, SaysHowTextBecomesACorpus) {
+    const ScratchFolder folder;
+    const std::string path = folder.write("rows.jsonl", "{\"text\": \"a\"}\n");
+
+    const std::string message = open_message(path);
+
+    EXPECT_TRUE(says(message, "rows.jsonl is not an HDF5 file"));
+    EXPECT_TRUE(says(message, "`trireme prepare " + path + " --output corpus.h5`"));
+}
+
+TEST(CorpusDamage, TellsAForeignHdf5File) {
+    const ScratchFolder folder;
+    const std::string path = folder.file("foreign.h5");
+    H5Fclose(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
+
+    EXPECT_TRUE(says(open_message(path),
+                     "is an HDF5 file but not a Trireme corpus (its attribute 'format' is "
+                     "missing, not 'trireme-corpus')"));
+}
+
+TEST(CorpusDamage, TellsATruncatedFile) {
+    const ScratchFolder folder;
+    const std::string path = write_corpus(folder);
+    std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
+
+    const std::string message = open_message(path);
+
+    EXPECT_TRUE(says(message, "c.h5 cannot be opened: it is cut short or damaged"));
+    EXPECT_TRUE(says(message, "truncated file"));
+    EXPECT_TRUE(says(message, "copy it again, or make it again with `trireme prepare`"));
+}
+
+TEST(CorpusDamage, TellsANewerSchema) {
+    const ScratchFolder folder;
+    const std::string path = write_corpus(folder);
+    set_number(path, "/", "schema_version", 2);
+
+    EXPECT_TRUE(
+        says(open_message(path), "written by a newer Trireme (corpus schema 2; this program reads up to 1)"));
+}
+
+TEST(CorpusDamage, TellsAChangedAttribute) {
+    const ScratchFolder folder;
+    const std::string path = write_corpus(folder);
+    set_number(path, "/", "rows", 1);
+
+    EXPECT_TRUE(says(open_message(path), "c.h5 is damaged: its attributes give the checksum "));
+}
+
+TEST(CorpusDamage, TellsABitFlippedInTheTokens) {
+    const ScratchFolder folder;
+    const std::string path = write_corpus(folder);
+    std::string bytes = validation::read_whole(path);
+    const std::size_t place = bytes.find(std::string("\x4D\0\x0B\0\x4D\0\x16\0", 8));
+    ASSERT_NE(place, std::string::npos);
+    bytes[place] ^= 0x01;
+    folder.write("c.h5", bytes);
+
+    const Corpus corpus = Corpus::open(path);
+    Row out;
+    const std::string message = message_of<ConfigError>([&] { corpus.read(1, out); });
+
+    EXPECT_TRUE(says(message, "/tokens of " + path + " is damaged between elements 3 and 10"));
+    EXPECT_TRUE(says(message, "Fletcher32"));
+    EXPECT_TRUE(says(message, "copy the file again, or make it again"));
+}
+
+TEST(CorpusDamage, VerifyFindsAChangeThatPassesTheChunkSums) {
+    const ScratchFolder folder;
+    const std::string path = write_corpus(folder);
+    set_token(path, 1, 9);
+
+    const Corpus corpus = Corpus::open(path);
+
+    EXPECT_TRUE(
+        says(message_of<ConfigError>([&] { corpus.verify(); }), "c.h5 is damaged: the SHA-256 of /tokens is "));
+}
+
+TEST(CorpusDamage, NamesATokenBeyondTheVocabulary) {
+    const ScratchFolder folder;
+    const std::string path = write_corpus(folder);
+    set_token(path, 5, 300);
+
+    const Corpus corpus = Corpus::open(path);
+    Row out;
+
+    EXPECT_TRUE(
+        says(message_of<ConfigError>([&] { corpus.read(1, out); }),
+             "c.h5: token 300 at position 2 of row 1 is beyond the vocabulary of 257 (tokenizer bytes)"));
+}
+
+// HDF5 trusts much of what it reads. The form our files have makes it find, not follow, a changed byte.
+TEST(CorpusDamage, AFlippedByteAnywhereIsRefusedOrChangesNothing) {
+    const ScratchFolder folder;
+    const std::string whole = validation::read_whole(write_corpus(folder));
+    const std::string path = folder.file("flipped.h5");
+    int refused = 0;
+
+    for (std::size_t at = 0; at < whole.size(); at += at < 6'000 ? 29 : 2'003) {
+        std::string bytes = whole;
+        bytes[at] ^= 0x20;
+        folder.write("flipped.h5", bytes);
+        try {
+            use(path);
+        } catch (const ConfigError&) {
+            ++refused;
+        }
+    }
+
+    EXPECT_GT(refused, 100);
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,258 @@
+#include "trireme/data/source.hpp"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include "error_message.hpp"
+#include "scratch_folder.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::message_of;
+using validation::says;
+using validation::ScratchFolder;
+
+SourceRow parsed(std::string_view line) {
+    SourceRow row;
+    parse_json_row(line, row);
+    return row;
+}
+
+std::string gzipped(const std::string& text) {
+    z_stream stream{};
+    deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+    std::string packed(deflateBound(&stream, text.size()) + 32, '\0');
+    std::string input = text;
+    stream.next_in = reinterpret_cast<Bytef*>(input.data());
+    stream.avail_in = static_cast<uInt>(input.size());
+    stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+    stream.avail_out = static_cast<uInt>(packed.size());
+    deflate(&stream, Z_FINISH);
+    packed.resize(stream.total_out);
+    deflateEnd(&stream);
+    return packed;
+}
+
+std::vector<std::string> texts_of(const std::string& path, RowUnit unit = RowUnit::paragraph) {
+    RowReader reader({.inputs = {path}, .unit = unit, .synthetic = "", .count = 0, .seed = 0});
+    std::vector<std::string> texts;
+    SourceRow row;
+    while (reader.next(row)) texts.emplace_back(row.text());
+    return texts;
+}
+
+RowReader reader_of(std::vector<std::string> inputs) {
+    return RowReader(
+        {.inputs = std::move(inputs), .unit = RowUnit::line, .synthetic = "", .count = 0, .seed = 0});
+}
+
+using Texts = std::vector<std::string>;
+
+TEST(JsonRow, TakesTheWholeFunctionOfBothNamings) {
+    const SourceRow original =
+        parsed(R"({"repo": "a/b", "original_string": "whole", "code": "part", "docstring": "d"})");
+    const SourceRow hub =
+        parsed(R"({"repository_name": "a/b", "func_code_string": "part", "whole_func_string": "whole"})");
+
+    EXPECT_EQ(original.text(), "whole");
+    EXPECT_EQ(hub.text(), "whole");
+    EXPECT_EQ(parsed(R"({"code": "c"})").text(), "c");
+    EXPECT_EQ(parsed(R"({"func_code_string": "c"})").text(), "c");
+    EXPECT_EQ(parsed(R"({"text": "t", "code": "c"})").text(), "c");
+    EXPECT_EQ(parsed(R"({"text": "t"})").text(), "t");
+}
+
+TEST(JsonRow, PassesOverNestedValues) {
+    const SourceRow row =
+        parsed(R"({"code_tokens": ["a", {"text": "no"}], "meta": {"code": "no"}, "n": 3, "text": "yes"})");
+
+    ASSERT_EQ(row.fields.size(), 2U);
+    EXPECT_EQ(row.fields[0].name, "n");
+    EXPECT_EQ(row.fields[0].value, "3");
+    EXPECT_EQ(row.text(), "yes");
+}
+
+TEST(JsonRow, UnpacksEscapes) {
+    EXPECT_EQ(parsed(R"({"text": "a\n\"\u00e9\ud83d\ude00"})").text(), "a\n\"\u00e9\U0001F600");
+}
+
+TEST(JsonRow, ReadsIds) {
+    const SourceRow row = parsed(R"({"url": "u", "n": 3, "ids": [4299, 0, 4294967295]})");
+
+    EXPECT_TRUE(row.is_ids);
+    EXPECT_EQ(row.ids, (std::vector<std::uint32_t>{4299, 0, 4294967295U}));
+    EXPECT_EQ(row.fault, "");
+}
+
+TEST(JsonRow, SaysWhatIsWrong) {
+    EXPECT_TRUE(says(parsed(R"({"text": "a)").fault, "broken JSON at byte 12: syntax error"));
+    EXPECT_TRUE(says(parsed(R"({"text": "a"} {)").fault, "broken JSON at byte 15"));
+    EXPECT_TRUE(says(parsed("{\"text\": \"\xFF\"}").fault, "ill-formed UTF-8"));
+    EXPECT_TRUE(says(parsed(R"(["a"])").fault, "the row is a list, not an object"));
+    EXPECT_TRUE(says(parsed("3").fault, "the row is a single value, not an object"));
+    EXPECT_TRUE(says(
+        parsed(R"({"n": 3, "title": "t"})").fault,
+        "none of the fields whole_func_string original_string code func_code_string text ids; it has n title"));
+    EXPECT_TRUE(says(parsed(R"({"text": 5})").fault, "the row has no text"));
+    EXPECT_TRUE(says(parsed(R"({"ids": [1, -2]})").fault, "`ids` holds -2 at position 1"));
+    EXPECT_TRUE(says(parsed(R"({"ids": [1, 2.5]})").fault, "`ids` holds 2.5 at position 1"));
+    EXPECT_TRUE(says(parsed(R"({"ids": [4294967296]})").fault, "`ids` holds 4294967296 at position 0"));
+    EXPECT_TRUE(says(parsed(R"({"ids": ["a"]})").fault, "`ids` holds a string at position 0"));
+}
+
+TEST(RowReader, NamesTheLineOfABadRowAndGoesOn) {
+    const ScratchFolder folder;
+    const std::string path = folder.write("a.jsonl", "{\"text\": \"one\"}\n\n{\"text\n{\"text\": \"four\"}");
+    RowReader reader = reader_of({path});
+    SourceRow row;
+
+    ASSERT_TRUE(reader.next(row));
+    EXPECT_EQ(row.place, path + ":1");
+    ASSERT_TRUE(reader.next(row));
+    EXPECT_EQ(row.place, path + ":3");
+    EXPECT_TRUE(says(row.fault, "broken JSON"));
+    ASSERT_TRUE(reader.next(row));
+    EXPECT_EQ(row.fault, "");
+    EXPECT_EQ(row.text(), "four");
+    EXPECT_FALSE(reader.next(row));
+}
+
+TEST(RowReader, KnowsGzipByItsContent) {
+    const ScratchFolder folder;
+    const std::string lines = "{\"text\": \"one\"}\r\n{\"text\": \"two\"}\n";
+
+    EXPECT_EQ(texts_of(folder.write("a.jsonl.gz", gzipped(lines))), Texts({"one", "two"}));
+    EXPECT_EQ(texts_of(folder.write("packed.jsonl", gzipped(lines))), Texts({"one", "two"}));
+    EXPECT_EQ(texts_of(folder.write("plain.jsonl.gz", lines)), Texts({"one", "two"}));
+    EXPECT_EQ(texts_of(folder.write("no_extension", gzipped(lines))), Texts({"one", "two"}));
+}
+
+TEST(RowReader, ReadsLinesLongerThanItsBuffer) {
+    const ScratchFolder folder;
+    const std::string text(1'000'000, 'x');
+
+    const Texts texts = texts_of(folder.write("a.jsonl", "{\"text\": \"" + text + "\"}\n{\"text\": \"b\"}"));
+
+    EXPECT_EQ(texts, Texts({text, "b"}));
+}
+
+TEST(RowReader, TellsAGzipFileThatIsCutShort) {
+    const ScratchFolder folder;
+    std::string lines;
+    for (int line = 0; line < 1000; ++line)
+        lines += "{\"text\": \"line " + std::to_string(line * 7919) + "\"}\n";
+    const std::string packed = gzipped(lines);
+    const std::string path = folder.write("a.jsonl.gz", packed.substr(0, packed.size() / 2));
+
+    const std::string message = message_of<ConfigError>([&] { texts_of(path); });
+
+    EXPECT_TRUE(says(message, path + " cannot be read after line "));
+    EXPECT_TRUE(says(message, "unexpected end of file); copy it again"));
+}
+
+TEST(RowReader, CutsPlainTextIntoLinesParagraphsOrFiles) {
+    const ScratchFolder folder;
+    const std::string path = folder.write("a.txt", "{a\nb\r\n\n \t\n\nc\xFF\n");
+
+    EXPECT_EQ(texts_of(path, RowUnit::line), Texts({"{a", "b", " \t", "c\xFF"}));
+    EXPECT_EQ(texts_of(path, RowUnit::paragraph), Texts({"{a\nb", "c\xFF"}));
+    EXPECT_EQ(texts_of(path, RowUnit::file), Texts({"{a\nb\r\n\n \t\n\nc\xFF\n"}));
+    EXPECT_EQ(row_unit_from_option("file"), RowUnit::file);
+    EXPECT_TRUE(says(message_of<ConfigError>([] { row_unit_from_option("word"); }),
+                     "--rows 'word' is unknown; choose line"));
+}
+
+TEST(RowReader, PassesOverAByteOrderMark) {
+    const ScratchFolder folder;
+
+    EXPECT_EQ(texts_of(folder.write("a.jsonl", "\xEF\xBB\xBF{\"text\": \"one\"}")), Texts({"one"}));
+}
+
+TEST(RowReader, SaysWhyAnInputIsNotRead) {
+    const ScratchFolder folder;
+    const std::string parquet = folder.write("a.parquet", "PAR1....");
+    const auto message = [](const std::string& path) {
+        return message_of<ConfigError>([&] {
+            SourceRow row;
+            reader_of({path}).next(row);
+        });
+    };
+
+    EXPECT_TRUE(says(message("/nowhere/a.jsonl"), "the input /nowhere/a.jsonl does not exist"));
+    EXPECT_TRUE(says(message(folder.file("")), "is a folder; name its files"));
+    EXPECT_TRUE(says(message(parquet), "is a Parquet file, which is not read; write its rows as JSON lines"));
+    EXPECT_TRUE(says(message_of<ConfigError>([] { reader_of({}); }), "there is nothing to prepare"));
+}
+
+TEST(RowReader, MissesAnInputBeforeReadingAnother) {
+    const ScratchFolder folder;
+    const std::string path = folder.write("a.jsonl", "{\"text\": \"one\"}");
+
+    EXPECT_TRUE(says(message_of<ConfigError>([&] {
+                         reader_of({path, "/nowhere/b.jsonl"});
+                     }),
+                     "/nowhere/b.jsonl"));
+}
+
+TEST(RowReader, KnowsHowFarItIs) {
+    const ScratchFolder folder;
+    const std::string path = folder.write("a.jsonl", "{\"text\": \"one\"}\n");
+    RowReader reader = reader_of({path, path});
+    SourceRow row;
+
+    while (reader.next(row)) EXPECT_LE(reader.share_done(), 1.0);
+
+    EXPECT_EQ(reader.share_done(), 1.0);
+    EXPECT_EQ(reader.bytes_read(), 32U);
+}
+
+TEST(RowFilter, KeepsRowsThatContainOrAreTheText) {
+    const SourceRow spark = parsed(R"({"repo": "apache/spark", "stars": 5, "text": "t"})");
+
+    EXPECT_TRUE(RowFilter("").keeps(spark));
+    EXPECT_TRUE(RowFilter("repo~spark").keeps(spark));
+    EXPECT_TRUE(RowFilter("repo=apache/spark").keeps(spark));
+    EXPECT_FALSE(RowFilter("repo=spark").keeps(spark));
+    EXPECT_TRUE(RowFilter("repo~apache&stars=5").keeps(spark));
+    EXPECT_FALSE(RowFilter("repo~apache&stars=4").keeps(spark));
+}
+
+TEST(RowFilter, FindsAFieldUnderBothNamings) {
+    const SourceRow original = parsed(R"({"repo": "apache/spark", "text": "t"})");
+    const SourceRow hub = parsed(R"({"repository_name": "apache/spark", "text": "t"})");
+
+    EXPECT_TRUE(RowFilter("repository_name~spark").keeps(original));
+    EXPECT_TRUE(RowFilter("repo~spark").keeps(hub));
+}
+
+TEST(RowFilter, RefusesWhatIsNoCondition) {
+    const auto message = [](const char* where) {
+        return message_of<ConfigError>([where] { RowFilter filter(where); });
+    };
+
+    EXPECT_TRUE(
+        says(message("spark"), "'spark' is no condition; write field~text (contains) or field=text (is)"));
+    EXPECT_TRUE(says(message("repo~a&~b"), "'~b' is no condition"));
+}
+
+TEST(RowFilter, NamesTheFieldsThereAre) {
+    RowFilter filter("owner~spark");
+    filter.keeps(parsed(R"({"repo": "a", "text": "t"})"));
+
+    EXPECT_TRUE(says(message_of<ConfigError>([&] { filter.check_selection(); }),
+                     "--where 'owner~spark': no row has the field 'owner'; the first row has repo, text"));
+}
+
+TEST(RowFilter, SaysWhatTheRowsHaveWhenNothingMatches) {
+    RowFilter filter("repo~x");
+    filter.keeps(parsed(R"({"repo": "apache/spark", "text": "t"})"));
+    filter.keeps(parsed(R"({"repo": "other", "text": "t"})"));
+
+    EXPECT_TRUE(says(message_of<ConfigError>([&] { filter.check_selection(); }),
+                     "0 of 2 rows match --where 'repo~x'; repo is 'apache/spark', 'other' in the first rows;"));
+}
+
+}  // namespace
+}  // namespace trireme

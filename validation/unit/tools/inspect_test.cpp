@@ -1,0 +1,88 @@
+#include "trireme/tools/inspect.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "error_message.hpp"
+#include "scratch_folder.hpp"
+#include "tools/figures.hpp"
+#include "tools/row_lengths.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/data/corpus.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::message_of;
+using validation::says;
+using validation::ScratchFolder;
+
+std::string write_corpus(const ScratchFolder& folder, std::string_view text) {
+    const Tokenizer tokenizer = Tokenizer::bytes();
+    CorpusWriter writer(folder.file("c.h5"), tokenizer, "rows.jsonl", "repo~spark", "Apache-2.0");
+    writer.add(tokenizer.encode(text));
+    writer.finish();
+    return folder.file("c.h5");
+}
+
+std::string described(const std::string& path, bool verify) {
+    std::ostringstream out;
+    inspect(path, verify, out);
+    return out.str();
+}
+
+TEST(Inspect, TellsWhatACorpusIs) {
+    const ScratchFolder folder;
+
+    const std::string text = described(write_corpus(folder, "def a():\n    return \x1B[31m"), true);
+
+    EXPECT_TRUE(says(text, "c.h5 is a Trireme corpus (schema 1)\n"));
+    EXPECT_TRUE(says(text, "rows        1, tokens a row: min 25, p50 25, p90 25, p99 25, max 25\n"));
+    EXPECT_TRUE(says(text, "tokenizer   bytes, vocabulary 257, end token 256\n"));
+    EXPECT_TRUE(says(text, "source      rows.jsonl\n"));
+    EXPECT_TRUE(says(text, "filter      repo~spark\n"));
+    EXPECT_TRUE(says(text, "licence     Apache-2.0\n"));
+    EXPECT_TRUE(says(text, "    def a():\n        return .[31m\n"));
+    EXPECT_TRUE(says(text, "verified: every dataset has its recorded SHA-256"));
+}
+
+TEST(Inspect, CutsALongRowBetweenCharacters) {
+    const ScratchFolder folder;
+    std::string text(399, 'a');
+    text += "\u00e9 and more";
+
+    EXPECT_TRUE(says(described(write_corpus(folder, text), false), "a ...\n"));
+}
+
+TEST(Inspect, RefusesWhatIsNoCorpus) {
+    const ScratchFolder folder;
+    const std::string path = folder.write("a.txt", "text");
+
+    EXPECT_TRUE(says(message_of<ConfigError>([&] { described(path, false); }), "a.txt is not an HDF5 file"));
+}
+
+TEST(RowLengths, ArePercentilesByNearestRank) {
+    std::vector<std::uint64_t> lengths;
+    for (std::uint64_t length = 200; length > 0; --length) lengths.push_back(length);
+
+    const RowLengths summary = summarise(lengths);
+
+    EXPECT_EQ(summary.shortest, 1U);
+    EXPECT_EQ(summary.p50, 100U);
+    EXPECT_EQ(summary.p90, 180U);
+    EXPECT_EQ(summary.p99, 198U);
+    EXPECT_EQ(summary.longest, 200U);
+    EXPECT_EQ(summarise({}).longest, 0U);
+}
+
+TEST(Figures, HaveCommas) {
+    EXPECT_EQ(with_commas(0), "0");
+    EXPECT_EQ(with_commas(999), "999");
+    EXPECT_EQ(with_commas(1'000), "1,000");
+    EXPECT_EQ(with_commas(314'067), "314,067");
+    EXPECT_EQ(with_commas(1'234'567), "1,234,567");
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,230 @@
+#include "trireme/tools/prepare.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <sstream>
+
+#include "error_message.hpp"
+#include "scratch_folder.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/data/corpus.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::message_of;
+using validation::says;
+using validation::ScratchFolder;
+
+const std::string rows_of_two = R"({"repo": "apache/spark", "code": "def a(): pass"}
+{"repository_name": "other/place", "whole_func_string": "def b(): pass"}
+{"repo": "apache/spark", "code": ""}
+)";
+
+struct Outcome {
+    PrepareReport report;
+    std::string said;
+};
+
+Outcome run(const PrepareConfig& config) {
+    std::ostringstream out;
+    const PrepareReport report = prepare(config, out);
+    return {report, out.str()};
+}
+
+std::string refusal(const PrepareConfig& config) {
+    return message_of<ConfigError>([&] { run(config); });
+}
+
+PrepareConfig config_for(const ScratchFolder& folder, const std::string& text,
+                         const std::string& name = "a.jsonl") {
+    PrepareConfig config;
+    config.inputs = {folder.write(name, text)};
+    config.output = folder.file("c.h5");
+    return config;
+}
+
+std::vector<std::string> texts_in(const std::string& path) {
+    const Corpus corpus = Corpus::open(path);
+    const Tokenizer tokenizer = corpus.tokenizer();
+    std::vector<std::string> texts;
+    std::vector<std::uint32_t> tokens;
+    for (std::uint64_t row = 0; row < corpus.rows(); ++row) {
+        corpus.read(row, tokens);
+        texts.push_back(tokenizer.decode(tokens));
+    }
+    return texts;
+}
+
+TEST(Prepare, WritesTheTextsOfBothNamings) {
+    const ScratchFolder folder;
+
+    const Outcome outcome = run(config_for(folder, rows_of_two));
+
+    EXPECT_EQ(texts_in(folder.file("c.h5")), (std::vector<std::string>{"def a(): pass", "def b(): pass"}));
+    EXPECT_EQ(outcome.report.rows, 2U);
+    EXPECT_EQ(outcome.report.tokens, 26U);
+    EXPECT_EQ(outcome.report.empty_rows, 1U);
+    EXPECT_EQ(outcome.report.p50, 13U);
+    EXPECT_TRUE(says(outcome.said, "c.h5: 2 rows, 26 tokens, tokenizer bytes (vocabulary 257)"));
+    EXPECT_TRUE(says(outcome.said, "1 empty rows left out"));
+}
+
+TEST(Prepare, KeepsOnlyTheRowsAskedFor) {
+    const ScratchFolder folder;
+    PrepareConfig config = config_for(folder, rows_of_two);
+    config.where = "repo~apache/spark";
+    config.licence = "Apache-2.0";
+
+    const Outcome outcome = run(config);
+    const CorpusInfo info = Corpus::open(folder.file("c.h5")).info();
+
+    EXPECT_EQ(outcome.report.rows, 1U);
+    EXPECT_EQ(outcome.report.filtered_rows, 1U);
+    EXPECT_EQ(info.filter, "repo~apache/spark");
+    EXPECT_EQ(info.licence, "Apache-2.0");
+    EXPECT_EQ(info.source, config.inputs[0]);
+}
+
+TEST(Prepare, StopsAtABadRowAndLeavesNothing) {
+    const ScratchFolder folder;
+    const PrepareConfig config = config_for(folder, "{\"text\": \"a\"}\n{\"text\": \n");
+
+    const std::string message = refusal(config);
+
+    EXPECT_TRUE(says(message, config.inputs[0] + ":2: broken JSON"));
+    EXPECT_TRUE(says(message, "repair the row, or leave bad rows out with --skip-bad"));
+    EXPECT_EQ(folder.names(), std::vector<std::string>{"a.jsonl"});
+}
+
+TEST(Prepare, CountsBadRowsWhenAsked) {
+    const ScratchFolder folder;
+    PrepareConfig config = config_for(folder, "{\"text\": \"a\"}\n{\"text\": \n{\"n\": 1}\n");
+    config.skip_bad = true;
+
+    const Outcome outcome = run(config);
+
+    EXPECT_EQ(outcome.report.rows, 1U);
+    EXPECT_EQ(outcome.report.skipped_rows, 2U);
+    EXPECT_TRUE(says(outcome.said,
+                     "2 bad rows left out (--skip-bad); the first: " + config.inputs[0] + ":2: broken JSON"));
+}
+
+TEST(Prepare, SaysSoWhenNoRowIsLeft) {
+    const ScratchFolder folder;
+    PrepareConfig all_bad = config_for(folder, "{\n", "bad.jsonl");
+    all_bad.skip_bad = true;
+    PrepareConfig unmatched = config_for(folder, rows_of_two);
+    unmatched.where = "repo~x";
+
+    EXPECT_TRUE(says(refusal(all_bad), "all 1 rows were left out as bad; the first: "));
+    EXPECT_TRUE(
+        says(refusal(unmatched), "0 of 3 rows match --where 'repo~x'; repo is 'apache/spark', 'other/place'"));
+    EXPECT_TRUE(says(refusal(config_for(folder, "", "empty.jsonl")), "the input is empty: it holds no rows"));
+    EXPECT_TRUE(
+        says(refusal(config_for(folder, "{\"text\": \"\"}", "blank.jsonl")), "all 1 rows are empty texts"));
+    EXPECT_FALSE(std::filesystem::exists(folder.file("c.h5")));
+}
+
+TEST(Prepare, AsksForAnOutput) {
+    const ScratchFolder folder;
+    PrepareConfig config = config_for(folder, rows_of_two);
+    config.output = "";
+
+    EXPECT_TRUE(says(refusal(config), "prepare needs a file to write: --output corpus.h5"));
+}
+
+TEST(Prepare, NamesAnIdBeyondTheVocabulary) {
+    const ScratchFolder folder;
+    const PrepareConfig config = config_for(folder, "{\"ids\": [1, 2]}\n{\"ids\": [3, 4299]}\n");
+
+    EXPECT_TRUE(says(refusal(config), config.inputs[0] +
+                                          ":2: id 4299 is beyond the vocabulary of 257 (tokenizer bytes); "
+                                          "name the tokenizer that made the ids"));
+}
+
+TEST(Prepare, LearnsATokenizerFromTheRowsAskedFor) {
+    const ScratchFolder folder;
+    PrepareConfig config = config_for(folder,
+                                      "{\"repo\": \"a\", \"text\": \"low low low low\"}\n"
+                                      "{\"repo\": \"b\", \"text\": \"zzzzzzzzzzzzzzzz\"}\n");
+    config.where = "repo=a";
+    config.tokenizer = "train:259";
+
+    const Outcome outcome = run(config);
+
+    EXPECT_EQ(Corpus::open(folder.file("c.h5")).info().vocabulary_size, 259U);
+    EXPECT_EQ(texts_in(folder.file("c.h5")), std::vector<std::string>{"low low low low"});
+    EXPECT_EQ(outcome.report.tokens, 7U);  // "low", then " " and "low" three times
+}
+
+TEST(Prepare, RefusesToLearnFromNothing) {
+    const ScratchFolder folder;
+    PrepareConfig ids = config_for(folder, "{\"ids\": [1, 2]}\n");
+    ids.tokenizer = "train:300";
+    PrepareConfig many = config_for(folder, rows_of_two, "b.jsonl");
+    many.tokenizer = "train:many";
+
+    EXPECT_TRUE(says(refusal(ids), "is an id row, from which --tokenizer train:300 cannot learn"));
+    EXPECT_TRUE(says(refusal(many), "'many' is no vocabulary size; write train:4096"));
+}
+
+TEST(Prepare, MakesTheSyntheticSample) {
+    const ScratchFolder folder;
+    PrepareConfig config;
+    config.synthetic = "csn";
+    config.count = 100;
+    config.where = "repo~apache/spark";
+    config.output = folder.file("c.h5");
+
+    const Outcome outcome = run(config);
+
+    EXPECT_EQ(outcome.report.rows + outcome.report.filtered_rows, 100U);
+    EXPECT_GT(outcome.report.rows, 20U);
+    EXPECT_EQ(Corpus::open(config.output).info().source, "synthetic csn, count 100, seed 1");
+}
+
+TEST(Prepare, RefusesInputBesideTheSyntheticSample) {
+    const ScratchFolder folder;
+    PrepareConfig both = config_for(folder, rows_of_two);
+    both.synthetic = "csn";
+    PrepareConfig unknown;
+    unknown.synthetic = "wiki";
+    unknown.output = folder.file("c.h5");
+
+    EXPECT_TRUE(says(refusal(both), "--synthetic makes its own rows, but there is an input too"));
+    EXPECT_TRUE(says(refusal(unknown), "--synthetic 'wiki' is unknown; the one sample there is: csn"));
+}
+
+TEST(Prepare, SaysNothingWhenQuiet) {
+    const ScratchFolder folder;
+    PrepareConfig config = config_for(folder, rows_of_two);
+    config.quiet = true;
+
+    EXPECT_EQ(run(config).said, "");
+}
+
+TEST(Prepare, TakesTheRebuiltCodeSearchNetRows) {
+    const char* data = std::getenv("TRIREME_TEST_DATA");
+    if (data == nullptr)
+        GTEST_SKIP() << "TRIREME_TEST_DATA is not set: the rebuilt rows of apache/spark are not there";
+    const ScratchFolder folder;
+    PrepareConfig config;
+    config.inputs = {std::string(data) + "/csn_spark/ids.jsonl"};
+    config.tokenizer = std::string("gpt2:") + data + "/gpt2_bpe";
+    config.where = "url~apache/spark";
+    config.output = folder.file("spark.h5");
+
+    const Outcome outcome = run(config);
+
+    EXPECT_EQ(outcome.report.rows, 691U);
+    EXPECT_EQ(outcome.report.tokens, 314'067U);
+    EXPECT_EQ(outcome.report.shortest, 55U);
+    EXPECT_EQ(outcome.report.p50, 281U);
+    EXPECT_EQ(outcome.report.longest, 12'330U);
+    EXPECT_TRUE(says(texts_in(config.output)[0], "def _list_function_infos(jvm):"));
+}
+
+}  // namespace
+}  // namespace trireme
