@@ -1,6 +1,7 @@
 #include "floors.hpp"
 
 #include <cstring>
+#include <ctime>
 #if TRIREME_WITH_ONEDNN
 #include <oneapi/dnnl/dnnl.hpp>
 #else
@@ -83,6 +84,12 @@ Seconds matmul_seconds(const PlainProduct& p, Matrices& m, std::size_t repeats) 
 #endif
 
 }  // namespace
+
+double processor_seconds() {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
 
 Seconds library_seconds(const PlainProduct& product, std::size_t repeats) {
     Matrices matrices(product);

@@ -6,8 +6,6 @@
 #include <functional>
 #include <vector>
 
-#include "trireme/device/clock.hpp"
-
 namespace trireme::perf {
 
 struct Seconds {
@@ -15,15 +13,19 @@ struct Seconds {
     double median = 0;
 };
 
-// Of `repeats` calls, after one to warm up.
+// What the calling thread has used of its processor: on a shared machine the wall clock measures the
+// neighbours.
+double processor_seconds();
+
+// Of `repeats` calls on one thread, after one to warm up.
 template <class Work>
 Seconds measure(std::size_t repeats, const Work& work) {
     work();
     std::vector<double> seconds(repeats);
     for (double& s : seconds) {
-        const double begin = now_seconds();
+        const double begin = processor_seconds();
         work();
-        s = now_seconds() - begin;
+        s = processor_seconds() - begin;
     }
     std::sort(seconds.begin(), seconds.end());
     return {seconds.front(), seconds[repeats / 2]};

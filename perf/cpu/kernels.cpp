@@ -1,5 +1,5 @@
 // Times every kernel of the fast CPU backend at the shapes of GPT-2 124M, beside its floor measured in the same
-// run. One core; pin it: taskset -c 1 perf_cpu_kernels --json kernels.json
+// run, in seconds of the processor. One core; pin it: taskset -c 1 perf_cpu_kernels --json kernels.json
 #include <algorithm>
 #include <cstdio>
 #include <fstream>

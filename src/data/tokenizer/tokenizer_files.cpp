@@ -1,6 +1,5 @@
 #include "data/tokenizer/tokenizer_files.hpp"
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -15,11 +14,11 @@ namespace {
 namespace fs = std::filesystem;
 
 struct FilePair {
-    const char* tokens;
-    const char* merges;
+    char tokens[16];
+    char merges[16];
 };
 
-constexpr std::array file_pairs{FilePair{"encoder.json", "vocab.bpe"}, FilePair{"vocab.json", "merges.txt"}};
+constexpr FilePair file_pairs[] = {{"encoder.json", "vocab.bpe"}, {"vocab.json", "merges.txt"}};
 
 std::string read_text(const fs::path& path) {
     std::ifstream file(path, std::ios::binary);

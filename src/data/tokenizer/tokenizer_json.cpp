@@ -11,28 +11,26 @@ namespace {
 
 using nlohmann::json;
 
-const json absent;
-
 template <class... Parts>
 [[noreturn]] void refuse(const std::string& source, const Parts&... parts) {
     throw ConfigError(cat(source, ' ', parts..., "; Trireme reads GPT-2 style byte-level BPE only"));
 }
 
-// A member, or null where there is none: the library treats both alike.
-const json& member(const json& object, const char* key) {
+// A copy of a member, or null where there is none: the library treats both alike.
+json member(const json& object, const char* key) {
     const auto at = object.find(key);
-    return at == object.end() ? absent : *at;
+    return at == object.end() ? json() : *at;
 }
 
 bool has_flag(const json& object, const char* key, bool otherwise) {
-    const json& flag = member(object, key);
+    const json flag = member(object, key);
     return flag.is_boolean() ? flag.get<bool>() : otherwise;
 }
 
 // What kind of step a part is, in the library's words: "ByteLevel", "NFC"; "none" where there is none.
 std::string type_of(const json& part) {
     if (part.is_null()) return "none";
-    const json& type = member(part, "type");
+    const json type = member(part, "type");
     return type.is_string() ? type.get<std::string>() : "unnamed";
 }
 
@@ -40,7 +38,7 @@ void check_model(const json& model, const std::string& source) {
     const std::string type = model.contains("type") ? type_of(model) : "BPE";  // old files leave it out
     if (type != "BPE") refuse(source, "is a ", type, " tokenizer");
     for (const char* key : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"}) {
-        const json& value = member(model, key);
+        const json value = member(model, key);
         if (!value.is_null() && value != "" && value != 0.0) refuse(source, "sets ", key, " to ", value.dump());
     }
     for (const char* key : {"byte_fallback", "ignore_merges"})
@@ -48,7 +46,7 @@ void check_model(const json& model, const std::string& source) {
 }
 
 void check_steps(const json& file, const std::string& source) {
-    const json& cut = member(file, "pre_tokenizer");
+    const json cut = member(file, "pre_tokenizer");
     if (!member(file, "normalizer").is_null())
         refuse(source, "has the normalizer ", type_of(file["normalizer"]));
     if (type_of(cut) != "ByteLevel")
@@ -59,7 +57,7 @@ void check_steps(const json& file, const std::string& source) {
         refuse(source, "does not split words by GPT-2's pattern (use_regex)");
     const std::string decoder = type_of(member(file, "decoder"));
     if (decoder != "ByteLevel") refuse(source, "has the decoder ", decoder, " in place of ByteLevel");
-    const json& after = member(file, "post_processor");
+    const json after = member(file, "post_processor");
     // A template without special tokens leaves the ids as they are; recent transformers write one for GPT-2.
     const bool is_idle_template =
         type_of(after) == "TemplateProcessing" && member(after, "special_tokens").empty();
@@ -88,7 +86,7 @@ std::vector<ListedToken> parse_specials(const json& added, const std::string& so
     if (added.is_null()) return specials;
     if (!added.is_array()) refuse(source, "has added_tokens that are no list");
     for (const json& token : added) {
-        const json& content = token.is_object() ? member(token, "content") : token;
+        const json content = token.is_object() ? member(token, "content") : token;
         if (!token.is_object() || !content.is_string() || content == "")
             refuse(source, "has an added token without content");
         const auto& spelling = content.get_ref<const std::string&>();
