@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# One GPT-2 (124M) f32 training step on one core, by Trireme and by PyTorch, alternated on the same core so that
+# both meet the same machine. Prints both medians of every round and the ratio of the medians over the rounds.
+#
+#   perf/cpu/compare_pytorch.sh BUILD_DIR PYTHON [ROUNDS [RESULT_DIR]]
+#
+# PYTHON is an interpreter with torch and transformers (pip install torch transformers).
+set -euo pipefail
+
+build=${1:?the build directory, such as build/release}
+python=${2:?a Python with torch and transformers}
+rounds=${3:-3}
+results=${4:-$(mktemp -d)}
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+core=$(($(nproc) - 1))
+mkdir -p "$results"
+
+for length in 64 512; do
+    for round in $(seq "$rounds"); do
+        taskset -c "$core" "$build/bin/perf_cpu_step" gpt2 4 "$length" 5 1 "$results/trireme-4x$length-$round.json" |
+            grep -E '^(step|memory)'
+        taskset -c "$core" "$python" "$here/pytorch_step.py" 4 "$length" 5 "$results/pytorch-4x$length-$round.json"
+    done
+done
+
+"$python" - "$results" <<'END'
+import glob, json, statistics, sys
+
+def load(kind, length):
+    return [json.load(open(f)) for f in sorted(glob.glob(f"{sys.argv[1]}/{kind}-4x{length}-*.json"))]
+
+for length in (64, 512):
+    ours, theirs = load("trireme", length), load("pytorch", length)
+    t = statistics.median(r["step_seconds"] for r in ours)
+    p = statistics.median(r["step_seconds"] for r in theirs)
+    share = statistics.median(r["share_of_floor"] for r in ours)
+    memory = statistics.median(r["grown_bytes"] / r["predicted_bytes"] for r in ours)
+    print(f"4 x {length}: Trireme {1e3 * t:.0f} ms, PyTorch {theirs[0]['torch']} {1e3 * p:.0f} ms: "
+          f"{p / t:.2f} times its speed; {100 * share:.0f} % of the summed floor; memory {memory:.3f} of predicted")
+END
