@@ -51,6 +51,14 @@ if [ -e "$run" ]; then
     run+=-$$
 fi
 say "training on $ranks ranks, $threads thread(s) each; the records go to $run"
-"$mpirun" -n "$ranks" "$program" train --model gpt2-tiny --corpus "$corpus" --data "$ranks" --steps 200 --batch 16 \
-    --threads "$threads" --run-dir "$run" "$@"
-say "done: $run/steps.jsonl has every step, $run/summary.json the figures of merit"
+# What stands on the command line wins over what stands in a file.
+cat > "$folder/quickstart.ini" <<END
+model = gpt2-tiny
+corpus = $corpus
+data = $ranks
+steps = 200
+batch = 16
+threads = $threads
+run-dir = $run
+END
+"$mpirun" -n "$ranks" "$program" train --config "$folder/quickstart.ini" "$@"

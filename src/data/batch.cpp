@@ -11,14 +11,12 @@ constexpr std::int32_t nothing_to_predict = -1;
 
 // The tokens that a sample reads, and the one after them.
 std::vector<std::uint32_t> sample_tokens(const Corpus& corpus, const Sample& sample) {
-    std::vector<std::uint32_t> row;
-    corpus.read(sample.row, row);
-    const std::size_t end = std::size_t{sample.begin} + sample.length + 1;
-    if (row.size() + 1 == end && corpus.info().end_token) row.push_back(*corpus.info().end_token);
-    if (row.size() < end) {
-        throw BugError(cat("row ", sample.row, " has ", row.size(), " tokens; its sample ends at ", end));
-    }
-    return {row.begin() + sample.begin, row.begin() + static_cast<std::ptrdiff_t>(end)};
+    const std::uint64_t length = corpus.row_length(sample.row);
+    const bool ends_row = std::uint64_t{sample.begin} + sample.length == length;
+    std::vector<std::uint32_t> tokens;
+    corpus.read(sample.row, sample.begin, sample.length + (ends_row ? 0 : 1), tokens);
+    if (ends_row) tokens.push_back(corpus.info().end_token.value());  // the index asked for none without one
+    return tokens;
 }
 
 void write_sample(Batch& batch, std::size_t begin, const std::vector<std::uint32_t>& tokens,

@@ -2,19 +2,32 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <fstream>
 
 namespace trireme {
+namespace {
 
-std::size_t peak_resident_bytes() {
-    std::ifstream status("/proc/self/status");
-    std::string word;
-    std::size_t kibibytes = 0;
-    while (status >> word) {
-        if (word == "VmHWM:" && status >> kibibytes) return kibibytes * 1024;
+// The number that follows a word in a file of the system's.
+std::optional<std::size_t> number_after(const char* path, const std::string& label) {
+    std::ifstream file(path);
+    std::size_t number = 0;
+    for (std::string word; file >> word;) {
+        if (word == label && file >> number) return number;
     }
-    return 0;
+    return std::nullopt;
 }
+
+std::optional<std::size_t> first_number(const char* path) {
+    std::ifstream file(path);
+    std::size_t number = 0;
+    if (file >> number) return number;
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::size_t peak_resident_bytes() { return number_after("/proc/self/status", "VmHWM:").value_or(0) * 1024; }
 
 std::string processor_name() {
     std::ifstream info("/proc/cpuinfo");
@@ -26,10 +39,28 @@ std::string processor_name() {
 }
 
 int usable_cores() {
+    const std::string mask = core_mask();
+    return std::max(1, static_cast<int>(std::count(mask.begin(), mask.end(), '1')));
+}
+
+std::string core_mask() {
     cpu_set_t cores;
     CPU_ZERO(&cores);
-    if (sched_getaffinity(0, sizeof cores, &cores) != 0) return 1;
-    return CPU_COUNT(&cores);
+    if (sched_getaffinity(0, sizeof cores, &cores) != 0) return "1";
+    std::string mask;
+    for (int core = 0; core < CPU_SETSIZE; ++core) mask += CPU_ISSET(core, &cores) ? '1' : '0';
+    return mask.substr(0, mask.rfind('1') + 1);
+}
+
+std::optional<std::size_t> available_memory_bytes() {
+    const auto kibibytes = number_after("/proc/meminfo", "MemAvailable:");
+    if (!kibibytes) return std::nullopt;
+    std::size_t available = *kibibytes * 1024;
+    // Absent without control groups (version 2), and "max" where there is no limit.
+    const auto limit = first_number("/sys/fs/cgroup/memory.max");
+    const auto used = first_number("/sys/fs/cgroup/memory.current");
+    if (limit && used) available = std::min(available, *limit - std::min(*limit, *used));
+    return available;
 }
 
 }  // namespace trireme

@@ -29,8 +29,10 @@ std::string joined(const std::vector<std::string>& names) {
     return text;
 }
 
-void require_positive(const char* option, std::size_t value) {
+void require_size(const char* option, std::size_t value) {
     if (value == 0) throw ConfigError(cat(option, " is 0; a model needs at least 1"));
+    constexpr std::size_t most = std::size_t{1} << 24;  // products of two sizes and a few bytes stay countable
+    if (value > most) throw ConfigError(cat(option, " ", value, " is beyond ", most));
 }
 
 }  // namespace
@@ -52,12 +54,12 @@ ModelConfig model_named(const std::string& name) {
 }
 
 void check_model(const ModelConfig& config) {
-    require_positive("--layers", config.layers);
-    require_positive("--width", config.width);
-    require_positive("--heads", config.heads);
-    require_positive("--mlp-width", config.mlp_width);
-    require_positive("--positions", config.positions);
-    require_positive("--vocabulary", config.vocabulary);
+    require_size("--layers", config.layers);
+    require_size("--width", config.width);
+    require_size("--heads", config.heads);
+    require_size("--mlp-width", config.mlp_width);
+    require_size("--positions", config.positions);
+    require_size("--vocabulary", config.vocabulary);
     if (config.width % config.heads != 0) {
         throw ConfigError(cat("--width ", config.width, " is not a multiple of --heads ", config.heads,
                               "; every head needs the same number of channels"));

@@ -37,8 +37,12 @@ std::vector<ParameterSpec> Head::parameters() const {
              .decays = true}};
 }
 
+std::size_t Head::most_tile_rows(DType dtype) const {
+    return std::max<std::size_t>(1, tile_bytes / (vocabulary_ * bytes_of(dtype)));
+}
+
 std::size_t Head::tile_rows(DType dtype, std::size_t rows) const {
-    const std::size_t most = std::max<std::size_t>(1, tile_bytes / (vocabulary_ * bytes_of(dtype)));
+    const std::size_t most = most_tile_rows(dtype);
     const std::size_t tiles = std::max<std::size_t>(1, (rows + most - 1) / most);
     return (rows + tiles - 1) / tiles;
 }
@@ -70,7 +74,9 @@ void Head::for_each_tile(const Pass& pass, Weights weights, ConstTensor input, c
     const ArenaScope scope(scratch);
     const bool wants_gradients = tile.grad_input.is_present() || tile.grad_weight.is_present();
     const std::size_t most = tile_rows(pass.dtype, input.rows);
-    const Tensor space = scratch.tensor(pass.dtype, most, vocabulary_);
+    // As much as the tile of any smaller micro-batch may need, so that memory follows the largest one.
+    const Tensor space =
+        scratch.tensor(pass.dtype, std::min(most_tile_rows(pass.dtype), input.rows), vocabulary_);
     const Tensor losses = scratch.tensor(DType::f64, 1, input.rows);
     for (std::size_t begin = 0; begin < input.rows; begin += most) {
         const std::size_t count = std::min(most, input.rows - begin);

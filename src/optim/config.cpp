@@ -9,7 +9,7 @@
 namespace trireme {
 namespace {
 
-void require(bool is_right, const char* option, double value, const char* range) {
+void require(bool is_right, const char* option, double value, const std::string& range) {
     if (!is_right) throw ConfigError(cat(option, " ", value, " is outside ", range));
 }
 
@@ -30,7 +30,7 @@ double decayed(const OptimizerConfig& config, std::size_t step, std::size_t step
         case RateSchedule::cosine:
             return 0.5 * (1 + std::cos(std::numbers::pi * (1 - remaining(step, begin, steps))));
         case RateSchedule::wsd: {
-            const std::size_t decay_begin = std::max(begin, steps - steps / 10);
+            const std::size_t decay_begin = std::max(begin, steps - std::max<std::size_t>(1, steps / 10));
             return step < decay_begin ? 1 : remaining(step, decay_begin, steps);
         }
     }
@@ -41,7 +41,8 @@ double decayed(const OptimizerConfig& config, std::size_t step, std::size_t step
 
 void check_optimizer(const OptimizerConfig& config) {
     require(config.rate > 0, "--lr", config.rate, "(0, infinity)");
-    require(config.min_rate >= 0 && config.min_rate <= config.rate, "--min-lr", config.min_rate, "[0, --lr]");
+    const std::string rates = cat("[0, ", config.rate, "], the highest being --lr");
+    require(config.min_rate >= 0 && config.min_rate <= config.rate, "--min-lr", config.min_rate, rates);
     require(config.weight_decay >= 0, "--weight-decay", config.weight_decay, "[0, infinity)");
     require(config.beta1 >= 0 && config.beta1 < 1, "--beta1", config.beta1, "[0, 1)");
     require(config.beta2 >= 0 && config.beta2 < 1, "--beta2", config.beta2, "[0, 1)");

@@ -1,5 +1,7 @@
 #include "trireme/train/departure.hpp"
 
+#include <utility>
+
 #include "trireme/base/error.hpp"
 #include "trireme/comm/collectives.hpp"
 
@@ -10,7 +12,9 @@ constexpr Patience short_patience{.stall_seconds = 5};
 
 }  // namespace
 
-Departure::Departure(const Session& session) : group_(session.all_ranks("departure", short_patience)) {}
+Departure::Departure(const Session& session) : Departure(session.all_ranks("departure", short_patience)) {}
+
+Departure::Departure(std::unique_ptr<Communicator> group) : group_(std::move(group)) {}
 
 bool Departure::is_joint() {
     try {

@@ -1,6 +1,7 @@
 #include "figures.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "trireme/model/model.hpp"
@@ -17,6 +18,9 @@ std::string judge(const Figures& figures) {
     if (figures.skipped_steps > 0) {
         return cat(figures.skipped_steps, " of ", figures.steps,
                    " steps were skipped: their loss was not finite");
+    }
+    if (figures.validation_loss && !std::isfinite(*figures.validation_loss)) {
+        return "the validation loss is not finite";
     }
     if (figures.steps > 1 && figures.last_loss >= figures.first_loss) {
         return cat("the loss did not fall: ", figures.first_loss, " at first, ", figures.last_loss, " at last");

@@ -7,6 +7,7 @@
 #include "trireme/comm/collectives.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/device/clock.hpp"
+#include "trireme/device/machine.hpp"
 #include "trireme/kernels/fill.hpp"
 
 namespace trireme {
@@ -42,12 +43,22 @@ Stream make_stream(DeviceKind device, int threads) {
     throw BugError("unknown device");
 }
 
-// Column c of rows of `width` values, one row for each rank: its sum, in rank order.
-double column_sum(const std::vector<double>& gathered, std::size_t width, std::size_t c) {
-    double sum = 0;
-    for (std::size_t i = c; i < gathered.size(); i += width) sum += gathered[i];
-    return sum;
-}
+// The same `width` numbers of every rank, in rank order.
+struct Gathered {
+    std::vector<double> values;
+    std::size_t width = 1;
+
+    double sum(std::size_t field) const {
+        double total = 0;
+        for (std::size_t i = field; i < values.size(); i += width) total += values[i];
+        return total;
+    }
+    double most(std::size_t field) const {
+        double largest = values[field];
+        for (std::size_t i = field; i < values.size(); i += width) largest = std::max(largest, values[i]);
+        return largest;
+    }
+};
 
 }  // namespace
 
@@ -85,10 +96,20 @@ MicroBatch Replica::padded(std::vector<SampleVisit> visits, std::span<const Samp
     return make_micro_batch(std::move(visits), samples, config_.schedule.length, setup_.samples.longest);
 }
 
-Replica::Work Replica::forward_backward(std::size_t step, const Communicator& data_group) {
+StepOutcome Replica::begin_step(std::size_t step, const std::vector<SampleVisit>& visits) {
+    stream_.ledger.clear();
+    launch(stream_, Fill{.output = stage_.gradients().all(), .value = 0});
+    StepOutcome outcome{.rate = learning_rate(config_.optimizer, step, setup_.steps),
+                        .tokens = count_targets(visits, setup_.samples.train)};
+    for (const SampleVisit& visit : visits) {
+        outcome.square_length_sum += std::pow(setup_.samples.train[visit.sample].length, 2);
+    }
+    return outcome;
+}
+
+Replica::Work Replica::forward_backward(const std::vector<SampleVisit>& visits, double loss_scale,
+                                        const Communicator& data_group) {
     const std::span<const Sample> samples = setup_.samples.train;
-    const auto visits = sampler_.visits(step * config_.run.batch, config_.run.batch);
-    const double loss_scale = 1 / static_cast<double>(count_targets(visits, samples));
     const auto cut = cut_evenly(visits, setup_.replicas * setup_.micro_batches);
     const auto first = static_cast<std::size_t>(data_group.rank()) * setup_.micro_batches;
     const RandomKey dropout_key = RandomKey{config_.run.seed}.then("dropout");
@@ -110,36 +131,42 @@ void Replica::sum_gradients(Communicator& data_group) {
     }
 }
 
+// Loss and gradients are the same bits on all ranks by now, and so is the decision to leave the update out.
+void Replica::update(StepOutcome& outcome) {
+    outcome.gradient_norm = optimizer_.gradient_norm(stream_, stage_.gradients());
+    outcome.is_skipped = !std::isfinite(outcome.loss) || !std::isfinite(outcome.gradient_norm);
+    if (outcome.is_skipped) return;
+    optimizer_.update(stream_, stage_.values(), stage_.gradients(), outcome.rate,
+                      clip_scale(outcome.gradient_norm, config_.optimizer.clip));
+}
+
+void Replica::observe(StepOutcome& outcome, double begin, const Work& work, Communicator& data_group) const {
+    enum : std::size_t { seconds, compute, wait, padded_tokens, peak_bytes, fields };
+    std::array<double, fields> own{};
+    own[compute] = stream_.ledger.seconds();
+    own[wait] = data_group.traffic().wait_seconds;
+    own[padded_tokens] = static_cast<double>(work.padded_tokens);
+    own[peak_bytes] = static_cast<double>(peak_resident_bytes());
+    own[seconds] = now_seconds() - begin;
+    const Gathered all{gather_all(data_group, own), fields};
+    outcome.seconds = all.most(seconds);
+    outcome.compute_seconds = all.sum(compute) / data_group.size();
+    outcome.wait_seconds = all.sum(wait) / data_group.size();
+    outcome.padded_tokens = static_cast<std::size_t>(all.sum(padded_tokens));
+    outcome.peak_bytes = static_cast<std::size_t>(all.most(peak_bytes));
+}
+
 StepOutcome Replica::step(std::size_t step, Communicator& data_group) {
     const double begin = now_seconds();
-    stream_.ledger.clear();
     data_group.reset_traffic();
     const auto visits = sampler_.visits(step * config_.run.batch, config_.run.batch);
-    StepOutcome outcome{.rate = learning_rate(config_.optimizer, step, setup_.steps),
-                        .tokens = count_targets(visits, setup_.samples.train)};
-    for (const SampleVisit& visit : visits) {
-        outcome.square_length_sum += std::pow(setup_.samples.train[visit.sample].length, 2);
-    }
-
-    launch(stream_, Fill{.output = stage_.gradients().all(), .value = 0});
-    const Work work = forward_backward(step, data_group);
+    StepOutcome outcome = begin_step(step, visits);
+    const auto targets = static_cast<double>(outcome.tokens);
+    const Work work = forward_backward(visits, 1 / targets, data_group);
     sum_gradients(data_group);
-    outcome.gradient_norm = optimizer_.gradient_norm(stream_, stage_.gradients());
-    const std::vector<double> losses = gather_all(data_group, std::array{work.loss_sum});
-    outcome.loss = column_sum(losses, 1, 0) / static_cast<double>(outcome.tokens);
-
-    outcome.is_skipped = !std::isfinite(outcome.loss) || !std::isfinite(outcome.gradient_norm);
-    if (!outcome.is_skipped) {
-        optimizer_.update(stream_, stage_.values(), stage_.gradients(), outcome.rate,
-                          clip_scale(outcome.gradient_norm, config_.optimizer.clip));
-    }
-    outcome.seconds = now_seconds() - begin;
-    const std::array own{stream_.ledger.seconds(), data_group.traffic().wait_seconds,
-                         static_cast<double>(work.padded_tokens)};
-    const std::vector<double> observed = gather_all(data_group, own);
-    outcome.compute_seconds = column_sum(observed, own.size(), 0) / data_group.size();
-    outcome.wait_seconds = column_sum(observed, own.size(), 1) / data_group.size();
-    outcome.padded_tokens = static_cast<std::size_t>(column_sum(observed, own.size(), 2));
+    outcome.loss = Gathered{gather_all(data_group, std::array{work.loss_sum}), 1}.sum(0) / targets;
+    update(outcome);
+    observe(outcome, begin, work, data_group);
     return outcome;
 }
 
@@ -155,8 +182,8 @@ double Replica::evaluate(Communicator& data_group) {
         std::vector<Segment> segments;
         loss_sum += stage_.evaluate(stream_, view_batch(batch, segments));
     }
-    const std::vector<double> losses = gather_all(data_group, std::array{loss_sum});
-    return column_sum(losses, 1, 0) / static_cast<double>(count_targets(visits, samples));
+    const Gathered losses{gather_all(data_group, std::array{loss_sum}), 1};
+    return losses.sum(0) / static_cast<double>(count_targets(visits, samples));
 }
 
 }  // namespace trireme

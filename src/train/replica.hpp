@@ -22,7 +22,7 @@ struct MemoryPlan {
 
 MemoryPlan plan_memory(const Setup& setup, const OptimizerConfig& optimizer, const Communicator& data_group);
 
-// What came of a step. Equal on all ranks but for the seconds.
+// What came of a step. Equal on all ranks.
 struct StepOutcome {
     double loss = 0;  // per target
     double gradient_norm = 0;
@@ -31,9 +31,10 @@ struct StepOutcome {
     std::size_t tokens = 0;         // predicted, over all replicas
     std::size_t padded_tokens = 0;  // computed, over all replicas
     double square_length_sum = 0;   // of the samples, over all replicas
-    double seconds = 0;
-    double compute_seconds = 0;  // in kernels; mean over the ranks
-    double wait_seconds = 0;     // for other ranks; mean over the ranks
+    double seconds = 0;             // of the slowest rank
+    double compute_seconds = 0;     // in kernels; mean over the ranks
+    double wait_seconds = 0;        // for other ranks; mean over the ranks
+    std::size_t peak_bytes = 0;     // resident since the start; of the largest rank
 };
 
 class Replica {
@@ -49,8 +50,12 @@ public:
 private:
     struct Work;  // what this replica adds to a step
 
-    Work forward_backward(std::size_t step, const Communicator& data_group);
+    StepOutcome begin_step(std::size_t step, const std::vector<SampleVisit>& visits);
+    Work forward_backward(const std::vector<SampleVisit>& visits, double loss_scale,
+                          const Communicator& data_group);
     void sum_gradients(Communicator& data_group);
+    void update(StepOutcome& outcome);
+    void observe(StepOutcome& outcome, double begin, const Work& work, Communicator& data_group) const;
     MicroBatch padded(std::vector<SampleVisit> visits, std::span<const Sample> samples) const;
 
     const RunConfig& config_;

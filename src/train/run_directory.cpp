@@ -1,11 +1,17 @@
 #include "run_directory.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
 #include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "trireme/base/error.hpp"
-#include "trireme/device/machine.hpp"
 
 namespace trireme {
 namespace {
@@ -13,7 +19,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
-void create_folder(const fs::path& path) {
+const fs::path& created(const fs::path& path) {
     std::error_code error;
     fs::create_directories(path, error);
     if (error || !fs::is_directory(path)) {
@@ -21,33 +27,35 @@ void create_folder(const fs::path& path) {
                               " cannot be made: ", error ? error.message() : "a file is in its place",
                               "; choose another --run-dir"));
     }
+    return path;
 }
 
-void refuse_used(const fs::path& steps) {
-    std::error_code error;
-    const auto size = fs::file_size(steps, error);
-    if (!error && size > 0) {
-        throw ConfigError(cat("the run directory ", steps.parent_path().string(),
-                              " already holds the steps of an earlier run; choose another --run-dir"));
-    }
+// A number that is none has no place in JSON: its field is left out.
+void add_if_finite(Json& record, const char* field, double value) {
+    if (std::isfinite(value)) record[field] = value;
+}
+
+// Paths may hold bytes that are no UTF-8.
+std::string text_of(const Json& json, int indent = -1) {
+    return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 Json step_record(std::size_t step, const StepOutcome& outcome, const ModelFlops& flops, double peak_flops) {
     const double available = outcome.seconds * peak_flops;
-    Json record{{"step", step},
-                {"loss", outcome.loss},
-                {"tokens", outcome.tokens},
-                {"padded_tokens", outcome.padded_tokens},
-                {"seconds", outcome.seconds},
-                {"clock", "wall"},
-                {"tokens_per_s", static_cast<double>(outcome.tokens) / outcome.seconds},
-                {"mfu", flops.of_step(outcome.tokens, outcome.square_length_sum) / available},
-                {"mfu_causal", flops.of_step(outcome.tokens, outcome.square_length_sum, 6) / available},
-                {"bubble", 1 - outcome.compute_seconds / outcome.seconds},
-                {"comm_wait_s", outcome.wait_seconds},
-                {"grad_norm", outcome.gradient_norm},
-                {"lr", outcome.rate},
-                {"peak_bytes", peak_resident_bytes()}};
+    Json record{{"step", step}};
+    add_if_finite(record, "loss", outcome.loss);
+    record["tokens"] = outcome.tokens;
+    record["padded_tokens"] = outcome.padded_tokens;
+    record["seconds"] = outcome.seconds;
+    record["clock"] = "wall";
+    record["tokens_per_s"] = static_cast<double>(outcome.tokens) / outcome.seconds;
+    record["mfu"] = flops.of_step(outcome.tokens, outcome.square_length_sum) / available;
+    record["mfu_causal"] = flops.of_step(outcome.tokens, outcome.square_length_sum, 6) / available;
+    record["bubble"] = 1 - outcome.compute_seconds / outcome.seconds;
+    record["comm_wait_s"] = outcome.wait_seconds;
+    add_if_finite(record, "grad_norm", outcome.gradient_norm);
+    record["lr"] = outcome.rate;
+    if (outcome.peak_bytes > 0) record["peak_bytes"] = outcome.peak_bytes;
     if (outcome.is_skipped) record["skipped"] = true;
     return record;
 }
@@ -79,11 +87,25 @@ Json summary_of(const Figures& f) {
 
 }  // namespace
 
-RunDirectory::RunDirectory(const fs::path& path) : path_(path) {
-    create_folder(path);
-    refuse_used(path / "steps.jsonl");
-    steps_.open(path / "steps.jsonl", std::ios::app);
-    if (!steps_) throw ConfigError(cat("the run directory ", path.string(), " cannot be written to"));
+FileLock::FileLock(const fs::path& path)
+    : descriptor_(::open(path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0666)) {
+    if (descriptor_ < 0) {
+        throw ConfigError(
+            cat(path.string(), " cannot be written: ", std::strerror(errno), "; choose another --run-dir"));
+    }
+    // Some filesystems know no locks; there, the check for earlier steps has to do.
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        ::close(descriptor_);
+        throw ConfigError(cat("the run directory ", path.parent_path().string(),
+                              " is in use by another job; choose another --run-dir"));
+    }
+}
+
+FileLock::~FileLock() { ::close(descriptor_); }
+
+RunDirectory::RunDirectory(const fs::path& path)
+    : path_(created(path)), lock_(path / "steps.jsonl"), steps_(path / "steps.jsonl", std::ios::app) {
+    refuse_used(path);
 }
 
 void RunDirectory::write_config(const std::string& ini) { write_file("config.ini", ini); }
@@ -101,20 +123,22 @@ void RunDirectory::write_manifest(const Manifest& m) {
                     {"parameters", m.parameters},
                     {"corpus", m.corpus},
                     {"corpus_sha256", m.corpus_checksum}};
-    write_file("manifest.json", json.dump(2) + "\n");
+    write_file("manifest.json", text_of(json, 2));
 }
 
 void RunDirectory::add_step(std::size_t step, const StepOutcome& outcome, const ModelFlops& flops,
                             double peak_flops) {
-    add_line(step_record(step, outcome, flops, peak_flops).dump());
+    add_line(text_of(step_record(step, outcome, flops, peak_flops)));
 }
 
 void RunDirectory::add_evaluation(std::size_t step, double loss) {
-    add_line(Json{{"step", step}, {"validation_loss", loss}}.dump());
+    Json record{{"step", step}};
+    add_if_finite(record, "validation_loss", loss);
+    add_line(text_of(record));
 }
 
 void RunDirectory::write_summary(const Figures& figures) {
-    write_file("summary.json", summary_of(figures).dump(2) + "\n");
+    write_file("summary.json", text_of(summary_of(figures), 2));
 }
 
 void RunDirectory::write_file(const char* name, const std::string& text) const {
@@ -124,19 +148,34 @@ void RunDirectory::write_file(const char* name, const std::string& text) const {
 }
 
 void RunDirectory::add_line(const std::string& line) {
-    steps_ << line << '\n' << std::flush;
+    steps_ << line << std::flush;
     if (!steps_) {
         throw ResourceError(cat((path_ / "steps.jsonl").string(), " could not be written; is the disk full?"));
     }
 }
 
-fs::path default_run_directory(const std::string& model) {
+void refuse_used(const fs::path& path) {
+    std::error_code error;
+    const auto size = fs::file_size(path / "steps.jsonl", error);
+    if (!error && size > 0) {
+        throw ConfigError(cat("the run directory ", path.string(),
+                              " already holds the steps of an earlier run; choose another --run-dir"));
+    }
+}
+
+fs::path make_default_run_directory(const std::string& model) {
     const std::time_t now = std::time(nullptr);
     std::tm local{};
     localtime_r(&now, &local);
     std::array<char, 32> text{};
     std::strftime(text.data(), text.size(), "%Y%m%d-%H%M%S", &local);
-    return fs::path("runs") / cat(model, "-", text.data());
+    const std::string name = cat(model, "-", text.data());
+    created("runs");
+    fs::path path = fs::path("runs") / name;
+    std::error_code error;
+    for (int run = 2; !fs::create_directory(path, error) && !error; ++run)
+        path = fs::path("runs") / cat(name, "-", run);
+    return path;
 }
 
 }  // namespace trireme

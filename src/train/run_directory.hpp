@@ -20,10 +20,23 @@ struct Manifest {
     double peak_flops = 0;
 };
 
+// Holds a file for this process alone, until it is destroyed or the process ends, however that happens.
+class FileLock {
+public:
+    // Makes the file if need be. Throws ConfigError if it cannot be written, or is held by another process.
+    explicit FileLock(const std::filesystem::path& path);
+    ~FileLock();
+    FileLock(const FileLock&) = delete;
+    FileLock& operator=(const FileLock&) = delete;
+
+private:
+    int descriptor_ = -1;
+};
+
 // Owned by rank 0.
 class RunDirectory {
 public:
-    // Throws ConfigError if the folder cannot be written, or holds the steps of an earlier run.
+    // Throws ConfigError if the folder cannot be written, is in use, or holds the steps of an earlier run.
     explicit RunDirectory(const std::filesystem::path& path);
 
     void write_config(const std::string& ini);
@@ -39,10 +52,15 @@ private:
     void add_line(const std::string& line);
 
     std::filesystem::path path_;
+    FileLock lock_;
     std::ofstream steps_;
 };
 
-// "runs/gpt2-tiny-20260131-142501"
-std::filesystem::path default_run_directory(const std::string& model);
+// Throws ConfigError if `path` holds the steps of an earlier run. Writes nothing.
+void refuse_used(const std::filesystem::path& path);
+
+// Makes a folder that was not there before: "runs/gpt2-tiny-20260131-142501", with "-2" behind it and so on if
+// another run began in the same second.
+std::filesystem::path make_default_run_directory(const std::string& model);
 
 }  // namespace trireme

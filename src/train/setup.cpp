@@ -67,24 +67,25 @@ std::size_t count_steps(const RunConfig& config, std::size_t samples) {
     if (config.run.steps > 0) return config.run.steps;
     const double visits = config.data.epochs * static_cast<double>(samples);
     const double steps = std::ceil(visits / static_cast<double>(config.run.batch));
-    if (steps < 1) {
-        throw ConfigError(cat("there is nothing to do: --steps ", config.run.steps, ", --epochs ",
-                              config.data.epochs, "; set one of them"));
+    constexpr double most_steps = 1e15;  // counted exactly in double
+    if (!(steps >= 1 && steps <= most_steps)) {
+        throw ConfigError(cat("--epochs ", config.data.epochs, " of ", samples, " samples, ", config.run.batch,
+                              " a step, are ", steps, " steps; set --steps or --epochs to what can be done"));
     }
     return static_cast<std::size_t>(steps);
 }
 
-// The micro-batch with the most rows: the longest samples together, each as long as its policy makes it.
+// The micro-batch with the most rows: the longest samples together, each as long as its policy makes it. One
+// that spans the border of two epochs may hold a sample twice, and more often where the corpus is small.
 BatchShape largest_micro_batch(const SampleIndex& index, std::size_t count, LengthPolicy policy) {
     std::vector<std::size_t> lengths;
     for (const Sample& sample : index.train) lengths.push_back(sample.length);
     for (const Sample& sample : index.validation) lengths.push_back(sample.length);
     std::sort(lengths.rbegin(), lengths.rend());
+    const std::size_t epochs_met = 1 + (count + index.train.size() - 2) / index.train.size();
     BatchShape shape;
     for (std::size_t i = 0; i < count; ++i) {
-        // Visits of one sample in two epochs may meet in a micro-batch, so a small corpus is gone through
-        // again.
-        const std::size_t packed = lengths[i % lengths.size()];
+        const std::size_t packed = lengths[std::min(i / epochs_met, lengths.size() - 1)];
         const std::size_t length = policy == LengthPolicy::pack ? packed : lengths.front();
         shape.segments.push_back({.begin = shape.rows, .length = length});
         shape.rows += length;
@@ -92,7 +93,19 @@ BatchShape largest_micro_batch(const SampleIndex& index, std::size_t count, Leng
     return shape;
 }
 
+void check_evaluation(const RunConfig& config, const SampleIndex& samples) {
+    if (config.run.eval_every > 0 && samples.validation.empty()) {
+        throw ConfigError(cat("--eval-every ", config.run.eval_every,
+                              " has nothing to evaluate: --validation-share ", config.data.validation_share,
+                              " leaves no row of the corpus; raise it"));
+    }
+}
+
 void check_batch(const RunConfig& config, std::size_t replicas) {
+    constexpr std::size_t most_samples = std::size_t{1} << 24;
+    if (config.run.batch > most_samples) {
+        throw ConfigError(cat("--batch ", config.run.batch, " is beyond ", most_samples, " samples a step"));
+    }
     const std::size_t parts = replicas * config.schedule.microbatches;
     if (config.run.batch < parts) {
         throw ConfigError(cat("--batch ", config.run.batch, " is smaller than ", parts, " micro-batches (",
@@ -112,6 +125,7 @@ Setup set_up(const RunConfig& config, int ranks) {
     fit_vocabulary(model, config.model, corpus.info());
     check_model(model);
     SampleIndex samples = index_samples(corpus, sample_rules(config.data, model));
+    check_evaluation(config, samples);
     const std::size_t parts = replicas * config.schedule.microbatches;
     const std::size_t micro_batch_samples = (config.run.batch + parts - 1) / parts;
     return {.model = model,

@@ -20,9 +20,23 @@
 namespace trireme {
 namespace {
 
-int threads_per_rank(const RunConfig& config, const Session& session) {
-    if (config.run.threads > 0) return config.run.threads;
-    return std::max(1, usable_cores() / session.node_size());
+// Collective over `control`. Cores are shared by the ranks that may run on the same ones: all of a node, or one
+// alone where the launcher has bound each to cores of its own.
+int threads_per_rank(const RunConfig& config, const Session& session, Communicator& control) {
+    const std::string own = session.host() + " " + core_mask();
+    const std::vector<std::string> all = gather_all(control, own);
+    const auto sharers = static_cast<int>(std::count(all.begin(), all.end(), own));
+    return config.run.threads > 0 ? config.run.threads : std::max(1, usable_cores() / sharers);
+}
+
+void refuse_more_than_memory(std::size_t rank_bytes, const Session& session) {
+    const auto available = available_memory_bytes();
+    const std::size_t needed = rank_bytes * static_cast<std::size_t>(session.node_size());
+    if (!available || needed <= *available) return;
+    throw ConfigError(
+        cat("the ", session.node_size(), " ranks of ", session.host(), " need ", needed / 1'000'000, " MB (",
+            rank_bytes / 1'000'000, " each) and the node has ", *available / 1'000'000,
+            " MB left; use a smaller --batch or --max-length, more --microbatches, or more nodes"));
 }
 
 std::string now_text() {
@@ -44,8 +58,10 @@ double measure_peak_of_all(Communicator& group, DType dtype, int threads) {
 
 std::filesystem::path run_directory_of(const RunConfig& config) {
     if (!config.run.run_dir.empty()) return config.run.run_dir;
-    return default_run_directory(config.model.name);
+    return make_default_run_directory(config.model.name);
 }
+
+constexpr int most_skipped_in_a_row = 20;
 
 // The run from its first step to its last, on every rank; rank 0 also keeps the records.
 class Run {
@@ -56,18 +72,24 @@ public:
           data_group_(session.all_ranks("data", {.stall_seconds = config.run.stall_timeout})),
           memory_(plan_memory(setup_, config.optimizer, *data_group_)),
           flops_(model_flops(setup_.model)),
-          threads_(threads_per_rank(config, session)),
+          threads_(threads_per_rank(config, session, control)),
           is_first_(session.rank() == 0),
           console_(std::cout, config_, setup_) {
         manifest_ = describe(session, control);
     }
 
-    void show_plan() {
+    // Collective over `control`. Says what would be done, and what would keep it from being done.
+    void show_plan(const Session& session, Communicator& control) {
         if (is_first_) console_.introduce(manifest_, memory_, {});
+        agree(control, [&] {
+            refuse_more_than_memory(memory_.total(), session);
+            if (is_first_ && !config_.run.run_dir.empty()) refuse_used(config_.run.run_dir);
+        });
     }
 
-    // Collective over `control`. Refuses a run directory that cannot be used, before the first step.
-    void open_directory(Communicator& control) {
+    // Collective over `control`. Refuses what a node cannot hold, and a run directory that cannot be used.
+    void prepare(const Session& session, Communicator& control) {
+        agree(control, [&] { refuse_more_than_memory(memory_.total(), session); });
         agree(control, [&] {
             if (is_first_) directory_ = std::make_unique<RunDirectory>(run_directory_of(config_));
         });
@@ -85,7 +107,7 @@ public:
         FigureSum sum(flops_, manifest_.peak_flops, data_group_->size());
         for (std::size_t step = 0; step < setup_.steps; ++step) take_step(replica, step, sum);
         const std::optional<double> validation_loss = evaluate(replica, setup_.steps);
-        if (is_first_) finish(sum.finish(validation_loss), peak_resident_bytes() - resident);
+        finish(sum.finish(validation_loss), peak_resident_bytes() - resident);
     }
 
 private:
@@ -110,13 +132,20 @@ private:
             directory_->add_step(step + 1, outcome, flops_, manifest_.peak_flops);
             console_.step(step, outcome, flops_, manifest_.peak_flops);
         }
-        if (outcome.is_skipped && config_.run.on_nan == OnNan::stop) {
-            throw ConfigError(cat("step ", step + 1, " has loss ", outcome.loss, " and gradient norm ",
-                                  outcome.gradient_norm,
-                                  "; lower --lr, or leave such steps out with --on-nan skip"));
-        }
+        stop_if_diverged(step, outcome, sum);
         const bool is_due = config_.run.eval_every > 0 && (step + 1) % config_.run.eval_every == 0;
         if (is_due && step + 1 < setup_.steps) evaluate(replica, step + 1);
+    }
+
+    void stop_if_diverged(std::size_t step, const StepOutcome& outcome, const FigureSum& sum) {
+        skipped_in_a_row_ = outcome.is_skipped ? skipped_in_a_row_ + 1 : 0;
+        const int most = config_.run.on_nan == OnNan::stop ? 1 : most_skipped_in_a_row;
+        if (skipped_in_a_row_ < most) return;
+        if (is_first_) directory_->write_summary(sum.finish(std::nullopt));
+        throw ConfigError(cat("step ", step + 1, " has loss ", outcome.loss, " and gradient norm ",
+                              outcome.gradient_norm,
+                              most == 1 ? "; lower --lr, or leave such steps out with --on-nan skip"
+                                        : cat(", as had the ", most - 1, " steps before it; lower --lr")));
     }
 
     std::optional<double> evaluate(Replica& replica, std::size_t step) {
@@ -130,7 +159,9 @@ private:
     }
 
     void finish(Figures figures, std::size_t grown_bytes) {
-        figures.grown_bytes = grown_bytes;
+        const auto grown = gather_all(*data_group_, std::array{static_cast<double>(grown_bytes)});
+        if (!is_first_) return;
+        figures.grown_bytes = static_cast<std::size_t>(*std::max_element(grown.begin(), grown.end()));
         figures.predicted_bytes = memory_.total();
         directory_->write_summary(figures);
         console_.finish(figures, directory_->path().string());
@@ -145,6 +176,7 @@ private:
     bool is_first_;
     Console console_;
     Manifest manifest_;
+    int skipped_in_a_row_ = 0;
     std::unique_ptr<RunDirectory> directory_;  // of rank 0
 };
 
@@ -155,8 +187,8 @@ void train(const RunConfig& config, Session& session) {
     std::optional<Setup> setup;
     agree(*control, [&] { setup = set_up(config, session.size()); });
     Run run(config, session, *control, std::move(*setup));
-    if (config.run.dry_run) return run.show_plan();
-    run.open_directory(*control);
+    if (config.run.dry_run) return run.show_plan(session, *control);
+    run.prepare(session, *control);
     run.train();
 }
 

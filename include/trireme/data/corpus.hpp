@@ -50,9 +50,11 @@ public:
     std::uint64_t rows() const { return info_.rows; }
     std::uint64_t row_length(std::uint64_t row) const;  // tokens
 
-    // Replaces `out` by the row's tokens. Throws where a chunk does not fit its checksum, and where a token
-    // lies beyond the vocabulary.
+    // Replaces `out` by the row's tokens, or by `count` of them from `begin`. Throws where a chunk does not fit
+    // its checksum, and where a token lies beyond the vocabulary.
     void read(std::uint64_t row, std::vector<std::uint32_t>& out) const;
+    void read(std::uint64_t row, std::uint64_t begin, std::uint64_t count,
+              std::vector<std::uint32_t>& out) const;
 
     // Throws where its bytes are not those the corpus was made with.
     Tokenizer tokenizer() const;

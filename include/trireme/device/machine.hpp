@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
 namespace trireme {
@@ -9,5 +10,10 @@ namespace trireme {
 std::size_t peak_resident_bytes();  // of this process since it began (VmHWM); 0 where the system does not tell
 std::string processor_name();       // "Intel(R) Xeon(R) ..."; "unknown processor" where it does not tell
 int usable_cores();                 // that this process may run on
+std::string core_mask();            // names them: equal for processes that share the same cores
+
+// What this node can still give before it starts to swap or to kill: free memory and what the system would give
+// back, within the limit of the job's control group. Nothing where the system does not tell.
+std::optional<std::size_t> available_memory_bytes();
 
 }  // namespace trireme

@@ -16,7 +16,7 @@ namespace trireme {
 struct Segment {
     std::size_t begin = 0;
     std::size_t length = 0;
-    std::int64_t sample = 0;  // for dropout
+    std::int64_t sample = 0;  // names sample and epoch, for dropout
 };
 
 // Weight (head, query, key) is kept if word key % 4 of
@@ -25,7 +25,7 @@ struct Segment {
 // 1 / (1 - rate).
 struct AttentionDropout {
     double rate = 0;
-    RandomKey key = {};          // (seed, epoch, layer, site)
+    RandomKey key = {};          // (seed, layer, site)
     std::size_t first_head = 0;  // global number of head 0
 
     bool is_on() const { return rate > 0; }

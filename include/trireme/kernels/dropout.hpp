@@ -15,8 +15,8 @@ namespace trireme {
 // is at least keep_threshold(rate); kept elements are scaled by 1 / (1 - rate).
 struct Dropout {
     double rate = 0;                // 0: everything is kept, and the rest of the fields is not looked at
-    RandomKey key = {};             // (seed, epoch, layer, site)
-    ConstTensor samples = {};       // (rows) i64: the sample each row belongs to
+    RandomKey key = {};             // (seed, layer, site)
+    ConstTensor samples = {};       // (rows) i64: what names each row's sample and epoch
     ConstTensor positions = {};     // (rows) i32: the row's place in its sample
     std::size_t first_channel = 0;  // global channel of column 0
 

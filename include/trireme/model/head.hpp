@@ -29,12 +29,13 @@ public:
     void backward(const Pass& pass, Weights weights, ConstTensor input, Tensor grad_input, State& state,
                   Gradients gradients, Arena& scratch) const;
 
-    // Rows of logits that fit the memory kept for a tile.
+    // Rows of logits in a tile: as many as fit the memory kept for one, cut evenly.
     std::size_t tile_rows(DType dtype, std::size_t rows) const;
 
 private:
     struct Tile;  // what is to be done with each tile
 
+    std::size_t most_tile_rows(DType dtype) const;
     void for_each_tile(const Pass& pass, Weights weights, ConstTensor input, const Tile& tile, State& state,
                        Arena& scratch) const;
 

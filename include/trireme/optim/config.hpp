@@ -28,9 +28,9 @@ void check_optimizer(const OptimizerConfig& config);
 
 // The rate of step `step` (from 0) of `steps`. After the warm-up, which rises in equal parts to `rate`:
 //   constant   rate
-//   linear     down to min_rate in a straight line
+//   linear     down to min_rate in a straight line (the last step is one part above it)
 //   cosine     down to min_rate in half a cosine
-//   wsd        rate, then down to min_rate in a straight line over the last tenth
+//   wsd        rate, then down to min_rate in a straight line over the last tenth, at least one step
 double learning_rate(const OptimizerConfig& config, std::size_t step, std::size_t steps);
 
 }  // namespace trireme

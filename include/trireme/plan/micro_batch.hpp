@@ -7,7 +7,7 @@
 namespace trireme {
 
 // How samples of unequal length share a micro-batch.
-//   fixed   every sample is padded to the longest that the run allows
+//   fixed   every sample is padded to the longest of the corpus, once cut
 //   pad     every sample is padded to the longest of its micro-batch
 //   pack    samples lie one after the other without padding; attention stays within each
 enum class LengthPolicy : std::uint8_t { fixed, pad, pack };

@@ -13,6 +13,9 @@ public:
     // Collective over all ranks.
     explicit Departure(const Session& session);
 
+    // Over a group of its own, whose patience says how long the others are waited for.
+    explicit Departure(std::unique_ptr<Communicator> group);
+
     // For a rank that gives up: true once all ranks have called it, so that they may leave in order. False
     // where some have not after a few seconds: those know of nothing, and only an abort ends the job.
     bool is_joint();

@@ -38,7 +38,8 @@ MpiCommunicator::MpiCommunicator(MPI_Comm parent, std::string name, Patience pat
 MpiCommunicator::~MpiCommunicator() {
     int is_finalized = 0;
     MPI_Finalized(&is_finalized);
-    if (is_finalized == 0) MPI_Comm_free(&comm_);
+    // With messages in flight the job is about to be aborted, and to free would be to wait for their senders.
+    if (is_finalized == 0 && in_flight_.empty()) MPI_Comm_free(&comm_);
 }
 
 Communicator::Ticket MpiCommunicator::start_send(ConstTensor tensor, int peer) {

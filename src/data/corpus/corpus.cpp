@@ -157,15 +157,23 @@ std::uint64_t Corpus::row_length(std::uint64_t row) const {
 }
 
 void Corpus::read(std::uint64_t row, std::vector<std::uint32_t>& out) const {
-    out.resize(row_length(row));
-    storage_->tokens.read(storage_->row_begins[row], out);
+    read(row, 0, row_length(row), out);
+}
+
+void Corpus::read(std::uint64_t row, std::uint64_t begin, std::uint64_t count,
+                  std::vector<std::uint32_t>& out) const {
+    if (begin > row_length(row) || count > row_length(row) - begin) {
+        throw BugError(cat("tokens [", begin, ", ", begin + count, ") of row ", row, " of ", row_length(row)));
+    }
+    out.resize(count);
+    storage_->tokens.read(storage_->row_begins[row] + begin, out);
     const auto beyond = std::find_if(out.begin(), out.end(),
                                      [this](std::uint32_t token) { return token >= info_.vocabulary_size; });
     if (beyond != out.end())
-        throw ConfigError(cat(info_.path, ": token ", *beyond, " at position ", beyond - out.begin(),
-                              " of row ", row, " is beyond the vocabulary of ", info_.vocabulary_size,
-                              " (tokenizer ", info_.tokenizer_name,
-                              "); make the corpus again with the tokenizer of its ids"));
+        throw ConfigError(cat(info_.path, ": token ", *beyond, " at position ",
+                              begin + static_cast<std::uint64_t>(beyond - out.begin()), " of row ", row,
+                              " is beyond the vocabulary of ", info_.vocabulary_size, " (tokenizer ",
+                              info_.tokenizer_name, "); make the corpus again with the tokenizer of its ids"));
 }
 
 Tokenizer Corpus::tokenizer() const {

@@ -1,7 +1,7 @@
 #include "trireme/kernels/activation.hpp"
 
-#include "exponential.hpp"
-#include "parallel.hpp"
+#include "kernels/cpu/exponential.hpp"
+#include "kernels/cpu/parallel.hpp"
 
 namespace trireme {
 namespace {

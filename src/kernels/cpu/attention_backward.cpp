@@ -6,8 +6,8 @@
 // (Dao et al., 2022, algorithm 4)
 #include <algorithm>
 
-#include "attention_block.hpp"
-#include "exponential.hpp"
+#include "kernels/cpu/attention_block.hpp"
+#include "kernels/cpu/exponential.hpp"
 
 namespace trireme {
 namespace {

@@ -14,9 +14,9 @@
 #include <limits>
 #include <vector>
 
-#include "parallel.hpp"
-#include "philox.hpp"
-#include "tile.hpp"
+#include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/philox.hpp"
+#include "kernels/cpu/tile.hpp"
 #include "trireme/kernels/attention.hpp"
 #include "trireme/kernels/dropout.hpp"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "attention_block.hpp"
-#include "exponential.hpp"
+#include "kernels/cpu/attention_block.hpp"
+#include "kernels/cpu/exponential.hpp"
 
 namespace trireme {
 namespace {

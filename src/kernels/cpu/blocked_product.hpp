@@ -1,7 +1,7 @@
 // A matrix product of our own, for double where the library has none.
 #pragma once
 
-#include "product.hpp"
+#include "kernels/cpu/product.hpp"
 
 namespace trireme::cpu {
 

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "exponential.hpp"
+#include "kernels/cpu/exponential.hpp"
+#include "kernels/cpu/parallel.hpp"
 #include "kernels/index_check.hpp"
-#include "parallel.hpp"
 
 namespace trireme {
 namespace {

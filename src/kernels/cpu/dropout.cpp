@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "parallel.hpp"
-#include "philox.hpp"
+#include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/philox.hpp"
 
 namespace trireme {
 namespace {

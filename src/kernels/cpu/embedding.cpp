@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/cpu/parallel.hpp"
 #include "kernels/index_check.hpp"
-#include "parallel.hpp"
 
 namespace trireme {
 namespace {

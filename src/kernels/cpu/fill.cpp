@@ -4,8 +4,8 @@
 #include <bit>
 #include <cmath>
 
-#include "parallel.hpp"
-#include "philox.hpp"
+#include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/philox.hpp"
 
 namespace trireme {
 namespace {

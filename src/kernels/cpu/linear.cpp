@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "parallel.hpp"
-#include "product.hpp"
+#include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/product.hpp"
 
 namespace trireme {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "parallel.hpp"
+#include "kernels/cpu/parallel.hpp"
 
 namespace trireme {
 namespace {

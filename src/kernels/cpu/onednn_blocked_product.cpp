@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "blocked_product.hpp"
-#include "parallel.hpp"
-#include "tile.hpp"
+#include "kernels/cpu/blocked_product.hpp"
+#include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/tile.hpp"
 
 namespace trireme::cpu {
 namespace {

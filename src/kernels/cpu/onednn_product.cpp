@@ -1,8 +1,8 @@
 #include <oneapi/dnnl/dnnl.h>
 
-#include "blocked_product.hpp"
-#include "product.hpp"
-#include "product_threads.hpp"
+#include "kernels/cpu/blocked_product.hpp"
+#include "kernels/cpu/product.hpp"
+#include "kernels/cpu/product_threads.hpp"
 
 namespace trireme::cpu {
 

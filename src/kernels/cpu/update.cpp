@@ -3,7 +3,7 @@
 #include <cmath>
 #include <vector>
 
-#include "parallel.hpp"
+#include "kernels/cpu/parallel.hpp"
 
 namespace trireme {
 namespace {
@@ -11,34 +11,48 @@ namespace {
 // Work on one core before another one is worth waking; a multiple of the cache line.
 constexpr std::size_t step = 1024;
 
+// The update's numbers, worked out in double once.
+template <class T>
+struct AdamWFactors {
+    explicit AdamWFactors(const AdamWUpdate& op)
+        : scale(static_cast<T>(op.gradient_scale)),
+          beta1(static_cast<T>(op.beta1)),
+          beta2(static_cast<T>(op.beta2)),
+          rest1(static_cast<T>(1 - op.beta1)),
+          rest2(static_cast<T>(1 - op.beta2)),
+          rate(static_cast<T>(op.rate / (1 - std::pow(op.beta1, static_cast<double>(op.step))))),
+          inv_correction2(static_cast<T>(1 / (1 - std::pow(op.beta2, static_cast<double>(op.step))))),
+          epsilon(static_cast<T>(op.epsilon)),
+          decay(static_cast<T>(1 - op.rate * op.weight_decay)) {}
+
+    T scale, beta1, beta2, rest1, rest2, rate, inv_correction2, epsilon, decay;
+};
+
+// The factors come by value: were they in memory, the loop would have to expect its stores to change them.
+template <class T>
+void adamw(AdamWFactors<T> f, std::size_t count, const T* gradient, T* moment1, T* moment2, T* parameter) {
+#pragma omp simd
+    for (std::size_t i = 0; i < count; ++i) {
+        const T g = f.scale * gradient[i];
+        const T m1 = f.beta1 * moment1[i] + f.rest1 * g;
+        const T m2 = f.beta2 * moment2[i] + f.rest2 * g * g;
+        moment1[i] = m1;
+        moment2[i] = m2;
+        parameter[i] = f.decay * parameter[i] - f.rate * m1 / (std::sqrt(m2 * f.inv_correction2) + f.epsilon);
+    }
+}
+
 template <class T>
 void adamw(int threads, const AdamWUpdate& op) {
-    const double count = static_cast<double>(op.step);
-    const double correction1 = 1 - std::pow(op.beta1, count);
-    const double correction2 = 1 - std::pow(op.beta2, count);
-    const T scale = static_cast<T>(op.gradient_scale);
-    const T beta1 = static_cast<T>(op.beta1);
-    const T beta2 = static_cast<T>(op.beta2);
-    const T rest1 = static_cast<T>(1 - op.beta1);
-    const T rest2 = static_cast<T>(1 - op.beta2);
-    const T rate = static_cast<T>(op.rate / correction1);
-    const T inv_correction2 = static_cast<T>(1 / correction2);
-    const T epsilon = static_cast<T>(op.epsilon);
-    const T decay = static_cast<T>(1 - op.rate * op.weight_decay);
+    const AdamWFactors<T> factors(op);
     T* p = op.parameter.as<T>().data;
     T* m1 = op.moment1.as<T>().data;
     T* m2 = op.moment2.as<T>().data;
-    const T* gradient = op.gradient.as<T>().data;
-    cpu::for_each_range(
-        threads, op.parameter.size(), cpu::elements_per_thread, step, [=](std::size_t begin, std::size_t end) {
-#pragma omp simd
-            for (std::size_t i = begin; i < end; ++i) {
-                const T g = scale * gradient[i];
-                m1[i] = beta1 * m1[i] + rest1 * g;
-                m2[i] = beta2 * m2[i] + rest2 * g * g;
-                p[i] = decay * p[i] - rate * m1[i] / (std::sqrt(m2[i] * inv_correction2) + epsilon);
-            }
-        });
+    const T* g = op.gradient.as<T>().data;
+    cpu::for_each_range(threads, op.parameter.size(), cpu::elements_per_thread, step,
+                        [&](std::size_t begin, std::size_t end) {
+                            adamw(factors, end - begin, g + begin, m1 + begin, m2 + begin, p + begin);
+                        });
 }
 
 template <class T>

@@ -1,0 +1,225 @@
+#include "trireme/optim/optimizer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace trireme {
+namespace {
+
+using Numbers = std::vector<double>;
+
+const std::vector<ParameterSpec> matrix_and_vector{
+    {.name = "matrix", .rows = 2, .columns = 2, .decays = true},
+    {.name = "vector", .rows = 1, .columns = 2, .decays = false}};
+
+void fill(const Tensor& tensor, const Numbers& numbers) {
+    visit_float(tensor.dtype, [&](auto zero) {
+        const auto elements = tensor.as<decltype(zero)>();
+        for (std::size_t i = 0; i < numbers.size(); ++i)
+            elements.data[i] = static_cast<decltype(zero)>(numbers[i]);
+    });
+}
+
+Numbers numbers_of(const Tensor& tensor) {
+    Numbers numbers(tensor.size());
+    visit_float(tensor.dtype, [&](auto zero) {
+        const auto elements = tensor.as<decltype(zero)>();
+        for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = elements.data[i];
+    });
+    return numbers;
+}
+
+enum class Backend : std::uint8_t { reference, cpu };
+
+Stream stream_on(Backend backend) {
+    return backend == Backend::reference ? Stream{ReferenceStream{}} : Stream{CpuStream{.threads = 2}};
+}
+
+struct Machine {
+    Backend backend;
+    DType dtype;
+};
+
+// A matrix that decays and a vector that does not, both of the same number everywhere.
+class OptimizerOn : public ::testing::TestWithParam<Machine> {
+protected:
+    void start(double value, double gradient) {
+        for (const std::size_t i : {0U, 1U}) {
+            fill(values_[i], Numbers(values_[i].size(), value));
+            fill(gradients_[i], Numbers(gradients_[i].size(), gradient));
+        }
+    }
+
+    Optimizer optimizer_of(const OptimizerConfig& config) const {
+        return {config, matrix_and_vector, GetParam().dtype, Place::memory};
+    }
+
+    // The one number that all elements of a parameter have.
+    double matrix() const { return number_of(values_[0]); }
+    double vector() const { return number_of(values_[1]); }
+
+    double rounding() const { return GetParam().dtype == DType::f32 ? 1e-6 : 1e-14; }
+
+    Stream stream_ = stream_on(GetParam().backend);
+    ParameterTensors values_{matrix_and_vector, GetParam().dtype, Place::memory};
+    ParameterTensors gradients_{matrix_and_vector, GetParam().dtype, Place::memory};
+
+private:
+    static double number_of(const Tensor& tensor) {
+        const Numbers numbers = numbers_of(tensor);
+        for (const double number : numbers) EXPECT_EQ(number, numbers.front());
+        return numbers.front();
+    }
+};
+
+// With beta1 = 1/2 and beta2 = 3/4 all of the first step is exact: g = 1/2 4 = 2, moments 1 and 1, corrected 2
+// and 4, so the change is 1/4 2 / (2 + 2) = 1/8; what decays is first multiplied with 1 - 1/4 1/2 = 7/8.
+TEST_P(OptimizerOn, TakesAnAdamWStepAndDecaysMatricesOnly) {
+    Optimizer optimizer =
+        optimizer_of({.weight_decay = 0.5, .beta1 = 0.5, .beta2 = 0.75, .epsilon = 2, .clip = 0});
+    start(8, 4);
+
+    optimizer.update(stream_, values_, gradients_, 0.25, 0.5);
+
+    EXPECT_EQ(matrix(), 7 - 0.125);
+    EXPECT_EQ(vector(), 8 - 0.125);
+    EXPECT_EQ(numbers_of(gradients_[0]), (Numbers(4, 4)));
+}
+
+// The second step, now without gradient: moments 1/2 and 3/4, corrections 1 - 1/4 and 1 - 9/16.
+TEST_P(OptimizerOn, CountsTheStepsThatAdamWCorrectsBy) {
+    Optimizer optimizer =
+        optimizer_of({.weight_decay = 0, .beta1 = 0.5, .beta2 = 0.75, .epsilon = 2, .clip = 0});
+    start(8, 4);
+    optimizer.update(stream_, values_, gradients_, 0.25, 0.5);
+    start(8, 0);
+
+    optimizer.update(stream_, values_, gradients_, 0.25, 0.5);
+
+    const double change = 0.25 * (0.5 / 0.75) / (std::sqrt(0.75 / (7.0 / 16)) + 2);
+    EXPECT_NEAR(vector(), 8 - change, 8 * rounding());
+    EXPECT_NEAR(matrix(), 8 - change, 8 * rounding());
+}
+
+// First step: g = 1/2 2 = 1, the matrix adds 1/2 4 = 2 for its decay. Second: the velocities are halved, and
+// the matrix, now 3.25, adds 1.625.
+TEST_P(OptimizerOn, TakesTwoStepsWithMomentumAndDecaysMatricesOnly) {
+    Optimizer optimizer =
+        optimizer_of({.kind = OptimizerKind::sgd, .weight_decay = 0.5, .momentum = 0.5, .clip = 0});
+    start(4, 2);
+
+    optimizer.update(stream_, values_, gradients_, 0.25, 0.5);
+
+    EXPECT_EQ(matrix(), 4 - 0.25 * 3);
+    EXPECT_EQ(vector(), 4 - 0.25 * 1);
+
+    optimizer.update(stream_, values_, gradients_, 0.25, 0.5);
+
+    EXPECT_EQ(matrix(), 3.25 - 0.25 * (1.5 + 1 + 1.625));
+    EXPECT_EQ(vector(), 3.75 - 0.25 * (0.5 + 1));
+}
+
+TEST_P(OptimizerOn, FollowsTheGradientWithoutMomentum) {
+    Optimizer optimizer =
+        optimizer_of({.kind = OptimizerKind::sgd, .weight_decay = 0.5, .momentum = 0, .clip = 0});
+    start(4, 2);
+
+    optimizer.update(stream_, values_, gradients_, 0.25, 1);
+    optimizer.update(stream_, values_, gradients_, 0.25, 1);
+
+    EXPECT_EQ(vector(), 4 - 0.5 - 0.5);
+    EXPECT_EQ(matrix(), 3 - 0.25 * (2 + 1.5));
+}
+
+TEST_P(OptimizerOn, ChangesNothingAtRateZero) {
+    for (const OptimizerKind kind : {OptimizerKind::adamw, OptimizerKind::sgd}) {
+        Optimizer optimizer = optimizer_of({.kind = kind, .weight_decay = 0.5});
+        start(3, 2);
+
+        optimizer.update(stream_, values_, gradients_, 0, 1);
+
+        EXPECT_EQ(matrix(), 3);
+        EXPECT_EQ(vector(), 3);
+    }
+}
+
+// 1 + 4 + 4 + 16 + 144 + 0 = 13 * 13
+TEST_P(OptimizerOn, TakesTheNormOfAllGradientsTogether) {
+    Optimizer optimizer = optimizer_of({});
+    fill(gradients_[0], {1, -2, 2, 4});
+    fill(gradients_[1], {-12, 0});
+
+    EXPECT_EQ(optimizer.gradient_norm(stream_, gradients_), 13);
+    EXPECT_EQ(optimizer.gradient_norm(stream_, gradients_), 13);  // nothing is left of the first time
+}
+
+TEST_P(OptimizerOn, HasNoFiniteNormForGradientsThatAreNot) {
+    Optimizer optimizer = optimizer_of({});
+
+    for (const double bad :
+         {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+        start(0, 1);
+        fill(gradients_[1], {1, bad});
+        EXPECT_FALSE(std::isfinite(optimizer.gradient_norm(stream_, gradients_)));
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Machines, OptimizerOn,
+    ::testing::Values(Machine{Backend::reference, DType::f32}, Machine{Backend::reference, DType::f64},
+                      Machine{Backend::cpu, DType::f32}, Machine{Backend::cpu, DType::f64}),
+    [](const auto& tested) {
+        const Machine& m = tested.param;
+        return std::string(m.backend == Backend::cpu ? "cpu_" : "reference_") + name_of(m.dtype);
+    });
+
+TEST(OptimizerMemory, IsTwoMomentsOneVelocityOrNone) {
+    const auto bytes_with = [](const OptimizerConfig& config) {
+        return Optimizer(config, matrix_and_vector, DType::f32, Place::memory).bytes();
+    };
+    const std::size_t one_of_each = ParameterTensors(matrix_and_vector, DType::f32, Place::memory).bytes();
+
+    const std::size_t plain = bytes_with({.kind = OptimizerKind::sgd, .momentum = 0});
+    const std::size_t with_momentum = bytes_with({.kind = OptimizerKind::sgd, .momentum = 0.9});
+    const std::size_t adamw = bytes_with({.kind = OptimizerKind::adamw});
+
+    EXPECT_EQ(with_momentum - plain, one_of_each);
+    EXPECT_EQ(adamw - plain, 2 * one_of_each);
+}
+
+// More elements than any vector register or thread's portion holds, compared with the formula in double.
+TEST(Optimizer, FollowsTheAdamWFormulaOverManyStepsAndElements) {
+    const std::vector<ParameterSpec> specs{{.name = "m", .rows = 37, .columns = 1013, .decays = true}};
+    const OptimizerConfig config{.weight_decay = 0.1, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8};
+    const std::size_t size = specs[0].size();
+    for (const Backend backend : {Backend::reference, Backend::cpu}) {
+        Stream stream = stream_on(backend);
+        const ParameterTensors values(specs, DType::f64, Place::memory);
+        const ParameterTensors gradients(specs, DType::f64, Place::memory);
+        Optimizer optimizer(config, specs, DType::f64, Place::memory);
+        Numbers expected(size, 0.5), moment1(size), moment2(size), gradient(size);
+        fill(values[0], expected);
+
+        for (int step = 1; step <= 5; ++step) {
+            for (std::size_t i = 0; i < size; ++i) gradient[i] = static_cast<double>((i * 7 + 13) % 23) - step;
+            fill(gradients[0], gradient);
+            optimizer.update(stream, values, gradients, 0.01, 0.25);
+            for (std::size_t i = 0; i < size; ++i) {
+                const double g = 0.25 * gradient[i];
+                moment1[i] = 0.9 * moment1[i] + 0.1 * g;
+                moment2[i] = 0.95 * moment2[i] + 0.05 * g * g;
+                const double first = moment1[i] / (1 - std::pow(0.9, step));
+                const double second = moment2[i] / (1 - std::pow(0.95, step));
+                expected[i] = expected[i] * (1 - 0.01 * 0.1) - 0.01 * first / (std::sqrt(second) + 1e-8);
+            }
+        }
+
+        const Numbers got = numbers_of(values[0]);
+        for (std::size_t i = 0; i < size; ++i) ASSERT_NEAR(got[i], expected[i], 1e-13) << "element " << i;
+    }
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,280 @@
+#include "train/run_directory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "error_message.hpp"
+#include "scratch_folder.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+namespace {
+
+using nlohmann::json;
+using validation::message_of;
+using validation::read_whole;
+using validation::says;
+using validation::ScratchFolder;
+
+const ModelFlops flops{.matrix_parameters = 200, .attention_factor = 4};
+
+StepOutcome usual_outcome() {
+    return {.loss = 2.5,
+            .gradient_norm = 0.75,
+            .rate = 0.125,
+            .tokens = 4,
+            .padded_tokens = 6,
+            .square_length_sum = 10,
+            .seconds = 2,
+            .compute_seconds = 1.5,
+            .wait_seconds = 0.25};
+}
+
+std::vector<json> lines_of(const std::string& path) {
+    std::istringstream text(read_whole(path));
+    std::vector<json> lines;
+    for (std::string line; std::getline(text, line);) lines.push_back(json::parse(line));
+    return lines;
+}
+
+std::set<std::string> names_in(const json& object) {
+    std::set<std::string> names;
+    for (const auto& item : object.items()) names.insert(item.key());
+    return names;
+}
+
+// A run directory with nothing in it yet.
+class TheRun : public ::testing::Test {
+protected:
+    std::string file(const char* name) const { return path_ + "/" + name; }
+
+    json line_of(const StepOutcome& outcome) {
+        directory_.add_step(3, outcome, flops, 5280);
+        return lines_of(file("steps.jsonl")).back();
+    }
+
+    json summary_of(const Figures& figures) {
+        directory_.write_summary(figures);
+        return json::parse(read_whole(file("summary.json")));
+    }
+
+    ScratchFolder folder_;
+    std::string path_ = folder_.file("runs/first");  // with a folder above it that is made as well
+    RunDirectory directory_{path_};
+};
+
+// (6 * 200 + 12 * 4 * 10 / 4) * 4 = 5280 operations in 2 seconds, where 2 * 5280 were possible.
+TEST_F(TheRun, HasALineForEachStep) {
+    const json line = line_of(usual_outcome());
+
+    EXPECT_EQ(line.at("step"), 3);
+    EXPECT_EQ(line.at("loss"), 2.5);
+    EXPECT_EQ(line.at("tokens"), 4);
+    EXPECT_EQ(line.at("padded_tokens"), 6);
+    EXPECT_EQ(line.at("seconds"), 2.0);
+    EXPECT_EQ(line.at("clock"), "wall");
+    EXPECT_EQ(line.at("tokens_per_s"), 2.0);
+    EXPECT_EQ(line.at("mfu"), 0.5);
+    EXPECT_EQ(line.at("mfu_causal"), 0.5 * 5040 / 5280);
+    EXPECT_EQ(line.at("bubble"), 0.25);
+    EXPECT_EQ(line.at("comm_wait_s"), 0.25);
+    EXPECT_EQ(line.at("grad_norm"), 0.75);
+    EXPECT_EQ(line.at("lr"), 0.125);
+    EXPECT_GT(line.at("peak_bytes"), 0);
+    EXPECT_FALSE(line.contains("skipped"));
+}
+
+TEST_F(TheRun, LeavesOutWhatNothingMeasures) {
+    const std::set<std::string> names = names_in(line_of(usual_outcome()));
+
+    EXPECT_EQ(names.count("energy_j"), 0U);
+    EXPECT_EQ(names.count("plan"), 0U);
+    EXPECT_EQ(names.count("mfu"), 1U);
+}
+
+TEST_F(TheRun, SaysWhichStepsWereSkipped) {
+    StepOutcome outcome = usual_outcome();
+    outcome.loss = std::numeric_limits<double>::quiet_NaN();
+    outcome.gradient_norm = std::numeric_limits<double>::infinity();
+    outcome.is_skipped = true;
+
+    const json line = line_of(outcome);
+
+    EXPECT_EQ(line.at("skipped"), true);
+    EXPECT_FALSE(line.value("loss", json()).is_number());
+    EXPECT_FALSE(line.value("grad_norm", json()).is_number());
+}
+
+TEST_F(TheRun, WritesALineAsSoonAsTheStepIsDone) {
+    directory_.add_step(0, usual_outcome(), flops, 5280);
+    directory_.add_step(1, usual_outcome(), flops, 5280);
+    directory_.add_evaluation(1, 2.25);
+
+    const auto lines = lines_of(file("steps.jsonl"));  // while the directory is still open
+
+    ASSERT_EQ(lines.size(), 3U);
+    EXPECT_EQ(lines[0].at("step"), 0);
+    EXPECT_EQ(lines[1].at("step"), 1);
+    EXPECT_EQ(lines[2], json({{"step", 1}, {"validation_loss", 2.25}}));
+}
+
+TEST_F(TheRun, KeepsTheConfigurationAsItIs) {
+    directory_.write_config("[data]\ncorpus = a.h5\n");
+
+    EXPECT_EQ(read_whole(file("config.ini")), "[data]\ncorpus = a.h5\n");
+}
+
+TEST_F(TheRun, SaysInItsManifestWhatItWasMadeWithAndOn) {
+    directory_.write_manifest({.version = "0.1.0 (abc)",
+                               .mpi_library = "Open MPI v4.1.4",
+                               .started = "2026-01-31 14:25:01",
+                               .corpus = "a \"quoted\" name.h5",
+                               .corpus_checksum = std::string(64, 'f'),
+                               .model = "gpt2-tiny",
+                               .hosts = {"node1", "node1", "node2"},
+                               .device = "cpu, some processor",
+                               .threads = 2,
+                               .parameters = 1234,
+                               .peak_flops = 1e11});
+
+    const json manifest = json::parse(read_whole(file("manifest.json")));
+
+    EXPECT_EQ(manifest.at("version"), "0.1.0 (abc)");
+    EXPECT_EQ(manifest.at("mpi"), "Open MPI v4.1.4");
+    EXPECT_EQ(manifest.at("started"), "2026-01-31 14:25:01");
+    EXPECT_EQ(manifest.at("ranks"), 3);
+    EXPECT_EQ(manifest.at("hosts"), json({"node1", "node1", "node2"}));
+    EXPECT_EQ(manifest.at("device"), "cpu, some processor");
+    EXPECT_EQ(manifest.at("threads_per_rank"), 2);
+    EXPECT_EQ(manifest.at("corpus"), "a \"quoted\" name.h5");
+    EXPECT_EQ(manifest.at("corpus_sha256"), std::string(64, 'f'));
+    EXPECT_EQ(manifest.at("model"), "gpt2-tiny");
+    EXPECT_EQ(manifest.at("parameters"), 1234);
+    EXPECT_EQ(manifest.at("measured_peak_flops"), 1e11);
+}
+
+Figures usual_figures() {
+    return {.steps = 2,
+            .first_loss = 4,
+            .last_loss = 3,
+            .validation_loss = {},
+            .seconds = 4,
+            .tokens = 8,
+            .padded_tokens = 16,
+            .flops = 10560,
+            .causal_flops = 10080,
+            .peak_flops = 5280,
+            .compute_seconds = 3,
+            .wait_seconds = 0.5,
+            .ranks = 2,
+            .predicted_bytes = 1000,
+            .grown_bytes = 900,
+            .complaint = {}};
+}
+
+TEST_F(TheRun, SummarisesEachFigureBesideItsLimit) {
+    const json summary = summary_of(usual_figures());
+
+    EXPECT_EQ(summary.at("verdict"), "VALID");
+    EXPECT_FALSE(summary.contains("reason"));
+    EXPECT_EQ(summary.at("clock"), "wall");
+    EXPECT_EQ(summary.at("steps"), 2);
+    EXPECT_EQ(summary.at("loss"), json({{"first", 4.0}, {"last", 3.0}}));
+    EXPECT_EQ(summary.at("seconds"), 4.0);
+    EXPECT_EQ(summary.at("tokens"), 8);
+    EXPECT_EQ(summary.at("tokens_per_s"), 2.0);
+    EXPECT_EQ(summary.at("padding"), json({{"share", 0.5}, {"limit", 0}}));
+    EXPECT_EQ(summary.at("model_flops_per_s").at("value"), 2640.0);
+    EXPECT_EQ(summary.at("model_flops_per_s").at("limit"), 5280.0);
+    EXPECT_EQ(summary.at("mfu"), 0.5);
+    EXPECT_EQ(summary.at("bubble"), json({{"measured", 0.25}, {"limit", 0}}));
+    EXPECT_EQ(summary.at("memory_bytes"), json({{"growth", 900}, {"predicted", 1000}}));
+}
+
+TEST_F(TheRun, SummarisesTheValidationLossWhereThereIsOne) {
+    Figures figures = usual_figures();
+    figures.validation_loss = 3.5;
+
+    EXPECT_EQ(summary_of(figures).at("loss").at("validation"), 3.5);
+}
+
+TEST_F(TheRun, SummarisesWhyItIsInvalid) {
+    Figures figures = usual_figures();
+    figures.complaint = "2 of 2 steps were skipped";
+
+    const json summary = summary_of(figures);
+
+    EXPECT_EQ(summary.at("verdict"), "INVALID");
+    EXPECT_EQ(summary.at("reason"), "2 of 2 steps were skipped");
+}
+
+// The loss of a run whose steps were all skipped is not 0: there is none.
+TEST_F(TheRun, SummarisesNoLossWhereNoStepHadOne) {
+    FigureSum sum(flops, 5280, 1);
+    StepOutcome outcome = usual_outcome();
+    outcome.is_skipped = true;
+    sum.add(outcome);
+
+    const json summary = summary_of(sum.finish({}));
+
+    EXPECT_EQ(summary.at("verdict"), "INVALID");
+    EXPECT_FALSE(summary.value("loss", json::object()).contains("first"));
+}
+
+TEST(RunDirectory, RefusesTheStepsOfAnEarlierRunAndLeavesThem) {
+    const ScratchFolder folder;
+    RunDirectory(folder.file("run")).add_step(0, usual_outcome(), flops, 1);
+    const std::string before = read_whole(folder.file("run/steps.jsonl"));
+
+    const std::string message = message_of<ConfigError>([&] { RunDirectory again(folder.file("run")); });
+
+    EXPECT_EQ(message, "the run directory " + folder.file("run") +
+                           " already holds the steps of an earlier run; choose another --run-dir");
+    EXPECT_EQ(read_whole(folder.file("run/steps.jsonl")), before);
+}
+
+TEST(RunDirectory, TakesAFolderInWhichNoStepWasDone) {
+    const ScratchFolder folder;
+    folder.write("notes.txt", "mine");
+    { RunDirectory ended_early(folder.file("")); }
+
+    EXPECT_NO_THROW(RunDirectory(folder.file("")).add_evaluation(0, 1));
+    EXPECT_EQ(read_whole(folder.file("notes.txt")), "mine");
+}
+
+TEST(RunDirectory, RefusesAPathThatAFileIsInTheWayOf) {
+    const ScratchFolder folder;
+    folder.write("file", "as it was");
+
+    for (const char* path : {"file", "file/run"}) {
+        const std::string message = message_of<ConfigError>([&] { RunDirectory run(folder.file(path)); });
+
+        EXPECT_TRUE(says(message, "the run directory " + folder.file(path) + " cannot be made: "));
+        EXPECT_TRUE(says(message, "; choose another --run-dir"));
+    }
+    EXPECT_EQ(read_whole(folder.file("file")), "as it was");
+}
+
+TEST(RunDirectory, SaysWhatToDoWhereStepsCannotBeWritten) {
+    const ScratchFolder folder;
+    std::filesystem::create_directories(folder.file("run/steps.jsonl"));  // no file can take its place
+
+    const std::string message = message_of<ConfigError>([&] { RunDirectory run(folder.file("run")); });
+
+    EXPECT_TRUE(says(message, "the run directory " + folder.file("run") + " cannot be written to"));
+    EXPECT_TRUE(says(message, "; choose another --run-dir"));
+}
+
+TEST(RunDirectory, IsNamedAfterTheModelAndTheTimeByDefault) {
+    const std::string name = default_run_directory("gpt2-tiny").string();
+
+    EXPECT_TRUE(std::regex_match(name, std::regex("runs/gpt2-tiny-20[0-9]{6}-[0-9]{6}"))) << name;
+}
+
+}  // namespace
+}  // namespace trireme
