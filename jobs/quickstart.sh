@@ -3,8 +3,8 @@
 # trains gpt2-tiny on it with two MPI ranks, each holding a replica. Run it as often as you like, from anywhere:
 # every run has its own directory under runs/quickstart.
 #
-#   jobs/quickstart.sh               200 steps
-#   jobs/quickstart.sh --lr 1e-3     more options go to `trireme train`
+#   jobs/quickstart.sh               400 steps
+#   jobs/quickstart.sh --steps 50    more options go to `trireme train`, and win
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -56,8 +56,12 @@ cat > "$folder/quickstart.ini" <<END
 model = gpt2-tiny
 corpus = $corpus
 data = $ranks
-steps = 200
+steps = 400
 batch = 16
+length = pack
+lr = 2e-3
+warmup-steps = 20
+log-every = 10
 threads = $threads
 run-dir = $run
 END

@@ -92,7 +92,9 @@ void Console::evaluation(std::size_t step, double loss) {
 
 void Console::finish(const Figures& f, const std::string& run_dir) {
     out_ << "\nFigures of merit\n";
-    out_ << fmt::format("  loss            {:.4f} (first step {:.4f})\n", f.last_loss, f.first_loss);
+    if (f.last_loss) {
+        out_ << fmt::format("  loss            {:.4f} (first step {:.4f})\n", *f.last_loss, *f.first_loss);
+    }
     if (f.validation_loss) {
         out_ << fmt::format("  validation      {:.4f}, perplexity {:.2f}\n", *f.validation_loss,
                             std::exp(*f.validation_loss));

@@ -22,8 +22,8 @@ std::string judge(const Figures& figures) {
     if (figures.validation_loss && !std::isfinite(*figures.validation_loss)) {
         return "the validation loss is not finite";
     }
-    if (figures.steps > 1 && figures.last_loss >= figures.first_loss) {
-        return cat("the loss did not fall: ", figures.first_loss, " at first, ", figures.last_loss, " at last");
+    if (figures.steps > 1 && *figures.last_loss >= *figures.first_loss) {
+        return cat("the loss did not fall: ", *figures.first_loss, " at first, ", *figures.last_loss, " at last");
     }
     return {};
 }

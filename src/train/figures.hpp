@@ -26,8 +26,8 @@ ModelFlops model_flops(const ModelConfig& model);
 struct Figures {
     std::size_t steps = 0;
     std::size_t skipped_steps = 0;
-    double first_loss = 0;
-    double last_loss = 0;  // mean of the last tenth of the steps
+    std::optional<double> first_loss;  // none where every step was skipped
+    std::optional<double> last_loss;   // mean of the last tenth of the steps
     std::optional<double> validation_loss;
     double seconds = 0;  // of all steps
     std::size_t tokens = 0;

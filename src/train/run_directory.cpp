@@ -66,8 +66,8 @@ Json summary_of(const Figures& f) {
     summary["clock"] = "wall";
     summary["steps"] = f.steps;
     summary["skipped_steps"] = f.skipped_steps;
-    summary["loss"] = {{"first", f.first_loss}, {"last", f.last_loss}};
-    if (f.validation_loss) summary["loss"]["validation"] = *f.validation_loss;
+    if (f.first_loss) summary["loss"] = {{"first", *f.first_loss}, {"last", *f.last_loss}};
+    if (f.validation_loss) add_if_finite(summary["loss"], "validation", *f.validation_loss);
     summary["seconds"] = f.seconds;
     summary["tokens"] = f.tokens;
     summary["tokens_per_s"] = f.tokens_per_second();

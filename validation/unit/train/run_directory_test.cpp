@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -32,7 +33,8 @@ StepOutcome usual_outcome() {
             .square_length_sum = 10,
             .seconds = 2,
             .compute_seconds = 1.5,
-            .wait_seconds = 0.25};
+            .wait_seconds = 0.25,
+            .peak_bytes = 4096};
 }
 
 std::vector<json> lines_of(const std::string& path) {
@@ -40,12 +42,6 @@ std::vector<json> lines_of(const std::string& path) {
     std::vector<json> lines;
     for (std::string line; std::getline(text, line);) lines.push_back(json::parse(line));
     return lines;
-}
-
-std::set<std::string> names_in(const json& object) {
-    std::set<std::string> names;
-    for (const auto& item : object.items()) names.insert(item.key());
-    return names;
 }
 
 // A run directory with nothing in it yet.
@@ -85,16 +81,18 @@ TEST_F(TheRun, HasALineForEachStep) {
     EXPECT_EQ(line.at("comm_wait_s"), 0.25);
     EXPECT_EQ(line.at("grad_norm"), 0.75);
     EXPECT_EQ(line.at("lr"), 0.125);
-    EXPECT_GT(line.at("peak_bytes"), 0);
+    EXPECT_EQ(line.at("peak_bytes"), 4096);
     EXPECT_FALSE(line.contains("skipped"));
 }
 
 TEST_F(TheRun, LeavesOutWhatNothingMeasures) {
-    const std::set<std::string> names = names_in(line_of(usual_outcome()));
+    StepOutcome outcome = usual_outcome();
+    outcome.peak_bytes = 0;
 
-    EXPECT_EQ(names.count("energy_j"), 0U);
-    EXPECT_EQ(names.count("plan"), 0U);
-    EXPECT_EQ(names.count("mfu"), 1U);
+    const json line = line_of(outcome);
+
+    for (const char* field : {"energy_j", "plan", "peak_bytes"}) EXPECT_FALSE(line.contains(field)) << field;
+    EXPECT_TRUE(line.contains("loss"));
 }
 
 TEST_F(TheRun, SaysWhichStepsWereSkipped) {
@@ -106,8 +104,8 @@ TEST_F(TheRun, SaysWhichStepsWereSkipped) {
     const json line = line_of(outcome);
 
     EXPECT_EQ(line.at("skipped"), true);
-    EXPECT_FALSE(line.value("loss", json()).is_number());
-    EXPECT_FALSE(line.value("grad_norm", json()).is_number());
+    EXPECT_FALSE(line.contains("loss"));  // JSON has no such number
+    EXPECT_FALSE(line.contains("grad_norm"));
 }
 
 TEST_F(TheRun, WritesALineAsSoonAsTheStepIsDone) {
@@ -133,7 +131,7 @@ TEST_F(TheRun, SaysInItsManifestWhatItWasMadeWithAndOn) {
     directory_.write_manifest({.version = "0.1.0 (abc)",
                                .mpi_library = "Open MPI v4.1.4",
                                .started = "2026-01-31 14:25:01",
-                               .corpus = "a \"quoted\" name.h5",
+                               .corpus = "a \"quoted\" \xff name.h5",
                                .corpus_checksum = std::string(64, 'f'),
                                .model = "gpt2-tiny",
                                .hosts = {"node1", "node1", "node2"},
@@ -151,7 +149,7 @@ TEST_F(TheRun, SaysInItsManifestWhatItWasMadeWithAndOn) {
     EXPECT_EQ(manifest.at("hosts"), json({"node1", "node1", "node2"}));
     EXPECT_EQ(manifest.at("device"), "cpu, some processor");
     EXPECT_EQ(manifest.at("threads_per_rank"), 2);
-    EXPECT_EQ(manifest.at("corpus"), "a \"quoted\" name.h5");
+    EXPECT_EQ(manifest.at("corpus"), "a \"quoted\" \uFFFD name.h5");  // a path is no UTF-8 by itself
     EXPECT_EQ(manifest.at("corpus_sha256"), std::string(64, 'f'));
     EXPECT_EQ(manifest.at("model"), "gpt2-tiny");
     EXPECT_EQ(manifest.at("parameters"), 1234);
@@ -201,6 +199,13 @@ TEST_F(TheRun, SummarisesTheValidationLossWhereThereIsOne) {
     figures.validation_loss = 3.5;
 
     EXPECT_EQ(summary_of(figures).at("loss").at("validation"), 3.5);
+}
+
+TEST_F(TheRun, SummarisesNoValidationLossThatIsNoNumber) {
+    Figures figures = usual_figures();
+    figures.validation_loss = std::numeric_limits<double>::quiet_NaN();
+
+    EXPECT_FALSE(summary_of(figures).at("loss").contains("validation"));
 }
 
 TEST_F(TheRun, SummarisesWhyItIsInvalid) {
@@ -266,14 +271,42 @@ TEST(RunDirectory, SaysWhatToDoWhereStepsCannotBeWritten) {
 
     const std::string message = message_of<ConfigError>([&] { RunDirectory run(folder.file("run")); });
 
-    EXPECT_TRUE(says(message, "the run directory " + folder.file("run") + " cannot be written to"));
+    EXPECT_TRUE(says(message, folder.file("run/steps.jsonl") + " cannot be written: Is a directory"));
     EXPECT_TRUE(says(message, "; choose another --run-dir"));
 }
 
-TEST(RunDirectory, IsNamedAfterTheModelAndTheTimeByDefault) {
-    const std::string name = default_run_directory("gpt2-tiny").string();
+TEST_F(TheRun, HasItsDirectoryForItself) {
+    const std::string message = message_of<ConfigError>([&] { RunDirectory another(path_); });
 
-    EXPECT_TRUE(std::regex_match(name, std::regex("runs/gpt2-tiny-20[0-9]{6}-[0-9]{6}"))) << name;
+    EXPECT_EQ(message, "the run directory " + path_ + " is in use by another job; choose another --run-dir");
+}
+
+TEST_F(TheRun, IsFoundUsedOnceItHasALine) {
+    refuse_used(path_);
+    refuse_used(folder_.file("never"));
+    directory_.add_evaluation(0, 1);
+
+    EXPECT_TRUE(
+        says(message_of<ConfigError>([&] { refuse_used(path_); }), "holds the steps of an earlier run"));
+    EXPECT_FALSE(std::filesystem::exists(folder_.file("never")));
+}
+
+// Below the folder that the program is started in.
+TEST(RunDirectory, IsByDefaultNamedAfterTheModelAndTheTimeAndNew) {
+    const ScratchFolder folder;
+    const std::filesystem::path before = std::filesystem::current_path();
+    std::filesystem::current_path(folder.file(""));
+
+    std::set<std::string> names;
+    for (int run = 0; run < 3; ++run) names.insert(make_default_run_directory("gpt2-tiny").string());
+    const bool exist =
+        std::all_of(names.begin(), names.end(), [](auto& n) { return std::filesystem::exists(n); });
+    std::filesystem::current_path(before);
+
+    EXPECT_EQ(names.size(), 3U);
+    EXPECT_TRUE(exist);
+    const std::regex form("runs/gpt2-tiny-20[0-9]{6}-[0-9]{6}(-[23])?");
+    for (const std::string& name : names) EXPECT_TRUE(std::regex_match(name, form)) << name;
 }
 
 }  // namespace
