@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "shape_check.hpp"
+#include "kernels/shape_check.hpp"
 
 namespace trireme {
 namespace {

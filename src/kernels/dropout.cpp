@@ -1,6 +1,6 @@
 #include "trireme/kernels/dropout.hpp"
 
-#include "shape_check.hpp"
+#include "kernels/shape_check.hpp"
 
 namespace trireme {
 namespace {

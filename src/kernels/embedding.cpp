@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "shape_check.hpp"
+#include "kernels/shape_check.hpp"
 
 namespace trireme {
 namespace {

@@ -1,4 +1,4 @@
-#include "shape_check.hpp"
+#include "kernels/shape_check.hpp"
 
 namespace trireme {
 namespace {

@@ -1,8 +1,8 @@
 #include "trireme/model/embedding_layer.hpp"
 
-#include "sites.hpp"
 #include "trireme/kernels/dropout.hpp"
 #include "trireme/kernels/embedding.hpp"
+#include "trireme/model/residual_branch.hpp"
 
 namespace trireme {
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "sites.hpp"
 #include "trireme/kernels/cross_entropy.hpp"
 #include "trireme/kernels/linear.hpp"
 #include "trireme/kernels/read.hpp"

@@ -1,4 +1,4 @@
-#include "console.hpp"
+#include "train/console.hpp"
 
 #include <fmt/format.h>
 

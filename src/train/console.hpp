@@ -4,8 +4,8 @@
 #include <iosfwd>
 #include <string>
 
-#include "figures.hpp"
-#include "run_directory.hpp"
+#include "train/figures.hpp"
+#include "train/run_directory.hpp"
 
 namespace trireme {
 

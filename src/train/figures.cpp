@@ -1,4 +1,4 @@
-#include "figures.hpp"
+#include "train/figures.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -23,7 +23,8 @@ std::string judge(const Figures& figures) {
         return "the validation loss is not finite";
     }
     if (figures.steps > 1 && *figures.last_loss >= *figures.first_loss) {
-        return cat("the loss did not fall: ", *figures.first_loss, " at first, ", *figures.last_loss, " at last");
+        return cat("the loss did not fall: ", *figures.first_loss, " at first, ", *figures.last_loss,
+                   " at last");
     }
     return {};
 }

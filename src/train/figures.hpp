@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "replica.hpp"
+#include "train/replica.hpp"
 
 namespace trireme {
 

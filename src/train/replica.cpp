@@ -1,4 +1,4 @@
-#include "replica.hpp"
+#include "train/replica.hpp"
 
 #include <algorithm>
 #include <array>

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "setup.hpp"
+#include "train/setup.hpp"
 #include "trireme/comm/communicator.hpp"
 #include "trireme/data/sampler.hpp"
 #include "trireme/optim/optimizer.hpp"

@@ -1,4 +1,4 @@
-#include "run_directory.hpp"
+#include "train/run_directory.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>

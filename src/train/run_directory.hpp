@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "figures.hpp"
+#include "train/figures.hpp"
 
 namespace trireme {
 

@@ -1,4 +1,4 @@
-#include "setup.hpp"
+#include "train/setup.hpp"
 
 #include <algorithm>
 #include <cmath>

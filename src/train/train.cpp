@@ -6,12 +6,12 @@
 #include <ctime>
 #include <iostream>
 
-#include "agreement.hpp"
-#include "console.hpp"
-#include "figures.hpp"
-#include "replica.hpp"
-#include "run_directory.hpp"
-#include "setup.hpp"
+#include "train/agreement.hpp"
+#include "train/console.hpp"
+#include "train/figures.hpp"
+#include "train/replica.hpp"
+#include "train/run_directory.hpp"
+#include "train/setup.hpp"
 #include "trireme/base/version.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/machine.hpp"

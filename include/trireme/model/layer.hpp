@@ -42,6 +42,8 @@ struct Pass {
     double loss_scale = 1;       // gradients are of loss_scale * sum of losses
 };
 
+inline constexpr const char* token_table_name = "transformer.wte.weight";  // of the embedding and a tied head
+
 // In the order of the layer's parameters().
 using Weights = std::span<const ConstTensor>;
 using Gradients = std::span<const Tensor>;

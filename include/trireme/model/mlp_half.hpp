@@ -1,25 +1,17 @@
 // The second half of a block: output = input + dropout(project(activation(expand(norm(input))))).
 #pragma once
 
-#include "trireme/model/config.hpp"
-#include "trireme/model/layer.hpp"
+#include "trireme/model/residual_branch.hpp"
 
 namespace trireme {
 
 class MlpHalf {
 public:
-    struct State {
-        Tensor mean, inv_std;         // (rows)
-        Tensor normed;                // (rows, width)
-        Tensor expanded;              // (rows, mlp width)  before the activation
-        Tensor activated;             // (rows, mlp width)
-        ConstTensor grad_projection;  // (rows, width)      gradient of the projection's output
-        Tensor grad_expanded;         // (rows, mlp width)
-        Tensor grad_normed;           // (rows, width)
-    };
+    // inner: before the activation; result: after it (rows, mlp width)
+    struct State : BranchState {};
 
     MlpHalf(const ModelConfig& config, std::size_t block);
-    std::vector<ParameterSpec> parameters() const;  // ln_2, mlp.c_fc, mlp.c_proj: weight and bias each
+    std::vector<ParameterSpec> parameters() const;  // ln_2, mlp.c_fc, mlp.c_proj
 
     Tensor forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept) const;
     void backward_input(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
@@ -28,8 +20,8 @@ public:
                          State& state, Gradients gradients, Arena& scratch) const;
 
 private:
-    std::size_t block_, layers_, width_, mlp_width_;
-    double epsilon_, deviation_, dropout_;
+    ResidualBranch branch_;
+    std::size_t mlp_width_;
 };
 
 }  // namespace trireme

@@ -1,4 +1,4 @@
-#include "check_mpi.hpp"
+#include "comm/mpi/check_mpi.hpp"
 
 #include <array>
 

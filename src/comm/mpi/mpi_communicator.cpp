@@ -1,8 +1,8 @@
-#include "mpi_communicator.hpp"
+#include "comm/mpi/mpi_communicator.hpp"
 
 #include <algorithm>
 
-#include "check_mpi.hpp"
+#include "comm/mpi/check_mpi.hpp"
 
 namespace trireme {
 namespace {

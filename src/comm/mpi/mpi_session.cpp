@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "check_mpi.hpp"
-#include "mpi_communicator.hpp"
+#include "comm/mpi/check_mpi.hpp"
+#include "comm/mpi/mpi_communicator.hpp"
 #include "trireme/comm/session.hpp"
 
 namespace trireme {
