@@ -1,4 +1,4 @@
-// What forward and backward attention share: a head's rows packed block by block, scores, masks and dropout.
+// What forward and backward attention share: which blocks meet, their products, masks and tasks.
 //
 // A segment is cut into blocks of block_rows rows. Of the (query block, key block) pairs only those are visited
 // that some query sees, and in the pairs on the diagonal only the register tiles it touches:
@@ -10,36 +10,15 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
 #include <limits>
 #include <vector>
 
+#include "kernels/cpu/head_rows.hpp"
 #include "kernels/cpu/parallel.hpp"
-#include "kernels/cpu/philox.hpp"
 #include "kernels/cpu/tile.hpp"
 #include "trireme/kernels/attention.hpp"
-#include "trireme/kernels/dropout.hpp"
 
 namespace trireme::cpu {
-
-inline constexpr std::size_t block_rows = 64;  // its scores fill half a first-level cache in float
-
-// Zeroed memory that starts on a cache line.
-template <class T>
-class Scratch {
-public:
-    explicit Scratch(std::size_t size) : memory_(size + vector_bytes / sizeof(T)) {
-        const auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
-        data_ = memory_.data() + (vector_bytes - address % vector_bytes) % vector_bytes / sizeof(T);
-    }
-    Scratch(Scratch&&) noexcept = default;  // a copy would point into the memory of the other
-
-    T* data() const { return data_; }
-
-private:
-    std::vector<T> memory_;
-    T* data_;
-};
 
 // A pair of blocks of one segment.
 struct BlockPair {
@@ -63,59 +42,6 @@ void for_each_pair(std::size_t length, bool is_causal, std::size_t query_begin, 
     const std::size_t end = is_causal ? query_begin + queries : length;
     for (std::size_t key_begin = 0; key_begin < end; key_begin += block_rows) {
         use(BlockPair{query_begin, key_begin, queries, std::min(block_rows, length - key_begin), is_causal});
-    }
-}
-
-// Rows of a head lie a whole fused row apart, which the processor does not foresee: they are called up this
-// many rows before they are needed.
-inline constexpr std::size_t rows_ahead = 8;
-
-template <bool to_write, class T>
-inline void call_up(const T* row, std::size_t columns) {
-    for (std::size_t c = 0; c < columns; c += 64 / sizeof(T)) __builtin_prefetch(row + c, to_write ? 1 : 0);
-}
-
-// target = factor * (columns of rows of source), row by row, rows padded with zeros to `stride`.
-template <class T>
-void pack_rows(const Elements<const T>& source, std::size_t row, std::size_t rows, std::size_t column,
-               std::size_t columns, T factor, T* target) {
-    const std::size_t stride = round_up(columns, lanes<T>);
-    for (std::size_t r = 0; r < rows; ++r) {
-        const T* from = source.row(row + r) + column;
-        if (r + rows_ahead < rows) call_up<false>(from + rows_ahead * source.stride, columns);
-        T* to = target + r * stride;
-#pragma omp simd
-        for (std::size_t c = 0; c < columns; ++c) to[c] = factor * from[c];
-        std::fill(to + columns, to + stride, T{0});
-    }
-}
-
-// The way back: columns of rows of target = factor * packed.
-template <class T>
-void unpack_rows(const T* packed, std::size_t rows, T factor, const Elements<T>& target, std::size_t row,
-                 std::size_t column, std::size_t columns) {
-    const std::size_t stride = round_up(columns, lanes<T>);
-    for (std::size_t r = 0; r < rows; ++r) {
-        T* to = target.row(row + r) + column;
-        if (r + rows_ahead < rows) call_up<true>(to + rows_ahead * target.stride, columns);
-        const T* from = packed + r * stride;
-#pragma omp simd
-        for (std::size_t c = 0; c < columns; ++c) to[c] = factor * from[c];
-    }
-}
-
-// The rows transposed, in blocks of block_rows rows: channel c of row r at
-//   target[r / block_rows][c][r % block_rows], zeros beyond the last row.
-template <class T>
-void pack_transposed(const Elements<const T>& source, std::size_t row, std::size_t rows, std::size_t column,
-                     std::size_t columns, T* target) {
-    std::fill_n(target + rows / block_rows * block_rows * columns,
-                rows % block_rows == 0 ? 0 : block_rows * columns, T{0});
-    for (std::size_t r = 0; r < rows; ++r) {
-        const T* from = source.row(row + r) + column;
-        if (r + rows_ahead < rows) call_up<false>(from + rows_ahead * source.stride, columns);
-        T* to = target + r / block_rows * block_rows * columns + r % block_rows;
-        for (std::size_t c = 0; c < columns; ++c) to[c * block_rows] = from[c];
     }
 }
 
@@ -162,37 +88,6 @@ template <class T>
 void mask_row(T* scores, std::size_t seen) {
     std::fill(scores + seen, scores + block_rows, std::numeric_limits<T>::lowest());
 }
-
-// The dropout factors of one head in one segment.
-template <class T>
-class WeightFactors {
-public:
-    WeightFactors(const AttentionDropout& dropout, std::int64_t sample, std::size_t head)
-        : is_on_(dropout.is_on()),
-          key_(dropout.key.then(static_cast<std::uint64_t>(sample))),
-          head_(static_cast<std::uint32_t>(dropout.first_head + head)),
-          threshold_(static_cast<std::uint32_t>(keep_threshold(dropout.rate))),
-          scale_(static_cast<T>(1 / (1 - dropout.rate))) {}
-
-    bool is_on() const { return is_on_; }
-
-    // factors[k] of keys key_begin .. key_begin + block_rows for one query
-    void draw(std::size_t query, std::size_t key_begin, T* factors) const {
-        std::uint32_t words[block_rows];
-        const RandomBlock first{static_cast<std::uint32_t>(key_begin / 4), static_cast<std::uint32_t>(query),
-                                head_, 1};
-        random_words(key_, first, block_rows / 4, words);
-#pragma omp simd
-        for (std::size_t k = 0; k < block_rows; ++k) factors[k] = words[k] >= threshold_ ? scale_ : T{0};
-    }
-
-private:
-    bool is_on_;
-    RandomKey key_;
-    std::uint32_t head_;
-    std::uint32_t threshold_;
-    T scale_;
-};
 
 // Writes zeros into the rows that belong to no segment.
 template <class T>

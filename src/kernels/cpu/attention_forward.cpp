@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/attention_block.hpp"
 #include "kernels/cpu/exponential.hpp"
+#include "kernels/cpu/weight_factors.hpp"
 
 namespace trireme {
 namespace {

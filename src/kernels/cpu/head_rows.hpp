@@ -1,0 +1,85 @@
+// The rows of one attention head, packed block by block: in the fused tensors they lie far apart.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "kernels/cpu/tile.hpp"
+#include "trireme/device/tensor.hpp"
+
+namespace trireme::cpu {
+
+inline constexpr std::size_t block_rows = 64;  // whose scores fill half a first-level cache in float
+
+// Zeroed memory that starts on a cache line.
+template <class T>
+class Scratch {
+public:
+    explicit Scratch(std::size_t size) : memory_(size + vector_bytes / sizeof(T)) {
+        const auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
+        data_ = memory_.data() + (vector_bytes - address % vector_bytes) % vector_bytes / sizeof(T);
+    }
+    Scratch(Scratch&&) noexcept = default;  // a copy would point into the memory of the other
+
+    T* data() const { return data_; }
+
+private:
+    std::vector<T> memory_;
+    T* data_;
+};
+
+// Rows of a head lie a whole fused row apart, which the processor does not foresee: they are called up this
+// many rows before they are needed.
+inline constexpr std::size_t rows_ahead = 8;
+
+template <bool to_write, class T>
+inline void call_up(const T* row, std::size_t columns) {
+    for (std::size_t c = 0; c < columns; c += 64 / sizeof(T)) __builtin_prefetch(row + c, to_write ? 1 : 0);
+}
+
+// target = factor * (columns of rows of source), row by row, rows padded with zeros to `stride`.
+template <class T>
+void pack_rows(const Elements<const T>& source, std::size_t row, std::size_t rows, std::size_t column,
+               std::size_t columns, T factor, T* target) {
+    const std::size_t stride = round_up(columns, lanes<T>);
+    for (std::size_t r = 0; r < rows; ++r) {
+        const T* from = source.row(row + r) + column;
+        if (r + rows_ahead < rows) call_up<false>(from + rows_ahead * source.stride, columns);
+        T* to = target + r * stride;
+#pragma omp simd
+        for (std::size_t c = 0; c < columns; ++c) to[c] = factor * from[c];
+        std::fill(to + columns, to + stride, T{0});
+    }
+}
+
+// The way back: columns of rows of target = factor * packed.
+template <class T>
+void unpack_rows(const T* packed, std::size_t rows, T factor, const Elements<T>& target, std::size_t row,
+                 std::size_t column, std::size_t columns) {
+    const std::size_t stride = round_up(columns, lanes<T>);
+    for (std::size_t r = 0; r < rows; ++r) {
+        T* to = target.row(row + r) + column;
+        if (r + rows_ahead < rows) call_up<true>(to + rows_ahead * target.stride, columns);
+        const T* from = packed + r * stride;
+#pragma omp simd
+        for (std::size_t c = 0; c < columns; ++c) to[c] = factor * from[c];
+    }
+}
+
+// The rows transposed, in blocks of block_rows rows: channel c of row r at
+//   target[r / block_rows][c][r % block_rows], zeros beyond the last row.
+template <class T>
+void pack_transposed(const Elements<const T>& source, std::size_t row, std::size_t rows, std::size_t column,
+                     std::size_t columns, T* target) {
+    std::fill_n(target + rows / block_rows * block_rows * columns,
+                rows % block_rows == 0 ? 0 : block_rows * columns, T{0});
+    for (std::size_t r = 0; r < rows; ++r) {
+        const T* from = source.row(row + r) + column;
+        if (r + rows_ahead < rows) call_up<false>(from + rows_ahead * source.stride, columns);
+        T* to = target + r / block_rows * block_rows * columns + r % block_rows;
+        for (std::size_t c = 0; c < columns; ++c) to[c * block_rows] = from[c];
+    }
+}
+
+}  // namespace trireme::cpu
