@@ -5,8 +5,13 @@ if(NOT GTest_FOUND)
   missing("GoogleTest" libgtest-dev)
 endif()
 
-# Every program that ctest runs, and nothing else.
-add_custom_target(test_programs)
+# The programs behind one label: ninja tests_unit, tests_ranks.
+function(belongs_to_label label program)
+  if(NOT TARGET tests_${label})
+    add_custom_target(tests_${label})
+  endif()
+  add_dependencies(tests_${label} ${program})
+endfunction()
 
 # Real corpora and reference token ids; tests that need them skip with a line when the variable is not set.
 set(TRIREME_SOURCE_DIR_DEFINITION TRIREME_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
@@ -20,7 +25,7 @@ function(add_test_program name)
   target_compile_definitions(${name} PRIVATE ${TRIREME_SOURCE_DIR_DEFINITION})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/validation)
   target_link_libraries(${name} PRIVATE ${arg_USES} ${arg_PRIVATE_USES} GTest::gtest_main trireme_warnings)
-  add_dependencies(test_programs ${name})
+  belongs_to_label(${arg_LABEL} ${name})
   gtest_discover_tests(${name} TEST_PREFIX ${arg_LABEL}/ DISCOVERY_MODE PRE_TEST
                        PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
 endfunction()
@@ -50,7 +55,7 @@ function(add_rank_program name)
     target_include_directories(${program} PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/validation)
     target_link_libraries(${program} PRIVATE ${arg_USES} trireme_mpi_${mpi} trireme_${mpi} GTest::gtest
                                              trireme_warnings)
-    add_dependencies(test_programs ${program})
+    belongs_to_label(${arg_FOLDER} ${program})
   endforeach()
 endfunction()
 

@@ -29,9 +29,11 @@ std::string joined(const std::vector<std::string>& names) {
     return text;
 }
 
-void require_size(const char* option, std::size_t value) {
+// Products of two sizes and a few bytes stay countable.
+constexpr std::size_t most_of_a_size = std::size_t{1} << 24;
+
+void require_size(const char* option, std::size_t value, std::size_t most = most_of_a_size) {
     if (value == 0) throw ConfigError(cat(option, " is 0; a model needs at least 1"));
-    constexpr std::size_t most = std::size_t{1} << 24;  // products of two sizes and a few bytes stay countable
     if (value > most) throw ConfigError(cat(option, " ", value, " is beyond ", most));
 }
 
@@ -54,7 +56,7 @@ ModelConfig model_named(const std::string& name) {
 }
 
 void check_model(const ModelConfig& config) {
-    require_size("--layers", config.layers);
+    require_size("--layers", config.layers, std::size_t{1} << 16);
     require_size("--width", config.width);
     require_size("--heads", config.heads);
     require_size("--mlp-width", config.mlp_width);

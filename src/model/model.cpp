@@ -1,6 +1,6 @@
 #include "trireme/model/model.hpp"
 
-#include <algorithm>
+#include <unordered_set>
 
 namespace trireme {
 
@@ -27,10 +27,10 @@ LayerState make_state(const Layer& layer) {
 
 std::vector<ParameterSpec> unique_parameters(const std::vector<Layer>& layers) {
     std::vector<ParameterSpec> unique;
+    std::unordered_set<std::string> known;
     for (const Layer& layer : layers) {
         for (ParameterSpec& spec : parameters_of(layer)) {
-            const auto known = [&](const ParameterSpec& other) { return other.name == spec.name; };
-            if (std::none_of(unique.begin(), unique.end(), known)) unique.push_back(std::move(spec));
+            if (known.insert(spec.name).second) unique.push_back(std::move(spec));
         }
     }
     return unique;

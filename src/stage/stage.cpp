@@ -1,6 +1,6 @@
 #include "trireme/stage/stage.hpp"
 
-#include <algorithm>
+#include <unordered_map>
 
 namespace trireme {
 
@@ -12,10 +12,10 @@ struct Stage::Passage {
 
 namespace {
 
-std::size_t index_of(const std::vector<ParameterSpec>& specs, const std::string& name) {
-    const auto found =
-        std::find_if(specs.begin(), specs.end(), [&](const auto& spec) { return spec.name == name; });
-    return static_cast<std::size_t>(found - specs.begin());
+std::unordered_map<std::string, std::size_t> places_of(const std::vector<ParameterSpec>& specs) {
+    std::unordered_map<std::string, std::size_t> places;
+    for (std::size_t i = 0; i < specs.size(); ++i) places[specs[i].name] = i;
+    return places;
 }
 
 // Calls use(layer, state) with the types that belong together.
@@ -34,11 +34,12 @@ Stage::Stage(const ModelConfig& config, DType dtype, Place place, const StageMem
       gradients_(specs_, dtype, place),
       activations_("activation", memory.activations, place),
       scratch_("scratch", memory.scratch, place) {
+    const auto places = places_of(specs_);
     for (const Layer& layer : layers_) {
         auto& weights = layer_weights_.emplace_back();
         auto& gradients = layer_gradients_.emplace_back();
         for (const ParameterSpec& spec : parameters_of(layer)) {
-            const std::size_t i = index_of(specs_, spec.name);
+            const std::size_t i = places.at(spec.name);
             weights.push_back(values_[i]);
             gradients.push_back(gradients_[i]);
         }

@@ -123,6 +123,36 @@ TEST_F(Train, EndsEverywhereWhenOneRankAloneCannotGoOn) {
     EXPECT_NE(outcome.err.find("unknown option --batchs; did you mean --batch?"), std::string::npos);
 }
 
+TEST_F(Train, EndsWhenARankIsKilled) {
+    for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
+        const std::string endless =
+            " train --corpus corpus.h5 --steps 1000000 --quiet --run-dir run" + std::to_string(mpi);
+        const std::string doomed = " : -n 1 timeout -s KILL 2 " + program_path(mpi) + endless;
+
+        const Outcome outcome = run(endless + doomed, 1, mpi);  // would go on for hours
+
+        EXPECT_NE(outcome.code, 0) << outcome.err;
+    }
+}
+
+TEST_F(Train, EndsInvalidWhereTheLossIsNoNumber) {
+    const Outcome outcome = train("--lr 1e30 --clip 0 --lr-schedule constant --run-dir run");
+
+    EXPECT_EQ(outcome.code, 2) << outcome.err;
+    ASSERT_EQ(sentences(outcome).size(), 1U) << outcome.err;
+    EXPECT_NE(outcome.err.find("lower --lr, or leave such steps out with --on-nan skip"), std::string::npos);
+    EXPECT_NE(read("run/summary.json").find("INVALID"), std::string::npos);
+}
+
+TEST_F(Train, RefusesToEvaluateNothing) {
+    expect_train_refusal("--eval-every 1 --validation-share 0", {"--eval-every 1", "--validation-share 0"});
+}
+
+TEST_F(Train, RefusesWhatTheMachineCannotHold) {
+    expect_refusal("train --corpus corpus.h5 --steps 2 --model gpt2-xl --vocabulary 257 --layers 1000",
+                   {"MB left", "--microbatches"});
+}
+
 TEST_F(Train, DumpsOneConfigForAllRanks) {
     const std::string alone = run("train --batch 16 --dump-config").out;
 
