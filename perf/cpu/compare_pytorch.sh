@@ -17,9 +17,9 @@ mkdir -p "$results"
 
 for length in 64 512; do
     for round in $(seq "$rounds"); do
-        taskset -c "$core" "$build/bin/perf_cpu_step" gpt2 4 "$length" 5 1 "$results/trireme-4x$length-$round.json" |
+        taskset -c "$core" "$build/bin/perf_cpu_step" gpt2 4 "$length" 3 1 "$results/trireme-4x$length-$round.json" |
             grep -E '^(step|memory)'
-        taskset -c "$core" "$python" "$here/pytorch_step.py" 4 "$length" 5 "$results/pytorch-4x$length-$round.json"
+        taskset -c "$core" "$python" "$here/pytorch_step.py" 4 "$length" 3 "$results/pytorch-4x$length-$round.json"
     done
 done
 

@@ -6,8 +6,8 @@
 
 namespace trireme::cpu {
 
-// dnnl_sgemm and not a matmul primitive: on plain layouts it was faster in 27 of 30 shapes of GPT-2, up to 3
-// times, and it needs no cache of primitives.
+// dnnl_sgemm and not a matmul primitive: on plain layouts it was faster in most shapes of GPT-2, up to 3 times,
+// and it needs no cache of primitives.
 void multiply(int threads, const Product<float>& product) {
     const auto& [left, right, output, accumulate] = product;
     if (output.rows == 0 || output.columns == 0) return;
