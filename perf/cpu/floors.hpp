@@ -44,7 +44,8 @@ struct PlainProduct {
 // One call of the matrix library, or the faster of its two ways where it has two (oneDNN: gemm and matmul).
 Seconds library_seconds(const PlainProduct& product, std::size_t repeats);
 
-// Bytes per second, read and written, of memcpy between arrays of `bytes` bytes.
+// Bytes per second, read and written, of memcpy between arrays of `bytes` bytes, or of scaling one in place
+// where that is faster: a copy also reads the lines that it will overwrite.
 double copy_bandwidth(std::size_t bytes, std::size_t repeats);
 
 }  // namespace trireme::perf
