@@ -66,3 +66,8 @@ threads = $threads
 run-dir = $run
 END
 "$mpirun" -n "$ranks" "$program" train --config "$folder/quickstart.ini" "$@"
+
+# Not there with --dry-run, or when --run-dir sent the records elsewhere.
+if [ -e "$run/steps.jsonl" ]; then
+    "$program" report "$run"
+fi

@@ -77,6 +77,15 @@ Command inspect_command(Words words) {
     return config;
 }
 
+Command report_command(Words words) {
+    ReportConfig config;
+    const std::vector<OptionGroup> options = report_options(config);
+    const SplitLine line = split_line("report", words, options, {});
+    set_all(line.settings, options);
+    take_run_directory(config, line.positional);
+    return config;
+}
+
 Command help_command(Words words) {
     if (words.empty()) return ShowText{general_help()};
     refuse_unknown_command(words.front());
@@ -99,7 +108,8 @@ Command parse_command_line(Words arguments, const std::string& mpi) {
     refuse_unknown_command(name);
     if (asks_for_help(rest)) return ShowText{command_help(name)};
     if (name == "train") return train_command(rest);
-    return name == "prepare" ? prepare_command(rest) : inspect_command(rest);
+    if (name == "prepare") return prepare_command(rest);
+    return name == "report" ? report_command(rest) : inspect_command(rest);
 }
 
 }  // namespace trireme::app

@@ -18,7 +18,7 @@ struct TrainCommand {
     RunConfig config;
     bool dump_config = false;  // print config.resolved instead of training
 };
-using Command = std::variant<ShowText, TrainCommand, PrepareConfig, InspectConfig>;
+using Command = std::variant<ShowText, TrainCommand, PrepareConfig, InspectConfig, ReportConfig>;
 
 // True for the one command that every rank of an MPI job runs; asking for its help is none.
 bool needs_session(std::span<const char* const> arguments);

@@ -41,15 +41,23 @@ std::string inspect_help() {
                option_help(inspect_options(config)));
 }
 
+std::string report_help() {
+    ReportConfig config;
+    return cat("Usage: trireme report RUN_DIR [options]\n\n",
+               "Shows what a run did, or has done so far, on one HTML page that needs nothing else.\n",
+               option_help(report_options(config)));
+}
+
 }  // namespace
 
-std::vector<std::string> command_names() { return {"train", "prepare", "inspect", "help"}; }
+std::vector<std::string> command_names() { return {"train", "prepare", "report", "inspect", "help"}; }
 
 std::string general_help() {
     return "Trireme trains transformers under MPI.\n\n"
            "Usage: trireme COMMAND [options]\n\n"
            "  train      train a model, under srun or mpirun, or alone on one rank\n"
            "  prepare    make a corpus from text or ids\n"
+           "  report     show what a run did, on one HTML page\n"
            "  inspect    say what a file is\n"
            "  help       trireme help COMMAND, or trireme COMMAND --help: its options\n\n"
            "  --version  this program, and what it is built on\n\n"
@@ -61,6 +69,7 @@ std::string general_help() {
 std::string command_help(const std::string& command) {
     if (command == "train") return train_help();
     if (command == "prepare") return prepare_help();
+    if (command == "report") return report_help();
     return command == "inspect" ? inspect_help() : general_help();
 }
 

@@ -4,6 +4,7 @@
 
 #include "app/command.hpp"
 #include "app/failure.hpp"
+#include "trireme/report/report.hpp"
 #include "trireme/tools/inspect.hpp"
 #include "trireme/tools/prepare.hpp"
 #include "trireme/train/departure.hpp"
@@ -27,6 +28,10 @@ int finish(const Failure& failure) {
 void carry_out(const ShowText& command) { std::cout << command.text; }
 void carry_out(const PrepareConfig& config) { prepare(config, std::cout); }
 void carry_out(const InspectConfig& config) { inspect(config.file, config.verify, std::cout); }
+void carry_out(const ReportConfig& config) {
+    write_report(config.run_directory, config.output);
+    std::cout << "the report is " << config.output << '\n';
+}
 void carry_out(const TrainCommand&) { throw BugError("train was started outside of an MPI session"); }
 
 int run_alone(Words words) {

@@ -1,5 +1,7 @@
 #include "app/tool_options.hpp"
 
+#include <filesystem>
+
 #include "app/values.hpp"
 #include "trireme/base/error.hpp"
 
@@ -35,6 +37,12 @@ std::vector<OptionGroup> inspect_options(InspectConfig& config) {
     return {{"inspect", {flag({"verify", "", "read all of it and compare every checksum"}, config.verify)}}};
 }
 
+std::vector<OptionGroup> report_options(ReportConfig& config) {
+    return {{"report",
+             {text({"output", "FILE.html", "where the page goes; RUN_DIR/report.html if not given"},
+                   config.output)}}};
+}
+
 void take_prepare_inputs(PrepareConfig& config, const std::vector<std::string>& inputs) {
     if (inputs.empty() && config.synthetic.empty()) {
         throw ConfigError("no input is given; name files (JSONL, JSONL.gz, text or ids), or --synthetic csn");
@@ -52,6 +60,17 @@ void take_inspect_file(InspectConfig& config, const std::vector<std::string>& fi
         throw ConfigError(cat("inspect takes one file, not ", files.size(), "; see trireme inspect --help"));
     }
     config.file = files.front();
+}
+
+void take_run_directory(ReportConfig& config, const std::vector<std::string>& directories) {
+    if (directories.size() != 1) {
+        throw ConfigError(
+            cat("report takes one run directory, not ", directories.size(), "; see trireme report --help"));
+    }
+    config.run_directory = directories.front();
+    if (config.output.empty()) {
+        config.output = (std::filesystem::path(config.run_directory) / "report.html").string();
+    }
 }
 
 }  // namespace trireme::app

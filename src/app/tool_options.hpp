@@ -14,12 +14,19 @@ struct InspectConfig {
     bool verify = false;
 };
 
+struct ReportConfig {
+    std::string run_directory;
+    std::string output;  // a file
+};
+
 // The options refer to the configuration, which must outlive them.
 std::vector<OptionGroup> prepare_options(PrepareConfig& config);
 std::vector<OptionGroup> inspect_options(InspectConfig& config);
+std::vector<OptionGroup> report_options(ReportConfig& config);
 
 // What stands on the command line without an option. Throws ConfigError where there is too little or too much.
 void take_prepare_inputs(PrepareConfig& config, const std::vector<std::string>& inputs);
 void take_inspect_file(InspectConfig& config, const std::vector<std::string>& files);
+void take_run_directory(ReportConfig& config, const std::vector<std::string>& directories);
 
 }  // namespace trireme::app

@@ -30,14 +30,14 @@ TEST(Command, NeedsASessionForTrainingAlone) {
 }
 
 TEST(Help, ListsTheCommands) {
-    for (const std::string command : {"train", "prepare", "inspect"}) {
+    for (const std::string command : {"train", "prepare", "report", "inspect"}) {
         EXPECT_TRUE(has(shown("--help"), "\n  " + command + " ")) << command;
     }
     EXPECT_EQ(shown("help"), shown("--help"));
 }
 
 TEST(Help, IsTheSameHoweverItIsAskedFor) {
-    for (const std::string command : {"train", "prepare", "inspect"}) {
+    for (const std::string command : {"train", "prepare", "report", "inspect"}) {
         EXPECT_EQ(shown(command + " --help"), shown("help " + command));
         EXPECT_EQ(shown(command + " --batchs --help"), shown("help " + command));
         EXPECT_TRUE(has(shown("help " + command), "Usage: trireme " + command));
@@ -103,6 +103,21 @@ TEST(Inspect, TakesOneFile) {
     EXPECT_TRUE(config.verify);
     EXPECT_EQ(complaint("inspect"), "inspect takes one file, not 0; see trireme inspect --help");
     EXPECT_EQ(complaint("inspect a.h5 b.h5"), "inspect takes one file, not 2; see trireme inspect --help");
+}
+
+TEST(ReportCommand, WritesIntoTheRunDirectoryUnlessTold) {
+    const auto config = std::get<ReportConfig>(parse("report runs/a"));
+
+    EXPECT_EQ(config.run_directory, "runs/a");
+    EXPECT_EQ(config.output, "runs/a/report.html");
+    EXPECT_EQ(std::get<ReportConfig>(parse("report runs/a/")).output, "runs/a/report.html");
+    EXPECT_EQ(std::get<ReportConfig>(parse("report runs/a --output b.html")).output, "b.html");
+}
+
+TEST(ReportCommand, TakesOneRunDirectory) {
+    EXPECT_EQ(complaint("report"), "report takes one run directory, not 0; see trireme report --help");
+    EXPECT_EQ(complaint("report a b"), "report takes one run directory, not 2; see trireme report --help");
+    EXPECT_EQ(complaint("report a --outputs b"), "unknown option --outputs; did you mean --output?");
 }
 
 }  // namespace

@@ -1,0 +1,151 @@
+#include "report/run_records.hpp"
+
+#include <fstream>
+#include <iterator>
+
+#include "report/json_fields.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme::report {
+namespace {
+
+namespace fs = std::filesystem;
+
+Words content_of(const fs::path& path) {
+    std::ifstream in(path, std::ios::binary);
+    if (!fs::exists(path)) return std::nullopt;
+    std::string text{std::istreambuf_iterator<char>(in), {}};
+    if (!in) throw ConfigError(cat(path.string(), " cannot be read; check its permissions"));
+    return text;
+}
+
+// Discarded where the text is no JSON.
+Json parsed(const std::string& text) { return Json::parse(text, nullptr, false); }
+
+std::optional<Json> object_in(const fs::path& path) {
+    const Words text = content_of(path);
+    if (!text) return std::nullopt;
+    Json json = parsed(*text);
+    if (!json.is_object()) {
+        throw ConfigError(
+            cat(path.string(), " is no JSON object; it is damaged: remove it to report what the rest says"));
+    }
+    return json;
+}
+
+StepRecord step_from(const JsonFields& line, double step) {
+    return {.step = step,
+            .loss = line.number("/loss"),
+            .validation_loss = line.number("/validation_loss"),
+            .tokens = line.number("/tokens"),
+            .padded_tokens = line.number("/padded_tokens"),
+            .seconds = line.number("/seconds"),
+            .comm_wait_s = line.number("/comm_wait_s"),
+            .tokens_per_s = line.number("/tokens_per_s"),
+            .mfu = line.number("/mfu"),
+            .mfu_causal = line.number("/mfu_causal"),
+            .bubble = line.number("/bubble"),
+            .grad_norm = line.number("/grad_norm"),
+            .lr = line.number("/lr"),
+            .peak_bytes = line.number("/peak_bytes"),
+            .is_skipped = line.is_set("/skipped")};
+}
+
+Summary summary_from(const JsonFields& f) {
+    return {.is_final = true,
+            .verdict = f.text("/verdict"),
+            .reason = f.text("/reason"),
+            .clock = f.text("/clock"),
+            .steps = f.number("/steps"),
+            .skipped_steps = f.number("/skipped_steps"),
+            .first_loss = f.number("/loss/first"),
+            .last_loss = f.number("/loss/last"),
+            .validation_loss = f.number("/loss/validation"),
+            .seconds = f.number("/seconds"),
+            .tokens = f.number("/tokens"),
+            .tokens_per_s = f.number("/tokens_per_s"),
+            .padding = f.number("/padding/share"),
+            .flops_per_s = f.number("/model_flops_per_s/value"),
+            .peak_flops_per_s = f.number("/model_flops_per_s/limit"),
+            .peak_is = f.text("/model_flops_per_s/limit_is"),
+            .mfu = f.number("/mfu"),
+            .mfu_causal = f.number("/mfu_causal"),
+            .bubble = f.number("/bubble/measured"),
+            .mfu_formula = f.text("/mfu_formula"),
+            .comm_wait_s = f.number("/comm_wait_s"),
+            .grown_bytes = f.number("/memory_bytes/growth"),
+            .predicted_bytes = f.number("/memory_bytes/predicted")};
+}
+
+Manifest manifest_from(const JsonFields& f, const Json& json) {
+    Manifest manifest{.version = f.text("/version"),
+                      .started = f.text("/started"),
+                      .mpi = f.text("/mpi"),
+                      .device = f.text("/device"),
+                      .model = f.text("/model"),
+                      .corpus = f.text("/corpus"),
+                      .corpus_sha256 = f.text("/corpus_sha256"),
+                      .ranks = f.number("/ranks"),
+                      .threads_per_rank = f.number("/threads_per_rank"),
+                      .measured_peak_flops = f.number("/measured_peak_flops"),
+                      .parameters = f.number("/parameters"),
+                      .hosts = {}};
+    for (const Json& host : json.value("hosts", Json::array())) {
+        if (host.is_string()) manifest.hosts.push_back(host);
+    }
+    return manifest;
+}
+
+void add_line(RunRecords& records, const Json& json, const std::string& place) {
+    if (!json.is_object()) throw ConfigError(cat(place, " is no JSON object; mend the line or remove it"));
+    const JsonFields fields(json, place);
+    const Figure step = fields.number("/step");
+    if (!step) throw ConfigError(cat(place, " does not say which step it is of; mend the line or remove it"));
+    const StepRecord record = step_from(fields, *step);
+    const bool is_evaluation = record.validation_loss || !record.seconds;
+    (is_evaluation ? records.evaluations : records.steps).push_back(record);
+}
+
+void add_lines(RunRecords& records, const std::string& text, const fs::path& path) {
+    std::size_t begin = 0;
+    for (std::size_t number = 1; begin < text.size(); ++number) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        const Json json = parsed(text.substr(begin, end - begin));
+        const bool is_unfinished = end == text.size() && json.is_discarded();
+        if (!is_unfinished) add_line(records, json, cat(path.string(), ", line ", number));
+        begin = end + 1;
+    }
+}
+
+}  // namespace
+
+RunRecords read_run(const fs::path& directory) {
+    if (!fs::exists(directory)) {
+        throw ConfigError(cat("the run directory ", directory.string(), " does not exist; `trireme train` ",
+                              "says at its end where it wrote to"));
+    }
+    const fs::path steps = directory / "steps.jsonl";
+    const Words lines = content_of(steps);
+    if (!lines) {
+        throw ConfigError(cat(directory.string(), " is no run directory: it holds no steps.jsonl; name the ",
+                              "directory that `trireme train` wrote to"));
+    }
+    RunRecords records{.name = fs::weakly_canonical(directory).filename().string(),
+                       .manifest = {},
+                       .summary = {},
+                       .steps = {},
+                       .evaluations = {},
+                       .config = content_of(directory / "config.ini")};
+    add_lines(records, *lines, steps);
+    const fs::path manifest = directory / "manifest.json";
+    if (const auto json = object_in(manifest)) {
+        records.manifest = manifest_from(JsonFields(*json, manifest.string()), *json);
+    }
+    const fs::path summary = directory / "summary.json";
+    if (const auto json = object_in(summary)) {
+        records.summary = summary_from(JsonFields(*json, summary.string()));
+    }
+    return records;
+}
+
+}  // namespace trireme::report

@@ -1,0 +1,61 @@
+// What a run left behind, as far as it got.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace trireme::report {
+
+using Figure = std::optional<double>;  // nothing: the records do not say
+using Words = std::optional<std::string>;
+
+// A line of steps.jsonl: a step, or an evaluation after it.
+struct StepRecord {
+    double step = 0;
+    Figure loss, validation_loss;
+    Figure tokens, padded_tokens;
+    Figure seconds, comm_wait_s;
+    Figure tokens_per_s, mfu, mfu_causal, bubble;  // shares are from 0 to 1
+    Figure grad_norm, lr;
+    Figure peak_bytes;
+    bool is_skipped = false;
+};
+
+struct Summary {
+    bool is_final = false;  // from summary.json; otherwise added up from the steps so far
+    Words verdict, reason;  // "VALID" or "INVALID"
+    Words clock;            // "wall" or "simulated"
+    Figure steps, skipped_steps;
+    Figure first_loss, last_loss, validation_loss;
+    Figure seconds, tokens, tokens_per_s;
+    Figure padding;  // share of the computed tokens
+    Figure flops_per_s, peak_flops_per_s;
+    Words peak_is;
+    Figure mfu, mfu_causal, bubble;
+    Words mfu_formula;
+    Figure comm_wait_s;                   // mean over the ranks
+    Figure grown_bytes, predicted_bytes;  // of one rank
+};
+
+struct Manifest {
+    Words version, started, mpi, device, model, corpus, corpus_sha256;
+    Figure ranks, threads_per_rank, measured_peak_flops, parameters;
+    std::vector<std::string> hosts;
+};
+
+struct RunRecords {
+    std::string name;  // of the directory
+    std::optional<Manifest> manifest;
+    std::optional<Summary> summary;
+    std::vector<StepRecord> steps;        // in the order written
+    std::vector<StepRecord> evaluations;  // those with a validation loss
+    Words config;                         // config.ini as it is
+};
+
+// Throws ConfigError where `directory` holds no steps.jsonl, or a record that cannot be read. The last line of
+// a run that is writing, or was killed while it wrote, may be unfinished: it is left out.
+RunRecords read_run(const std::filesystem::path& directory);
+
+}  // namespace trireme::report

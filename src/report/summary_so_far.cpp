@@ -1,0 +1,72 @@
+#include "report/summary_so_far.hpp"
+
+#include <algorithm>
+
+namespace trireme::report {
+namespace {
+
+using Steps = std::vector<StepRecord>;
+
+Figure sum_of(const Steps& steps, Figure StepRecord::*field) {
+    double sum = 0;
+    for (const StepRecord& step : steps) {
+        if (!(step.*field)) return std::nullopt;
+        sum += *(step.*field);
+    }
+    return steps.empty() ? std::nullopt : Figure(sum);
+}
+
+// A long step counts for more than a short one.
+Figure mean_over_time(const Steps& steps, Figure StepRecord::*field) {
+    double sum = 0;
+    for (const StepRecord& step : steps) {
+        if (!(step.*field) || !step.seconds) return std::nullopt;
+        sum += *(step.*field) * *step.seconds;
+    }
+    const Figure seconds = sum_of(steps, &StepRecord::seconds);
+    return seconds.value_or(0) > 0 ? Figure(sum / *seconds) : std::nullopt;
+}
+
+Figure ratio(Figure above, Figure below) {
+    return above && below.value_or(0) > 0 ? Figure(*above / *below) : std::nullopt;
+}
+
+std::vector<double> losses_of(const Steps& steps) {
+    std::vector<double> losses;
+    for (const StepRecord& step : steps) {
+        if (step.loss && !step.is_skipped) losses.push_back(*step.loss);
+    }
+    return losses;
+}
+
+double mean_of_last_tenth(const std::vector<double>& losses) {
+    const std::size_t count = std::max<std::size_t>(1, losses.size() / 10);
+    double sum = 0;
+    for (std::size_t i = losses.size() - count; i < losses.size(); ++i) sum += losses[i];
+    return sum / static_cast<double>(count);
+}
+
+}  // namespace
+
+Summary summary_so_far(const Steps& steps) {
+    const auto is_skipped = [](const StepRecord& step) { return step.is_skipped; };
+    Summary so_far;
+    so_far.steps = static_cast<double>(steps.size());
+    so_far.skipped_steps = static_cast<double>(std::count_if(steps.begin(), steps.end(), is_skipped));
+    so_far.seconds = sum_of(steps, &StepRecord::seconds);
+    so_far.tokens = sum_of(steps, &StepRecord::tokens);
+    so_far.mfu = mean_over_time(steps, &StepRecord::mfu);
+    so_far.mfu_causal = mean_over_time(steps, &StepRecord::mfu_causal);
+    so_far.bubble = mean_over_time(steps, &StepRecord::bubble);
+    so_far.comm_wait_s = sum_of(steps, &StepRecord::comm_wait_s);
+    so_far.tokens_per_s = ratio(so_far.tokens, so_far.seconds);
+    const Figure real = ratio(so_far.tokens, sum_of(steps, &StepRecord::padded_tokens));
+    if (real) so_far.padding = 1 - *real;
+    const std::vector<double> losses = losses_of(steps);
+    if (losses.empty()) return so_far;
+    so_far.first_loss = losses.front();
+    so_far.last_loss = mean_of_last_tenth(losses);
+    return so_far;
+}
+
+}  // namespace trireme::report

@@ -1,0 +1,151 @@
+#include "report/svg_chart.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "report/html.hpp"
+#include "report/number_text.hpp"
+
+namespace trireme::report {
+namespace {
+
+constexpr double log_factor = 5;
+
+double across(const Axis& x, const Frame& frame, double value) {
+    return frame.left + x.place(value) * (frame.right - frame.left);
+}
+double down(const Axis& y, const Frame& frame, double value) {
+    return frame.bottom - y.place(value) * (frame.bottom - frame.top);
+}
+
+bool is_empty(const Chart& chart) {
+    return std::all_of(chart.series.begin(), chart.series.end(),
+                       [](const Series& series) { return series.curve.empty(); });
+}
+
+Span span_of(const Chart& chart, double Point::*side) {
+    Span span{std::numeric_limits<double>::max(), std::numeric_limits<double>::lowest()};
+    for (const Series& series : chart.series) {
+        for (const Point& point : series.curve) {
+            span.low = std::min(span.low, point.*side);
+            span.high = std::max(span.high, point.*side);
+        }
+    }
+    return span;
+}
+
+// Step 1 lies beside 0, where an axis is expected to begin.
+Axis x_axis(const Chart& chart) {
+    Span span = span_of(chart, &Point::x);
+    if (span.low == 1) span.low = 0;
+    return {span, Scale::linear, chart.is_wide ? 11 : 6, false};
+}
+
+Axis y_axis(const Chart& chart) {
+    Span span = span_of(chart, &Point::y);
+    if (chart.from_zero) span = {std::min(0.0, span.low), std::max(0.0, span.high)};
+    return {span, y_scale_of(chart), 6, true};
+}
+
+std::string draw_x_axis(const Axis& x, const Frame& f) {
+    std::string text;
+    for (const double tick : x.ticks()) {
+        text += fmt::format(
+            "<path class=\"tick\" d=\"M{0:.1f} {1:.1f}v5\"/><text x=\"{0:.1f}\" y=\"{2:.1f}\" "
+            "text-anchor=\"middle\">{3}</text>\n",
+            across(x, f, tick), f.bottom, f.bottom + 19, x.label(tick));
+    }
+    return text + fmt::format(
+                      "<path class=\"axis\" d=\"M{:.1f} {:.1f}H{:.1f}\"/>\n"
+                      "<text class=\"name\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">step</text>\n",
+                      f.left, f.bottom, f.right, (f.left + f.right) / 2, f.bottom + 37);
+}
+
+std::string draw_y_axis(const Chart& chart, const Axis& y, const Frame& f) {
+    std::string text;
+    for (const double tick : y.ticks()) {
+        text += fmt::format(
+            "<path class=\"grid\" d=\"M{0:.1f} {1:.1f}H{2:.1f}\"/><text x=\"{3:.1f}\" y=\"{4:.1f}\" "
+            "text-anchor=\"end\">{5}</text>\n",
+            f.left, down(y, f, tick), f.right, f.left - 7, down(y, f, tick) + 4, y.label(tick));
+    }
+    const bool is_log = y_scale_of(chart) == Scale::log;
+    return text + fmt::format(
+                      "<text class=\"name\" transform=\"translate(12 {:.1f}) rotate(-90)\" "
+                      "text-anchor=\"middle\">{}{}</text>\n",
+                      (f.top + f.bottom) / 2, escaped(chart.y_label), is_log ? " (log scale)" : "");
+}
+
+std::string draw_dots(const Series& series, const Axis& x, const Axis& y, const Frame& frame) {
+    std::string text;
+    for (const Point& point : series.curve) {
+        text += fmt::format(
+            "<circle class=\"dot c{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\"><title>step {}: "
+            "{}</title></circle>\n",
+            series.colour, across(x, frame, point.x), down(y, frame, point.y), with_commas(point.x),
+            significant(point.y));
+    }
+    return text;
+}
+
+std::string draw(const Series& series, const Axis& x, const Axis& y, const Frame& frame) {
+    // A line needs two points to be seen.
+    if (series.mark == Mark::dots || series.curve.size() == 1) return draw_dots(series, x, y, frame);
+    const char* kind = series.mark == Mark::faint_line ? "faint" : "line";
+    return fmt::format("<polyline class=\"{} c{}\" points=\"{}\"/>\n", kind, series.colour,
+                       coordinates(series.curve, x, y, frame));
+}
+
+std::string legend(const Chart& chart) {
+    std::string keys;
+    for (const Series& series : chart.series) {
+        if (series.curve.empty()) continue;
+        const char* kind = series.mark == Mark::dots ? "dot" : series.mark == Mark::line ? "line" : "faint";
+        const char* sign =
+            series.mark == Mark::dots ? "<circle cx=\"11\" cy=\"6\" r=\"4\"" : "<path d=\"M0 6h22\"";
+        keys += fmt::format("<span><svg width=\"22\" height=\"12\">{} class=\"{} c{}\"/></svg> {}</span>\n",
+                            sign, kind, series.colour, escaped(series.name));
+    }
+    return chart.series.size() > 1 ? element("p", keys, "legend") : "";
+}
+
+}  // namespace
+
+Frame frame_of(const Chart& chart) {
+    if (!chart.is_wide) return {};
+    return {.width = 980, .height = 360, .right = 968, .bottom = 316};
+}
+
+Scale y_scale_of(const Chart& chart) {
+    const Span span = span_of(chart, &Point::y);
+    const bool would_help = span.low > 0 && span.high > log_factor * span.low;
+    return chart.may_be_log && would_help ? Scale::log : Scale::linear;
+}
+
+std::string coordinates(const Curve& curve, const Axis& x, const Axis& y, const Frame& frame) {
+    std::string text;
+    for (const Point& point : curve) {
+        text += fmt::format("{}{:.1f},{:.1f}", text.empty() ? "" : " ", across(x, frame, point.x),
+                            down(y, frame, point.y));
+    }
+    return text;
+}
+
+std::string svg_chart(const Chart& chart) {
+    if (is_empty(chart)) return "";
+    const Frame frame = frame_of(chart);
+    const Axis x = x_axis(chart);
+    const Axis y = y_axis(chart);
+    std::string svg = fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n", frame.width,
+                                  frame.height, escaped(chart.title));
+    svg += draw_y_axis(chart, y, frame) + draw_x_axis(x, frame);
+    for (const Series& series : chart.series) {
+        if (!series.curve.empty()) svg += draw(series, x, y, frame);
+    }
+    const std::string title = element("figcaption", escaped(chart.title));
+    return element("figure", title + legend(chart) + svg + "</svg>\n", chart.is_wide ? "wide" : "");
+}
+
+}  // namespace trireme::report

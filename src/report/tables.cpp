@@ -1,0 +1,125 @@
+#include "report/tables.hpp"
+
+#include <cmath>
+#include <map>
+
+#include "report/html.hpp"
+#include "report/number_text.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme::report {
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+constexpr const char* no_limit = "&ndash;";
+
+void add_losses(Rows& rows, const Summary& s) {
+    if (s.last_loss) {
+        const std::string first = s.first_loss ? cat("; the first step ", significant(*s.first_loss)) : "";
+        rows.push_back(
+            {"Training loss", significant(*s.last_loss), no_limit, "mean of the last tenth" + first});
+    }
+    if (s.validation_loss) {
+        rows.push_back({"Validation loss", significant(*s.validation_loss), no_limit,
+                        cat("perplexity ", significant(std::exp(*s.validation_loss)))});
+    }
+}
+
+void add_amounts(Rows& rows, const Summary& s) {
+    if (s.steps) {
+        const double skipped = s.skipped_steps.value_or(0);
+        rows.push_back({"Steps", with_commas(*s.steps), no_limit,
+                        skipped > 0 ? cat(with_commas(skipped), " skipped: not finite") : ""});
+    }
+    if (s.tokens) {
+        rows.push_back({"Tokens", with_commas(*s.tokens), no_limit,
+                        s.seconds ? cat("in ", duration(*s.seconds), " of steps") : ""});
+    }
+}
+
+void add_speed(Rows& rows, const Summary& s) {
+    if (s.tokens_per_s) {
+        const bool is_bounded = s.mfu.value_or(0) > 0;
+        rows.push_back({"Tokens/s", with_commas(*s.tokens_per_s),
+                        is_bounded ? with_commas(*s.tokens_per_s / *s.mfu) : no_limit,
+                        is_bounded ? "at an MFU of 100 %" : ""});
+    }
+    if (s.flops_per_s) {
+        rows.push_back({"Model arithmetic", gigaflops(*s.flops_per_s),
+                        s.peak_flops_per_s ? gigaflops(*s.peak_flops_per_s) : no_limit,
+                        escaped(s.peak_is.value_or(""))});
+    }
+    const std::string formula = s.mfu_formula ? "= " + escaped(*s.mfu_formula) : "";
+    if (s.mfu) rows.push_back({"MFU", percent(*s.mfu), "100 %", formula});
+    if (s.mfu_causal) {
+        rows.push_back({"MFU, causal", percent(*s.mfu_causal), "100 %", "with 6 in place of 12"});
+    }
+}
+
+void add_losses_of_time(Rows& rows, const Summary& s) {
+    if (s.bubble) {
+        rows.push_back(
+            {"Bubble", percent(*s.bubble), "0 %", "of the time not in kernels, mean over the ranks"});
+    }
+    if (s.comm_wait_s) {
+        rows.push_back({"Waiting for other ranks", duration(*s.comm_wait_s), "0 s", "mean over the ranks"});
+    }
+    if (s.padding) rows.push_back({"Padding", percent(*s.padding), "0 %", "of the computed tokens"});
+}
+
+void add_memory(Rows& rows, const Summary& s) {
+    if (!s.grown_bytes) return;
+    rows.push_back({"Memory of a rank", megabytes(*s.grown_bytes),
+                    s.predicted_bytes ? megabytes(*s.predicted_bytes) : no_limit,
+                    s.predicted_bytes ? "grown by; the limit is what was predicted" : "grown by"});
+}
+
+// "node1 (4), node2 (4)"
+std::string host_list(const std::vector<std::string>& hosts) {
+    std::map<std::string, int> ranks;
+    for (const std::string& host : hosts) ranks[host] += 1;
+    std::string list;
+    for (const auto& [host, count] : ranks) {
+        list += cat(list.empty() ? "" : ", ", escaped(host), " (", plural(count, "rank"), ")");
+    }
+    return list;
+}
+
+}  // namespace
+
+std::string figures_table(const Summary& summary) {
+    Rows rows{{"", "Value", "Limit", ""}};
+    add_losses(rows, summary);
+    add_speed(rows, summary);
+    add_losses_of_time(rows, summary);
+    add_memory(rows, summary);
+    add_amounts(rows, summary);
+    return table(rows, true);
+}
+
+std::string machine_table(const Manifest& m) {
+    Rows rows;
+    const auto add = [&](const char* name, const Words& value) {
+        if (value) rows.push_back({name, escaped(*value)});
+    };
+    const auto add_number = [&](const char* name, Figure value) {
+        if (value) rows.push_back({name, with_commas(*value)});
+    };
+    add("Trireme", m.version);
+    add("MPI", m.mpi);
+    add("Device", m.device);
+    add_number("Ranks", m.ranks);
+    if (!m.hosts.empty()) rows.push_back({"Hosts", host_list(m.hosts)});
+    add_number("Threads of a rank", m.threads_per_rank);
+    if (m.measured_peak_flops)
+        rows.push_back({"Measured peak of all ranks", gigaflops(*m.measured_peak_flops)});
+    add("Model", m.model);
+    add_number("Parameters", m.parameters);
+    add("Corpus", m.corpus);
+    if (m.corpus_sha256) rows.push_back({"Corpus, SHA-256", element("code", escaped(*m.corpus_sha256))});
+    add("Started", m.started);
+    return rows.empty() ? "" : table(rows, false);
+}
+
+}  // namespace trireme::report

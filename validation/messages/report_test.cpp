@@ -1,0 +1,56 @@
+// What `report` says of directories that it can make no page of.
+#include "messages/workplace.hpp"
+
+namespace trireme::messages {
+namespace {
+
+using Report = Workplace;
+
+TEST_F(Report, IsWrittenIntoTheRunDirectory) {
+    make_corpus();
+    ASSERT_EQ(train("--run-dir run").code, 0);
+
+    const Outcome outcome = run("report run");
+
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, "the report is run/report.html\n");
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_EQ(read("run/report.html").rfind("<!doctype html>", 0), 0U);
+    EXPECT_NE(read("run/report.html").find("<h1>gpt2-tiny on 1 rank</h1>"), std::string::npos);
+}
+
+TEST_F(Report, GoesWhereItIsSent) {
+    write("run/steps.jsonl", "{\"step\":1,\"loss\":3,\"seconds\":2}\n");
+
+    const Outcome outcome = run("report run --output page.html");
+
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_NE(read("page.html").find("UNFINISHED"), std::string::npos);
+    EXPECT_FALSE(std::filesystem::exists(path("run/report.html")));
+}
+
+TEST_F(Report, NamesADirectoryWithoutRecords) {
+    write("empty/notes.txt", "nothing\n");
+
+    expect_refusal("report none", {"none", "does not exist"});
+    expect_refusal("report empty", {"empty", "holds no steps.jsonl"});
+    expect_refusal("report empty/notes.txt", {"empty/notes.txt", "holds no steps.jsonl"});
+}
+
+TEST_F(Report, NamesALineThatIsNoJson) {
+    write("run/steps.jsonl", "{\"step\":1}\n{\"step\":\n{\"step\":3}\n");
+
+    expect_refusal("report run", {"run/steps.jsonl, line 2", "no JSON"});
+}
+
+TEST_F(Report, NamesAnOutputThatCannotBeMade) {
+    write("run/steps.jsonl", "{\"step\":1}\n");
+
+    expect_refusal("report run --output none/page.html", {"none/page.html", "--output"});
+    expect_refusal("report run --output run/steps.jsonl", {"run/steps.jsonl", "--output"});
+}
+
+TEST_F(Report, TakesOneDirectory) { expect_refusal("report", {"one run directory, not 0"}); }
+
+}  // namespace
+}  // namespace trireme::messages

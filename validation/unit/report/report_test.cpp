@@ -1,0 +1,137 @@
+#include "trireme/report/report.hpp"
+
+#include <gtest/gtest.h>
+
+#include "error_message.hpp"
+#include "trireme/base/error.hpp"
+#include "unit/report/fixture_run.hpp"
+
+namespace trireme::report {
+namespace {
+
+using validation::message_of;
+using validation::says;
+
+std::string report_of(const FixtureRun& run) {
+    write_report(run.path(), run.file("report.html"));
+    return validation::read_whole(run.file("report.html"));
+}
+
+TEST(Report, SaysWhatTheRunWasAndHowItEnded) {
+    const std::string html = report_of(FinishedRun());
+
+    EXPECT_TRUE(says(html, "<h1>gpt2 &amp; co on 2 ranks</h1>"));
+    EXPECT_TRUE(says(html, "started 2026-01-31 12:00:00 UTC"));
+    EXPECT_TRUE(says(html, "<b>INVALID</b> the loss did not fall: 2 &lt; 6"));
+    EXPECT_FALSE(says(html, "UNFINISHED"));
+}
+
+TEST(Report, PutsEveryFigureBesideItsLimit) {
+    const std::string html = report_of(FinishedRun());
+
+    for (const char* row :
+         {"<th>Validation loss</th><td>2.5</td>", "<th>Tokens/s</th><td>38</td><td>188</td>",
+          "<th>Model arithmetic</th><td>60.0 GFLOP/s</td><td>300.0 GFLOP/s</td><td>FMA rate</td>",
+          "<th>MFU</th><td>20.0 %</td><td>100 %</td>", "<th>Bubble</th><td>35.0 %</td><td>0 %</td>",
+          "<th>Padding</th><td>25.0 %</td><td>0 %</td>",
+          "<th>Memory of a rank</th><td>7.0 MB</td><td>6.5 MB</td>"}) {
+        EXPECT_TRUE(says(html, row));
+    }
+}
+
+TEST(Report, DividesTheTimeOfTheSteps) {
+    const std::string html = report_of(FinishedRun());
+
+    EXPECT_TRUE(says(html, "in kernels <b>2.60 s (65.0 %)</b>"));
+    EXPECT_TRUE(says(html, "waiting for other ranks <b>0.40 s (10.0 %)</b>"));
+    EXPECT_TRUE(says(html, "the rest <b>1.00 s (25.0 %)</b>"));
+    EXPECT_TRUE(says(html, "padding <b>50 (25.0 %)</b>"));
+}
+
+TEST(Report, ShowsTheMachineAndTheConfiguration) {
+    const std::string html = report_of(FinishedRun());
+
+    EXPECT_TRUE(says(html, "<td>Open MPI &lt;4&gt;</td>"));
+    EXPECT_TRUE(says(html, "<td>n1 (2 ranks)</td>"));
+    EXPECT_TRUE(says(html, "<pre>[run]\nsteps = 2  # &lt;b&gt;\n</pre>"));
+}
+
+TEST(Report, DrawsACurveForEveryFieldOfTheSteps) {
+    const std::string html = report_of(FinishedRun());
+
+    for (const char* title : {"Loss", "Tokens per second", "Model FLOP utilisation (MFU)",
+                              "Gradient norm, before clipping", "Learning rate"}) {
+        EXPECT_TRUE(says(html, std::string("<figcaption>") + title + "</figcaption>"));
+    }
+    EXPECT_TRUE(says(html, "<title>step 2: 2.5</title>"));
+}
+
+TEST(Report, NeedsNothingElse) {
+    const std::string html = report_of(FinishedRun());
+
+    for (const char* outside : {"http", "src=", "href=", "url(", "@import", "<script"}) {
+        EXPECT_FALSE(says(html, outside));
+    }
+}
+
+TEST(Report, SaysThatARunHasNotEnded) {
+    const std::string html = report_of(FixtureRun());
+
+    EXPECT_TRUE(says(html, "<b>UNFINISHED</b>"));
+    EXPECT_TRUE(says(html, "the 2 steps on record"));
+    EXPECT_TRUE(says(html, "<th>MFU</th><td>20.0 %</td>"));
+    EXPECT_FALSE(says(html, "VALID"));
+}
+
+TEST(Report, LeavesOutWhatTheRecordsDoNotSay) {
+    const std::string html = report_of(FixtureRun("{\"step\":1,\"loss\":3,\"seconds\":2}\n"));
+
+    EXPECT_TRUE(says(html, "<figcaption>Loss</figcaption>"));
+    for (const char* absent : {"MFU", "Bubble", "Waiting", "Padding", "Memory", "Learning rate", "Tokens",
+                               "<h2>Machine", "<h2>Configuration", "<h2>Time"}) {
+        EXPECT_FALSE(says(html, absent));
+    }
+}
+
+TEST(Report, IsMadeOfARunWithoutSteps) {
+    const std::string html = report_of(FixtureRun(""));
+
+    EXPECT_TRUE(says(html, "the 0 steps on record"));
+    EXPECT_FALSE(says(html, "<figure"));
+    EXPECT_FALSE(says(html, "nan"));
+}
+
+TEST(Report, ThinsALongRun) {
+    std::string steps;
+    for (int step = 1; step <= 20000; ++step) {
+        steps += "{\"step\":" + std::to_string(step) + ",\"loss\":" + std::to_string(1 + step % 7) +
+                 ",\"seconds\":1}\n";
+    }
+
+    EXPECT_LT(report_of(FixtureRun(steps)).size(), 60000U);
+}
+
+TEST(Report, IsTheSameForTheSameRecords) {
+    const FinishedRun run;
+
+    EXPECT_EQ(report_of(run), report_of(run));
+}
+
+TEST(Report, NamesAnOutputThatCannotBeMade) {
+    const FixtureRun run;
+
+    EXPECT_EQ(
+        message_of<ConfigError>([&] { write_report(run.path(), "/nowhere/a.html"); }),
+        "the report /nowhere/a.html cannot be written: No such file or directory; choose another --output");
+}
+
+TEST(Report, NeverReplacesARecord) {
+    const FixtureRun run;
+
+    EXPECT_EQ(message_of<ConfigError>([&] { write_report(run.path(), run.file("steps.jsonl")); }),
+              run.file("steps.jsonl") + " is a record of the run; choose another --output");
+    EXPECT_EQ(validation::read_whole(run.file("steps.jsonl")), two_steps);
+}
+
+}  // namespace
+}  // namespace trireme::report

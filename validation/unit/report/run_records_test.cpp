@@ -1,0 +1,150 @@
+#include "report/run_records.hpp"
+
+#include <gtest/gtest.h>
+
+#include "error_message.hpp"
+#include "report/summary_so_far.hpp"
+#include "trireme/base/error.hpp"
+#include "unit/report/fixture_run.hpp"
+
+namespace trireme::report {
+namespace {
+
+using validation::message_of;
+
+std::string complaint(const std::string& path) {
+    return message_of<ConfigError>([&] { read_run(path); });
+}
+
+// The message about a record of a run, without the run's path.
+std::string complaint_about(const std::string& name, const std::string& text) {
+    const FixtureRun run;
+    run.write(name, text);
+    const std::string message = complaint(run.path());
+    const std::size_t place = message.find(name);
+    return place == std::string::npos ? message : message.substr(place);
+}
+
+TEST(RunRecords, HoldEverythingOfAFinishedRun) {
+    const FinishedRun run;
+
+    const RunRecords records = read_run(run.path());
+
+    ASSERT_EQ(records.steps.size(), 2U);
+    EXPECT_EQ(records.steps[1].step, 2);
+    EXPECT_EQ(records.steps[1].loss, 2);
+    EXPECT_EQ(records.steps[1].mfu_causal, 0.08);
+    ASSERT_EQ(records.evaluations.size(), 1U);
+    EXPECT_EQ(records.evaluations[0].validation_loss, 2.5);
+    EXPECT_EQ(records.manifest->hosts, (std::vector<std::string>{"n1", "n1"}));
+    EXPECT_EQ(records.manifest->corpus_sha256, "4a15");
+    EXPECT_EQ(records.summary->verdict, "INVALID");
+    EXPECT_EQ(records.summary->validation_loss, 2.5);
+    EXPECT_EQ(records.summary->peak_flops_per_s, 3e11);
+    EXPECT_EQ(records.summary->predicted_bytes, 6500000);
+    EXPECT_EQ(records.config, "[run]\nsteps = 2  # <b>\n");
+}
+
+TEST(RunRecords, AreWhatIsThereOfARunThatGoesOn) {
+    const FixtureRun run(two_steps + R"({"step":3,"lo)");
+
+    const RunRecords records = read_run(run.path());
+
+    EXPECT_EQ(records.steps.size(), 2U);
+    EXPECT_FALSE(records.summary);
+    EXPECT_FALSE(records.manifest);
+    EXPECT_FALSE(records.config);
+}
+
+TEST(RunRecords, MayHoldNoStepYet) { EXPECT_TRUE(read_run(FixtureRun("").path()).steps.empty()); }
+
+TEST(RunRecords, TakeAWholeLastLineWithoutItsEnd) {
+    EXPECT_EQ(read_run(FixtureRun(R"({"step":1,"seconds":2})").path()).steps.size(), 1U);
+}
+
+TEST(RunRecords, LeaveAbsentFieldsAbsent) {
+    const RunRecords records = read_run(FixtureRun("{\"step\":1,\"seconds\":2,\"mfu\":null}\n").path());
+
+    EXPECT_FALSE(records.steps[0].loss);
+    EXPECT_FALSE(records.steps[0].mfu);
+    EXPECT_FALSE(records.steps[0].is_skipped);
+}
+
+TEST(RunRecords, NameTheRunAlsoWhereItsPathEndsWithASlash) {
+    const FixtureRun run;
+    const std::string path = run.path();
+    ASSERT_EQ(path.back(), '/');
+
+    EXPECT_EQ(read_run(path).name, read_run(path.substr(0, path.size() - 1)).name);
+    EXPECT_EQ(read_run(path).name.rfind("trireme-test-", 0), 0U);
+}
+
+TEST(RunRecords, NeedARunDirectory) {
+    const validation::ScratchFolder empty;
+
+    EXPECT_EQ(
+        complaint("/nowhere/run"),
+        "the run directory /nowhere/run does not exist; `trireme train` says at its end where it wrote to");
+    EXPECT_EQ(complaint(empty.file("")),
+              empty.file("") +
+                  " is no run directory: it holds no steps.jsonl; name the directory that `trireme "
+                  "train` wrote to");
+}
+
+TEST(RunRecords, NameALineThatIsNoRecord) {
+    EXPECT_EQ(complaint_about("steps.jsonl", "{\"step\":1}\n{\"step\":\n{\"step\":3}\n"),
+              "steps.jsonl, line 2 is no JSON object; mend the line or remove it");
+    EXPECT_EQ(complaint_about("steps.jsonl", "{\"step\":1}\n\n{\"step\":3}\n"),
+              "steps.jsonl, line 2 is no JSON object; mend the line or remove it");
+    EXPECT_EQ(complaint_about("steps.jsonl", "7\n"),
+              "steps.jsonl, line 1 is no JSON object; mend the line or remove it");
+    EXPECT_EQ(complaint_about("steps.jsonl", "{\"loss\":1}\n"),
+              "steps.jsonl, line 1 does not say which step it is of; mend the line or remove it");
+    EXPECT_EQ(complaint_about("steps.jsonl", "{\"step\":1,\"loss\":\"low\"}\n"),
+              "steps.jsonl, line 1: 'loss' is no number; the records are damaged, or of another version of "
+              "trireme");
+}
+
+TEST(RunRecords, NameASummaryOrManifestThatIsDamaged) {
+    EXPECT_EQ(complaint_about("summary.json", "{\"verdict\":"),
+              "summary.json is no JSON object; it is damaged: remove it to report what the rest says");
+    EXPECT_EQ(complaint_about("summary.json", "{\"loss\":{\"last\":[]}}"),
+              "summary.json: 'loss/last' is no number; the records are damaged, or of another version of "
+              "trireme");
+    EXPECT_EQ(complaint_about("manifest.json", "{\"model\":3}"),
+              "manifest.json: 'model' is no text; the records are damaged, or of another version of trireme");
+}
+
+TEST(SummarySoFar, AddsUpTheSteps) {
+    const Summary summary = summary_so_far(read_run(FixtureRun().path()).steps);
+
+    EXPECT_FALSE(summary.is_final);
+    EXPECT_FALSE(summary.verdict);
+    EXPECT_EQ(summary.steps, 2);
+    EXPECT_EQ(summary.skipped_steps, 0);
+    EXPECT_EQ(summary.seconds, 4);
+    EXPECT_EQ(summary.tokens, 150);
+    EXPECT_EQ(summary.tokens_per_s, 37.5);
+    EXPECT_EQ(summary.padding, 0.25);
+    EXPECT_DOUBLE_EQ(*summary.mfu, (0.5 * 1 + 0.1 * 3) / 4);
+    EXPECT_DOUBLE_EQ(*summary.bubble, (0.2 * 1 + 0.4 * 3) / 4);
+    EXPECT_EQ(summary.comm_wait_s, 0.375);
+    EXPECT_EQ(summary.first_loss, 6);
+    EXPECT_EQ(summary.last_loss, 2);
+}
+
+TEST(SummarySoFar, LeavesOutWhatSomeStepDoesNotSay) {
+    const std::string silent = "{\"step\":3,\"seconds\":1,\"skipped\":true}\n";
+
+    const Summary summary = summary_so_far(read_run(FixtureRun(two_steps + silent).path()).steps);
+
+    EXPECT_EQ(summary.skipped_steps, 1);
+    EXPECT_EQ(summary.seconds, 5);
+    EXPECT_FALSE(summary.tokens);
+    EXPECT_FALSE(summary.tokens_per_s);
+    EXPECT_FALSE(summary.mfu);
+    EXPECT_FALSE(summary_so_far({}).seconds);
+}
+
+}  // namespace
+}  // namespace trireme::report
