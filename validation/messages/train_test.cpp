@@ -9,6 +9,15 @@ class Train : public Workplace {
 protected:
     void SetUp() override { make_corpus(); }
 
+    // Two ranks with a command line each; that of the second stands behind `prefix`.
+    Outcome run_beside(const std::string& first, const std::string& prefix, const std::string& second,
+                       std::size_t mpi) const {
+        std::vector<std::string> all = words(first + " : -n 1 " + prefix);
+        all.push_back(program_path(mpi));
+        for (const std::string& word : words(second)) all.push_back(word);
+        return run(all, 1, mpi);
+    }
+
     // A bit of the first token of the first row that begins a function: "d", "e", "f" as two bytes each.
     void flip_a_bit() const {
         std::string bytes = read("corpus.h5");
@@ -113,9 +122,8 @@ TEST_F(Train, SaysOneSentenceForAllRanks) {
 }
 
 TEST_F(Train, EndsEverywhereWhenOneRankAloneCannotGoOn) {
-    const std::string other = " : -n 1 " + program_path() + " train --batchs 16";
-
-    const Outcome outcome = run("train --corpus corpus.h5 --steps 1000000 --quiet --run-dir run" + other, 1);
+    const Outcome outcome = run_beside("train --corpus corpus.h5 --steps 1000000 --quiet --run-dir run", "",
+                                       "train --batchs 16", 0);
 
     EXPECT_EQ(outcome.code, 2) << outcome.err;
     ASSERT_EQ(sentences(outcome).size(), 1U) << outcome.err;
@@ -126,10 +134,9 @@ TEST_F(Train, EndsEverywhereWhenOneRankAloneCannotGoOn) {
 TEST_F(Train, EndsWhenARankIsKilled) {
     for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
         const std::string endless =
-            " train --corpus corpus.h5 --steps 1000000 --quiet --run-dir run" + std::to_string(mpi);
-        const std::string doomed = " : -n 1 timeout -s KILL 2 " + program_path(mpi) + endless;
+            "train --corpus corpus.h5 --steps 1000000 --quiet --run-dir run" + std::to_string(mpi);
 
-        const Outcome outcome = run(endless + doomed, 1, mpi);  // would go on for hours
+        const Outcome outcome = run_beside(endless, "timeout -s KILL 2", endless, mpi);
 
         EXPECT_NE(outcome.code, 0) << outcome.err;
     }

@@ -36,9 +36,17 @@ std::string Workplace::read(const std::string& name) const {
     return {std::istreambuf_iterator<char>(in), {}};
 }
 
-Outcome Workplace::run(const std::string& line, int ranks, std::size_t mpi) const {
+std::vector<std::string> Workplace::words(const std::string& line) {
     std::istringstream in(line);
-    return run_program(folder_, {std::istream_iterator<std::string>(in), {}}, ranks, mpi);
+    return {std::istream_iterator<std::string>(in), {}};
+}
+
+Outcome Workplace::run(const std::string& line, int ranks, std::size_t mpi) const {
+    return run(words(line), ranks, mpi);
+}
+
+Outcome Workplace::run(const std::vector<std::string>& words, int ranks, std::size_t mpi) const {
+    return run_program(folder_, words, ranks, mpi);
 }
 
 void Workplace::make_corpus() const {

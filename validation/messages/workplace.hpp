@@ -18,10 +18,12 @@ protected:
     ~Workplace() override;
 
     std::filesystem::path path(const std::string& name) const { return folder_ / name; }
+    static std::vector<std::string> words(const std::string& line);  // what blanks part
     void write(const std::string& name, const std::string& content) const;
     std::string read(const std::string& name) const;
     Outcome run(const std::string& line, int ranks = 0,
                 std::size_t mpi = 0) const;  // words with blanks between
+    Outcome run(const std::vector<std::string>& words, int ranks, std::size_t mpi) const;
 
     // Twenty synthetic rows as bytes: vocabulary 257, in corpus.h5.
     void make_corpus() const;
