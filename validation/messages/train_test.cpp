@@ -37,6 +37,16 @@ TEST_F(Train, TrainsWhereNothingIsWrong) {
     EXPECT_NE(read("run/config.ini").find("\nsteps = 2\n"), std::string::npos);
 }
 
+// Of twenty rows, one step of nineteen samples holds some of the longest twice: memory must be there for it.
+TEST_F(Train, PacksAcrossTheBorderOfTwoEpochs) {
+    const Outcome outcome =
+        run("train --corpus corpus.h5 --steps 12 --batch 19 --layers 1 --width 8 --heads 1 --max-length 256 "
+            "--length pack "
+            "--validation-share 0 --long truncate --threads 1 --quiet --run-dir run");
+
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+}
+
 TEST_F(Train, DryRunWritesNothing) {
     const auto before = content();
 

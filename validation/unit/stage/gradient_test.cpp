@@ -221,6 +221,25 @@ INSTANTIATE_TEST_SUITE_P(Backends, ModelGradient,
                                          Trial{"cpu_untied", {.backend = CpuStream{}}, false}),
                          [](const auto& trial) { return trial.param.name; });
 
+// A smaller micro-batch may be cut into larger tiles: 171 rows make two of 86, but 166 rows one of 166.
+TEST(StageMemory, PredictedForALargeMicroBatchHoldsEverySmallerOne) {
+    ModelConfig config = small_model(true, 0);
+    config.layers = 1;
+    config.width = 4;
+    config.positions = 171;
+    config.vocabulary = 50257;
+    const TokenRows largest(std::vector{make_sample(0, 171)});
+    const StageMemory enough = predict(config, DType::f64, largest.shape());
+
+    for (std::size_t rows = 1; rows <= 171; ++rows) {
+        const TokenRows smaller(std::vector{make_sample(0, rows)});
+        const StageMemory needed = predict(config, DType::f64, smaller.shape());
+
+        EXPECT_LE(needed.scratch, enough.scratch) << rows << " rows";
+        EXPECT_LE(needed.activations, enough.activations) << rows << " rows";
+    }
+}
+
 TEST(HeadGradient, IsTheSameWhereLogitsComeInSeveralTiles) {
     ModelConfig config = small_model(true, 0);
     config.layers = 1;
