@@ -51,6 +51,10 @@ void take_prepare_inputs(PrepareConfig& config, const std::vector<std::string>& 
         throw ConfigError(cat("--synthetic ", config.synthetic, " takes no input, but '", inputs.front(),
                               "' is given; leave out one of them"));
     }
+    const PrepareConfig unset;
+    if (config.synthetic.empty() && (config.count != unset.count || config.seed != unset.seed)) {
+        throw ConfigError("--count and --seed are of synthetic rows; give --synthetic csn, or leave them out");
+    }
     if (config.output.empty()) throw ConfigError("no output is given; name one with --output FILE.h5");
     config.inputs = inputs;
 }

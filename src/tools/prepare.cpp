@@ -1,6 +1,8 @@
 #include "trireme/tools/prepare.hpp"
 
+#include <algorithm>
 #include <charconv>
+#include <filesystem>
 
 #include "tools/figures.hpp"
 #include "tools/prepare_progress.hpp"
@@ -45,7 +47,7 @@ public:
     bool next(SourceRow& row) {
         while (reader_.next(row)) {
             if (!row.fault.empty())
-                refuse(row);
+                refuse(row, row.fault);
             else if (filter_.keeps(row))
                 return true;
         }
@@ -61,18 +63,18 @@ public:
     }
 
     const RowReader& reader() const { return reader_; }
+    // Counts a bad row, or throws where bad rows are not to be left out.
+    void refuse(const SourceRow& row, const std::string& fault, const std::string& remedy = "repair the row") {
+        const std::string what = cat(row.place, ": ", fault);
+        if (!skip_bad_) throw ConfigError(cat(what, "; ", remedy, ", or leave bad rows out with --skip-bad"));
+        if (skipped_++ == 0) first_fault_ = what;
+    }
+
     std::uint64_t skipped() const { return skipped_; }
     std::uint64_t filtered() const { return filter_.rows_seen() - filter_.rows_kept(); }
     const std::string& first_fault() const { return first_fault_; }
 
 private:
-    void refuse(const SourceRow& row) {
-        const std::string fault = cat(row.place, ": ", row.fault);
-        if (!skip_bad_)
-            throw ConfigError(cat(fault, "; repair the row, or leave bad rows out with --skip-bad"));
-        if (skipped_++ == 0) first_fault_ = fault;
-    }
-
     RowReader reader_;
     RowFilter filter_;
     bool skip_bad_;
@@ -113,21 +115,34 @@ Tokenizer choose_tokenizer(const PrepareConfig& config, PrepareProgress& progres
     return tokenizer_from_option(config.tokenizer);
 }
 
-void check_ids(const SourceRow& row, const Tokenizer& tokenizer) {
-    for (const std::uint32_t id : row.ids)
-        if (id >= tokenizer.vocabulary_size())
-            throw ConfigError(cat(row.place, ": id ", id, " is beyond the vocabulary of ",
-                                  tokenizer.vocabulary_size(), " (tokenizer ", tokenizer.name(),
-                                  "); name the tokenizer that made the ids: --tokenizer gpt2:DIR, say"));
+// What is wrong with an id row; empty: nothing.
+std::string fault_of_ids(const SourceRow& row, const Tokenizer& tokenizer) {
+    const auto beyond = std::find_if(row.ids.begin(), row.ids.end(),
+                                     [&](std::uint32_t id) { return id >= tokenizer.vocabulary_size(); });
+    if (beyond == row.ids.end()) return {};
+    return cat("id ", *beyond, " is beyond the vocabulary of ", tokenizer.vocabulary_size(), " (tokenizer ",
+               tokenizer.name(), ")");
 }
 
 void encode_row(const SourceRow& row, const Tokenizer& tokenizer, std::vector<std::uint32_t>& tokens) {
     tokens.clear();
     if (row.is_ids) {
-        check_ids(row, tokenizer);
         tokens = row.ids;
     } else {
         tokenizer.encode(row.text(), tokens);
+    }
+}
+
+// The output would take the place of an input, and a pipe cannot be read twice: once to learn, once to encode.
+void check_files(const PrepareConfig& config) {
+    for (const std::string& input : config.inputs) {
+        std::error_code ignored;  // of files that are not there: opening them says so
+        if (std::filesystem::equivalent(input, config.output, ignored))
+            throw ConfigError(cat("--output ", config.output, " is the input ", input, "; name another file"));
+        const bool is_pipe = std::filesystem::is_fifo(input, ignored);
+        if (is_pipe && config.tokenizer.starts_with(train_prefix))
+            throw ConfigError(cat(input, " is a pipe, which can be read only once, and --tokenizer ",
+                                  config.tokenizer, " reads it twice; write it to a file first"));
     }
 }
 
@@ -144,6 +159,7 @@ void fill_lengths(std::vector<std::uint64_t> lengths, PrepareReport& report) {
 
 PrepareReport prepare(const PrepareConfig& config, std::ostream& out) {
     if (config.output.empty()) throw ConfigError("prepare needs a file to write: --output corpus.h5");
+    check_files(config);
     PrepareProgress progress(out, config.quiet);
     WantedRows rows(config);
     const Tokenizer tokenizer = choose_tokenizer(config, progress);
@@ -155,6 +171,10 @@ PrepareReport prepare(const PrepareConfig& config, std::ostream& out) {
     std::vector<std::uint32_t> tokens;
     SourceRow row;
     while (rows.next(row)) {
+        if (const std::string fault = fault_of_ids(row, tokenizer); !fault.empty()) {
+            rows.refuse(row, fault, "name the tokenizer that made the ids (--tokenizer gpt2:DIR, say)");
+            continue;
+        }
         encode_row(row, tokenizer, tokens);
         if (tokens.empty()) {
             ++report.empty_rows;

@@ -63,7 +63,7 @@ protected:
 
 private:
     static std::vector<Way> ways(const std::string& precision, std::size_t mpi) {
-        return {{precision + " --length pack", 1, mpi},
+        return {{precision + " --length pack", 1, mpi, 8},
                 {precision + " --microbatches 3", 2, mpi},
                 {precision + " --length fixed", 3, mpi},
                 {precision + " --length pack --microbatches 2", 4, mpi},
@@ -97,8 +97,8 @@ TEST_F(Replicas, GiveTheSameBitsWhateverTheMpiLibrary) {
     }
 }
 
-TEST_F(Replicas, GiveTheSameBitsWhateverTheNumberOfThreads) {
-    EXPECT_EQ(losses_of({.options = "--seed 2", .threads = 2}), losses_of({.options = "--seed 2"}));
+TEST_F(Replicas, GiveTheSameBitsInDoubleWhateverTheNumberOfThreads) {
+    EXPECT_EQ(losses_of({.options = "--dtype f64", .threads = 8}), losses_of({.options = "--dtype f64"}));
 }
 
 }  // namespace

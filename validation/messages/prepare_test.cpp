@@ -1,4 +1,6 @@
 // What `prepare` and `inspect` say of inputs that they cannot use.
+#include <sys/stat.h>
+
 #include "messages/workplace.hpp"
 
 namespace trireme::messages {
@@ -39,6 +41,33 @@ TEST_F(Prepare, RefusesIdsBeyondTheVocabulary) {
 
     expect_refusal("prepare ids.jsonl --tokenizer bytes --quiet --output corpus.h5",
                    {"ids.jsonl", "300", "257"});
+}
+
+TEST_F(Prepare, LeavesIdsBeyondTheVocabularyOutWhenAsked) {
+    write("ids.jsonl", "{\"ids\": [1, 2]}\n{\"ids\": [300]}\n{\"ids\": [3, 4]}\n");
+
+    const Outcome outcome = run("prepare ids.jsonl --skip-bad --output out.h5");
+
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("id 300 is beyond the vocabulary of 257"), std::string::npos) << outcome.out;
+}
+
+TEST_F(Prepare, RefusesToOverwriteItsInput) {
+    write("rows.txt", "once upon a time\n");
+
+    expect_refusal("prepare rows.txt --output ./rows.txt", {"rows.txt", "--output"});
+}
+
+TEST_F(Prepare, RefusesToLearnFromAPipe) {
+    ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+
+    expect_refusal("prepare pipe --tokenizer train:300 --output out.h5", {"pipe", "train:300", "file first"});
+}
+
+TEST_F(Prepare, RefusesACountOfRowsThatAreRead) {
+    write("rows.txt", "once upon a time\n");
+
+    expect_refusal("prepare rows.txt --count 2 --output out.h5", {"--count", "--synthetic csn"});
 }
 
 TEST_F(Prepare, RefusesAnUnknownTokenizer) {

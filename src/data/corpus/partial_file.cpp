@@ -27,7 +27,7 @@ fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.
 
 // The system's error number; 0 where the space is there, or where the file system cannot say so.
 int allocate(const fs::path& path, std::uint64_t begin, std::uint64_t bytes) {
-    const int descriptor = ::open(path.c_str(), O_WRONLY);
+    const int descriptor = ::open(path.c_str(), O_RDWR);  // where it is emulated, it also reads
     if (descriptor < 0) return errno;
     const int code = ::posix_fallocate(descriptor, static_cast<off_t>(begin), static_cast<off_t>(bytes));
     ::close(descriptor);

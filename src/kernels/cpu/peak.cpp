@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "kernels/cpu/tile.hpp"
 #include "trireme/device/clock.hpp"
 
 namespace trireme {
@@ -10,13 +11,12 @@ namespace {
 
 // Enough independent sums to hide the latency of a fused multiply-add, few enough to stay in registers.
 constexpr std::size_t sums = 12;
-constexpr std::size_t vector_bytes = 64;
 constexpr std::size_t rounds = 1 << 22;  // some 10 ms: as long as a core is given to one process at a time
 constexpr std::size_t runs = 9;
 
 template <class T>
 struct Vector {
-    typedef T Lanes __attribute__((vector_size(vector_bytes)));
+    typedef T Lanes __attribute__((vector_size(cpu::vector_bytes)));
 };
 
 // sum = sum * factor + addend, in every lane of every sum; the results are returned so that none is skipped.
@@ -38,7 +38,7 @@ double multiply_and_add(T factor) {
 
 template <class T>
 double peak_flops(int threads) {
-    constexpr double flops_per_run = 2.0 * sums * rounds * (vector_bytes / sizeof(T));
+    constexpr double flops_per_run = 2.0 * sums * rounds * cpu::lanes<T>;
     std::array<double, runs> rates{};
     double checksum = 0;
     for (double& rate : rates) {
