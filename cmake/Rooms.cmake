@@ -53,7 +53,7 @@ function(add_program name)
   add_library(trireme_app STATIC ${sources})
   target_include_directories(trireme_app PRIVATE ${CMAKE_SOURCE_DIR}/src)
   target_link_libraries(trireme_app PUBLIC trireme_train trireme_report trireme_tools
-                                    PRIVATE trireme_options trireme_warnings)
+                                    PRIVATE trireme_options trireme_fmt trireme_warnings)
   set_property(GLOBAL APPEND PROPERTY TRIREME_ROOMS trireme_app)
   set(program ${name})
   foreach(mpi IN LISTS TRIREME_MPIS)
