@@ -59,30 +59,15 @@ Command train_command(Words words) {
     return command;
 }
 
-Command prepare_command(Words words) {
-    PrepareConfig config;
-    const std::vector<OptionGroup> options = prepare_options(config);
-    const SplitLine line = split_line("prepare", words, options, {});
+// A command with options of its own, and words without one, which `take` puts into the configuration.
+template <class Config>
+Command tool_command(const char* name, Words words, std::vector<OptionGroup> (*options_of)(Config&),
+                     void (*take)(Config&, const std::vector<std::string>&)) {
+    Config config;
+    const std::vector<OptionGroup> options = options_of(config);
+    const SplitLine line = split_line(name, words, options, {});
     set_all(line.settings, options);
-    take_prepare_inputs(config, line.positional);
-    return config;
-}
-
-Command inspect_command(Words words) {
-    InspectConfig config;
-    const std::vector<OptionGroup> options = inspect_options(config);
-    const SplitLine line = split_line("inspect", words, options, {});
-    set_all(line.settings, options);
-    take_inspect_file(config, line.positional);
-    return config;
-}
-
-Command report_command(Words words) {
-    ReportConfig config;
-    const std::vector<OptionGroup> options = report_options(config);
-    const SplitLine line = split_line("report", words, options, {});
-    set_all(line.settings, options);
-    take_run_directory(config, line.positional);
+    take(config, line.positional);
     return config;
 }
 
@@ -108,8 +93,9 @@ Command parse_command_line(Words arguments, const std::string& mpi) {
     refuse_unknown_command(name);
     if (asks_for_help(rest)) return ShowText{command_help(name)};
     if (name == "train") return train_command(rest);
-    if (name == "prepare") return prepare_command(rest);
-    return name == "report" ? report_command(rest) : inspect_command(rest);
+    if (name == "prepare") return tool_command("prepare", rest, prepare_options, take_prepare_inputs);
+    if (name == "report") return tool_command("report", rest, report_options, take_run_directory);
+    return tool_command("inspect", rest, inspect_options, take_inspect_file);
 }
 
 }  // namespace trireme::app

@@ -18,8 +18,7 @@ public:
 
     int rank() const { return rank_; }
     int size() const { return size_; }
-    int node_rank() const { return node_rank_; }  // among the ranks of this node
-    int node_size() const { return node_size_; }
+    int node_size() const { return node_size_; }  // ranks of this node
     std::string host() const;
     std::string library() const;  // "Open MPI v4.1.4, ..."
 
@@ -32,7 +31,6 @@ public:
 private:
     int rank_ = 0;
     int size_ = 1;
-    int node_rank_ = 0;
     int node_size_ = 1;
 };
 

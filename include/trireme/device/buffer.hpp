@@ -24,7 +24,6 @@ public:
 
     std::byte* data() const { return data_; }
     std::size_t bytes() const { return bytes_; }
-    Place place() const { return place_; }
 
 private:
     std::byte* data_ = nullptr;
@@ -43,7 +42,6 @@ public:
     void release(std::size_t mark) { used_ = mark; }
 
     std::size_t peak() const { return peak_; }  // bytes
-    std::size_t capacity() const { return buffer_.bytes(); }
 
 private:
     std::string name_;  // for the message when it overflows

@@ -29,7 +29,6 @@ class ParameterTensors {
 public:
     ParameterTensors(const std::vector<ParameterSpec>& specs, DType dtype, Place place);
 
-    std::size_t count() const { return tensors_.size(); }
     const Tensor& operator[](std::size_t i) const { return tensors_[i]; }
     Tensor all() const;  // the whole buffer as one vector, with the gaps between tensors, which stay zero
     std::size_t bytes() const { return buffer_.bytes(); }

@@ -20,7 +20,6 @@ Session::Session(int& argc, char**& argv) {
     MPI_Comm node = MPI_COMM_NULL;
     check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node),
               "MPI_Comm_split_type");
-    check_mpi(MPI_Comm_rank(node, &node_rank_), "MPI_Comm_rank");
     check_mpi(MPI_Comm_size(node, &node_size_), "MPI_Comm_size");
     check_mpi(MPI_Comm_free(&node), "MPI_Comm_free");
 }
