@@ -2,7 +2,7 @@ include(CpuArch)
 
 # A room is one library: every source in src/<room>, every header in include/trireme/<room>. Sources belong
 # to a room by lying in its folder, so none are listed here. A source names its room's private headers from src/:
-# "data/hdf5/file.hpp".
+# "data/corpus/schema.hpp".
 #
 #   add_room(data USES base plan PRIVATE_USES hdf5)
 #

@@ -40,9 +40,10 @@ TEST(Layering, AnEmptyTreeIsNotTakenForAGoodOne) {
 
 TEST(Layering, AcceptsOpenDoorsStandardHeadersAndPrivateNeighbours) {
     const PlantedTree tree;
-    tree.plant("src/data/hdf5/file.hpp", "#include <hdf5.h>\n");
-    tree.plant("src/data/hdf5/file.cpp", "#include \"file.hpp\"\n#include \"data/hdf5/file.hpp\"\n");
-    tree.plant("src/data/corpus.cpp", "#include \"hdf5/file.hpp\"\n#include \"trireme/plan/plan.hpp\"\n");
+    tree.plant("src/archive/hdf5_file.hpp", "#include <hdf5.h>\n");
+    tree.plant("src/archive/hdf5_file.cpp", "#include \"hdf5_file.hpp\"\n#include \"archive/hdf5_file.hpp\"\n");
+    tree.plant("src/data/corpus/schema.hpp", "");
+    tree.plant("src/data/corpus.cpp", "#include \"corpus/schema.hpp\"\n#include \"trireme/plan/plan.hpp\"\n");
     tree.plant("include/trireme/data/corpus.hpp", "#include <vector>\n#include \"trireme/base/error.hpp\"\n");
     tree.plant("src/comm/mpi/handle.cpp", "#include <mpi.h>\n");
 
@@ -52,7 +53,7 @@ TEST(Layering, AcceptsOpenDoorsStandardHeadersAndPrivateNeighbours) {
 TEST(Layering, FindsAnArrowThatTheTableDoesNotHave) {
     EXPECT_EQ(
         found_in("src/data/corpus.cpp", "\n#include \"trireme/model/gpt.hpp\"\n"),
-        Lines{"src/data/corpus.cpp:2: data has no door to model; it may use base, plan (a new door is a change "
+        Lines{"src/data/corpus.cpp:2: data has no door to model; it may use archive, base, plan (a new door is a change "
               "of DESIGN.md and doors.txt)"});
 }
 
@@ -74,8 +75,8 @@ TEST(Layering, FindsARoomThatIsNotInTheTable) {
 }
 
 TEST(Layering, FindsAnIncludeThatClimbs) {
-    EXPECT_EQ(found_in("src/data/hdf5/file.cpp", "#include \"../../model/gpt.hpp\"\n"),
-              Lines{"src/data/hdf5/file.cpp:1: \"../../model/gpt.hpp\" climbs out of its folder; name a header "
+    EXPECT_EQ(found_in("src/archive/hdf5_file.cpp", "#include \"../../model/gpt.hpp\"\n"),
+              Lines{"src/archive/hdf5_file.cpp:1: \"../../model/gpt.hpp\" climbs out of its folder; name a header "
                     "from its "
                     "room"});
     EXPECT_EQ(found_in("src/data/corpus.cpp", "#include \"trireme/plan/../model/gpt.hpp\"\n").size(), 1U);

@@ -1,4 +1,4 @@
-#include "data/corpus/partial_file.hpp"
+#include "trireme/archive/partial_file.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.
 [[noreturn]] void refuse_output(const fs::path& path, int code) {
     const std::string what = cat("the output ", path.string(), " cannot be written: ", std::strerror(code));
     if (code == ENOSPC || code == EDQUOT || code == EFBIG || code == EIO || code == EMFILE || code == ENFILE)
-        throw ResourceError(cat(what, "; free some space or name another folder with --output"));
+        throw ResourceError(cat(what, "; free some space or name another folder"));
     throw ConfigError(cat(what, "; name another folder with --output, or change its permissions"));
 }
 

@@ -1,9 +1,11 @@
-#include "data/hdf5/dataset.hpp"
+#include "trireme/archive/hdf5_dataset.hpp"
+
+#include <hdf5.h>
 
 #include <algorithm>
 #include <bit>
 
-#include "data/hdf5/file.hpp"
+#include "trireme/archive/hdf5_file.hpp"
 
 namespace trireme::hdf5 {
 namespace {
@@ -108,6 +110,16 @@ DatasetReader::DatasetReader(hid_t file, const std::filesystem::path& path, cons
     size_ = static_cast<std::uint64_t>(
         check_hdf5<ConfigError>(H5Sget_simple_extent_npoints(space.get()), what, make_again));
     recorded_sha256_ = read_text(dataset_.get(), "sha256").value_or("");
+}
+
+void DatasetReader::read(std::uint64_t first, std::span<std::uint8_t> out) const {
+    read_raw(H5T_NATIVE_UINT8, first, out.size(), out.data());
+}
+void DatasetReader::read(std::uint64_t first, std::span<std::uint32_t> out) const {
+    read_raw(H5T_NATIVE_UINT32, first, out.size(), out.data());
+}
+void DatasetReader::read(std::uint64_t first, std::span<std::uint64_t> out) const {
+    read_raw(H5T_NATIVE_UINT64, first, out.size(), out.data());
 }
 
 std::string DatasetReader::sha256() const {

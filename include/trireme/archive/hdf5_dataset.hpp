@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "data/hdf5/check.hpp"
+#include "trireme/archive/hdf5.hpp"
 #include "trireme/base/sha256.hpp"
 
 namespace trireme::hdf5 {
@@ -18,7 +18,7 @@ namespace trireme::hdf5 {
 class DatasetWriter {
 public:
     // `element_bytes` is 1, 2, 4 or 8. Throws ResourceError, like all below.
-    DatasetWriter(hid_t file, std::string name, std::size_t element_bytes, std::size_t chunk_elements);
+    DatasetWriter(Id file, std::string name, std::size_t element_bytes, std::size_t chunk_elements);
 
     void append(std::span<const std::byte> elements);  // a whole number of elements
 
@@ -40,7 +40,7 @@ private:
 class DatasetReader {
 public:
     // Throws ConfigError where the file has no such dataset, or not of this form.
-    DatasetReader(hid_t file, const std::filesystem::path& path, const std::string& name);
+    DatasetReader(Id file, const std::filesystem::path& path, const std::string& name);
 
     std::uint64_t size() const { return size_; }
     std::size_t element_bytes() const { return element_bytes_; }
@@ -48,12 +48,9 @@ public:
 
     // Elements [first, first + out.size()), widened where the file's are narrower: one call of HDF5. Throws
     // ConfigError where a chunk does not fit its checksum.
-    void read(std::uint64_t first, std::span<std::uint32_t> out) const {
-        read_as(H5T_NATIVE_UINT32, first, out);
-    }
-    void read(std::uint64_t first, std::span<std::uint64_t> out) const {
-        read_as(H5T_NATIVE_UINT64, first, out);
-    }
+    void read(std::uint64_t first, std::span<std::uint8_t> out) const;
+    void read(std::uint64_t first, std::span<std::uint32_t> out) const;
+    void read(std::uint64_t first, std::span<std::uint64_t> out) const;
 
     // The SHA-256 of all bytes as they are now.
     std::string sha256() const;
@@ -61,11 +58,7 @@ public:
     std::string bytes() const;
 
 private:
-    template <class Element>
-    void read_as(hid_t memory_type, std::uint64_t first, std::span<Element> out) const {
-        read_raw(memory_type, first, out.size(), out.data());
-    }
-    void read_raw(hid_t memory_type, std::uint64_t first, std::uint64_t count, void* out) const;
+    void read_raw(Id memory_type, std::uint64_t first, std::uint64_t count, void* out) const;
 
     std::string what_;  // "/tokens of FILE"
     Handle dataset_;

@@ -1,5 +1,6 @@
-#include "data/hdf5/file.hpp"
+#include "trireme/archive/hdf5_file.hpp"
 
+#include <hdf5.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -10,8 +11,6 @@ namespace {
 
 constexpr std::string_view free_space =
     "check the free space of the output's folder, then run the command again";
-constexpr std::string_view make_again = "copy it again, or make it again with `trireme prepare`";
-
 // Texts of a fixed length lie in the object's header, which carries a checksum. Those of variable length lie in
 // HDF5's global heap, which has none: there, one flipped bit makes the library itself crash.
 Handle text_type(std::size_t length) {
@@ -50,16 +49,16 @@ std::optional<Handle> open_scalar(hid_t object, const std::string& name, H5T_cla
 
 }  // namespace
 
-Handle open_read_only(const std::filesystem::path& path) {
+Handle open_read_only(const std::filesystem::path& path, std::string_view next) {
     silence();
     const std::string what = cat(path.string(), " cannot be opened: it is cut short or damaged");
-    const Handle access(check_hdf5<ConfigError>(H5Pcreate(H5P_FILE_ACCESS), what, make_again), H5Pclose);
+    const Handle access(check_hdf5<ConfigError>(H5Pcreate(H5P_FILE_ACCESS), what, next), H5Pclose);
 #if H5_VERSION_GE(1, 10, 7)
     // Nothing is written: locks would only fail on the cluster file systems that have none.
-    check_hdf5<ConfigError>(H5Pset_file_locking(access.get(), false, true), what, make_again);
+    check_hdf5<ConfigError>(H5Pset_file_locking(access.get(), false, true), what, next);
 #endif
     return Handle(
-        check_hdf5<ConfigError>(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), what, make_again),
+        check_hdf5<ConfigError>(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), what, next),
         H5Fclose);
 }
 
@@ -72,6 +71,14 @@ Handle create_file(const std::filesystem::path& path) {
     return Handle(
         check_hdf5(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), what, free_space),
         H5Fclose);
+}
+
+std::uint64_t flush(const Handle& file) {
+    constexpr std::string_view what = "cannot write the file";
+    check_hdf5(H5Fflush(file.get(), H5F_SCOPE_LOCAL), what, free_space);
+    hsize_t size = 0;
+    check_hdf5(H5Fget_filesize(file.get(), &size), what, free_space);
+    return size;
 }
 
 void abandon(const Handle& file) noexcept {

@@ -1,6 +1,13 @@
-#include "data/hdf5/check.hpp"
+#include "trireme/archive/hdf5.hpp"
+
+#include <hdf5.h>
+
+#include <type_traits>
 
 namespace trireme::hdf5 {
+
+static_assert(std::is_same_v<Id, hid_t> && std::is_same_v<Status, herr_t> && no_id == H5I_INVALID_HID);
+
 namespace {
 
 // H5Ewalk2 upward begins where the error happened; the first description is the one with the facts.

@@ -1,0 +1,37 @@
+// Opening and creating HDF5 files, and attributes that are one text or one number.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "trireme/archive/hdf5.hpp"
+
+namespace trireme::hdf5 {
+
+// Throws ConfigError where HDF5 cannot make sense of the file: it is cut short or damaged. `next` says what to
+// do about it.
+Handle open_read_only(const std::filesystem::path& path,
+                      std::string_view next = "copy it again, or make it again with `trireme prepare`");
+
+// Replaces a file of that name. Objects of the file carry HDF5's metadata checksums (format of 1.10).
+// Throws ResourceError.
+Handle create_file(const std::filesystem::path& path);
+
+// Writes what HDF5 still holds; the size of the file then, in bytes. Throws ResourceError.
+std::uint64_t flush(const Handle& file);
+
+// For a file that cannot be finished, before anything of it is closed: what HDF5 still holds goes nowhere.
+// Where a close fails because the disk is full, HDF5 keeps half a file and crashes over it when the program
+// ends.
+void abandon(const Handle& file) noexcept;
+
+void write_text(Id object, const std::string& name, const std::string& value);
+void write_number(Id object, const std::string& name, std::uint64_t value);
+
+// Empty when there is no such attribute, or one of another kind.
+std::optional<std::string> read_text(Id object, const std::string& name);
+std::optional<std::uint64_t> read_number(Id object, const std::string& name);
+
+}  // namespace trireme::hdf5

@@ -1,0 +1,94 @@
+// safetensors files: eight bytes of header length, a JSON header, the bytes of the tensors.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trireme {
+
+// Types of elements, in the format's words: F64, F32, F16, BF16, I64 ... BOOL.
+enum class StoredType : std::uint8_t { f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, boolean };
+
+const char* name_of(StoredType type);  // "BF16"
+std::size_t bytes_of(StoredType type);
+std::optional<StoredType> stored_type_named(std::string_view name);
+
+struct StoredTensor {
+    std::string name;
+    StoredType type = StoredType::f32;
+    std::vector<std::uint64_t> shape;
+    std::uint64_t begin = 0;  // bytes, from the first behind the header
+    std::uint64_t end = 0;
+
+    std::uint64_t bytes() const { return end - begin; }
+};
+
+struct SafetensorsHeader {
+    std::vector<StoredTensor> tensors;            // in the order of their bytes
+    std::map<std::string, std::string> metadata;  // "format": "pt"
+};
+
+// How long the header of a file of `file_bytes` bytes is, from its first eight. Throws ConfigError, with
+// `place` in it, for more than there are, or than the format allows.
+std::uint64_t safetensors_header_bytes(std::span<const std::byte, 8> first, std::uint64_t file_bytes,
+                                       const std::string& place);
+
+// Reads a header whose tensors have `data_bytes` bytes in all behind it. Throws ConfigError, with `place` in
+// it, for anything that is not exactly such a header: offsets that overlap, leave holes or lie outside, sizes
+// that do not fit shapes or overflow, unknown types, names given twice.
+SafetensorsHeader parse_safetensors_header(std::string_view text, std::uint64_t data_bytes,
+                                           const std::string& place);
+
+// Puts the tensors into the order in which Hugging Face's library writes them (by type: U64, I64, F64, F32,
+// ..., BOOL, and then by name) one behind the other, and returns the header's text, padded to a multiple of 8.
+std::string lay_out_safetensors(SafetensorsHeader& header);
+
+// A file opened for reading. Every error is a ConfigError that names it.
+class SafetensorsFile {
+public:
+    static SafetensorsFile open(const std::filesystem::path& path);
+    SafetensorsFile(SafetensorsFile&&) noexcept;
+    SafetensorsFile& operator=(SafetensorsFile&&) noexcept;
+    ~SafetensorsFile();
+
+    const SafetensorsHeader& header() const;
+    // Bytes [first, first + out.size()) of the tensor.
+    void read(const StoredTensor& tensor, std::uint64_t first, std::span<std::byte> out) const;
+
+private:
+    struct Storage;
+    explicit SafetensorsFile(std::unique_ptr<Storage> storage);
+    std::unique_ptr<Storage> storage_;
+};
+
+// Writes a file byte for byte as Hugging Face's library does. It appears under its name when it is whole.
+// Throws ConfigError where it cannot be written there, ResourceError where the disk refuses.
+class SafetensorsWriter {
+public:
+    // begin and end of the tensors are not looked at.
+    SafetensorsWriter(const std::filesystem::path& path, std::vector<StoredTensor> tensors,
+                      const std::map<std::string, std::string>& metadata);
+    SafetensorsWriter(SafetensorsWriter&&) noexcept;
+    ~SafetensorsWriter();
+
+    const std::vector<StoredTensor>& tensors() const;  // in the order in which write() must be called
+    void write(std::span<const std::byte> bytes);      // the next bytes of the tensors, in portions of any size
+    void finish();                                     // when all are written
+
+private:
+    struct Storage;
+
+    std::uint64_t tensors_end() const;  // bytes of all tensors
+
+    std::unique_ptr<Storage> storage_;
+};
+
+}  // namespace trireme

@@ -1,0 +1,82 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "trireme/archive/partial_file.hpp"
+#include "trireme/archive/safetensors.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+
+struct SafetensorsWriter::Storage {
+    Storage(const std::filesystem::path& path, SafetensorsHeader all)
+        : partial(path), header(std::move(all)), descriptor(::open(partial.partial_path().c_str(), O_WRONLY)) {
+        if (descriptor < 0) refuse();
+    }
+    Storage(const Storage&) = delete;
+    Storage& operator=(const Storage&) = delete;
+    ~Storage() {
+        if (descriptor >= 0) ::close(descriptor);
+    }
+
+    [[noreturn]] void refuse() const {
+        throw ResourceError(cat(partial.final_path().string(), " cannot be written: ", std::strerror(errno),
+                                "; free some space or name another folder"));
+    }
+
+    void append(std::span<const std::byte> bytes) {
+        written += bytes.size();
+        while (!bytes.empty()) {
+            const ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
+            if (count < 0 && errno == EINTR) continue;
+            if (count < 0) refuse();
+            bytes = bytes.subspan(static_cast<std::size_t>(count));
+        }
+    }
+
+    PartialFile partial;
+    SafetensorsHeader header;
+    int descriptor;
+    std::uint64_t total = 0;    // bytes of the whole file
+    std::uint64_t written = 0;  // of them
+};
+
+SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path, std::vector<StoredTensor> tensors,
+                                     const std::map<std::string, std::string>& metadata) {
+    SafetensorsHeader header{.tensors = std::move(tensors), .metadata = metadata};
+    const std::string text = lay_out_safetensors(header);
+    storage_ = std::make_unique<Storage>(path, std::move(header));
+    const std::uint64_t length = text.size();  // its bytes are little-endian, as in the file
+    const std::uint64_t data_bytes = tensors_end();
+    storage_->total = sizeof length + length + data_bytes;
+    storage_->partial.reserve(storage_->total);
+    storage_->append(std::as_bytes(std::span(&length, 1)));
+    storage_->append(std::as_bytes(std::span(text)));
+}
+
+SafetensorsWriter::SafetensorsWriter(SafetensorsWriter&&) noexcept = default;
+SafetensorsWriter::~SafetensorsWriter() = default;
+
+const std::vector<StoredTensor>& SafetensorsWriter::tensors() const { return storage_->header.tensors; }
+
+std::uint64_t SafetensorsWriter::tensors_end() const { return tensors().empty() ? 0 : tensors().back().end; }
+
+void SafetensorsWriter::write(std::span<const std::byte> bytes) {
+    if (bytes.size() > storage_->total - storage_->written)
+        throw BugError(cat(storage_->partial.final_path().string(), " was given more than its ", tensors_end(),
+                           " bytes of tensors"));
+    storage_->append(bytes);
+}
+
+void SafetensorsWriter::finish() {
+    if (storage_->written != storage_->total)
+        throw BugError(cat(storage_->partial.final_path().string(), " lacks ",
+                           storage_->total - storage_->written, " bytes of its tensors"));
+    ::close(std::exchange(storage_->descriptor, -1));
+    storage_->partial.keep(storage_->total);
+}
+
+}  // namespace trireme

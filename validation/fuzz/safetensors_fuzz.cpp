@@ -1,0 +1,96 @@
+// Any bytes are a safetensors file whose tensors tile what is behind its header, or are refused with a
+// ConfigError.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "trireme/archive/safetensors.hpp"
+#include "trireme/base/error.hpp"
+
+namespace {
+
+using namespace trireme;
+
+// Headers that are nearly right get further than any bytes do. The length before each is as long as it should
+// be.
+const std::array<std::string, 6> headers{
+    R"({"__metadata__":{"format":"pt"},"a":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},)"
+    R"("b":{"dtype":"BF16","shape":[3],"data_offsets":[16,22]}}      )",
+    R"({"a":{"dtype":"I64","shape":[],"data_offsets":[0,8]},"e":{"dtype":"U8","shape":[0,9],"data_offsets":[8,8]}})",
+    R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}})",
+    R"({"a":{"dtype":"F64","shape":[1],"data_offsets":[18446744073709551608,18446744073709551615]}})",
+    R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})",
+    R"({"a":{"dtype":"U8","shape":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[)"};
+
+void require(bool is_kept, const char* promise) {
+    if (!is_kept) throw BugError(promise);
+}
+
+void expect_tiles(const SafetensorsHeader& header, std::uint64_t data_bytes) {
+    std::uint64_t end = 0;
+    for (const StoredTensor& tensor : header.tensors) {
+        require(tensor.begin == end && tensor.end >= end, "tensors overlap or leave a hole");
+        end = tensor.end;
+    }
+    require(end == data_bytes, "tensors do not end where the file does");
+}
+
+// What was read can be written, and is read again as it was.
+void expect_round_trip(SafetensorsHeader header, std::uint64_t data_bytes) {
+    const std::string text = lay_out_safetensors(header);
+    require(text.size() % 8 == 0, "a header is not padded");
+    SafetensorsHeader again = parse_safetensors_header(text, data_bytes, "again");
+    require(again.metadata == header.metadata && again.tensors.size() == header.tensors.size(),
+            "a header does not come back");
+    require(lay_out_safetensors(again) == text, "a header comes back as another");
+}
+
+void expect_header_or_refusal(std::string_view text, std::uint64_t data_bytes) {
+    SafetensorsHeader header;
+    try {
+        header = parse_safetensors_header(text, data_bytes, "the input");
+    } catch (const ConfigError&) {
+        return;
+    }
+    expect_tiles(header, data_bytes);
+    expect_round_trip(header, data_bytes);
+}
+
+void expect_file_or_refusal(std::string_view bytes) {
+    if (bytes.size() < 8) return;
+    std::uint64_t length = 0;
+    try {
+        const auto first = std::as_bytes(std::span(bytes)).first<8>();
+        length = safetensors_header_bytes(first, bytes.size(), "the input");
+    } catch (const ConfigError&) {
+        return;
+    }
+    require(length <= bytes.size() - 8, "a header is longer than its file");
+    expect_header_or_refusal(bytes.substr(8, length), bytes.size() - 8 - length);
+}
+
+// The first bytes of the input choose a header, a place in it, how much is cut out there, and how many bytes of
+// tensors follow; the others are put in.
+void expect_damage_to_be_seen(std::string_view input) {
+    if (input.size() < 4) return;
+    const auto number = [&](std::size_t i) {
+        return static_cast<std::size_t>(static_cast<unsigned char>(input[i]));
+    };
+    std::string text = headers[number(0) % headers.size()];
+    text.replace(number(1) % text.size(), number(2) % 16, input.substr(4, 32));
+    expect_header_or_refusal(text, number(3));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const std::string_view input(reinterpret_cast<const char*>(data), size);
+    expect_file_or_refusal(input);
+    expect_header_or_refusal(input, size);
+    expect_damage_to_be_seen(input);
+    for (const std::string& header : headers) expect_header_or_refusal(header, size % 32);
+    return 0;
+}
