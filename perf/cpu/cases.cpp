@@ -1,5 +1,7 @@
 #include "cases.hpp"
 
+#include <cmath>
+
 #include "trireme/kernels/activation.hpp"
 #include "trireme/kernels/attention.hpp"
 #include "trireme/kernels/cross_entropy.hpp"
@@ -8,6 +10,7 @@
 #include "trireme/kernels/fill.hpp"
 #include "trireme/kernels/linear.hpp"
 #include "trireme/kernels/norm.hpp"
+#include "trireme/kernels/rotary.hpp"
 #include "trireme/kernels/update.hpp"
 
 namespace trireme::perf {
@@ -29,7 +32,10 @@ public:
     void head();
     void attention();
     void norm();
+    void rms_norm();
     void activation();
+    void silu_gate();
+    void rotary();
     void residual_add();
     void embedding();
     void cross_entropy();
@@ -174,13 +180,68 @@ void Cases::norm() {
                                     .grad_bias = bias});
 }
 
+void Cases::rms_norm() {
+    const ArenaScope scope(arena_);
+    const Tensor input = normal(rows_, channels);
+    const Tensor output = normal(rows_, channels);
+    const Tensor grad_input = normal(rows_, channels);
+    const Tensor gain = normal(1, channels);
+    const Tensor inv_rms = normal(1, rows_);
+    measure(matrix(channels), Floor::bytes,
+            RmsNorm{.input = input, .gain = gain, .output = output, .inv_rms = inv_rms});
+    measure(matrix(channels), Floor::bytes,
+            RmsNormBackwardInput{.input = input,
+                                 .gain = gain,
+                                 .inv_rms = inv_rms,
+                                 .grad_output = output,
+                                 .residual = grad_input,
+                                 .grad_input = grad_input});
+    measure(
+        matrix(channels), Floor::bytes,
+        RmsNormBackwardWeight{.input = input, .inv_rms = inv_rms, .grad_output = output, .grad_gain = gain});
+}
+
 void Cases::activation() {
     const ArenaScope scope(arena_);
     const Tensor input = normal(rows_, 4 * channels);
     const Tensor output = normal(rows_, 4 * channels);
-    measure(matrix(4 * channels), Floor::bytes, Activation{.input = input, .output = output});
+    for (const auto& [kind, name] :
+         {std::pair{ActivationKind::gelu_tanh, "gelu_tanh"}, std::pair{ActivationKind::gelu, "gelu"}}) {
+        measure(cat(matrix(4 * channels), ", ", name), Floor::bytes,
+                Activation{.input = input, .output = output, .kind = kind});
+        measure(cat(matrix(4 * channels), ", ", name), Floor::bytes,
+                ActivationBackward{.input = input, .grad_output = output, .grad_input = output, .kind = kind});
+    }
+}
+
+// Both halves of a fused projection.
+void Cases::silu_gate() {
+    const ArenaScope scope(arena_);
+    const Tensor both = normal(rows_, 8 * channels);
+    const Tensor grad_both = normal(rows_, 8 * channels);
+    const Tensor output = normal(rows_, 4 * channels);
+    const Tensor gate = both.column_range(0, 4 * channels);
+    const Tensor up = both.column_range(4 * channels, 4 * channels);
+    measure(matrix(4 * channels), Floor::bytes, SiluGate{.gate = gate, .up = up, .output = output});
     measure(matrix(4 * channels), Floor::bytes,
-            ActivationBackward{.input = input, .grad_output = output, .grad_input = output});
+            SiluGateBackward{.gate = gate,
+                             .up = up,
+                             .grad_output = output,
+                             .grad_gate = grad_both.column_range(0, 4 * channels),
+                             .grad_up = grad_both.column_range(4 * channels, 4 * channels)});
+}
+
+void Cases::rotary() {
+    const ArenaScope scope(arena_);
+    std::vector<double> frequencies;
+    for (std::size_t c = 0; c < channels / heads / 2; ++c) {
+        frequencies.push_back(std::pow(1e4, -2.0 * static_cast<double>(c * heads) / channels));
+    }
+    const Tensor fused = normal(rows_, 3 * channels);
+    measure(cat(matrix(channels), ", ", heads, " heads"), Floor::bytes,
+            Rotary{.values = fused.column_range(0, channels),
+                   .positions = indices(rows_, length_),
+                   .frequencies = frequencies});
 }
 
 void Cases::residual_add() {
@@ -274,7 +335,10 @@ void for_each_case(std::size_t samples, std::size_t length, const std::function<
     cases.head();
     cases.attention();
     cases.norm();
+    cases.rms_norm();
     cases.activation();
+    cases.silu_gate();
+    cases.rotary();
     cases.residual_add();
     cases.embedding();
     cases.cross_entropy();

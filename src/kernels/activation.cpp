@@ -26,4 +26,30 @@ Cost ActivationBackward::cost() const {
     return {.kernel = "activation_backward", .bytes = static_cast<double>(bytes)};
 }
 
+void SiluGate::check() const {
+    const ShapeCheck check("silu_gate", gate.dtype);
+    check.matrix("gate", gate, gate.rows, gate.columns);
+    check.matrix("up", up, gate.rows, gate.columns);
+    check.matrix("output", output, gate.rows, gate.columns);
+}
+
+Cost SiluGate::cost() const {
+    return {.kernel = "silu_gate", .bytes = static_cast<double>(gate.bytes() + up.bytes() + output.bytes())};
+}
+
+void SiluGateBackward::check() const {
+    const ShapeCheck check("silu_gate_backward", gate.dtype);
+    check.matrix("gate", gate, gate.rows, gate.columns);
+    check.matrix("up", up, gate.rows, gate.columns);
+    check.matrix("grad_output", grad_output, gate.rows, gate.columns);
+    check.matrix("grad_gate", grad_gate, gate.rows, gate.columns);
+    check.matrix("grad_up", grad_up, gate.rows, gate.columns);
+}
+
+Cost SiluGateBackward::cost() const {
+    const std::size_t read = gate.bytes() + up.bytes() + grad_output.bytes();
+    const std::size_t written = grad_gate.bytes() + grad_up.bytes();
+    return {.kernel = "silu_gate_backward", .bytes = static_cast<double>(read + written)};
+}
+
 }  // namespace trireme

@@ -10,11 +10,14 @@ void CrossEntropy::check() const {
     check.demand(logits.columns > 0, "there is no vocabulary: logits have no columns");
     check.vector_of(DType::i32, "targets", targets, logits.rows);
     check.vector_of(DType::f64, "losses", losses, logits.rows);
+    if (choices.is_present()) check.vector_of(DType::i32, "choices", choices, logits.rows);
+    check.demand(smoothing >= 0 && smoothing < 1, "a smoothing of ", smoothing, " is not in [0, 1)");
 }
 
 Cost CrossEntropy::cost() const {
     const bool writes_gradients = gradient_scale != 0;
-    const std::size_t bytes = (writes_gradients ? 2 : 1) * logits.bytes() + targets.bytes() + losses.bytes();
+    const std::size_t bytes =
+        (writes_gradients ? 2 : 1) * logits.bytes() + targets.bytes() + losses.bytes() + choices.bytes();
     return {.kernel = "cross_entropy", .bytes = static_cast<double>(bytes)};
 }
 

@@ -12,6 +12,15 @@ std::size_t touched_bytes(const ConstTensor& table, std::size_t count) {
     return std::min(count, table.rows) * table.columns * bytes_of(table.dtype);
 }
 
+void check_types(const ShapeCheck& check, const ConstTensor& types, std::string_view table_name,
+                 const ConstTensor& table, std::size_t rows, std::size_t columns) {
+    check.demand(table.is_present() || !types.is_present(), "there are ", types.size(), " types but no ",
+                 table_name);
+    if (!table.is_present()) return;
+    check.vector_of(DType::i32, "types", types, rows);
+    check.matrix(table_name, table, table.rows, columns);
+}
+
 }  // namespace
 
 void Embedding::check() const {
@@ -22,12 +31,15 @@ void Embedding::check() const {
     if (position_table.is_present()) {
         check.matrix("position_table", position_table, position_table.rows, output.columns);
     }
+    check_types(check, types, "type_table", type_table, output.rows, output.columns);
     check.matrix("output", output, output.rows, output.columns);
 }
 
 Cost Embedding::cost() const {
-    const std::size_t read = tokens.bytes() + positions.bytes() + touched_bytes(token_table, output.rows) +
-                             touched_bytes(position_table, output.rows);
+    const std::size_t indices = tokens.bytes() + positions.bytes() + types.bytes();
+    const std::size_t read = indices + touched_bytes(token_table, output.rows) +
+                             touched_bytes(position_table, output.rows) +
+                             touched_bytes(type_table, output.rows);
     return {.kernel = "embedding", .bytes = static_cast<double>(read + output.bytes())};
 }
 
@@ -40,12 +52,14 @@ void EmbeddingBackward::check() const {
     if (grad_position_table.is_present()) {
         check.matrix("grad_position_table", grad_position_table, grad_position_table.rows, grad_output.columns);
     }
+    check_types(check, types, "grad_type_table", grad_type_table, grad_output.rows, grad_output.columns);
 }
 
 Cost EmbeddingBackward::cost() const {
-    const std::size_t read = tokens.bytes() + positions.bytes() + grad_output.bytes();
+    const std::size_t read = tokens.bytes() + positions.bytes() + types.bytes() + grad_output.bytes();
     const std::size_t summed = touched_bytes(grad_token_table, grad_output.rows) +
-                               touched_bytes(grad_position_table, grad_output.rows);
+                               touched_bytes(grad_position_table, grad_output.rows) +
+                               touched_bytes(grad_type_table, grad_output.rows);
     return {.kernel = "embedding_backward", .bytes = static_cast<double>(read + 2 * summed)};
 }
 

@@ -1,6 +1,7 @@
 #include "kernels/index_check.hpp"
 
 #include <algorithm>
+#include <vector>
 
 namespace trireme {
 namespace {
@@ -15,22 +16,69 @@ void check_range(std::string_view name, const ConstTensor& indices, std::int64_t
     throw BugError(cat(name, "[", wrong - begin, "] is ", *wrong, ", not within ", first, " .. ", last));
 }
 
+void check_lookup(std::string_view name, const ConstTensor& indices, const ConstTensor& table) {
+    if (table.is_present()) check_range(name, indices, 0, table.rows);
+}
+
+// Segment s of an operation names two of its places, which must lie within first .. last.
+void check_places(std::string_view name, std::size_t s, const std::int32_t* pair, std::int64_t first,
+                  std::int64_t last) {
+    const auto is_within = [&](std::int32_t place) { return first <= place && place <= last; };
+    if (is_within(pair[0]) && is_within(pair[1])) return;
+    throw BugError(cat(name, "[", s, "] is (", pair[0], ", ", pair[1], "), not within ", first, " .. ", last));
+}
+
+void check_distinct(std::string_view name, const ConstTensor& indices, std::size_t end) {
+    const auto rows = indices.as<std::int32_t>();
+    std::vector<bool> is_named(end);
+    for (std::size_t i = 0; i < rows.columns; ++i) {
+        const auto row = static_cast<std::size_t>(rows[i]);
+        if (is_named[row]) throw BugError(cat(name, "[", i, "] is ", row, ", which an earlier one is too"));
+        is_named[row] = true;
+    }
+}
+
 }  // namespace
 
 void check_indices(const Embedding& op) {
     check_range("embedding: tokens", op.tokens, 0, op.token_table.rows);
-    if (!op.position_table.is_present()) return;
-    check_range("embedding: positions", op.positions, 0, op.position_table.rows);
+    check_lookup("embedding: positions", op.positions, op.position_table);
+    check_lookup("embedding: types", op.types, op.type_table);
 }
 
 void check_indices(const EmbeddingBackward& op) {
     check_range("embedding_backward: tokens", op.tokens, 0, op.grad_token_table.rows);
-    if (!op.grad_position_table.is_present()) return;
-    check_range("embedding_backward: positions", op.positions, 0, op.grad_position_table.rows);
+    check_lookup("embedding_backward: positions", op.positions, op.grad_position_table);
+    check_lookup("embedding_backward: types", op.types, op.grad_type_table);
 }
 
 void check_indices(const CrossEntropy& op) {
     check_range("cross_entropy: targets", op.targets, no_target, op.logits.columns);
+}
+
+void check_indices(const GatherRows& op) { check_range("gather_rows: rows", op.rows, 0, op.input.rows); }
+
+void check_indices(const ScatterRows& op) {
+    check_range("scatter_rows: rows", op.rows, 0, op.output.rows);
+    check_distinct("scatter_rows: rows", op.rows, op.output.rows);
+}
+
+void check_indices(const SpanLoss& op) {
+    const auto answers = op.answers.as<std::int32_t>();
+    for (std::size_t s = 0; s < op.segments.size(); ++s) {
+        if (answers(s, 0) == no_target) continue;
+        check_places("span_loss: answers", s, answers.row(s), 0,
+                     static_cast<std::int64_t>(op.segments[s].length) - 1);
+    }
+}
+
+void check_indices(const BestSpan& op) {
+    const auto contexts = op.contexts.as<std::int32_t>();
+    for (std::size_t s = 0; s < op.segments.size(); ++s) {
+        if (contexts(s, 0) >= contexts(s, 1)) continue;  // an empty range reads nothing
+        check_places("best_span: contexts", s, contexts.row(s), 0,
+                     static_cast<std::int64_t>(op.segments[s].length));
+    }
 }
 
 }  // namespace trireme

@@ -1,14 +1,20 @@
-// The checks of indices that only a backend can make, because check() never follows an address: tokens,
-// positions and targets must lie within their tables. Each throws BugError with the first that does not.
+// The checks of indices that only a backend can make, because check() never follows an address: what names a
+// row or a column must lie within its table. Each throws BugError with the first that does not.
 #pragma once
 
 #include "trireme/kernels/cross_entropy.hpp"
 #include "trireme/kernels/embedding.hpp"
+#include "trireme/kernels/rows.hpp"
+#include "trireme/kernels/span_loss.hpp"
 
 namespace trireme {
 
 void check_indices(const Embedding& op);
 void check_indices(const EmbeddingBackward& op);
 void check_indices(const CrossEntropy& op);
+void check_indices(const GatherRows& op);
+void check_indices(const ScatterRows& op);
+void check_indices(const SpanLoss& op);
+void check_indices(const BestSpan& op);
 
 }  // namespace trireme

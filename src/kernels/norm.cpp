@@ -53,4 +53,46 @@ Cost LayerNormBackwardWeight::cost() const {
     return {.kernel = "layer_norm_backward_weight", .bytes = static_cast<double>(read + 2 * summed)};
 }
 
+void RmsNorm::check() const {
+    const ShapeCheck check("rms_norm", input.dtype);
+    check.matrix("input", input, input.rows, input.columns);
+    check.vector("gain", gain, input.columns);
+    check.matrix("output", output, input.rows, input.columns);
+    check.vector("inv_rms", inv_rms, input.rows);
+}
+
+Cost RmsNorm::cost() const {
+    const std::size_t read = input.bytes() + gain.bytes();
+    return {.kernel = "rms_norm", .bytes = static_cast<double>(read + output.bytes() + inv_rms.bytes())};
+}
+
+void RmsNormBackwardInput::check() const {
+    const ShapeCheck check("rms_norm_backward_input", input.dtype);
+    check.matrix("input", input, input.rows, input.columns);
+    check.vector("gain", gain, input.columns);
+    check.vector("inv_rms", inv_rms, input.rows);
+    check.matrix("grad_output", grad_output, input.rows, input.columns);
+    if (residual.is_present()) check.matrix("residual", residual, input.rows, input.columns);
+    check.matrix("grad_input", grad_input, input.rows, input.columns);
+}
+
+Cost RmsNormBackwardInput::cost() const {
+    const std::size_t read =
+        input.bytes() + gain.bytes() + inv_rms.bytes() + grad_output.bytes() + residual.bytes();
+    return {.kernel = "rms_norm_backward_input", .bytes = static_cast<double>(read + grad_input.bytes())};
+}
+
+void RmsNormBackwardWeight::check() const {
+    const ShapeCheck check("rms_norm_backward_weight", input.dtype);
+    check.matrix("input", input, input.rows, input.columns);
+    check.vector("inv_rms", inv_rms, input.rows);
+    check.matrix("grad_output", grad_output, input.rows, input.columns);
+    check.vector("grad_gain", grad_gain, input.columns);
+}
+
+Cost RmsNormBackwardWeight::cost() const {
+    const std::size_t read = input.bytes() + inv_rms.bytes() + grad_output.bytes();
+    return {.kernel = "rms_norm_backward_weight", .bytes = static_cast<double>(read + 2 * grad_gain.bytes())};
+}
+
 }  // namespace trireme

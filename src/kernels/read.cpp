@@ -10,4 +10,15 @@ double read_sum(Stream& stream, ConstTensor values) {
     return sum;
 }
 
+std::vector<std::int32_t> read_numbers(Stream& stream, ConstTensor values) {
+    std::vector<std::int32_t> numbers;
+    if (stream.is_ghost()) return numbers;
+    const auto elements = values.as<std::int32_t>();
+    numbers.reserve(values.size());
+    for (std::size_t r = 0; r < elements.rows; ++r) {
+        numbers.insert(numbers.end(), elements.row(r), elements.row(r) + elements.columns);
+    }
+    return numbers;
+}
+
 }  // namespace trireme

@@ -19,6 +19,11 @@ void ShapeCheck::matrix(std::string_view name, const ConstTensor& tensor, std::s
     expect(name, tensor, dtype_, rows, columns);
 }
 
+void ShapeCheck::matrix_of(DType dtype, std::string_view name, const ConstTensor& tensor, std::size_t rows,
+                           std::size_t columns) const {
+    expect(name, tensor, dtype, rows, columns);
+}
+
 void ShapeCheck::vector(std::string_view name, const ConstTensor& tensor, std::size_t size) const {
     expect(name, tensor, dtype_, 1, size);
 }

@@ -16,6 +16,8 @@ public:
     ShapeCheck(std::string_view operation, DType dtype, Where where = Where::here());
 
     void matrix(std::string_view name, const ConstTensor& tensor, std::size_t rows, std::size_t columns) const;
+    void matrix_of(DType dtype, std::string_view name, const ConstTensor& tensor, std::size_t rows,
+                   std::size_t columns) const;
     void vector(std::string_view name, const ConstTensor& tensor, std::size_t size) const;
     void vector_of(DType dtype, std::string_view name, const ConstTensor& tensor, std::size_t size) const;
     void flat(std::string_view name, const ConstTensor& tensor,

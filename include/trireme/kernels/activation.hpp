@@ -6,8 +6,10 @@
 
 namespace trireme {
 
-// gelu_tanh: x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), GPT-2's "gelu_new". (Hendrycks and Gimpel, 2016)
-enum class ActivationKind : std::uint8_t { gelu_tanh };
+//   gelu_tanh   x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), GPT-2's "gelu_new" (Hendrycks and Gimpel, 2016)
+//   gelu        x/2 (1 + erf(x / sqrt(2))), BERT's
+//   tanh        of BERT's pooler
+enum class ActivationKind : std::uint8_t { gelu_tanh, gelu, tanh };
 
 struct Activation {
     ConstTensor input;  // (rows, columns)
@@ -28,9 +30,34 @@ struct ActivationBackward {
     Cost cost() const;
 };
 
+// output = silu(gate) * up, silu(x) = x / (1 + exp(-x)): Llama's MLP. (Shazeer, 2020)
+struct SiluGate {
+    ConstTensor gate;  // (rows, columns); like the others, it may be a column range
+    ConstTensor up;    // (rows, columns)
+    Tensor output;     // (rows, columns)
+
+    void check() const;
+    Cost cost() const;
+};
+
+struct SiluGateBackward {
+    ConstTensor gate;         // (rows, columns)
+    ConstTensor up;           // (rows, columns)
+    ConstTensor grad_output;  // (rows, columns)
+    Tensor grad_gate;         // (rows, columns)
+    Tensor grad_up;           // (rows, columns)
+
+    void check() const;
+    Cost cost() const;
+};
+
 void run(ReferenceStream& stream, const Activation& op);
 void run(ReferenceStream& stream, const ActivationBackward& op);
 void run(CpuStream& stream, const Activation& op);
 void run(CpuStream& stream, const ActivationBackward& op);
+void run(ReferenceStream& stream, const SiluGate& op);
+void run(ReferenceStream& stream, const SiluGateBackward& op);
+void run(CpuStream& stream, const SiluGate& op);
+void run(CpuStream& stream, const SiluGateBackward& op);
 
 }  // namespace trireme

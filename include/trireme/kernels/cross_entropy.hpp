@@ -9,13 +9,16 @@ namespace trireme {
 
 inline constexpr std::int32_t no_target = -1;  // a row whose prediction does not count
 
-// losses[r] = log(sum exp(logits[r])) - logits[r, targets[r]], 0 where there is no target.
+// losses[r] = log(sum exp(logits[r])) - (1 - smoothing) logits[r, targets[r]] - smoothing * mean(logits[r]),
+// 0 where there is no target. (Szegedy et al., 2016, section 7)
 // If `gradient_scale` is not 0, the logits are overwritten with gradient_scale * d losses[r] / d logits[r].
 struct CrossEntropy {
     Tensor logits;        // (rows, vocabulary); in: logits, out: gradients
     ConstTensor targets;  // (rows) i32
     Tensor losses;        // (rows) f64
+    Tensor choices = {};  // (rows) i32, or absent: the column of the largest logit, the first of equal ones
     double gradient_scale = 0;
+    double smoothing = 0;  // in [0, 1)
 
     void check() const;
     Cost cost() const;

@@ -1,4 +1,5 @@
-// Layer normalisation over the channels of each row. (Ba et al., 2016)
+// Normalisation over the channels of each row: by mean and variance (Ba et al., 2016), or by the root of the
+// mean square alone (Zhang and Sennrich, 2019).
 #pragma once
 
 #include "trireme/device/tensor.hpp"
@@ -48,11 +49,54 @@ struct LayerNormBackwardWeight {
     Cost cost() const;
 };
 
+// output[r, c] = input[r, c] * inv_rms[r] * gain[c],  inv_rms[r] = 1 / sqrt(mean over c of input[r, c]^2 +
+// epsilon)
+struct RmsNorm {
+    ConstTensor input;  // (rows, channels)
+    ConstTensor gain;   // (channels)
+    Tensor output;      // (rows, channels)
+    Tensor inv_rms;     // (rows) as a vector, kept for the backward pass
+    double epsilon = 1e-6;
+
+    void check() const;
+    Cost cost() const;
+};
+
+// As LayerNormBackwardInput.
+struct RmsNormBackwardInput {
+    ConstTensor input;          // (rows, channels)
+    ConstTensor gain;           // (channels)
+    ConstTensor inv_rms;        // (rows)
+    ConstTensor grad_output;    // (rows, channels)
+    ConstTensor residual = {};  // (rows, channels), or absent
+    Tensor grad_input;          // (rows, channels)
+
+    void check() const;
+    Cost cost() const;
+};
+
+// grad_gain += sum over rows of grad_output * normalised input
+struct RmsNormBackwardWeight {
+    ConstTensor input;        // (rows, channels)
+    ConstTensor inv_rms;      // (rows)
+    ConstTensor grad_output;  // (rows, channels)
+    Tensor grad_gain;         // (channels)
+
+    void check() const;
+    Cost cost() const;
+};
+
 void run(ReferenceStream& stream, const LayerNorm& op);
 void run(ReferenceStream& stream, const LayerNormBackwardInput& op);
 void run(ReferenceStream& stream, const LayerNormBackwardWeight& op);
 void run(CpuStream& stream, const LayerNorm& op);
 void run(CpuStream& stream, const LayerNormBackwardInput& op);
 void run(CpuStream& stream, const LayerNormBackwardWeight& op);
+void run(ReferenceStream& stream, const RmsNorm& op);
+void run(ReferenceStream& stream, const RmsNormBackwardInput& op);
+void run(ReferenceStream& stream, const RmsNormBackwardWeight& op);
+void run(CpuStream& stream, const RmsNorm& op);
+void run(CpuStream& stream, const RmsNormBackwardInput& op);
+void run(CpuStream& stream, const RmsNormBackwardWeight& op);
 
 }  // namespace trireme

@@ -1,6 +1,9 @@
 // Numbers that come back from a device to the host.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "trireme/device/stream.hpp"
 #include "trireme/device/tensor.hpp"
 
@@ -8,5 +11,8 @@ namespace trireme {
 
 // The sum of an f64 vector, added in order. Waits for the stream. A ghost gives 0.
 double read_sum(Stream& stream, ConstTensor values);
+
+// The elements of an i32 tensor, row by row. Waits for the stream. A ghost gives none.
+std::vector<std::int32_t> read_numbers(Stream& stream, ConstTensor values);
 
 }  // namespace trireme

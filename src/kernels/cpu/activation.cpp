@@ -1,6 +1,9 @@
 #include "trireme/kernels/activation.hpp"
 
+#include <cmath>
+
 #include "kernels/cpu/exponential.hpp"
+#include "kernels/cpu/gaussian.hpp"
 #include "kernels/cpu/parallel.hpp"
 
 namespace trireme {
@@ -21,18 +24,60 @@ struct GeluTanh {
 };
 
 template <class T>
+struct Gelu {
+    static constexpr T peak = static_cast<T>(0.39894228040143267794);  // of the density: 1 / sqrt(2 pi)
+
+    static T value(T x) { return x * cpu::gaussian(x).share; }
+    static T slope(T x) {
+        const cpu::Gaussian<T> at = cpu::gaussian(x);
+        return at.share + x * (peak * at.bell);
+    }
+};
+
+// tanh(x) = (exp(2 x) - 1) / (exp(2 x) + 1), of which the numerator keeps its digits near zero;
+// its slope is 4 exp(-2 x) / (1 + exp(-2 x))^2, even in x.
+template <class T>
+struct Tanh {
+    static constexpr T flat = 20;  // from here on the result is 1
+
+    static T value(T x) {
+        const T above = x > flat ? flat : x;
+        const T bounded = above < -flat ? -flat : above;
+        const T grown = cpu::exponential_minus_one(2 * bounded);
+        return grown / (grown + 2);
+    }
+    static T slope(T x) {
+        const T shrunk = cpu::exponential(-2 * std::abs(x));
+        return 4 * shrunk / ((1 + shrunk) * (1 + shrunk));
+    }
+};
+
+// Calls `use(Function{})`.
+template <class T, class Use>
+void visit_function(ActivationKind kind, const Use& use) {
+    switch (kind) {
+        case ActivationKind::gelu_tanh:
+            return use(GeluTanh<T>{});
+        case ActivationKind::gelu:
+            return use(Gelu<T>{});
+        case ActivationKind::tanh:
+            return use(Tanh<T>{});
+    }
+}
+
+template <class Function, class T>
 void activate(int threads, const Elements<const T>& input, const Elements<T>& output) {
     cpu::for_each_rows(threads, input.rows, input.columns, [&](std::size_t begin, std::size_t end) {
         for (std::size_t r = begin; r < end; ++r) {
             const T* x = input.row(r);
             T* y = output.row(r);
 #pragma omp simd
-            for (std::size_t c = 0; c < input.columns; ++c) y[c] = GeluTanh<T>::value(x[c]);
+            for (std::size_t c = 0; c < input.columns; ++c) y[c] = Function::value(x[c]);
         }
     });
 }
 
-template <class T>
+template <class Function, class T>
 void activate_backward(int threads, const Elements<const T>& input, const Elements<const T>& grad_output,
                        const Elements<T>& grad_input) {
     cpu::for_each_rows(threads, input.rows, input.columns, [&](std::size_t begin, std::size_t end) {
@@ -41,7 +86,7 @@ void activate_backward(int threads, const Elements<const T>& input, const Elemen
             const T* dy = grad_output.row(r);
             T* dx = grad_input.row(r);
 #pragma omp simd
-            for (std::size_t c = 0; c < input.columns; ++c) dx[c] = dy[c] * GeluTanh<T>::slope(x[c]);
+            for (std::size_t c = 0; c < input.columns; ++c) dx[c] = dy[c] * Function::slope(x[c]);
         }
     });
 }
@@ -51,21 +96,19 @@ void activate_backward(int threads, const Elements<const T>& input, const Elemen
 void run(CpuStream& stream, const Activation& op) {
     visit_float(op.input.dtype, [&](auto zero) {
         using T = decltype(zero);
-        switch (op.kind) {
-            case ActivationKind::gelu_tanh:
-                return activate(stream.threads, op.input.as<T>(), op.output.as<T>());
-        }
+        visit_function<T>(op.kind, [&](auto function) {
+            activate<decltype(function)>(stream.threads, op.input.as<T>(), op.output.as<T>());
+        });
     });
 }
 
 void run(CpuStream& stream, const ActivationBackward& op) {
     visit_float(op.input.dtype, [&](auto zero) {
         using T = decltype(zero);
-        switch (op.kind) {
-            case ActivationKind::gelu_tanh:
-                return activate_backward(stream.threads, op.input.as<T>(), op.grad_output.as<T>(),
-                                         op.grad_input.as<T>());
-        }
+        visit_function<T>(op.kind, [&](auto function) {
+            activate_backward<decltype(function)>(stream.threads, op.input.as<T>(), op.grad_output.as<T>(),
+                                                  op.grad_input.as<T>());
+        });
     });
 }
 

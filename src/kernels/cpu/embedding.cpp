@@ -1,41 +1,61 @@
 #include "trireme/kernels/embedding.hpp"
 
-#include <algorithm>
-
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/index_check.hpp"
 
 namespace trireme {
 namespace {
 
+// A table and which of its rows belongs to which row of the output.
 template <class T>
-void embed(int threads, const Embedding& op) {
-    const std::int32_t* tokens = op.tokens.as<std::int32_t>().data;
-    const std::int32_t* positions = op.positions.as<std::int32_t>().data;
-    const auto token_table = op.token_table.as<T>();
-    const auto position_table =
-        op.position_table.is_present() ? op.position_table.as<T>() : Elements<const T>{};
-    const auto output = op.output.as<T>();
-    const std::size_t columns = output.columns;
-    cpu::for_each_rows(threads, output.rows, columns, [&](std::size_t begin, std::size_t end) {
+struct Lookup {
+    Lookup(const ConstTensor& table, const ConstTensor& indices)
+        : rows(table.as<T>()), places(indices.as<std::int32_t>().data) {}
+
+    const T* row(std::size_t r) const { return rows.row(static_cast<std::size_t>(places[r])); }
+
+    Elements<const T> rows;
+    const std::int32_t* places;
+};
+
+// Every row is written once, whatever is added: threads share the rows.
+template <class T, class... Added>
+void embed_rows(int threads, const Elements<T>& output, const Lookup<T>& tokens, const Added&... added) {
+    cpu::for_each_rows(threads, output.rows, output.columns, [&](std::size_t begin, std::size_t end) {
         for (std::size_t r = begin; r < end; ++r) {
-            const T* token = token_table.row(static_cast<std::size_t>(tokens[r]));
-            T* y = output.row(r);
-            if (position_table.data == nullptr) {
-                std::copy_n(token, columns, y);
-                continue;
-            }
-            const T* position = position_table.row(static_cast<std::size_t>(positions[r]));
+            const auto write = [y = output.row(r), columns = output.columns](const auto*... x) {
 #pragma omp simd
-            for (std::size_t c = 0; c < columns; ++c) y[c] = token[c] + position[c];
+                for (std::size_t c = 0; c < columns; ++c) y[c] = (... + x[c]);
+            };
+            write(tokens.row(r), added.row(r)...);
         }
     });
 }
 
+template <class T>
+void embed(int threads, const Embedding& op) {
+    const auto output = op.output.as<T>();
+    const Lookup<T> tokens(op.token_table, op.tokens);
+    const bool has_positions = op.position_table.is_present();
+    const bool has_types = op.type_table.is_present();
+    if (has_positions && has_types) {
+        embed_rows(threads, output, tokens, Lookup<T>(op.position_table, op.positions),
+                   Lookup<T>(op.type_table, op.types));
+    } else if (has_positions) {
+        embed_rows(threads, output, tokens, Lookup<T>(op.position_table, op.positions));
+    } else if (has_types) {
+        embed_rows(threads, output, tokens, Lookup<T>(op.type_table, op.types));
+    } else {
+        embed_rows(threads, output, tokens);
+    }
+}
+
 // A token may occur in many rows: threads share the channels and each goes through the rows in their order.
 template <class T>
-void add_rows(int threads, const Elements<const T>& rows, const std::int32_t* places,
-              const Elements<T>& table) {
+void add_rows(int threads, const Elements<const T>& rows, const ConstTensor& indices, const Tensor& tensor) {
+    if (!tensor.is_present()) return;
+    const std::int32_t* places = indices.as<std::int32_t>().data;
+    const auto table = tensor.as<T>();
     cpu::for_each_columns(threads, rows.rows, rows.columns, [&](std::size_t begin, std::size_t end) {
         for (std::size_t r = 0; r < rows.rows; ++r) {
             const T* from = rows.row(r);
@@ -58,11 +78,9 @@ void run(CpuStream& stream, const EmbeddingBackward& op) {
     visit_float(op.grad_output.dtype, [&](auto zero) {
         using T = decltype(zero);
         const auto grad_output = op.grad_output.as<T>();
-        add_rows(stream.threads, grad_output, op.tokens.as<std::int32_t>().data, op.grad_token_table.as<T>());
-        if (op.grad_position_table.is_present()) {
-            add_rows(stream.threads, grad_output, op.positions.as<std::int32_t>().data,
-                     op.grad_position_table.as<T>());
-        }
+        add_rows(stream.threads, grad_output, op.tokens, op.grad_token_table);
+        add_rows(stream.threads, grad_output, op.positions, op.grad_position_table);
+        add_rows(stream.threads, grad_output, op.types, op.grad_type_table);
     });
 }
 

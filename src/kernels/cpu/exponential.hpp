@@ -46,10 +46,15 @@ inline T exponential_series(T x, double factorial = 1) {
     }
 }
 
-// exp(x) with a relative error of about one unit in the last place. NaN stays NaN.
-//   x = n ln 2 + r, |r| <= ln 2 / 2, exp(x) = 2^n exp(r)
+// x = n ln 2 + rest, |rest| <= ln 2 / 2, power = 2^n
 template <class T>
-inline T exponential(T x) {
+struct ReducedExponent {
+    T power;
+    T rest;
+};
+
+template <class T>
+inline ReducedExponent<T> reduce_exponent(T x) {
     using Constants = ExponentialConstants<T>;
     using Bits = typename Constants::Bits;
     constexpr T log2_e = static_cast<T>(1.44269504088896340736);
@@ -57,12 +62,26 @@ inline T exponential(T x) {
     constexpr T rounder = static_cast<T>(3) * static_cast<T>(Bits{1} << (Constants::mantissa_bits - 1));
     const T shifted = x * log2_e + rounder;
     const T n = shifted - rounder;
-    const T r = (x - n * Constants::ln2_high) - n * Constants::ln2_low;
+    const T rest = (x - n * Constants::ln2_high) - n * Constants::ln2_low;
     const Bits exponent = std::bit_cast<Bits>(shifted) << Constants::mantissa_bits;
-    const T power = std::bit_cast<T>(exponent + std::bit_cast<Bits>(T{1}));
-    const T result = exponential_series<0, Constants::degree>(r) * power;
+    return {std::bit_cast<T>(exponent + std::bit_cast<Bits>(T{1})), rest};
+}
+
+// exp(x) with a relative error of about one unit in the last place. NaN stays NaN.
+template <class T>
+inline T exponential(T x) {
+    using Constants = ExponentialConstants<T>;
+    const auto [power, rest] = reduce_exponent(x);
+    const T result = exponential_series<0, Constants::degree>(rest) * power;
     const T bounded = x > Constants::highest ? std::numeric_limits<T>::infinity() : result;
     return x < Constants::lowest ? T{0} : bounded;
+}
+
+// exp(x) - 1 with a relative error of a few units in the last place, for |x| <= 80. NaN stays NaN.
+template <class T>
+inline T exponential_minus_one(T x) {
+    const auto [power, rest] = reduce_exponent(x);
+    return rest * exponential_series<1, ExponentialConstants<T>::degree>(rest) * power + (power - 1);
 }
 
 }  // namespace trireme::cpu

@@ -18,10 +18,27 @@ double gelu_tanh_derivative(double x) {
     return (1 + t) / 2 + x / 2 * (1 - t * t) * slope * (1 + 3 * cubic * x * x);
 }
 
+// In terms of the complement of erf, which keeps its digits where erf is almost -1, and in long double: far out
+// an exponent with the rounding of a double would cost more digits than it leaves.
+double normal_share(long double x) { return static_cast<double>(std::erfc(-x * std::sqrt(0.5L)) / 2); }
+double normal_density(long double x) {
+    return static_cast<double>(std::exp(-x * x / 2) * std::numbers::inv_sqrtpi_v<long double> *
+                               std::sqrt(0.5L));
+}
+
+double gelu(double x) { return x * normal_share(x); }
+double gelu_derivative(double x) { return normal_share(x) + x * normal_density(x); }
+
+double tanh_derivative(double x) { return 1 / (std::cosh(x) * std::cosh(x)); }
+
 double value(ActivationKind kind, double x) {
     switch (kind) {
         case ActivationKind::gelu_tanh:
             return gelu_tanh(x);
+        case ActivationKind::gelu:
+            return gelu(x);
+        case ActivationKind::tanh:
+            return std::tanh(x);
     }
     throw BugError(cat("unknown activation ", static_cast<int>(kind)));
 }
@@ -30,6 +47,10 @@ double derivative(ActivationKind kind, double x) {
     switch (kind) {
         case ActivationKind::gelu_tanh:
             return gelu_tanh_derivative(x);
+        case ActivationKind::gelu:
+            return gelu_derivative(x);
+        case ActivationKind::tanh:
+            return tanh_derivative(x);
     }
     throw BugError(cat("unknown activation ", static_cast<int>(kind)));
 }
@@ -57,6 +78,36 @@ void backward(const ActivationBackward& op) {
     }
 }
 
+double logistic(double x) { return 1 / (1 + std::exp(-x)); }
+
+template <class T>
+void gate_forward(const SiluGate& op) {
+    const auto gate = op.gate.as<T>();
+    const auto up = op.up.as<T>();
+    const auto output = op.output.as<T>();
+    for (std::size_t r = 0; r < gate.rows; ++r) {
+        for (std::size_t c = 0; c < gate.columns; ++c) {
+            output(r, c) = static_cast<T>(gate(r, c) * logistic(gate(r, c)) * up(r, c));
+        }
+    }
+}
+
+// d/dx x s = s + x s (1 - s) with s = logistic(x)
+template <class T>
+void gate_backward(const SiluGateBackward& op) {
+    const auto gate = op.gate.as<T>();
+    const auto up = op.up.as<T>();
+    const auto grad_output = op.grad_output.as<T>();
+    for (std::size_t r = 0; r < gate.rows; ++r) {
+        for (std::size_t c = 0; c < gate.columns; ++c) {
+            const double x = gate(r, c);
+            const double derivative = logistic(x) + x * logistic(x) * logistic(-x);
+            op.grad_gate.as<T>()(r, c) = static_cast<T>(grad_output(r, c) * derivative * up(r, c));
+            op.grad_up.as<T>()(r, c) = static_cast<T>(grad_output(r, c) * x * logistic(x));
+        }
+    }
+}
+
 }  // namespace
 
 void run(ReferenceStream&, const Activation& op) {
@@ -65,6 +116,14 @@ void run(ReferenceStream&, const Activation& op) {
 
 void run(ReferenceStream&, const ActivationBackward& op) {
     visit_float(op.input.dtype, [&](auto zero) { backward<decltype(zero)>(op); });
+}
+
+void run(ReferenceStream&, const SiluGate& op) {
+    visit_float(op.gate.dtype, [&](auto zero) { gate_forward<decltype(zero)>(op); });
+}
+
+void run(ReferenceStream&, const SiluGateBackward& op) {
+    visit_float(op.gate.dtype, [&](auto zero) { gate_backward<decltype(zero)>(op); });
 }
 
 }  // namespace trireme

@@ -12,22 +12,30 @@ T* named_row(const Elements<T>& table, const Elements<const std::int32_t>& indic
 }
 
 template <class T>
+void add(const ConstTensor& table, const ConstTensor& indices, const Elements<T>& output) {
+    if (!table.is_present()) return;
+    for (std::size_t r = 0; r < output.rows; ++r) {
+        const T* row = named_row(table.as<T>(), indices.as<std::int32_t>(), r);
+        for (std::size_t c = 0; c < output.columns; ++c) output(r, c) += row[c];
+    }
+}
+
+template <class T>
 void forward(const Embedding& op) {
     const auto output = op.output.as<T>();
     for (std::size_t r = 0; r < output.rows; ++r) {
         const T* token = named_row(op.token_table.as<T>(), op.tokens.as<std::int32_t>(), r);
         for (std::size_t c = 0; c < output.columns; ++c) output(r, c) = token[c];
-        if (!op.position_table.is_present()) continue;
-        const T* position = named_row(op.position_table.as<T>(), op.positions.as<std::int32_t>(), r);
-        for (std::size_t c = 0; c < output.columns; ++c) output(r, c) += position[c];
     }
+    add(op.position_table, op.positions, output);
+    add(op.type_table, op.types, output);
 }
 
 template <class T>
-void scatter(const Elements<const T>& rows, const Elements<const std::int32_t>& indices,
-             const Elements<T>& table) {
+void scatter(const Elements<const T>& rows, const ConstTensor& indices, const Tensor& table) {
+    if (!table.is_present()) return;
     for (std::size_t r = 0; r < rows.rows; ++r) {
-        T* sum = named_row(table, indices, r);
+        T* sum = named_row(table.as<T>(), indices.as<std::int32_t>(), r);
         for (std::size_t c = 0; c < rows.columns; ++c) sum[c] += rows(r, c);
     }
 }
@@ -35,10 +43,9 @@ void scatter(const Elements<const T>& rows, const Elements<const std::int32_t>& 
 template <class T>
 void backward(const EmbeddingBackward& op) {
     const auto grad_output = op.grad_output.as<T>();
-    scatter(grad_output, op.tokens.as<std::int32_t>(), op.grad_token_table.as<T>());
-    if (op.grad_position_table.is_present()) {
-        scatter(grad_output, op.positions.as<std::int32_t>(), op.grad_position_table.as<T>());
-    }
+    scatter(grad_output, op.tokens, op.grad_token_table);
+    scatter(grad_output, op.positions, op.grad_position_table);
+    scatter(grad_output, op.types, op.grad_type_table);
 }
 
 }  // namespace

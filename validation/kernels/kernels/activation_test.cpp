@@ -1,9 +1,13 @@
 #include "trireme/kernels/activation.hpp"
 
-#include "oracle.hpp"
+#include "comparison.hpp"
 
 namespace trireme {
 namespace {
+
+constexpr std::array kinds{ActivationKind::gelu_tanh, ActivationKind::gelu, ActivationKind::tanh};
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinity = std::numeric_limits<double>::infinity();
 
 TEST(Activation, OfZeroIsZeroAndFarOutEitherTheInputOrZero) {
     for (const DType dtype : {DType::f32, DType::f64}) {
@@ -28,20 +32,47 @@ TEST(Activation, OfOneIsGpt2sValue) {
     EXPECT_NEAR(get(op.output, 0, 1), 0.841191990608 - 1, 1e-12);
 }
 
-TEST(Activation, HasTheGradientOfItsBackwardPass) {
+TEST(Activation, OfAGeluIsTheInputOrZeroFarOut) {
     Operands t;
-    const Tensor input = t.random(5, 7);
-    const Tensor grad_output = t.random(5, 7);
-    const Activation forward{input, t.unwritten(5, 7)};
-    const ActivationBackward back{input, grad_output, t.unwritten(5, 7)};
-    const auto loss = [&] {
-        run_reference(forward);
-        return dot(forward.output, grad_output);
-    };
+    const Activation op{t.numbers(1, 3, {0, 64, -64}), t.unwritten(1, 3), ActivationKind::gelu};
 
-    run_reference(back);
+    run_reference(op);
 
-    expect_gradient("input", back.grad_input, input, loss);
+    EXPECT_EQ(values(op.output), (std::vector<double>{0, 64, 0}));
+}
+
+// (1 + erf(1 / sqrt(2))) / 2 = 0.841344746069..., tanh(1) = 0.761594155956...
+TEST(Activation, OfOneIsTheValueOfItsFunction) {
+    Operands t;
+    const Tensor input = t.numbers(1, 2, {1, -1});
+    const Activation gelu{input, t.unwritten(1, 2), ActivationKind::gelu};
+    const Activation tanh{input, t.unwritten(1, 2), ActivationKind::tanh};
+
+    run_reference(gelu);
+    run_reference(tanh);
+
+    EXPECT_NEAR(get(gelu.output, 0, 0), 0.841344746068543, 1e-14);
+    EXPECT_NEAR(get(gelu.output, 0, 1), 0.841344746068543 - 1, 1e-14);
+    EXPECT_NEAR(get(tanh.output, 0, 0), 0.761594155955765, 1e-14);
+    EXPECT_NEAR(get(tanh.output, 0, 1), -0.761594155955765, 1e-14);
+}
+
+TEST(Activation, HasTheGradientOfItsBackwardPass) {
+    for (const ActivationKind kind : kinds) {
+        Operands t;
+        const Tensor input = t.random(5, 7);
+        const Tensor grad_output = t.random(5, 7);
+        const Activation forward{input, t.unwritten(5, 7), kind};
+        const ActivationBackward back{input, grad_output, t.unwritten(5, 7), kind};
+        const auto loss = [&] {
+            run_reference(forward);
+            return dot(forward.output, grad_output);
+        };
+
+        run_reference(back);
+
+        expect_gradient("input", back.grad_input, input, loss);
+    }
 }
 
 TEST(ActivationBackward, MayReplaceGradOutput) {
@@ -70,6 +101,119 @@ TEST(Activation, CostsEveryOperandOnce) {
 
     EXPECT_EQ((Activation{t.random(3, 4), t.unwritten(3, 4)}.cost().bytes), 4 * 24);
     EXPECT_EQ((ActivationBackward{t.random(3, 4), t.random(3, 4), t.unwritten(3, 4)}.cost().bytes), 4 * 36);
+}
+
+// Eighths from far below to far above where the functions go flat, and small powers of two.
+std::vector<double> inputs_of_every_magnitude() {
+    std::vector<double> inputs;
+    for (int i = -800; i <= 800; ++i) inputs.push_back(i / 8.0);
+    for (int e = -40; e <= 3; ++e) {
+        inputs.push_back(std::ldexp(1.25, e));
+        inputs.push_back(std::ldexp(-1.25, e));
+    }
+    return inputs;
+}
+
+// Every element to `tolerance` of its own size, or of `least` where it is smaller.
+void expect_digits(const ConstTensor& got, const ConstTensor& expected, double tolerance, double least) {
+    for (std::size_t c = 0; c < got.columns; ++c) {
+        const double want = get(expected, 0, c);
+        ASSERT_NEAR(get(got, 0, c), want, tolerance * std::max(std::abs(want), least)) << "column " << c;
+    }
+}
+
+// The values and slopes of a function at the same inputs.
+struct Curve {
+    Curve(Operands& t, ActivationKind kind, const std::vector<double>& inputs) {
+        const std::size_t count = inputs.size();
+        const Tensor input = t.numbers(1, count, inputs);
+        const Tensor ones = t.numbers(1, count, std::vector<double>(count, 1));
+        value = {input, t.unwritten(1, count), kind};
+        slope = {input, ones, t.unwritten(1, count), kind};
+    }
+    void draw(Stream stream) const {
+        launch(stream, value);
+        launch(stream, slope);
+    }
+
+    Activation value;
+    ActivationBackward slope;
+};
+
+// A value keeps its digits down to the smallest normal numbers, tails and all. A slope is a sum whose parts
+// cancel where it crosses zero.
+TEST(CpuBackend, KeepsTheDigitsOfActivations) {
+    const std::vector<double> inputs = inputs_of_every_magnitude();
+    for (const ActivationKind kind : {ActivationKind::gelu, ActivationKind::tanh}) {
+        for (const DType dtype : {DType::f32, DType::f64}) {
+            SCOPED_TRACE(cat("kind ", static_cast<int>(kind), ", ", name_of(dtype)));
+            const double tolerance = dtype == DType::f32 ? 6e-7 : 3e-15;  // some units in the last place
+            const double smallest = dtype == DType::f32 ? 1e-35 / tolerance : 1e-300 / tolerance;
+            Operands exact;
+            Operands t(dtype);
+            const Curve expected(exact, kind, inputs);
+            const Curve got(t, kind, inputs);
+
+            expected.draw(Stream{ReferenceStream{}});
+            got.draw(Stream{CpuStream{}});
+
+            expect_digits(got.value.output, expected.value.output, tolerance, smallest);
+            expect_digits(got.slope.grad_input, expected.slope.grad_input, tolerance, 1);
+        }
+    }
+}
+
+TEST(CpuBackend, AgreesOnEveryKindOfActivation) {
+    for (const ActivationKind kind : {ActivationKind::gelu, ActivationKind::tanh}) {
+        for_each_shape([&](std::size_t rows, std::size_t columns) {
+            expect_same_on_cpu([&](Operands& t) {
+                return Activation{t.random(rows, columns), t.unwritten(rows, columns), kind};
+            });
+            expect_same_on_cpu([&](Operands& t) {
+                const Tensor both = t.random(rows, columns);
+                return ActivationBackward{t.random(rows, columns), both, both, kind};
+            });
+        });
+    }
+}
+
+TEST(CpuBackend, ActivatesRowsAlikeOnAnyThreads) {
+    for (const ActivationKind kind : kinds) {
+        expect_same_bits_on_any_threads([&](Operands& t) {
+            return Activation{t.random(301, 517), t.unwritten(301, 517), kind};
+        });
+        expect_same_bits_on_any_threads([&](Operands& t) {
+            return ActivationBackward{t.random(301, 517), t.random(301, 517), t.unwritten(301, 517), kind};
+        });
+    }
+}
+
+// Numbers as large as they come go the way of infinity, and what is no number stays none.
+TEST(Activation, OfTheLargestNumbersIsFlatAndOfNoNumberIsNone) {
+    for (const Stream& stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+        for (const DType dtype : {DType::f32, DType::f64}) {
+            Operands t(dtype);
+            const Curve gelu(t, ActivationKind::gelu, {0x1p100, -0x1p100, infinity, nan});
+            const Curve tanh(t, ActivationKind::tanh, {0x1p100, -infinity, infinity, nan});
+
+            gelu.draw(stream);
+            tanh.draw(stream);
+
+            EXPECT_EQ(get(gelu.value.output, 0, 0), 0x1p100);
+            EXPECT_EQ(get(gelu.value.output, 0, 1), 0);
+            EXPECT_EQ(get(gelu.value.output, 0, 2), infinity);
+            EXPECT_EQ(get(gelu.slope.grad_input, 0, 0), 1);
+            EXPECT_EQ(get(gelu.slope.grad_input, 0, 1), 0);
+            EXPECT_EQ(get(tanh.value.output, 0, 0), 1);
+            EXPECT_EQ(get(tanh.value.output, 0, 1), -1);
+            EXPECT_EQ(get(tanh.value.output, 0, 2), 1);
+            EXPECT_EQ(get(tanh.slope.grad_input, 0, 2), 0);
+            for (const Curve& curve : {gelu, tanh}) {
+                EXPECT_TRUE(std::isnan(get(curve.value.output, 0, 3)));
+                EXPECT_TRUE(std::isnan(get(curve.slope.grad_input, 0, 3)));
+            }
+        }
+    }
 }
 
 }  // namespace

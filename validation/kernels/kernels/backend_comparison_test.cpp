@@ -12,21 +12,6 @@
 namespace trireme {
 namespace {
 
-constexpr std::array<std::size_t, 4> row_counts{1, 3, 17, 64};
-constexpr std::array<std::size_t, 8> column_counts{1, 5, 16, 31, 33, 64, 100, 257};
-
-// Calls `test(rows, columns)` until something fails.
-template <class Test>
-void for_each_shape(Test&& test) {
-    for (const std::size_t rows : row_counts) {
-        for (const std::size_t columns : column_counts) {
-            SCOPED_TRACE(cat(rows, " rows, ", columns, " columns"));
-            test(rows, columns);
-            if (testing::Test::HasFailure()) return;
-        }
-    }
-}
-
 template <class Test>
 void for_each_product(Test&& test) {
     for_each_shape([&](std::size_t rows, std::size_t in) {
@@ -224,8 +209,11 @@ TEST(CpuBackend, AgreesOnEmbedding) {
         for (const bool has_positions : {true, false}) {
             expect_same_on_cpu([&](Operands& t) {
                 const ConstTensor positions = has_positions ? t.random(9, channels) : ConstTensor{};
-                return Embedding{t.indices(DType::i32, rows, 40), t.indices(DType::i32, rows, 9),
-                                 t.random(40, channels), positions, t.unwritten(rows, channels)};
+                return Embedding{.tokens = t.indices(DType::i32, rows, 40),
+                                 .positions = t.indices(DType::i32, rows, 9),
+                                 .token_table = t.random(40, channels),
+                                 .position_table = positions,
+                                 .output = t.unwritten(rows, channels)};
             });
             expect_same_on_cpu([&](Operands& t) {
                 const Tensor positions = has_positions ? t.random(9, channels) : Tensor{};
@@ -248,8 +236,10 @@ TEST(CpuBackend, AgreesOnCrossEntropy) {
         if (vocabulary == 1) return;  // nothing to predict: 0 but for rounding
         for (const double scale : {0.0, 3.0}) {
             expect_same_on_cpu([&](Operands& t) {
-                return CrossEntropy{t.random(rows, vocabulary), some_targets(t, rows, vocabulary),
-                                    t.unwritten_of(DType::f64, 1, rows), scale};
+                return CrossEntropy{.logits = t.random(rows, vocabulary),
+                                    .targets = some_targets(t, rows, vocabulary),
+                                    .losses = t.unwritten_of(DType::f64, 1, rows),
+                                    .gradient_scale = scale};
             });
         }
     });
@@ -262,7 +252,10 @@ TEST(CpuBackend, AgreesOnCrossEntropyOfLargeLogits) {
             // Multiples of 8 up to some hundreds: all differences are exact, and exp() overflows for most.
             set(logits, i / 100, i % 100, 8 * std::round(16 * get(logits, i / 100, i % 100)));
         }
-        return CrossEntropy{logits, some_targets(t, 9, 100), t.unwritten_of(DType::f64, 1, 9), 3};
+        return CrossEntropy{.logits = logits,
+                            .targets = some_targets(t, 9, 100),
+                            .losses = t.unwritten_of(DType::f64, 1, 9),
+                            .gradient_scale = 3};
     });
 }
 
@@ -339,10 +332,14 @@ TEST(CpuBackend, RefusesWhatIsBeyondATable) {
     const Tensor beyond = t.numbers_of(DType::i32, 1, 2, {0, 3});
     const Tensor losses = t.unwritten_of(DType::f64, 1, 2);
 
-    EXPECT_THROW(launch(stream, Embedding{beyond, beyond, t.random(3, 2), {}, t.unwritten(2, 2)}), BugError);
+    EXPECT_THROW(launch(stream, Embedding{.tokens = beyond,
+                                          .positions = beyond,
+                                          .token_table = t.random(3, 2),
+                                          .output = t.unwritten(2, 2)}),
+                 BugError);
     EXPECT_THROW(launch(stream, EmbeddingBackward{beyond, beyond, t.random(2, 2), t.zeros(3, 2), {}}),
                  BugError);
-    EXPECT_THROW(launch(stream, CrossEntropy{t.random(2, 3), beyond, losses, 1}), BugError);
+    EXPECT_THROW(launch(stream, CrossEntropy{t.random(2, 3), beyond, losses, {}, 1}), BugError);
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstring>
 #include <type_traits>
 
 #include "oracle.hpp"
@@ -35,6 +37,21 @@ inline void expect_close(const Operands& got, const Operands& expected, double t
     EXPECT_TRUE(got.has_clean_gaps()) << "something was written between the rows of a view";
 }
 
+inline constexpr std::array<std::size_t, 4> row_counts{1, 3, 17, 64};
+inline constexpr std::array<std::size_t, 8> column_counts{1, 5, 16, 31, 33, 64, 100, 257};
+
+// Calls `test(rows, columns)` for shapes that fill no block evenly, until something fails.
+template <class Test>
+void for_each_shape(Test&& test) {
+    for (const std::size_t rows : row_counts) {
+        for (const std::size_t columns : column_counts) {
+            SCOPED_TRACE(cat(rows, " rows, ", columns, " columns"));
+            test(rows, columns);
+            if (testing::Test::HasFailure()) return;
+        }
+    }
+}
+
 // `make` makes the operation from operands. It is run by the reference, and by the CPU backend in both
 // precisions, with one thread and rows that follow each other, and with two and gaps between the rows.
 template <class Make>
@@ -50,6 +67,38 @@ void expect_same_on_cpu(Make&& make) {
             launch(stream, make(got));
             expect_close(got, expected, tolerance_of(dtype));
             if (testing::Test::HasFailure()) return;
+        }
+    }
+}
+
+// True if every element has the bits of the other's, so that 0 is not -0 and a NaN is itself.
+inline bool have_same_bits(const Operands& a, const Operands& b) {
+    if (a.all().size() != b.all().size()) return false;
+    for (std::size_t i = 0; i < a.all().size(); ++i) {
+        const Tensor& left = a.all()[i];
+        const Tensor& right = b.all()[i];
+        for (std::size_t r = 0; r < left.rows; ++r) {
+            const std::size_t bytes = left.columns * bytes_of(left.dtype);
+            if (std::memcmp(left.row_range(r, 1).data, right.row_range(r, 1).data, bytes) != 0) return false;
+        }
+    }
+    return true;
+}
+
+// `make` makes the operation from operands, large enough for several threads. Rows lie closely or with gaps, so
+// that vectors begin elsewhere too.
+template <class Make>
+void expect_same_bits_on_any_threads(Make&& make) {
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        Operands alone(dtype);
+        Stream one_thread{CpuStream{1}};
+        launch(one_thread, make(alone));
+        for (const int threads : {1, 2, 3, 4}) {
+            SCOPED_TRACE(cat(name_of(dtype), ", ", threads, " threads"));
+            Operands shared(dtype, 5);
+            Stream stream{CpuStream{threads}};
+            launch(stream, make(shared));
+            EXPECT_TRUE(have_same_bits(shared, alone));
         }
     }
 }

@@ -1,6 +1,6 @@
 #include "trireme/kernels/embedding.hpp"
 
-#include "oracle.hpp"
+#include "comparison.hpp"
 
 namespace trireme {
 namespace {
@@ -30,6 +30,83 @@ TEST(Embedding, AddsTheRowsOfTokenAndPosition) {
     }
 }
 
+TEST(Embedding, AddsTheRowOfTheType) {
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+            Operands t(dtype, 2);
+            Embedding op{.tokens = i32_vector(t, {2, 0, 2}),
+                         .positions = i32_vector(t, {0, 1, 1}),
+                         .token_table = t.numbers(3, 2, {1, 2, 3, 4, 5, 6}),
+                         .position_table = t.numbers(2, 2, {10, 20, 30, 40}),
+                         .types = i32_vector(t, {1, 0, 0}),
+                         .type_table = t.numbers(2, 2, {100, 200, 300, 400}),
+                         .output = t.unwritten(3, 2)};
+
+            launch(stream, op);
+            EXPECT_EQ(values(op.output), (Numbers{315, 426, 131, 242, 135, 246}));
+
+            op.position_table = {};
+            launch(stream, op);
+            EXPECT_EQ(values(op.output), (Numbers{305, 406, 101, 202, 105, 206}));
+            EXPECT_TRUE(t.has_clean_gaps());
+        }
+    }
+}
+
+TEST(EmbeddingBackward, AddsToTheTypesThatWereRead) {
+    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+        Operands t(DType::f32, 3);
+        const EmbeddingBackward op{.tokens = i32_vector(t, {0, 0, 0}),
+                                   .positions = i32_vector(t, {0, 1, 2}),
+                                   .grad_output = t.numbers(3, 2, {1, 2, 3, 4, 5, 6}),
+                                   .grad_token_table = t.zeros(1, 2),
+                                   .types = i32_vector(t, {2, 0, 2}),
+                                   .grad_type_table = t.numbers(3, 2, Numbers(6, 100))};
+
+        launch(stream, op);
+
+        EXPECT_EQ(values(op.grad_type_table), (Numbers{103, 104, 100, 100, 106, 108}));
+        EXPECT_EQ(values(op.grad_token_table), (Numbers{9, 12}));
+        EXPECT_TRUE(t.has_clean_gaps());
+    }
+}
+
+Embedding lookup_of(Operands& t, std::size_t rows, std::size_t channels, bool has_positions) {
+    const ConstTensor positions = has_positions ? t.random(9, channels) : ConstTensor{};
+    return {.tokens = t.indices(DType::i32, rows, 40),
+            .positions = t.indices(DType::i32, rows, 9),
+            .token_table = t.random(40, channels),
+            .position_table = positions,
+            .types = t.indices(DType::i32, rows, 2),
+            .type_table = t.random(2, channels),
+            .output = t.unwritten(rows, channels)};
+}
+
+EmbeddingBackward sums_of(Operands& t, std::size_t rows, std::size_t channels, bool has_positions) {
+    const Tensor positions = has_positions ? t.random(9, channels) : Tensor{};
+    return {.tokens = t.indices(DType::i32, rows, 40),
+            .positions = t.indices(DType::i32, rows, 9),
+            .grad_output = t.random(rows, channels),
+            .grad_token_table = t.random(40, channels),
+            .grad_position_table = positions,
+            .types = t.indices(DType::i32, rows, 2),
+            .grad_type_table = t.random(2, channels)};
+}
+
+TEST(Embedding, OfTypesIsTheSameOnTheCpu) {
+    for_each_shape([](std::size_t rows, std::size_t channels) {
+        for (const bool has_positions : {true, false}) {
+            expect_same_on_cpu([&](Operands& t) { return lookup_of(t, rows, channels, has_positions); });
+            expect_same_on_cpu([&](Operands& t) { return sums_of(t, rows, channels, has_positions); });
+        }
+    });
+}
+
+TEST(Embedding, DoesNotDependOnTheNumberOfThreads) {
+    expect_same_bits_on_any_threads([](Operands& t) { return lookup_of(t, 1100, 101, true); });
+    expect_same_bits_on_any_threads([](Operands& t) { return sums_of(t, 1100, 101, true); });
+}
+
 TEST(EmbeddingBackward, AddsToTheRowsThatWereRead) {
     Operands t(DType::f32);
     const EmbeddingBackward op{.tokens = i32_vector(t, {2, 0, 2}),
@@ -51,8 +128,12 @@ TEST(Embedding, HasTheGradientsOfItsBackwardPass) {
     const Tensor token_table = t.random(5, 3);
     const Tensor position_table = t.random(4, 3);
     const Tensor grad_output = t.random(9, 3);
-    const Embedding forward{tokens, positions, token_table, position_table, t.unwritten(9, 3)};
-    const EmbeddingBackward back{tokens, positions, grad_output, t.zeros(5, 3), t.zeros(4, 3)};
+    const Tensor types = t.indices(DType::i32, 9, 2);
+    const Tensor type_table = t.random(2, 3);
+    const Embedding forward{tokens, positions,  token_table,      position_table,
+                            types,  type_table, t.unwritten(9, 3)};
+    const EmbeddingBackward back{tokens,        positions, grad_output,  t.zeros(5, 3),
+                                 t.zeros(4, 3), types,     t.zeros(2, 3)};
     const auto loss = [&] {
         run_reference(forward);
         return dot(forward.output, grad_output);
@@ -62,13 +143,27 @@ TEST(Embedding, HasTheGradientsOfItsBackwardPass) {
 
     expect_gradient("token table", back.grad_token_table, token_table, loss);
     expect_gradient("position table", back.grad_position_table, position_table, loss);
+    expect_gradient("type table", back.grad_type_table, type_table, loss);
 }
 
 TEST(Embedding, RefusesEntriesThatTheTablesDoNotHave) {
     Operands t;
     const Tensor good = i32_vector(t, {0, 1});
     const Tensor table = t.random(3, 2);
-    const Embedding forward{i32_vector(t, {1, 3}), good, table, {}, t.unwritten(2, 2)};
+    const Embedding forward{
+        .tokens = i32_vector(t, {1, 3}), .positions = good, .token_table = table, .output = t.unwritten(2, 2)};
+    const Embedding typed{.tokens = good,
+                          .positions = good,
+                          .token_table = table,
+                          .types = i32_vector(t, {0, 2}),
+                          .type_table = t.random(2, 2),
+                          .output = t.unwritten(2, 2)};
+    const EmbeddingBackward typed_back{.tokens = good,
+                                       .positions = good,
+                                       .grad_output = t.random(2, 2),
+                                       .grad_token_table = t.zeros(3, 2),
+                                       .types = i32_vector(t, {-1, 0}),
+                                       .grad_type_table = t.zeros(2, 2)};
     const EmbeddingBackward back{good, i32_vector(t, {-1, 0}), t.random(2, 2), t.zeros(3, 2), t.zeros(3, 2)};
     const auto sentence = [](const auto& op) -> std::string {
         try {
@@ -81,13 +176,18 @@ TEST(Embedding, RefusesEntriesThatTheTablesDoNotHave) {
 
     EXPECT_EQ(sentence(forward), "embedding: tokens[1] is 3, not within 0 .. 2");
     EXPECT_EQ(sentence(back), "embedding_backward: positions[0] is -1, not within 0 .. 2");
+    EXPECT_EQ(sentence(typed), "embedding: types[1] is 2, not within 0 .. 1");
+    EXPECT_EQ(sentence(typed_back), "embedding_backward: types[0] is -1, not within 0 .. 1");
 }
 
 TEST(Embedding, RefusesShapesThatDoNotFit) {
     Operands t;
     const Tensor pair = i32_vector(t, {0, 1});
-    const Embedding few_tokens{pair, i32_vector(t, {0, 1, 2}), t.random(5, 4), {}, t.unwritten(3, 4)};
-    const Embedding wide_table{pair, pair, t.random(5, 4), t.random(5, 3), t.unwritten(2, 4)};
+    const Embedding few_tokens{.tokens = pair,
+                               .positions = i32_vector(t, {0, 1, 2}),
+                               .token_table = t.random(5, 4),
+                               .output = t.unwritten(3, 4)};
+    const Embedding wide_table{pair, pair, t.random(5, 4), t.random(5, 3), {}, {}, t.unwritten(2, 4)};
     const EmbeddingBackward wide_ids{t.indices(DType::i64, 2, 5), pair, t.random(2, 4), t.zeros(5, 4), {}};
 
     EXPECT_EQ(refusal(few_tokens), "embedding: tokens is i32 1 x 2, not i32 1 x 3");
@@ -95,14 +195,47 @@ TEST(Embedding, RefusesShapesThatDoNotFit) {
     EXPECT_EQ(refusal(wide_ids), "embedding_backward: tokens is i64 1 x 2, not i32 1 x 2");
 }
 
+TEST(Embedding, RefusesTypesThatDoNotFit) {
+    Operands t;
+    const Tensor pair = i32_vector(t, {0, 1});
+    Embedding op{.tokens = pair,
+                 .positions = pair,
+                 .token_table = t.random(5, 4),
+                 .types = pair,
+                 .output = t.unwritten(2, 4)};
+    EmbeddingBackward back{.tokens = pair,
+                           .positions = pair,
+                           .grad_output = t.random(2, 4),
+                           .grad_token_table = t.zeros(5, 4),
+                           .types = pair};
+
+    EXPECT_EQ(refusal(op), "embedding: there are 2 types but no type_table");
+    EXPECT_EQ(refusal(back), "embedding_backward: there are 2 types but no grad_type_table");
+
+    op.type_table = t.random(2, 3);
+    back.grad_type_table = t.zeros(2, 3);
+    EXPECT_EQ(refusal(op), "embedding: type_table is f64 2 x 3, not f64 2 x 4");
+    EXPECT_EQ(refusal(back), "embedding_backward: grad_type_table is f64 2 x 3, not f64 2 x 4");
+
+    op.types = i32_vector(t, {0});
+    back.types = {};
+    EXPECT_EQ(refusal(op), "embedding: types is i32 1 x 1, not i32 1 x 2");
+    EXPECT_EQ(refusal(back), "embedding_backward: types is f32 0 x 0, not i32 1 x 2");
+}
+
 TEST(Embedding, CostsOnlyTheRowsThatCanBeTouched) {
     Operands t(DType::f32);
     const Tensor ids = i32_vector(t, {0, 1, 0});
-    const Embedding forward{ids, ids, t.random(50, 4), t.random(2, 4), t.unwritten(3, 4)};
-    const EmbeddingBackward back{ids, ids, t.random(3, 4), t.zeros(50, 4), {}};
+    Embedding forward{ids, ids, t.random(50, 4), t.random(2, 4), {}, {}, t.unwritten(3, 4)};
+    EmbeddingBackward back{ids, ids, t.random(3, 4), t.zeros(50, 4), {}};
 
     EXPECT_EQ(forward.cost().bytes, 4 * (3 + 3 + 3 * 4 + 2 * 4 + 3 * 4));
     EXPECT_EQ(back.cost().bytes, 4 * (3 + 3 + 3 * 4 + 2 * 3 * 4));
+
+    forward.types = back.types = ids;
+    forward.type_table = back.grad_type_table = t.zeros(2, 4);
+    EXPECT_EQ(forward.cost().bytes, 4 * (3 + 3 + 3 + 3 * 4 + 2 * 4 + 2 * 4 + 3 * 4));
+    EXPECT_EQ(back.cost().bytes, 4 * (3 + 3 + 3 + 3 * 4 + 2 * 3 * 4 + 2 * 2 * 4));
 }
 
 }  // namespace

@@ -1,0 +1,86 @@
+#include "trireme/kernels/rotary.hpp"
+
+#include <vector>
+
+#include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/sine.hpp"
+
+namespace trireme {
+namespace {
+
+// The turns of one row, made once for all its heads.
+template <class T>
+class Turns {
+public:
+    Turns(std::span<const double> frequencies, bool is_backward)
+        : frequencies_(frequencies),
+          direction_(is_backward ? -1 : 1),
+          angles_(frequencies.size()),
+          sines_(frequencies.size()),
+          cosines_(frequencies.size()) {}
+
+    // The angles are stored first: used where it is made, a product would not be rounded to a double, and would
+    // turn rows far out by another angle than on a processor without fused multiplication.
+    void make(std::int32_t position) {
+        const std::size_t count = frequencies_.size();
+        const double* frequencies = frequencies_.data();
+        double* angles = angles_.data();
+        T* sines = sines_.data();
+        T* cosines = cosines_.data();
+        const double way = position * direction_;
+#pragma omp simd
+        for (std::size_t c = 0; c < count; ++c) angles[c] = way * frequencies[c];
+#pragma omp simd
+        for (std::size_t c = 0; c < count; ++c) {
+            const cpu::SineCosine at = cpu::sine_cosine(angles[c]);
+            sines[c] = static_cast<T>(at.sine);
+            cosines[c] = static_cast<T>(at.cosine);
+        }
+    }
+
+    // Turns the pairs of one head.
+    void apply(T* head) const {
+        const std::size_t half = frequencies_.size();
+        const T* sines = sines_.data();
+        const T* cosines = cosines_.data();
+        T* first = head;
+        T* second = head + half;
+#pragma omp simd
+        for (std::size_t c = 0; c < half; ++c) {
+            const T x = first[c];
+            const T y = second[c];
+            first[c] = x * cosines[c] - y * sines[c];
+            second[c] = y * cosines[c] + x * sines[c];
+        }
+    }
+
+private:
+    std::span<const double> frequencies_;
+    double direction_;
+    std::vector<double> angles_;
+    std::vector<T> sines_;
+    std::vector<T> cosines_;
+};
+
+template <class T>
+void turn_rows(int threads, const Rotary& op) {
+    const auto values = op.values.as<T>();
+    const std::int32_t* positions = op.positions.as<std::int32_t>().data;
+    const std::size_t head_size = 2 * op.frequencies.size();
+    cpu::for_each_rows(threads, values.rows, values.columns, [&](std::size_t begin, std::size_t end) {
+        Turns<T> turns(op.frequencies, op.is_backward);
+        for (std::size_t r = begin; r < end; ++r) {
+            turns.make(positions[r]);
+            T* row = values.row(r);
+            for (std::size_t c = 0; c < values.columns; c += head_size) turns.apply(row + c);
+        }
+    });
+}
+
+}  // namespace
+
+void run(CpuStream& stream, const Rotary& op) {
+    visit_float(op.values.dtype, [&](auto zero) { turn_rows<decltype(zero)>(stream.threads, op); });
+}
+
+}  // namespace trireme

@@ -1,0 +1,51 @@
+// Sine and cosine together, written so that a loop over them vectorises.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace trireme::cpu {
+
+// pi / 2 in three parts. The first two have so few digits that their products with a number of quarter turns
+// below 2^31 are exact, and what is left of an angle after them too. (Cody and Waite, 1980)
+inline constexpr double quarter_high = 0x1.921fbp0;
+inline constexpr double quarter_middle = 0x1.5110bp-22;
+inline constexpr double quarter_low = 0x1.18469898cc517p-44;
+
+struct SineCosine {
+    double sine;
+    double cosine;
+};
+
+// The series 1 / n! - s / (n + 2)! + s^2 / (n + 4)! - ... up to 1 / last!, where s is the square of an angle.
+// Recursive, because a loop inside a loop would keep the outer one from vectorising.
+template <int n, int last>
+inline double alternating_series(double s, double factorial = 1) {
+    if constexpr (n == last) {
+        return 1 / factorial;
+    } else {
+        return 1 / factorial - s * alternating_series<n + 2, last>(s, factorial * (n + 1) * (n + 2));
+    }
+}
+
+// Of an angle below 2^31 in magnitude, with an absolute error below 2e-16.
+inline SineCosine sine_cosine(double angle) {
+    constexpr double quarters_per_radian = 0.63661977236758134308;  // 2 / pi
+    constexpr double rounder = 0x1.8p52;  // added to a number, it leaves its integer part in the lowest bits
+    const double shifted = angle * quarters_per_radian + rounder;
+    const double quarters = shifted - rounder;
+    const double rest =
+        ((angle - quarters * quarter_high) - quarters * quarter_middle) - quarters * quarter_low;
+    const double square = rest * rest;
+    const double sine = rest * alternating_series<1, 17>(square);  // (pi / 4)^19 / 19! is below 1e-19
+    const double cosine = alternating_series<0, 16>(square);       // (pi / 4)^18 / 18! is below 1e-17
+
+    const auto turns = std::bit_cast<std::uint64_t>(shifted);
+    const bool is_odd = (turns & 1) != 0;
+    const std::uint64_t sine_sign = (turns & 2) << 62;
+    const std::uint64_t cosine_sign = ((turns + 1) & 2) << 62;
+    return {std::bit_cast<double>(std::bit_cast<std::uint64_t>(is_odd ? cosine : sine) ^ sine_sign),
+            std::bit_cast<double>(std::bit_cast<std::uint64_t>(is_odd ? sine : cosine) ^ cosine_sign)};
+}
+
+}  // namespace trireme::cpu

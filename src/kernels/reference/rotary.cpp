@@ -1,0 +1,38 @@
+// The oracle: one pair of channels after the other, in double.
+#include "trireme/kernels/rotary.hpp"
+
+#include <cmath>
+
+namespace trireme {
+namespace {
+
+template <class T>
+void turn(T& first, T& second, double angle) {
+    const double x = first;
+    const double y = second;
+    first = static_cast<T>(x * std::cos(angle) - y * std::sin(angle));
+    second = static_cast<T>(y * std::cos(angle) + x * std::sin(angle));
+}
+
+template <class T>
+void turn_rows(const Rotary& op) {
+    const auto values = op.values.as<T>();
+    const auto positions = op.positions.as<std::int32_t>();
+    const std::size_t half = op.frequencies.size();
+    for (std::size_t r = 0; r < values.rows; ++r) {
+        for (std::size_t head = 0; head < values.columns; head += 2 * half) {
+            for (std::size_t c = 0; c < half; ++c) {
+                const double angle = positions[r] * op.frequencies[c];
+                turn(values(r, head + c), values(r, head + half + c), op.is_backward ? -angle : angle);
+            }
+        }
+    }
+}
+
+}  // namespace
+
+void run(ReferenceStream&, const Rotary& op) {
+    visit_float(op.values.dtype, [&](auto zero) { turn_rows<decltype(zero)>(op); });
+}
+
+}  // namespace trireme

@@ -1,0 +1,58 @@
+// The oracle: one element after the other.
+#include "trireme/kernels/rows.hpp"
+
+#include "kernels/index_check.hpp"
+
+namespace trireme {
+namespace {
+
+template <class T>
+void gather(const GatherRows& op) {
+    const auto input = op.input.as<T>();
+    const auto rows = op.rows.as<std::int32_t>();
+    const auto output = op.output.as<T>();
+    for (std::size_t i = 0; i < output.rows; ++i) {
+        const auto row = static_cast<std::size_t>(rows[i]);
+        for (std::size_t c = 0; c < output.columns; ++c) output(i, c) = input(row, c);
+    }
+}
+
+template <class T>
+void scatter(const ScatterRows& op) {
+    const auto input = op.input.as<T>();
+    const auto rows = op.rows.as<std::int32_t>();
+    const auto output = op.output.as<T>();
+    for (std::size_t i = 0; i < input.rows; ++i) {
+        const auto row = static_cast<std::size_t>(rows[i]);
+        for (std::size_t c = 0; c < input.columns; ++c) output(row, c) = input(i, c);
+    }
+}
+
+template <class From, class To>
+void copy(const Copy& op) {
+    const auto input = op.input.as<From>();
+    const auto output = op.output.as<To>();
+    for (std::size_t r = 0; r < output.rows; ++r) {
+        for (std::size_t c = 0; c < output.columns; ++c) output(r, c) = static_cast<To>(input(r, c));
+    }
+}
+
+}  // namespace
+
+void run(ReferenceStream&, const GatherRows& op) {
+    check_indices(op);
+    visit_float(op.output.dtype, [&](auto zero) { gather<decltype(zero)>(op); });
+}
+
+void run(ReferenceStream&, const ScatterRows& op) {
+    check_indices(op);
+    visit_float(op.output.dtype, [&](auto zero) { scatter<decltype(zero)>(op); });
+}
+
+void run(ReferenceStream&, const Copy& op) {
+    visit_float(op.input.dtype, [&](auto from) {
+        visit_float(op.output.dtype, [&](auto to) { copy<decltype(from), decltype(to)>(op); });
+    });
+}
+
+}  // namespace trireme

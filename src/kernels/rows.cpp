@@ -1,0 +1,40 @@
+#include "trireme/kernels/rows.hpp"
+
+#include "kernels/shape_check.hpp"
+
+namespace trireme {
+
+void GatherRows::check() const {
+    const ShapeCheck check("gather_rows", output.dtype);
+    check.matrix("input", input, input.rows, output.columns);
+    check.vector_of(DType::i32, "rows", rows, output.rows);
+    check.matrix("output", output, output.rows, output.columns);
+}
+
+Cost GatherRows::cost() const {
+    return {.kernel = "gather_rows", .bytes = static_cast<double>(rows.bytes() + 2 * output.bytes())};
+}
+
+void ScatterRows::check() const {
+    const ShapeCheck check("scatter_rows", input.dtype);
+    check.matrix("input", input, input.rows, input.columns);
+    check.vector_of(DType::i32, "rows", rows, input.rows);
+    check.matrix("output", output, output.rows, input.columns);
+}
+
+Cost ScatterRows::cost() const {
+    return {.kernel = "scatter_rows", .bytes = static_cast<double>(rows.bytes() + 2 * input.bytes())};
+}
+
+void Copy::check() const {
+    const ShapeCheck check_input("copy", input.dtype);
+    check_input.matrix("input", input, input.rows, input.columns);
+    const ShapeCheck check_output("copy", output.dtype);
+    check_output.matrix("output", output, input.rows, input.columns);
+}
+
+Cost Copy::cost() const {
+    return {.kernel = "copy", .bytes = static_cast<double>(input.bytes() + output.bytes())};
+}
+
+}  // namespace trireme

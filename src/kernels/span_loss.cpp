@@ -1,0 +1,36 @@
+#include "trireme/kernels/span_loss.hpp"
+
+#include "kernels/segment_check.hpp"
+#include "kernels/shape_check.hpp"
+
+namespace trireme {
+
+void SpanLoss::check() const {
+    const ShapeCheck check("span_loss", logits.dtype);
+    check.matrix("logits", logits, logits.rows, 2);
+    check_segments(check, segments, logits.rows);
+    check.matrix_of(DType::i32, "answers", answers, segments.size(), 2);
+    check.vector_of(DType::f64, "losses", losses, segments.size());
+}
+
+Cost SpanLoss::cost() const {
+    const bool writes_gradients = gradient_scale != 0;
+    const std::size_t bytes = (writes_gradients ? 2 : 1) * logits.bytes() + answers.bytes() + losses.bytes();
+    return {.kernel = "span_loss", .bytes = static_cast<double>(bytes)};
+}
+
+void BestSpan::check() const {
+    const ShapeCheck check("best_span", logits.dtype);
+    check.matrix("logits", logits, logits.rows, 2);
+    check_segments(check, segments, logits.rows);
+    check.matrix_of(DType::i32, "contexts", contexts, segments.size(), 2);
+    check.matrix_of(DType::i32, "choices", choices, segments.size(), 2);
+    check.demand(longest > 0, "answers of at most 0 rows are none");
+}
+
+Cost BestSpan::cost() const {
+    const std::size_t bytes = logits.bytes() + contexts.bytes() + choices.bytes();
+    return {.kernel = "best_span", .bytes = static_cast<double>(bytes)};
+}
+
+}  // namespace trireme

@@ -1,0 +1,124 @@
+// Losses and choices of spans, for every backend that reads the host's memory: two numbers a row are so little
+// that plain loops on one thread are fast enough.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "kernels/index_check.hpp"
+#include "trireme/kernels/span_loss.hpp"
+
+namespace trireme {
+
+// One column of the logits within one segment; rows count from the segment's begin.
+template <class T>
+struct SegmentColumn {
+    Elements<T> logits;
+    std::size_t column;
+    Segment segment;
+
+    T& operator[](std::size_t row) const { return logits(segment.begin + row, column); }
+    std::size_t rows() const { return segment.length; }
+};
+
+template <class T>
+double log_of_sum(const SegmentColumn<T>& x) {
+    double largest = x[0];
+    for (std::size_t r = 1; r < x.rows(); ++r) largest = std::max(largest, static_cast<double>(x[r]));
+    double sum = 0;
+    for (std::size_t r = 0; r < x.rows(); ++r) sum += std::exp(x[r] - largest);
+    return largest + std::log(sum);
+}
+
+// The loss of one end of an answer. x becomes `gradient_scale` times its gradient unless that is 0.
+template <class T>
+double end_loss(const SegmentColumn<T>& x, std::size_t right, double gradient_scale) {
+    const double log_sum = log_of_sum(x);
+    const double loss = log_sum - x[right];
+    if (gradient_scale == 0) return loss;
+    for (std::size_t r = 0; r < x.rows(); ++r) {
+        const double error = std::exp(x[r] - log_sum) - (r == right ? 1 : 0);
+        x[r] = static_cast<T>(gradient_scale * error);
+    }
+    return loss;
+}
+
+// The loss of segment s. Its logits become gradients, which are wanted if `gradient_scale` is not 0.
+template <class T>
+double span_loss(const SpanLoss& op, std::size_t s) {
+    const std::int32_t* answer = op.answers.as<std::int32_t>().row(s);
+    double twice = 0;
+    for (std::size_t end = 0; end < 2; ++end) {
+        const SegmentColumn<T> x{op.logits.as<T>(), end, op.segments[s]};
+        twice += end_loss(x, static_cast<std::size_t>(answer[end]), op.gradient_scale / 2);
+    }
+    return twice / 2;
+}
+
+template <class T>
+void compute_rows(const SpanLoss& op) {
+    const auto logits = op.logits.as<T>();
+    std::vector<bool> has_answer(logits.rows);
+    for (std::size_t s = 0; s < op.segments.size(); ++s) {
+        double& loss = op.losses.as<double>()[s];
+        loss = 0;
+        if (op.answers.as<std::int32_t>()(s, 0) == no_target) continue;
+        loss = span_loss<T>(op, s);
+        std::fill_n(has_answer.begin() + static_cast<std::ptrdiff_t>(op.segments[s].begin),
+                    op.segments[s].length, true);
+    }
+    if (op.gradient_scale == 0) return;
+    for (std::size_t r = 0; r < logits.rows; ++r) {
+        if (!has_answer[r]) std::fill_n(logits.row(r), logits.columns, T{0});
+    }
+}
+
+// First and last row of an answer.
+struct RowPair {
+    std::int32_t first = -1;
+    std::int32_t last = -1;
+};
+
+// The best answer within rows [begin, end). The first one counts whatever its sum, which may be NaN.
+template <class T>
+RowPair best_pair(const SegmentColumn<const T>& firsts, const SegmentColumn<const T>& lasts, std::size_t begin,
+                  std::size_t end, std::size_t longest) {
+    double most = 0;
+    RowPair best;
+    for (std::size_t first = begin; first < end; ++first) {
+        const std::size_t limit = first + std::min(longest, end - first);
+        for (std::size_t last = first; last < limit; ++last) {
+            const double sum = static_cast<double>(firsts[first]) + static_cast<double>(lasts[last]);
+            if (best.first >= 0 && !(sum > most)) continue;
+            most = sum;
+            best = {static_cast<std::int32_t>(first), static_cast<std::int32_t>(last)};
+        }
+    }
+    return best;
+}
+
+template <class T>
+void compute_rows(const BestSpan& op) {
+    const auto logits = op.logits.as<T>();
+    for (std::size_t s = 0; s < op.segments.size(); ++s) {
+        const std::int32_t* context = op.contexts.as<std::int32_t>().row(s);
+        RowPair best;
+        if (context[0] < context[1]) {
+            best = best_pair<T>({logits, 0, op.segments[s]}, {logits, 1, op.segments[s]},
+                                static_cast<std::size_t>(context[0]), static_cast<std::size_t>(context[1]),
+                                op.longest);
+        }
+        op.choices.as<std::int32_t>()(s, 0) = best.first;
+        op.choices.as<std::int32_t>()(s, 1) = best.last;
+    }
+}
+
+// What a run() of SpanLoss or BestSpan does.
+template <class Op>
+void run_spans(const Op& op) {
+    check_indices(op);
+    visit_float(op.logits.dtype, [&](auto zero) { compute_rows<decltype(zero)>(op); });
+}
+
+}  // namespace trireme

@@ -1,0 +1,199 @@
+#include "trireme/kernels/rows.hpp"
+
+#include "comparison.hpp"
+#include "trireme/kernels/read.hpp"
+
+namespace trireme {
+namespace {
+
+using Numbers = std::vector<double>;
+
+Tensor i32_vector(Operands& t, const Numbers& content) {
+    return t.numbers_of(DType::i32, 1, content.size(), content);
+}
+
+// The sentence with which both backends refuse the indices of `op`.
+template <class Op>
+std::string refused_indices(const Op& op) {
+    std::string reference;
+    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+        std::string sentence = "nothing is wrong";
+        try {
+            launch(stream, op);
+        } catch (const BugError& error) {
+            sentence = error.what();
+        }
+        if (stream.backend.index() == 0) reference = sentence;
+        EXPECT_EQ(sentence, reference);
+    }
+    return reference;
+}
+
+TEST(GatherRows, TakesTheRowsInTheOrderOfTheirNames) {
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+            Operands t(dtype, 2);
+            const GatherRows op{.input = t.numbers(3, 2, {1, 2, 3, 4, 5, 6}),
+                                .rows = i32_vector(t, {2, 0, 2, 1}),
+                                .output = t.unwritten(4, 2)};
+
+            launch(stream, op);
+
+            EXPECT_EQ(values(op.output), (Numbers{5, 6, 1, 2, 5, 6, 3, 4}));
+            EXPECT_TRUE(t.has_clean_gaps());
+        }
+    }
+}
+
+TEST(ScatterRows, LeavesTheOtherRows) {
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+            Operands t(dtype, 2);
+            const ScatterRows op{.input = t.numbers(2, 2, {1, 2, 3, 4}),
+                                 .rows = i32_vector(t, {3, 0}),
+                                 .output = t.numbers(4, 2, {10, 20, 30, 40, 50, 60, 70, 80})};
+
+            launch(stream, op);
+
+            EXPECT_EQ(values(op.output), (Numbers{3, 4, 30, 40, 50, 60, 1, 2}));
+            EXPECT_TRUE(t.has_clean_gaps());
+        }
+    }
+}
+
+TEST(Rows, MoveNoneWhereNoneIsNamed) {
+    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{2}}}) {
+        Operands t;
+        const Tensor none = i32_vector(t, {});
+        const Tensor table = t.numbers(2, 2, {1, 2, 3, 4});
+
+        launch(stream, GatherRows{.input = table, .rows = none, .output = t.unwritten(0, 2)});
+        launch(stream, ScatterRows{.input = t.random(0, 2), .rows = none, .output = table});
+
+        EXPECT_EQ(values(table), (Numbers{1, 2, 3, 4}));
+    }
+}
+
+TEST(Copy, RoundsToTheTypeOfItsOutput) {
+    constexpr double third = 1.0 / 3;
+    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+        for (const std::size_t gap : {0, 3}) {
+            Operands t(DType::f64, gap);
+            const Copy narrow{.input = t.numbers(2, 2, {third, 1, -2.5, 0x1p-30}),
+                              .output = t.unwritten_of(DType::f32, 2, 2)};
+            const Copy wide{.input = narrow.output, .output = t.unwritten(2, 2)};
+
+            launch(stream, narrow);
+            launch(stream, wide);
+
+            const Numbers rounded{static_cast<float>(third), 1, -2.5, 0x1p-30};
+            EXPECT_EQ(values(narrow.output), rounded);
+            EXPECT_EQ(values(wide.output), rounded);
+            EXPECT_TRUE(t.has_clean_gaps());
+        }
+    }
+}
+
+// Every fourth row, from the last on.
+ScatterRows spread_rows(Operands& t, std::size_t count, std::size_t channels) {
+    Numbers rows;
+    for (std::size_t i = 0; i < count; ++i) rows.push_back(static_cast<double>(4 * (count - 1 - i)));
+    return {.input = t.random(count, channels),
+            .rows = i32_vector(t, rows),
+            .output = t.random(4 * count, channels)};
+}
+
+GatherRows some_rows(Operands& t, std::size_t count, std::size_t channels) {
+    return {.input = t.random(40, channels),
+            .rows = t.indices(DType::i32, count, 40),
+            .output = t.unwritten(count, channels)};
+}
+
+TEST(Rows, AreTheSameOnTheCpu) {
+    for_each_shape([](std::size_t rows, std::size_t channels) {
+        expect_same_on_cpu([&](Operands& t) { return some_rows(t, rows, channels); });
+        expect_same_on_cpu([&](Operands& t) { return spread_rows(t, rows, channels); });
+        for (const DType to : {DType::f32, DType::f64}) {
+            expect_same_on_cpu([&](Operands& t) {
+                return Copy{t.random(rows, channels), t.unwritten_of(to, rows, channels)};
+            });
+        }
+    });
+}
+
+TEST(Rows, DoNotDependOnTheNumberOfThreads) {
+    expect_same_bits_on_any_threads([](Operands& t) { return some_rows(t, 1400, 101); });
+    expect_same_bits_on_any_threads([](Operands& t) { return spread_rows(t, 1400, 101); });
+    for (const DType to : {DType::f32, DType::f64}) {
+        expect_same_bits_on_any_threads([&](Operands& t) {
+            return Copy{t.random(1400, 101), t.unwritten_of(to, 1400, 101)};
+        });
+        expect_same_bits_on_any_threads([&](Operands& t) {
+            return Copy{t.random(1, 140'001), t.unwritten_of(to, 1, 140'001)};
+        });
+    }
+}
+
+TEST(Rows, RefuseNamesOfRowsThatAreNot) {
+    Operands t;
+    const Tensor table = t.random(3, 2);
+
+    EXPECT_EQ(refused_indices(GatherRows{table, i32_vector(t, {0, 3}), t.unwritten(2, 2)}),
+              "gather_rows: rows[1] is 3, not within 0 .. 2");
+    EXPECT_EQ(refused_indices(ScatterRows{t.random(2, 2), i32_vector(t, {-1, 0}), table}),
+              "scatter_rows: rows[0] is -1, not within 0 .. 2");
+    EXPECT_EQ(refused_indices(ScatterRows{t.random(3, 2), i32_vector(t, {2, 1, 2}), table}),
+              "scatter_rows: rows[2] is 2, which an earlier one is too");
+}
+
+TEST(Rows, RefuseShapesThatDoNotFit) {
+    Operands t(DType::f32);
+    const Tensor pair = i32_vector(t, {0, 1});
+
+    EXPECT_EQ(refusal(GatherRows{t.random(4, 3), pair, t.unwritten(2, 2)}),
+              "gather_rows: input is f32 4 x 3, not f32 4 x 2");
+    EXPECT_EQ(refusal(GatherRows{t.random(4, 2), pair, t.unwritten(3, 2)}),
+              "gather_rows: rows is i32 1 x 2, not i32 1 x 3");
+    EXPECT_EQ(refusal(ScatterRows{t.random(3, 2), pair, t.unwritten(4, 2)}),
+              "scatter_rows: rows is i32 1 x 2, not i32 1 x 3");
+    EXPECT_EQ(refusal(ScatterRows{t.random(2, 2), pair, t.unwritten_of(DType::f64, 4, 2)}),
+              "scatter_rows: output is f64 4 x 2, not f32 4 x 2");
+    EXPECT_EQ(refusal(Copy{t.random(2, 3), t.unwritten_of(DType::f64, 3, 2)}),
+              "copy: output is f64 3 x 2, not f64 2 x 3");
+    EXPECT_EQ(refusal(Copy{pair, t.unwritten(1, 2)}), "copy: is defined for f32 and f64, not for i32");
+    EXPECT_EQ(refusal(Copy{t.random(1, 2), pair}), "copy: is defined for f32 and f64, not for i32");
+}
+
+TEST(Rows, CostWhatIsMoved) {
+    Operands t(DType::f32);
+    const Tensor pair = i32_vector(t, {0, 1});
+
+    EXPECT_EQ((GatherRows{t.random(9, 3), pair, t.unwritten(2, 3)}.cost().bytes), 4 * (2 + 2 * 6));
+    EXPECT_EQ((ScatterRows{t.random(2, 3), pair, t.unwritten(9, 3)}.cost().bytes), 4 * (2 + 2 * 6));
+    EXPECT_EQ((Copy{t.random(2, 3), t.unwritten_of(DType::f64, 2, 3)}.cost().bytes), 4 * 6 + 8 * 6);
+}
+
+TEST(ReadNumbers, GivesTheElementsRowByRow) {
+    Operands t(DType::f32, 3);
+    const Tensor numbers = t.numbers_of(DType::i32, 2, 3, {1, -2, 3, 4, 5, -6});
+    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+        EXPECT_EQ(read_numbers(stream, numbers), (std::vector<std::int32_t>{1, -2, 3, 4, 5, -6}));
+    }
+}
+
+// Following the address would end the program.
+TEST(ReadNumbers, OfAGhostAreNone) {
+    Stream stream{GhostStream{}};
+
+    EXPECT_TRUE(read_numbers(stream, {nullptr, DType::i32, 2, 3, 3}).empty());
+}
+
+TEST(ReadNumbers, RefusesOtherTypes) {
+    Operands t(DType::f32);
+    Stream stream{ReferenceStream{}};
+
+    EXPECT_THROW(read_numbers(stream, t.random(1, 2)), BugError);
+}
+
+}  // namespace
+}  // namespace trireme
