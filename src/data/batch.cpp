@@ -1,7 +1,11 @@
 #include "trireme/data/batch.hpp"
 
 #include <algorithm>
+#include <optional>
 
+#include "data/masking.hpp"
+#include "data/patches.hpp"
+#include "data/span_rows.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme {
@@ -9,27 +13,139 @@ namespace {
 
 constexpr std::int32_t nothing_to_predict = -1;
 
-// The tokens that a sample reads, and the one after them.
-std::vector<std::uint32_t> sample_tokens(const Corpus& corpus, const Sample& sample) {
-    const std::uint64_t length = corpus.row_length(sample.row);
-    const bool ends_row = std::uint64_t{sample.begin} + sample.length == length;
-    std::vector<std::uint32_t> tokens;
-    corpus.read(sample.row, sample.begin, sample.length + (ends_row ? 0 : 1), tokens);
-    if (ends_row) tokens.push_back(corpus.info().end_token.value());  // the index asked for none without one
-    return tokens;
+std::int64_t number_of(const SampleVisit& visit, std::span<const Sample> samples) {
+    return static_cast<std::int64_t>(visit.epoch * samples.size() + visit.sample);
 }
 
-void write_sample(Batch& batch, std::size_t begin, const std::vector<std::uint32_t>& tokens,
-                  std::int64_t visit) {
-    const std::size_t length = tokens.size() - 1;
-    for (std::size_t i = 0; i < length; ++i) {
-        batch.tokens[begin + i] = static_cast<std::int32_t>(tokens[i]);
-        batch.targets[begin + i] = static_cast<std::int32_t>(tokens[i + 1]);
-        batch.positions[begin + i] = static_cast<std::int32_t>(i);
-        batch.visits[begin + i] = visit;
+// [CLS] and [SEP] stand around the tokens.
+std::size_t framed_tokens(const Sample& sample) { return sample.length - 2; }
+
+// Writes samples one after another into the rows of a batch.
+class BatchWriter {
+public:
+    BatchWriter(const Corpus& corpus, const BatchRules& rules, std::size_t rows)
+        : corpus_(corpus), rules_(rules) {
+        if (rules.task == Task::masked) masking_.emplace(corpus.info(), rules.mask_key, rules.mask_share);
+        batch_.tokens.assign(rows, 0);
+        batch_.targets.assign(rows, nothing_to_predict);
+        batch_.positions.assign(rows, 0);
+        batch_.types.assign(rows, 0);
+        batch_.visits.assign(rows, 0);
     }
-    batch.spans.push_back({.begin = begin, .length = length, .visit = visit});
-    batch.target_count += length;
+
+    // At rows [begin, begin + sample.length).
+    void write(std::size_t begin, const Sample& sample, std::int64_t visit) {
+        begin_ = begin;
+        for (std::size_t i = 0; i < sample.length; ++i) {
+            batch_.positions[begin + i] = static_cast<std::int32_t>(i);
+            batch_.visits[begin + i] = visit;
+        }
+        batch_.spans.push_back({.begin = begin, .length = sample.length, .visit = visit});
+        switch (rules_.task) {
+            case Task::language:
+                return write_language(sample);
+            case Task::masked:
+                return write_masked(sample, visit);
+            case Task::span:
+                return write_span(sample);
+            case Task::classify:
+                return write_classify(sample);
+        }
+    }
+
+    Batch finish() {
+        for (std::size_t row = 0; row < batch_.rows(); ++row)
+            if (batch_.targets[row] != nothing_to_predict)
+                batch_.predicted.push_back(static_cast<std::int32_t>(row));
+        batch_.target_count = answered_ + batch_.predicted.size();
+        return std::move(batch_);
+    }
+
+private:
+    void write_language(const Sample& sample) {
+        const std::uint64_t length = corpus_.row_length(sample.row);
+        const bool ends_row = std::uint64_t{sample.begin} + sample.length == length;
+        corpus_.read(sample.row, sample.begin, sample.length + (ends_row ? 0 : 1), row_);
+        if (ends_row)  // the index asked for no prediction of an end that there is not
+            row_.push_back(corpus_.info().special.end.value());
+        for (std::size_t i = 0; i < sample.length; ++i) {
+            show(i, row_[i]);
+            expect(i, row_[i + 1]);
+        }
+    }
+
+    void write_masked(const Sample& sample, std::int64_t visit) {
+        write_framed(sample);
+        for (const std::size_t place : masking_->places(visit, framed_tokens(sample))) {
+            const std::uint32_t token = row_[place - 1];
+            show(place, masking_->shown(visit, place, token));
+            expect(place, token);
+        }
+    }
+
+    void write_framed(const Sample& sample) {
+        const SpecialTokens& special = corpus_.info().special;
+        corpus_.read(sample.row, sample.begin, framed_tokens(sample), row_);
+        show(0, special.classify.value());
+        for (std::size_t i = 0; i < row_.size(); ++i) show(1 + i, row_[i]);
+        show(1 + row_.size(), special.separator.value());
+    }
+
+    void write_span(const Sample& sample) {
+        const SpecialTokens& special = corpus_.info().special;
+        const Question places = corpus_.places(sample.row);
+        const SpanRows rows = span_rows(places, sample.length);
+        corpus_.read(sample.row, 0, sample.length - span_specials, row_);
+        show(0, special.classify.value());
+        for (std::size_t i = 0; i < row_.size(); ++i) show(i + (i < places.context_begin ? 1 : 2), row_[i]);
+        show(places.context_begin + std::size_t{1}, special.separator.value());
+        show(sample.length - std::size_t{1}, special.separator.value());
+        std::fill_n(batch_.types.begin() + static_cast<std::ptrdiff_t>(begin_) + rows.context_begin,
+                    static_cast<std::ptrdiff_t>(sample.length) - rows.context_begin, 1);
+        batch_.contexts.insert(batch_.contexts.end(), {rows.context_begin, rows.context_end});
+        batch_.answers.insert(batch_.answers.end(), {rows.answer_first, rows.answer_last});
+        if (rows.is_answered()) ++answered_;
+    }
+
+    void write_classify(const Sample& sample) {
+        if (corpus_.info().kind == RowKind::image) {
+            write_image(sample);
+        } else {
+            write_framed(sample);
+        }
+        expect(0, corpus_.label(sample.row));
+    }
+
+    void write_image(const Sample& sample) {
+        const ImageSize& image = corpus_.info().image;
+        if (sample.length != 1 + count_patches(image, rules_.patch))
+            throw BugError(cat("a sample of ", sample.length, " rows for an image of ",
+                               count_patches(image, rules_.patch), " patches"));
+        corpus_.read_image(sample.row, pixels_);
+        append_patches(pixels_, image, rules_.patch, batch_.pixels);
+    }
+
+    void show(std::size_t place, std::uint32_t token) {
+        batch_.tokens[begin_ + place] = static_cast<std::int32_t>(token);
+    }
+    void expect(std::size_t place, std::uint32_t target) {
+        batch_.targets[begin_ + place] = static_cast<std::int32_t>(target);
+    }
+
+    const Corpus& corpus_;
+    const BatchRules& rules_;
+    std::optional<Masking> masking_;
+    std::size_t begin_ = 0;     // of the sample being written
+    std::size_t answered_ = 0;  // questions
+    std::vector<std::uint32_t> row_;
+    std::vector<std::uint8_t> pixels_;
+    Batch batch_;
+};
+
+std::size_t packed_rows(const std::vector<SampleVisit>& visits, std::span<const Sample> samples) {
+    std::size_t rows = 0;
+    for (const SampleVisit& visit : visits) rows += samples[visit.sample].length;
+    return rows;
 }
 
 }  // namespace
@@ -52,29 +168,46 @@ MicroBatch make_micro_batch(std::vector<SampleVisit> visits, std::span<const Sam
     return {.samples = std::move(visits), .padded_length = padded};
 }
 
-Batch build_batch(const Corpus& corpus, std::span<const Sample> samples, const MicroBatch& micro_batch) {
+Batch build_batch(const Corpus& corpus, std::span<const Sample> samples, const BatchRules& rules,
+                  const MicroBatch& micro_batch) {
     const bool is_packed = micro_batch.padded_length == 0;
-    const std::size_t rows = is_packed ? count_targets(micro_batch.samples, samples)
+    const std::size_t rows = is_packed ? packed_rows(micro_batch.samples, samples)
                                        : micro_batch.samples.size() * micro_batch.padded_length;
-    Batch batch;
-    batch.tokens.assign(rows, 0);
-    batch.targets.assign(rows, nothing_to_predict);
-    batch.positions.assign(rows, 0);
-    batch.visits.assign(rows, 0);
+    BatchWriter writer(corpus, rules, rows);
     std::size_t begin = 0;
     for (const SampleVisit& visit : micro_batch.samples) {
         const Sample& sample = samples[visit.sample];
-        const auto number = static_cast<std::int64_t>(visit.epoch * samples.size() + visit.sample);
-        write_sample(batch, begin, sample_tokens(corpus, sample), number);
+        writer.write(begin, sample, number_of(visit, samples));
         begin += is_packed ? sample.length : micro_batch.padded_length;
     }
-    return batch;
+    return writer.finish();
 }
 
-std::size_t count_targets(std::span<const SampleVisit> visits, std::span<const Sample> samples) {
-    std::size_t count = 0;
-    for (const SampleVisit& visit : visits) count += samples[visit.sample].length;
-    return count;
+std::size_t count_targets(const Corpus& corpus, std::span<const Sample> samples, const BatchRules& rules,
+                          std::span<const SampleVisit> visits) {
+    switch (rules.task) {
+        case Task::language: {
+            std::size_t count = 0;
+            for (const SampleVisit& visit : visits) count += samples[visit.sample].length;
+            return count;
+        }
+        case Task::masked: {
+            const Masking masking(corpus.info(), rules.mask_key, rules.mask_share);
+            std::size_t count = 0;
+            for (const SampleVisit& visit : visits)
+                count += masking.places(number_of(visit, samples), framed_tokens(samples[visit.sample])).size();
+            return count;
+        }
+        case Task::span:
+            return static_cast<std::size_t>(
+                std::count_if(visits.begin(), visits.end(), [&](const SampleVisit& visit) {
+                    const Sample& sample = samples[visit.sample];
+                    return span_rows(corpus.places(sample.row), sample.length).is_answered();
+                }));
+        case Task::classify:
+            return visits.size();
+    }
+    throw BugError("unknown task");
 }
 
 }  // namespace trireme

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "data/span_rows.hpp"
+#include "data/task_fit.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/random.hpp"
 
@@ -14,27 +16,104 @@ bool is_for_validation(std::uint64_t row, double share) {
     return unit_interval(random_block(key, row)[0]) < share;
 }
 
-void refuse_long_row(const Corpus& corpus, std::uint64_t row, std::uint64_t predictions, std::size_t limit) {
-    throw ConfigError(cat(corpus.info().path, ": row ", row, " has ", predictions, " predictions, more than ",
-                          limit, "; use --long split, truncate or drop, or a larger --max-length"));
+// A row in what is counted of it.
+struct RowSize {
+    std::uint64_t row = 0;
+    std::uint64_t count = 0;
+    std::size_t limit = 0;       // of a sample
+    std::size_t specials = 0;    // rows beside it in every sample
+    const char* what = nullptr;  // "predictions"
+};
+
+[[noreturn]] void refuse_long_row(const Corpus& corpus, const RowSize& size, const char* choices) {
+    const std::string beside =
+        size.specials == 0 ? "" : cat(" (--max-length less ", size.specials, " special tokens)");
+    throw ConfigError(cat(corpus.info().path, ": row ", size.row, " has ", size.count, ' ', size.what,
+                          ", more than ", size.limit, beside, "; use --long ", choices,
+                          ", or a larger --max-length"));
 }
 
-// The samples of one row with that many predictions, appended to `samples`.
-void cut_row(const Corpus& corpus, std::uint64_t row, std::uint64_t predictions, const SampleRules& rules,
-             std::vector<Sample>& samples) {
-    const bool is_long = predictions > rules.max_length;
-    if (is_long && rules.long_rows == LongRows::refuse)
-        refuse_long_row(corpus, row, predictions, rules.max_length);
-    if (is_long && rules.long_rows == LongRows::drop) return;
-    const std::uint64_t end = rules.long_rows == LongRows::truncate
-                                  ? std::min<std::uint64_t>(predictions, rules.max_length)
-                                  : predictions;
-    for (std::uint64_t begin = 0; begin < end; begin += rules.max_length) {
-        const auto length = std::min<std::uint64_t>(rules.max_length, end - begin);
-        samples.push_back({.row = row,
+// The samples of one row, appended to `samples`.
+void cut_row(const Corpus& corpus, const RowSize& size, LongRows long_rows, std::vector<Sample>& samples) {
+    const bool is_long = size.count > size.limit;
+    if (is_long && long_rows == LongRows::refuse) refuse_long_row(corpus, size, "split, truncate or drop");
+    if (is_long && long_rows == LongRows::drop) return;
+    const std::uint64_t end =
+        long_rows == LongRows::truncate ? std::min<std::uint64_t>(size.count, size.limit) : size.count;
+    for (std::uint64_t begin = 0; begin < end; begin += size.limit) {
+        const auto length = std::min<std::uint64_t>(size.limit, end - begin);
+        samples.push_back({.row = size.row,
                            .begin = static_cast<std::uint32_t>(begin),
-                           .length = static_cast<std::uint32_t>(length)});
+                           .length = static_cast<std::uint32_t>(length + size.specials)});
     }
+}
+
+void add_language(const Corpus& corpus, std::uint64_t row, const SampleRules& rules,
+                  std::vector<Sample>& samples) {
+    const std::uint64_t tokens = corpus.row_length(row) + (rules.append_end ? 1 : 0);
+    if (tokens < 2) return;  // nothing to predict from
+    cut_row(corpus, {.row = row, .count = tokens - 1, .limit = rules.max_length, .what = "predictions"},
+            rules.long_rows, samples);
+}
+
+// Between [CLS] and [SEP].
+void add_framed(const Corpus& corpus, std::uint64_t row, const SampleRules& rules,
+                std::vector<Sample>& samples) {
+    const bool cuts_off = rules.task == Task::classify && rules.long_rows == LongRows::split;
+    cut_row(corpus,
+            {.row = row,
+             .count = corpus.row_length(row),
+             .limit = rules.max_length - framing_specials,
+             .specials = framing_specials,
+             .what = "tokens"},
+            cuts_off ? LongRows::truncate : rules.long_rows, samples);
+}
+
+// None where the question leaves no room for its context, or where the row is too long and not to be cut.
+std::optional<Sample> question_sample(const Corpus& corpus, std::uint64_t row, const Question& places,
+                                      const SampleRules& rules) {
+    const RowSize size{.row = row,
+                       .count = corpus.row_length(row),
+                       .limit = rules.max_length - span_specials,
+                       .specials = span_specials,
+                       .what = "tokens"};
+    const bool is_long = size.count > size.limit;
+    if (is_long && rules.long_rows == LongRows::refuse) refuse_long_row(corpus, size, "truncate or drop");
+    if (is_long && rules.long_rows == LongRows::drop) return std::nullopt;
+    if (places.context_begin >= size.limit) return std::nullopt;
+    const auto tokens = std::min<std::uint64_t>(size.count, size.limit);
+    return Sample{.row = row, .begin = 0, .length = static_cast<std::uint32_t>(tokens + span_specials)};
+}
+
+void add_question(const Corpus& corpus, std::uint64_t row, const SampleRules& rules, bool validates,
+                  std::vector<Sample>& samples) {
+    const Question places = corpus.places(row);
+    const std::optional<Sample> sample = question_sample(corpus, row, places, rules);
+    if (sample && (validates || span_rows(places, sample->length).is_answered())) samples.push_back(*sample);
+}
+
+void add_row(const Corpus& corpus, std::uint64_t row, const SampleRules& rules, SampleIndex& index) {
+    const bool validates = is_for_validation(row, rules.validation_share);
+    std::vector<Sample>& samples = validates ? index.validation : index.train;
+    switch (rules.task) {
+        case Task::language:
+            return add_language(corpus, row, rules, samples);
+        case Task::masked:
+            return add_framed(corpus, row, rules, samples);
+        case Task::span:
+            return add_question(corpus, row, rules, validates, samples);
+        case Task::classify:
+            if (corpus.info().kind != RowKind::image) return add_framed(corpus, row, rules, samples);
+            samples.push_back({.row = row, .begin = 0, .length = static_cast<std::uint32_t>(rules.image_rows)});
+    }
+}
+
+void check_not_empty(const Corpus& corpus, const SampleRules& rules, const SampleIndex& index) {
+    const bool only_validates = rules.validation_share >= 1;
+    if (!(only_validates ? index.validation : index.train).empty()) return;
+    throw ConfigError(cat(corpus.info().path, " leaves no sample to ", only_validates ? "validate" : "train",
+                          " on: ", corpus.rows(), " rows, --max-length ", rules.max_length,
+                          ", --validation-share ", rules.validation_share));
 }
 
 std::size_t longest(const std::vector<Sample>& samples) {
@@ -46,22 +125,10 @@ std::size_t longest(const std::vector<Sample>& samples) {
 }  // namespace
 
 SampleIndex index_samples(const Corpus& corpus, const SampleRules& rules) {
-    if (rules.append_end && !corpus.info().end_token) {
-        throw ConfigError(cat("the tokenizer ", corpus.info().tokenizer_name, " of ", corpus.info().path,
-                              " has no end token to put after each row; use --document-end none"));
-    }
+    check_fit(corpus.info(), rules);
     SampleIndex index;
-    for (std::uint64_t row = 0; row < corpus.rows(); ++row) {
-        const std::uint64_t tokens = corpus.row_length(row) + (rules.append_end ? 1 : 0);
-        if (tokens < 2) continue;  // nothing to predict from
-        auto& part = is_for_validation(row, rules.validation_share) ? index.validation : index.train;
-        cut_row(corpus, row, tokens - 1, rules, part);
-    }
-    if (index.train.empty()) {
-        throw ConfigError(cat(corpus.info().path, " leaves no sample to train on: ", corpus.rows(),
-                              " rows, --max-length ", rules.max_length, ", --validation-share ",
-                              rules.validation_share));
-    }
+    for (std::uint64_t row = 0; row < corpus.rows(); ++row) add_row(corpus, row, rules, index);
+    check_not_empty(corpus, rules, index);
     index.longest = std::max(longest(index.train), longest(index.validation));
     return index;
 }

@@ -1,26 +1,34 @@
-// Which predictions a corpus offers: its rows, cut to the length a model can read, and split into a part to
-// train on and a part to validate on.
+// Which samples a corpus offers for a task: its rows, cut to the length a model can read, and split into a part
+// to train on and a part to validate on.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "trireme/base/task.hpp"
 #include "trireme/data/corpus.hpp"
 
 namespace trireme {
 
 // What happens to a row longer than the limit: cut into consecutive samples, cut off, left out, or an error.
+// Questions and labelled texts make one sample each: for them `split` is `truncate`, and a question whose
+// answer was cut off is not trained on.
 enum class LongRows : std::uint8_t { split, truncate, drop, refuse };
 
 struct SampleRules {
-    std::size_t max_length = 1024;  // predictions per sample
+    Task task = Task::language;
+    std::size_t max_length = 1024;  // rows of the model per sample
     LongRows long_rows = LongRows::split;
-    bool append_end = true;          // the end token follows each row, and its prediction counts
-    double validation_share = 0.02;  // of the rows, chosen by a hash of the row number alone
+    bool append_end = true;  // Task::language: the end token follows each row, and its prediction counts
+    double validation_share = 0.02;  // of the rows, chosen by a hash of the row number alone; 1: all of them
+    std::size_t image_rows = 0;      // of images: the class token and the patches
 };
 
-// `length` predictions from token `begin` of a row: tokens [begin, begin + length) are read, and
-// [begin + 1, begin + length] are to be predicted.
+// `length` rows that pass the model. For each task, in terms of the corpus's row:
+//   language            tokens [begin, begin + length) are read and [begin + 1, begin + length] predicted
+//   masked, classify    [CLS], tokens [begin, begin + length - 2), [SEP]
+//   span                [CLS], the question, [SEP], the first tokens of the context, [SEP]; begin is 0
+//   classify an image   the class token and the patches; begin is 0
 struct Sample {
     std::uint64_t row = 0;
     std::uint32_t begin = 0;
@@ -33,8 +41,8 @@ struct SampleIndex {
     std::size_t longest = 0;  // of both
 };
 
-// Throws ConfigError if nothing is left to train on, if a row is too long under LongRows::refuse, or if an end
-// token is asked for and the tokenizer has none.
+// Throws ConfigError if the corpus has no rows for the task or no special token that it needs, if nothing is
+// left to train on (or, with a share of 1, to validate on), or if a row is too long under LongRows::refuse.
 SampleIndex index_samples(const Corpus& corpus, const SampleRules& rules);
 
 }  // namespace trireme

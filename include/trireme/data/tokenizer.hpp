@@ -48,8 +48,13 @@ public:
     // Special tokens included; every id is below it.
     std::size_t vocabulary_size() const;
 
-    // The id of "<|endoftext|>".
+    // The id of a special token: "<|endoftext|>", "[MASK]".
+    std::optional<std::uint32_t> special_token(std::string_view spelling) const;
     std::optional<std::uint32_t> end_token() const;
+
+    // With those special tokens, behind the others where they are missing; the text's ids stay as they are.
+    // Throws ConfigError for a spelling that is empty, no UTF-8, or that of a token of the text.
+    Tokenizer with_special_tokens(std::span<const std::string> spellings) const;
 
     // Special tokens in the text are plain text. The second form appends to `ids`.
     std::vector<std::uint32_t> encode(std::string_view text) const;

@@ -5,21 +5,19 @@
 #include <cstring>
 #include <fstream>
 
+#include "data/corpus/attributes.hpp"
+#include "data/corpus/contents.hpp"
 #include "data/corpus/schema.hpp"
-#include "data/hdf5/dataset.hpp"
-#include "data/hdf5/file.hpp"
+#include "trireme/archive/hdf5_file.hpp"
 
 namespace trireme {
 namespace fs = std::filesystem;
 using hdf5::DatasetReader;
-using hdf5::Handle;
 
 struct Corpus::Storage {
-    Handle file;
-    DatasetReader tokens;
-    DatasetReader offsets;
-    DatasetReader tokenizer;
-    std::vector<std::uint64_t> row_begins;  // (rows + 1)
+    CorpusContents contents;
+
+    const DatasetReader& dataset(const std::string& name) const { return contents.datasets.at(name); }
 };
 
 namespace {
@@ -27,7 +25,7 @@ namespace {
 constexpr std::string_view make_again = "copy it again, or make it again with `trireme prepare`";
 
 // HDF5 speaks of signatures and superblocks; what a user did is most often one of these.
-void check_kind(const fs::path& path) {
+void check_is_hdf5(const fs::path& path) {
     std::error_code error;
     const fs::file_status status = fs::status(path, error);
     if (!fs::exists(status))
@@ -51,68 +49,6 @@ void check_kind(const fs::path& path) {
                               path.string(), " --output corpus.h5`"));
 }
 
-std::string text_of(const Handle& file, const fs::path& path, const std::string& name) {
-    std::optional<std::string> text = hdf5::read_text(file.get(), name);
-    if (!text)
-        throw ConfigError(
-            cat(path.string(), " is damaged: its attribute '", name, "' is missing; ", make_again));
-    return std::move(*text);
-}
-
-std::uint64_t number_of(const Handle& file, const fs::path& path, const std::string& name) {
-    const std::optional<std::uint64_t> number = hdf5::read_number(file.get(), name);
-    if (!number)
-        throw ConfigError(
-            cat(path.string(), " is damaged: its attribute '", name, "' is missing; ", make_again));
-    return *number;
-}
-
-int schema_of(const Handle& file, const fs::path& path) {
-    const std::optional<std::string> format = hdf5::read_text(file.get(), "format");
-    if (format != corpus_schema::format)
-        throw ConfigError(cat(path.string(),
-                              " is an HDF5 file but not a Trireme corpus (its attribute 'format' is ",
-                              format ? cat("'", *format, "'") : "missing", ", not '", corpus_schema::format,
-                              "'); make one from text with `trireme prepare INPUT --output FILE.h5`"));
-    const std::uint64_t version = number_of(file, path, "schema_version");
-    if (version > corpus_schema::version)
-        throw ConfigError(cat(path.string(), " was written by a newer Trireme (corpus schema ", version,
-                              "; this program reads up to ", corpus_schema::version,
-                              "); use that version, or make the corpus again with this one"));
-    return static_cast<int>(version);
-}
-
-CorpusInfo read_attributes(const Handle& file, const fs::path& path) {
-    CorpusInfo info;
-    info.path = path.string();
-    info.schema_version = schema_of(file, path);
-    info.tokenizer_name = text_of(file, path, "tokenizer_name");
-    info.tokenizer_hash = text_of(file, path, "tokenizer_hash");
-    info.source = text_of(file, path, "source");
-    info.filter = text_of(file, path, "filter");
-    info.licence = text_of(file, path, "licence");
-    info.vocabulary_size = number_of(file, path, "vocabulary_size");
-    if (const auto end = hdf5::read_number(file.get(), "end_token"))
-        info.end_token = static_cast<std::uint32_t>(*end);
-    info.rows = number_of(file, path, "rows");
-    info.checksum = text_of(file, path, "checksum");
-    return info;
-}
-
-void check_offsets(const std::vector<std::uint64_t>& begins, const CorpusInfo& info) {
-    const std::string damaged = cat(info.path, " is damaged: ");
-    if (begins.size() != info.rows + 1)
-        throw ConfigError(cat(damaged, "it says ", info.rows, " rows but holds ", begins.size(),
-                              " offsets, not ", info.rows + 1, "; ", make_again));
-    const auto fall = std::is_sorted_until(begins.begin(), begins.end());
-    if (fall != begins.end())
-        throw ConfigError(cat(damaged, "/offsets falls from ", *(fall - 1), " to ", *fall, " at row ",
-                              fall - begins.begin(), "; ", make_again));
-    if (begins.front() != 0 || begins.back() != info.tokens)
-        throw ConfigError(cat(damaged, "/offsets runs from ", begins.front(), " to ", begins.back(),
-                              " but /tokens holds ", info.tokens, "; ", make_again));
-}
-
 void verify_dataset(const DatasetReader& dataset, const std::string& name, const std::string& path) {
     const std::string found = dataset.sha256();
     if (found != dataset.recorded_sha256())
@@ -120,29 +56,30 @@ void verify_dataset(const DatasetReader& dataset, const std::string& name, const
                               dataset.recorded_sha256(), "; ", make_again));
 }
 
+void check_row(const CorpusInfo& info, std::uint64_t row, bool is_offered, std::string_view what) {
+    if (!is_offered) throw BugError(cat("the ", what, " of a row that is ", name_of(info.kind)));
+    if (row >= info.rows) throw BugError(cat("row ", row, " of a corpus of ", info.rows, " rows"));
+}
+
+// Texts that each end by a zero.
+std::vector<std::string> split_texts(const std::vector<std::uint8_t>& bytes) {
+    std::vector<std::string> texts;
+    for (auto begin = bytes.begin(); begin != bytes.end();) {
+        const auto zero = std::find(begin, bytes.end(), std::uint8_t{0});
+        texts.emplace_back(begin, zero);
+        begin = zero + 1;
+    }
+    return texts;
+}
+
 }  // namespace
 
 Corpus Corpus::open(const fs::path& path) {
-    check_kind(path);
-    Handle file = hdf5::open_read_only(path);
-    CorpusInfo info = read_attributes(file, path);
-    DatasetReader tokens(file.get(), path, "/tokens");
-    DatasetReader offsets(file.get(), path, "/offsets");
-    DatasetReader tokenizer(file.get(), path, "/tokenizer");
-    info.tokens = tokens.size();
-
-    const corpus_schema::DatasetSums sums{offsets.recorded_sha256(), tokenizer.recorded_sha256(),
-                                          tokens.recorded_sha256()};
-    const std::string found = corpus_schema::checksum(info, sums);
-    if (found != info.checksum)
-        throw ConfigError(cat(info.path, " is damaged: its attributes give the checksum ", found,
-                              ", recorded is ", info.checksum, "; ", make_again));
-    std::vector<std::uint64_t> begins(offsets.size());
-    offsets.read(0, begins);
-    check_offsets(begins, info);
-    auto storage = std::make_unique<Storage>(std::move(file), std::move(tokens), std::move(offsets),
-                                             std::move(tokenizer), std::move(begins));
-    return Corpus(std::move(info), std::move(storage));
+    check_is_hdf5(path);
+    hdf5::Handle file = hdf5::open_read_only(path);
+    CorpusInfo info = read_attributes(file.get(), path);
+    CorpusContents contents = open_contents(std::move(file), info);
+    return Corpus(std::move(info), std::make_unique<Storage>(std::move(contents)));
 }
 
 Corpus::Corpus(CorpusInfo info, std::unique_ptr<Storage> storage)
@@ -152,8 +89,10 @@ Corpus& Corpus::operator=(Corpus&&) noexcept = default;
 Corpus::~Corpus() = default;
 
 std::uint64_t Corpus::row_length(std::uint64_t row) const {
-    if (row >= info_.rows) throw BugError(cat("row ", row, " of a corpus of ", info_.rows, " rows"));
-    return storage_->row_begins[row + 1] - storage_->row_begins[row];
+    check_row(info_, row, true, "length");
+    if (!corpus_schema::has_tokens(info_.kind)) return 0;
+    const std::vector<std::uint64_t>& begins = storage_->contents.row_begins;
+    return begins[row + 1] - begins[row];
 }
 
 void Corpus::read(std::uint64_t row, std::vector<std::uint32_t>& out) const {
@@ -162,11 +101,12 @@ void Corpus::read(std::uint64_t row, std::vector<std::uint32_t>& out) const {
 
 void Corpus::read(std::uint64_t row, std::uint64_t begin, std::uint64_t count,
                   std::vector<std::uint32_t>& out) const {
+    check_row(info_, row, corpus_schema::has_tokens(info_.kind), "tokens");
     if (begin > row_length(row) || count > row_length(row) - begin) {
         throw BugError(cat("tokens [", begin, ", ", begin + count, ") of row ", row, " of ", row_length(row)));
     }
     out.resize(count);
-    storage_->tokens.read(storage_->row_begins[row] + begin, out);
+    storage_->dataset("/tokens").read(storage_->contents.row_begins[row] + begin, out);
     const auto beyond = std::find_if(out.begin(), out.end(),
                                      [this](std::uint32_t token) { return token >= info_.vocabulary_size; });
     if (beyond != out.end())
@@ -176,8 +116,50 @@ void Corpus::read(std::uint64_t row, std::uint64_t begin, std::uint64_t count,
                               info_.tokenizer_name, "); make the corpus again with the tokenizer of its ids"));
 }
 
+std::uint32_t Corpus::label(std::uint64_t row) const {
+    check_row(info_, row, corpus_schema::has_labels(info_.kind), "label");
+    const std::uint32_t label = storage_->contents.labels[row];
+    if (label >= info_.classes)
+        throw ConfigError(cat(info_.path, ": label ", label, " of row ", row, " is no class of its ",
+                              info_.classes, "; ", make_again));
+    return label;
+}
+
+void Corpus::read_image(std::uint64_t row, std::vector<std::uint8_t>& out) const {
+    check_row(info_, row, info_.kind == RowKind::image, "pixels");
+    out.resize(info_.image.pixels());
+    storage_->dataset("/images").read(row * out.size(), out);
+}
+
+Question Corpus::places(std::uint64_t row) const {
+    check_row(info_, row, info_.kind == RowKind::question, "places");
+    const std::uint32_t* place = &storage_->contents.places[3 * row];
+    Question question{
+        .context_begin = place[0], .answer_first = place[1], .answer_last = place[2], .answers = {}};
+    const std::uint64_t length = row_length(row);
+    if (question.context_begin > question.answer_first || question.answer_first > question.answer_last ||
+        question.answer_last >= length)
+        throw ConfigError(cat(info_.path, ": the answer of row ", row, ", tokens ", question.answer_first,
+                              " to ", question.answer_last, ", lies outside of its context, tokens ",
+                              question.context_begin, " to ", length, "; ", make_again));
+    return question;
+}
+
+Question Corpus::question(std::uint64_t row) const {
+    Question question = places(row);
+    const std::vector<std::uint64_t>& begins = storage_->contents.answer_begins;
+    std::vector<std::uint8_t> bytes(begins[row + 1] - begins[row]);
+    storage_->dataset("/answers").read(begins[row], bytes);
+    if (!bytes.empty() && bytes.back() != 0)
+        throw ConfigError(
+            cat(info_.path, ": the last answer of row ", row, " has no end in /answers; ", make_again));
+    question.answers = split_texts(bytes);
+    return question;
+}
+
 Tokenizer Corpus::tokenizer() const {
-    const std::string bytes = storage_->tokenizer.bytes();
+    if (!corpus_schema::has_tokens(info_.kind)) throw BugError("the tokenizer of a corpus of images");
+    const std::string bytes = storage_->dataset("/tokenizer").bytes();
     const std::string found = sha256_hex(bytes);
     if (found != info_.tokenizer_hash)
         throw ConfigError(cat(info_.path, " is damaged: its tokenizer ", info_.tokenizer_name, " has the hash ",
@@ -186,9 +168,7 @@ Tokenizer Corpus::tokenizer() const {
 }
 
 void Corpus::verify() const {
-    verify_dataset(storage_->tokenizer, "/tokenizer", info_.path);
-    verify_dataset(storage_->offsets, "/offsets", info_.path);
-    verify_dataset(storage_->tokens, "/tokens", info_.path);
+    for (const auto& [name, dataset] : storage_->contents.datasets) verify_dataset(dataset, name, info_.path);
 }
 
 }  // namespace trireme

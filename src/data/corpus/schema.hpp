@@ -2,35 +2,58 @@
 #pragma once
 
 #include <array>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "trireme/base/error.hpp"
-#include "trireme/base/sha256.hpp"
-#include "trireme/data/corpus.hpp"
+#include "trireme/data/corpus_info.hpp"
 
 namespace trireme::corpus_schema {
 
 inline constexpr std::string_view format = "trireme-corpus";
-inline constexpr int version = 1;
-inline constexpr std::size_t chunk_tokens = 1 << 14;  // 32 KiB of uint16: what one row costs to read at least
-inline constexpr std::size_t chunk_offsets = 1 << 12;
-inline constexpr std::size_t chunk_tokenizer = 1 << 16;    // bytes
-inline constexpr std::size_t narrow_vocabulary = 1 << 16;  // the largest whose tokens fit uint16
+inline constexpr int version = 2;  // what is written; 1 knew rows of text only, and is still read
 
-// The SHA-256 of each dataset.
-struct DatasetSums {
-    std::string offsets, tokenizer, tokens;
+// A special token, and what it is called in a tokenizer and in a corpus.
+struct SpecialName {
+    const char* attribute;
+    const char* spelling;
+    std::optional<std::uint32_t> SpecialTokens::*token;
+};
+inline constexpr std::array<SpecialName, 4> special_names{
+    {{"end_token", "<|endoftext|>", &SpecialTokens::end},
+     {"classify_token", "[CLS]", &SpecialTokens::classify},
+     {"separator_token", "[SEP]", &SpecialTokens::separator},
+     {"mask_token", "[MASK]", &SpecialTokens::mask}}};
+
+bool has_tokens(RowKind kind);
+bool has_labels(RowKind kind);
+
+// The kind of that name; none where this program knows no such rows.
+std::optional<RowKind> kind_named(std::string_view name);
+
+struct DatasetForm {
+    std::string name;
+    std::size_t element_bytes = 0;
+    std::size_t chunk_elements = 0;
+
+    std::size_t chunk_bytes() const { return element_bytes * chunk_elements; }
 };
 
+std::size_t token_bytes(std::size_t vocabulary_size);  // 2 or 4
+
+// The datasets of a corpus of this kind, vocabulary and image size.
+std::vector<DatasetForm> datasets_of(const CorpusInfo& info);
+
+// As one attribute: a JSON list.
+std::string class_names_text(const std::vector<std::string>& names);
+// None where the text is no such list.
+std::optional<std::vector<std::string>> class_names_of(std::string_view text);
+
+using DatasetSums = std::map<std::string, std::string>;  // the SHA-256 of each dataset
+
 // One sum over all attributes and all sums: it names the corpus, and finds a changed attribute at once.
-inline std::string checksum(const CorpusInfo& info, const DatasetSums& sums) {
-    return sha256_hex(cat("schema_version=", info.schema_version, "\ntokenizer_name=", info.tokenizer_name,
-                          "\ntokenizer_hash=", info.tokenizer_hash, "\nvocabulary_size=", info.vocabulary_size,
-                          "\nend_token=", info.end_token ? std::to_string(*info.end_token) : "none",
-                          "\nsource=", info.source, "\nfilter=", info.filter, "\nlicence=", info.licence,
-                          "\nrows=", info.rows, "\ntokens=", info.tokens, "\n/offsets=", sums.offsets,
-                          "\n/tokenizer=", sums.tokenizer, "\n/tokens=", sums.tokens, "\n"));
-}
+std::string checksum(const CorpusInfo& info, const DatasetSums& sums);
 
 }  // namespace trireme::corpus_schema

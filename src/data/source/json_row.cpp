@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "trireme/base/error.hpp"
-#include "trireme/data/source.hpp"
+#include "trireme/data/source_row.hpp"
 
 namespace trireme {
 namespace {
@@ -126,12 +126,7 @@ std::string missing_text(const SourceRow& row) {
 }  // namespace
 
 void parse_json_row(std::string_view line, SourceRow& row) {
-    row.fault.clear();
-    row.fields.clear();
-    row.ids.clear();
-    row.plain.clear();
-    row.is_ids = false;
-    row.text_field = -1;
+    row = SourceRow{};
     RowHandler handler(row);
     if (!Json::sax_parse(line.begin(), line.end(), &handler)) {
         if (row.fault.empty()) row.fault = "broken JSON";

@@ -1,35 +1,13 @@
+#include "trireme/data/row_filter.hpp"
+
 #include <algorithm>
-#include <array>
 
 #include "trireme/base/error.hpp"
-#include "trireme/data/source.hpp"
 
 namespace trireme {
 namespace {
 
 constexpr std::size_t examples_shown = 3;
-
-// The original data set's names, and those of its copy on the Hugging Face hub.
-constexpr std::array<std::array<std::string_view, 2>, 3> same_fields = {
-    {{"repo", "repository_name"}, {"path", "func_path_in_repository"}, {"url", "func_code_url"}}};
-
-std::string_view other_name(std::string_view field) {
-    for (const auto& pair : same_fields) {
-        if (field == pair[0]) return pair[1];
-        if (field == pair[1]) return pair[0];
-    }
-    return field;
-}
-
-const SourceRow::Field* find_field(const SourceRow& row, std::string_view name) {
-    const auto named = [&row](std::string_view wanted) {
-        return std::find_if(row.fields.begin(), row.fields.end(),
-                            [wanted](const SourceRow::Field& field) { return field.name == wanted; });
-    };
-    auto field = named(name);
-    if (field == row.fields.end()) field = named(other_name(name));
-    return field == row.fields.end() ? nullptr : &*field;
-}
 
 std::string listed(const std::vector<std::string>& words) {
     std::string text;
@@ -68,7 +46,7 @@ bool RowFilter::keeps(const SourceRow& row) {
 }
 
 bool RowFilter::holds(Condition& condition, const SourceRow& row) const {
-    const SourceRow::Field* field = find_field(row, condition.field);
+    const SourceRow::Field* field = row.find(condition.field);
     if (field == nullptr) return false;
     condition.found = true;
     auto& examples = condition.examples;

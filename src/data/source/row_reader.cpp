@@ -1,111 +1,62 @@
 #include <algorithm>
-#include <array>
 #include <optional>
+#include <variant>
 
-#include "data/source/line_reader.hpp"
-#include "data/source/synthetic.hpp"
+#include "data/source/cifar_file.hpp"
+#include "data/source/mnist_files.hpp"
+#include "data/source/source_format.hpp"
+#include "data/source/source_parts.hpp"
+#include "data/source/squad_file.hpp"
+#include "data/source/synthetic_rows.hpp"
+#include "data/source/text_files.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/data/source.hpp"
 
 namespace trireme {
-namespace fs = std::filesystem;
-
-struct RowReader::State {
-    SourceConfig config;
-    std::vector<std::uint64_t> sizes;  // of the inputs, bytes
-    std::size_t input = 0;             // the one being read, or the next to open
-    std::optional<LineReader> lines;
-    bool is_json = false;
-    std::uint64_t bytes_before = 0;  // of the inputs that are done
-    std::uint64_t size_before = 0;
-    std::uint64_t generated = 0;  // rows of the synthetic sample
-    std::string line;
-
-    const std::string& name() const { return config.inputs[input]; }
-};
-
 namespace {
 
-bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r\n\f\v") == std::string_view::npos; }
+// Each has next(row), and bytes_read() and position() in the units of SourcePart::size.
+using OpenPart = std::variant<SyntheticRows, JsonLines, PlainText, SquadFile, CifarFile, MnistFiles>;
 
-void drop_carriage_return(std::string& line) {
-    if (line.ends_with('\r')) line.pop_back();
+// Of a pipe, which could not be looked at before.
+SourceFormat format_of_pipe(InputFile& file) {
+    const SourceFormat format = format_of_content(file);
+    if (kind_of(format) != RowKind::text)
+        throw ConfigError(
+            cat(file.path(), " is a pipe that holds more than text; say so with --format ", name_of(format)));
+    return format;
 }
 
-void begin_plain_row(SourceRow& row, const std::string& file, std::uint64_t line) {
-    row = SourceRow{};
-    row.place = cat(file, ':', line);
-}
-
-std::string without_gz(const std::string& name) {
-    return name.ends_with(".gz") ? name.substr(0, name.size() - 3) : name;
-}
-
-bool holds_json(const std::string& name, LineReader& lines) {
-    const std::string extension = fs::path(without_gz(name)).extension().string();
-    if (extension == ".jsonl" || extension == ".ndjson" || extension == ".json") return true;
-    if (extension == ".txt" || extension == ".md") return false;
-    return lines.first_sign() == '{';
-}
-
-std::uint64_t checked_size(const std::string& name) {
-    std::error_code error;
-    const fs::file_status status = fs::status(name, error);
-    if (!fs::exists(status)) throw ConfigError(cat("the input ", name, " does not exist; check its name"));
-    if (fs::is_directory(status))
-        throw ConfigError(cat("the input ", name, " is a folder; name its files: ", name, "/*.jsonl"));
-    const std::uintmax_t size = fs::file_size(name, error);
-    return error ? 0 : size;  // a pipe has none
-}
-
-bool next_json(LineReader& lines, const std::string& file, std::string& line, SourceRow& row) {
-    do {
-        if (!lines.next(line)) return false;
-    } while (is_blank(line));
-    parse_json_row(line, row);
-    row.place = cat(file, ':', lines.line_number());
-    return true;
-}
-
-bool next_line(LineReader& lines, const std::string& file, SourceRow& row) {
-    begin_plain_row(row, file, 0);
-    do {
-        if (!lines.next(row.plain)) return false;
-        drop_carriage_return(row.plain);
-    } while (row.plain.empty());
-    row.place = cat(file, ':', lines.line_number());
-    return true;
-}
-
-bool next_paragraph(LineReader& lines, const std::string& file, std::string& line, SourceRow& row) {
-    do {
-        if (!lines.next(line)) return false;
-    } while (is_blank(line));
-    begin_plain_row(row, file, lines.line_number());
-    do {
-        drop_carriage_return(line);
-        if (!row.plain.empty()) row.plain += '\n';
-        row.plain += line;
-    } while (lines.next(line) && !is_blank(line));
-    return true;
-}
-
-bool next_file(LineReader& lines, const std::string& file, SourceRow& row) {
-    begin_plain_row(row, file, 1);
-    row.plain = lines.rest();
-    return !row.plain.empty();
-}
-
-bool next_plain(LineReader& lines, const std::string& file, RowUnit unit, std::string& line, SourceRow& row) {
-    switch (unit) {
-        case RowUnit::line:
-            return next_line(lines, file, row);
-        case RowUnit::paragraph:
-            return next_paragraph(lines, file, line, row);
-        case RowUnit::file:
-            return next_file(lines, file, row);
+OpenPart open_file(InputFile file, SourceFormat format, RowUnit unit) {
+    switch (format) {
+        case SourceFormat::automatic: {
+            const SourceFormat found = format_of_pipe(file);
+            return open_file(std::move(file), found, unit);
+        }
+        case SourceFormat::jsonl:
+            return JsonLines(std::move(file));
+        case SourceFormat::text:
+            return PlainText(std::move(file), unit);
+        case SourceFormat::squad:
+            return SquadFile(std::move(file));
+        case SourceFormat::cifar10:
+            return CifarFile(std::move(file));
+        case SourceFormat::mnist:
+            throw BugError("MNIST is read from two files");
     }
-    throw BugError("a unit of rows without a reader");
+    throw BugError("a format without a reader");
+}
+
+OpenPart open(const SourcePart& part, const SourceConfig& config) {
+    if (part.file.empty()) return SyntheticRows(config.count, config.seed);
+    if (part.format == SourceFormat::mnist)
+        return MnistFiles({.images = part.file, .labels = part.labels, .size = part.image});
+    return open_file(InputFile(part.file), part.format, config.unit);
+}
+
+std::uint64_t unanswerable_in(const OpenPart& part) {
+    const auto* squad = std::get_if<SquadFile>(&part);
+    return squad == nullptr ? 0 : squad->unanswerable();
 }
 
 }  // namespace
@@ -117,20 +68,26 @@ RowUnit row_unit_from_option(const std::string& option) {
     throw ConfigError(cat("--rows '", option, "' is unknown; choose line, paragraph or file"));
 }
 
-RowReader::RowReader(SourceConfig config) : state_(std::make_unique<State>()) {
-    if (!config.synthetic.empty()) {
-        if (config.synthetic != "csn")
-            throw ConfigError(
-                cat("--synthetic '", config.synthetic, "' is unknown; the one sample there is: csn"));
-        if (!config.inputs.empty())
-            throw ConfigError(cat("--synthetic makes its own rows, but there is an input too (",
-                                  config.inputs[0], "); leave one of them out"));
-        if (config.count == 0)
-            throw ConfigError("--synthetic with --count 0 makes no rows; ask for one at least");
-    } else if (config.inputs.empty()) {
-        throw ConfigError("there is nothing to prepare; name input files, or ask for --synthetic csn");
+struct RowReader::State {
+    SourceConfig config;
+    std::vector<SourcePart> parts;
+    std::size_t part = 0;  // the one being read, or the next to open
+    std::optional<OpenPart> opened;
+    std::uint64_t bytes_before = 0;  // of the parts that are done
+    std::uint64_t size_before = 0;
+    std::uint64_t unanswerable_before = 0;
+
+    void close() {
+        bytes_before += std::visit([](const auto& open) { return open.bytes_read(); }, *opened);
+        unanswerable_before += unanswerable_in(*opened);
+        size_before += parts[part].size;
+        opened.reset();
+        ++part;
     }
-    for (const std::string& input : config.inputs) state_->sizes.push_back(checked_size(input));
+};
+
+RowReader::RowReader(SourceConfig config) : state_(std::make_unique<State>()) {
+    state_->parts = source_parts(config);
     state_->config = std::move(config);
 }
 
@@ -138,45 +95,42 @@ RowReader::RowReader(RowReader&&) noexcept = default;
 RowReader& RowReader::operator=(RowReader&&) noexcept = default;
 RowReader::~RowReader() = default;
 
+RowKind RowReader::kind() const { return kind_of(state_->parts.front().format); }
+
+ImageSize RowReader::image_size() const { return state_->parts.front().image; }
+
+std::vector<std::string> RowReader::class_names() const {
+    if (state_->parts.front().format == SourceFormat::cifar10) return CifarFile::class_names();
+    return {};
+}
+
 bool RowReader::next(SourceRow& row) {
     State& state = *state_;
-    if (!state.config.synthetic.empty()) {
-        if (state.generated == state.config.count) return false;
-        state.line = synthetic_json_row(state.config.seed, state.generated++);
-        parse_json_row(state.line, row);
-        row.place = cat("synthetic row ", state.generated);
-        state.bytes_before += state.line.size();
-        return true;
-    }
-    while (state.input < state.config.inputs.size()) {
-        if (!state.lines) {
-            state.lines.emplace(state.name());
-            state.is_json = holds_json(state.name(), *state.lines);
-        }
-        const bool found = state.is_json
-                               ? next_json(*state.lines, state.name(), state.line, row)
-                               : next_plain(*state.lines, state.name(), state.config.unit, state.line, row);
-        if (found) return true;
-        state.bytes_before += state.lines->bytes_read();
-        state.size_before += state.sizes[state.input];
-        state.lines.reset();
-        ++state.input;
+    while (state.part < state.parts.size()) {
+        if (!state.opened) state.opened.emplace(open(state.parts[state.part], state.config));
+        if (std::visit([&row](auto& open) { return open.next(row); }, *state.opened)) return true;
+        state.close();
     }
     return false;
 }
 
 std::uint64_t RowReader::bytes_read() const {
-    return state_->bytes_before + (state_->lines ? state_->lines->bytes_read() : 0);
+    if (!state_->opened) return state_->bytes_before;
+    return state_->bytes_before +
+           std::visit([](const auto& open) { return open.bytes_read(); }, *state_->opened);
 }
 
 double RowReader::share_done() const {
     const State& state = *state_;
-    if (!state.config.synthetic.empty())
-        return static_cast<double>(state.generated) / static_cast<double>(state.config.count);
     std::uint64_t total = 0;
-    for (const std::uint64_t size : state.sizes) total += size;
-    const std::uint64_t done = state.size_before + (state.lines ? state.lines->file_position() : 0);
+    for (const SourcePart& part : state.parts) total += part.size;
+    std::uint64_t done = state.size_before;
+    if (state.opened) done += std::visit([](const auto& open) { return open.position(); }, *state.opened);
     return total == 0 ? 1.0 : std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
+}
+
+std::uint64_t RowReader::unanswerable() const {
+    return state_->unanswerable_before + (state_->opened ? unanswerable_in(*state_->opened) : 0);
 }
 
 }  // namespace trireme

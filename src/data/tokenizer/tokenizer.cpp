@@ -1,9 +1,11 @@
 #include "trireme/data/tokenizer.hpp"
 
+#include "data/tokenizer/byte_alphabet.hpp"
 #include "data/tokenizer/merge_rules.hpp"
 #include "data/tokenizer/splitter.hpp"
 #include "data/tokenizer/tokenizer_files.hpp"
 #include "data/tokenizer/trainer.hpp"
+#include "data/tokenizer/utf8.hpp"
 #include "data/tokenizer/vocabulary.hpp"
 #include "data/tokenizer/word_index.hpp"
 #include "trireme/base/error.hpp"
@@ -21,6 +23,25 @@ std::string name_of(const Vocabulary& vocabulary) {
     if (vocabulary.merges.empty() && size == byte_values + 1) return "bytes";
     if (size == gpt2_tokens && sha256_hex(tokenizer_json(vocabulary)) == gpt2_hash) return "gpt2";
     return cat("bpe-", size);
+}
+
+// A file of a tokenizer has room for one token of a spelling.
+void refuse_spelling_of_text(const Vocabulary& vocabulary, const std::string& spelling) {
+    for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id)
+        if (spelled(vocabulary.tokens[id]) == spelling)
+            throw ConfigError(cat("\"", spelling, "\" cannot become a special token: the tokenizer ",
+                                  name_of(vocabulary), " makes it of texts (id ", id,
+                                  "); choose another tokenizer"));
+}
+
+void add_special_token(Vocabulary& vocabulary, const std::string& spelling) {
+    if (vocabulary.special_token(spelling)) return;
+    if (spelling.empty() || utf8_prefix(spelling) != spelling.size())
+        throw ConfigError(
+            cat("a special token must be text in UTF-8, not \"", spelling, "\"; choose another spelling"));
+    refuse_spelling_of_text(vocabulary, spelling);
+    vocabulary.specials.push_back(static_cast<std::uint32_t>(vocabulary.tokens.size()));
+    vocabulary.tokens.push_back(spelling);
 }
 
 }  // namespace
@@ -110,7 +131,17 @@ std::string Tokenizer::hash() const { return sha256_hex(to_bytes()); }
 
 std::size_t Tokenizer::vocabulary_size() const { return tables_->vocabulary().tokens.size(); }
 
-std::optional<std::uint32_t> Tokenizer::end_token() const { return tables_->vocabulary().end_token(); }
+std::optional<std::uint32_t> Tokenizer::special_token(std::string_view spelling) const {
+    return tables_->vocabulary().special_token(spelling);
+}
+
+std::optional<std::uint32_t> Tokenizer::end_token() const { return special_token(end_of_text); }
+
+Tokenizer Tokenizer::with_special_tokens(std::span<const std::string> spellings) const {
+    Vocabulary vocabulary = tables_->vocabulary();
+    for (const std::string& spelling : spellings) add_special_token(vocabulary, spelling);
+    return Tokenizer(std::make_shared<const Tables>(std::move(vocabulary)));
+}
 
 std::vector<std::uint32_t> Tokenizer::encode(std::string_view text) const {
     std::vector<std::uint32_t> ids;

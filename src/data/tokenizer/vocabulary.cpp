@@ -2,9 +2,9 @@
 
 namespace trireme {
 
-std::optional<std::uint32_t> Vocabulary::end_token() const {
+std::optional<std::uint32_t> Vocabulary::special_token(std::string_view spelling) const {
     for (const std::uint32_t id : specials)
-        if (tokens[id] == end_of_text) return id;
+        if (tokens[id] == spelling) return id;
     return std::nullopt;
 }
 

@@ -27,8 +27,8 @@ struct Vocabulary {
     std::vector<std::uint32_t> specials;                   // ascending; ids that text never becomes
     std::array<std::uint32_t, byte_values> byte_tokens{};  // the token of each byte
 
-    // The special token "<|endoftext|>".
-    std::optional<std::uint32_t> end_token() const;
+    // The special token of that spelling.
+    std::optional<std::uint32_t> special_token(std::string_view spelling) const;
 };
 
 // The 256 bytes in order and the end token: what raw bytes use and training begins with.

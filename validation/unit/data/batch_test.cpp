@@ -25,7 +25,11 @@ protected:
 
     Batch built(const std::vector<Sample>& samples, std::vector<SampleVisit> visits, LengthPolicy policy,
                 std::size_t longest = 4) const {
-        return build_batch(corpus_, samples, make_micro_batch(std::move(visits), samples, policy, longest));
+        return build_batch(corpus_, samples, {}, make_micro_batch(std::move(visits), samples, policy, longest));
+    }
+
+    std::size_t counted(const std::vector<Sample>& samples, const std::vector<SampleVisit>& visits) const {
+        return count_targets(corpus_, samples, {}, visits);
     }
 
 private:
@@ -64,6 +68,11 @@ TEST_F(ThreeRows, PaddedAreAsLongAsTheLongestOfTheMicroBatch) {
     EXPECT_EQ(batch.targets, (Ints{22, end, -1, 32, 33, end}));
     EXPECT_EQ(batch.target_count, 5U);
     expect_spans(batch, {{0, 2}, {3, 3}});
+}
+
+TEST_F(ThreeRows, ListTheRowsThatPredict) {
+    EXPECT_EQ(built(whole_rows(), second_and_third, LengthPolicy::pad).predicted, (Ints{0, 1, 3, 4, 5}));
+    EXPECT_EQ(built(whole_rows(), second_and_third, LengthPolicy::pack).predicted, (Ints{0, 1, 2, 3, 4}));
 }
 
 TEST_F(ThreeRows, FixedAreAsLongAsTheLongestOfTheRun) {
@@ -110,6 +119,7 @@ TEST_F(ThreeRows, HaveOneEntryOfEverythingForEachRowOfTheBatch) {
 
         EXPECT_EQ(batch.targets.size(), batch.rows());
         EXPECT_EQ(batch.positions.size(), batch.rows());
+        EXPECT_EQ(batch.types, Ints(batch.rows(), 0));
         EXPECT_EQ(batch.visits.size(), batch.rows());
         for (const std::int32_t position : batch.positions) {  // padding looks up a position like any row
             EXPECT_GE(position, 0);
@@ -165,12 +175,11 @@ TEST(MicroBatch, IsAsLongAsItsPolicySays) {
     EXPECT_EQ(make_micro_batch(second_and_third, samples, LengthPolicy::pad, 9).samples, second_and_third);
 }
 
-TEST(CountTargets, AddsThePredictionsOfEveryVisit) {
-    const std::vector<Sample> samples{{0, 0, 4}, {1, 0, 2}, {2, 0, 3}};
+TEST_F(ThreeRows, CountTheirTargetsWithoutABatch) {
     const std::vector<SampleVisit> visits{{0, 0}, {0, 2}, {1, 0}};
 
-    EXPECT_EQ(count_targets(visits, samples), 4U + 3U + 4U);
-    EXPECT_EQ(count_targets({}, samples), 0U);
+    EXPECT_EQ(counted(whole_rows(), visits), 4U + 3U + 4U);
+    EXPECT_EQ(counted(whole_rows(), {}), 0U);
 }
 
 }  // namespace

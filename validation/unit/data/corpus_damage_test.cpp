@@ -3,25 +3,29 @@
 #include <hdf5.h>
 
 #include "error_message.hpp"
-#include "scratch_folder.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/data/corpus.hpp"
+#include "unit/data/changed_file.hpp"
+#include "unit/data/small_corpus.hpp"
 
 namespace trireme {
 namespace {
 
+using validation::described;
 using validation::message_of;
 using validation::says;
 using validation::ScratchFolder;
+using validation::set_element;
+using validation::set_number;
+using validation::text_row;
 
 using Row = std::vector<std::uint32_t>;
 
 const Row marked = {77, 11, 77, 22, 77, 33, 77, 44};  // its bytes stand nowhere else in the file
 
 std::string write_corpus(const ScratchFolder& folder) {
-    CorpusWriter writer(folder.file("c.h5"), Tokenizer::bytes(), "rows.jsonl", "", "");
-    writer.add(Row{1, 2, 3});
-    writer.add(marked);
+    CorpusWriter writer(folder.file("c.h5"), described(RowKind::text, Tokenizer::bytes()));
+    writer.add(text_row({1, 2, 3}));
+    writer.add(text_row(marked));
     writer.finish();
     return folder.file("c.h5");
 }
@@ -37,29 +41,6 @@ void use(const std::string& path) {
     for (std::uint64_t row = 0; row < corpus.rows(); ++row) corpus.read(row, out);
     corpus.tokenizer();
     corpus.verify();
-}
-
-// Changes an attribute of the file's root, or of a dataset, as a foreign program might.
-void set_number(const std::string& path, const char* object, const char* name, std::uint64_t value) {
-    const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
-    const hid_t attribute = H5Aopen_by_name(file, object, name, H5P_DEFAULT, H5P_DEFAULT);
-    ASSERT_GE(H5Awrite(attribute, H5T_NATIVE_UINT64, &value), 0);
-    H5Aclose(attribute);
-    H5Fclose(file);
-}
-
-void set_token(const std::string& path, hsize_t position, std::uint32_t token) {
-    const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
-    const hid_t dataset = H5Dopen2(file, "/tokens", H5P_DEFAULT);
-    const hid_t space = H5Dget_space(dataset);
-    H5Sselect_elements(space, H5S_SELECT_SET, 1, &position);
-    const hsize_t one = 1;
-    const hid_t memory = H5Screate_simple(1, &one, nullptr);
-    ASSERT_GE(H5Dwrite(dataset, H5T_NATIVE_UINT32, memory, space, H5P_DEFAULT, &token), 0);
-    H5Sclose(memory);
-    H5Sclose(space);
-    H5Dclose(dataset);
-    H5Fclose(file);
 }
 
 TEST(CorpusDamage, SaysThatTheFileIsMissing) {
@@ -109,10 +90,10 @@ TEST(CorpusDamage, TellsATruncatedFile) {
 TEST(CorpusDamage, TellsANewerSchema) {
     const ScratchFolder folder;
     const std::string path = write_corpus(folder);
-    set_number(path, "/", "schema_version", 2);
+    set_number(path, "/", "schema_version", 3);
 
     EXPECT_TRUE(
-        says(open_message(path), "written by a newer Trireme (corpus schema 2; this program reads up to 1)"));
+        says(open_message(path), "written by a newer Trireme (corpus schema 3; this program reads up to 2)"));
 }
 
 TEST(CorpusDamage, TellsAChangedAttribute) {
@@ -144,7 +125,7 @@ TEST(CorpusDamage, TellsABitFlippedInTheTokens) {
 TEST(CorpusDamage, VerifyFindsAChangeThatPassesTheChunkSums) {
     const ScratchFolder folder;
     const std::string path = write_corpus(folder);
-    set_token(path, 1, 9);
+    set_element(path, "/tokens", 1, 9);
 
     const Corpus corpus = Corpus::open(path);
 
@@ -155,7 +136,7 @@ TEST(CorpusDamage, VerifyFindsAChangeThatPassesTheChunkSums) {
 TEST(CorpusDamage, NamesATokenBeyondTheVocabulary) {
     const ScratchFolder folder;
     const std::string path = write_corpus(folder);
-    set_token(path, 5, 300);
+    set_element(path, "/tokens", 5, 300);
 
     const Corpus corpus = Corpus::open(path);
     Row out;

@@ -7,21 +7,29 @@
 #include <numeric>
 
 #include "error_message.hpp"
-#include "scratch_folder.hpp"
 #include "trireme/base/error.hpp"
+#include "unit/data/small_corpus.hpp"
 
 namespace trireme {
 namespace {
 
+using validation::described;
 using validation::message_of;
 using validation::says;
 using validation::ScratchFolder;
+using validation::text_row;
 
 using Row = std::vector<std::uint32_t>;
 
+const CorpusDescription of_bytes = described(RowKind::text, Tokenizer::bytes());
+
 CorpusInfo write_corpus(const std::string& path, const std::vector<Row>& rows) {
-    CorpusWriter writer(path, Tokenizer::bytes(), "rows.jsonl", "repo~spark", "Apache-2.0");
-    for (const Row& row : rows) writer.add(row);
+    CorpusDescription description = described(RowKind::text, Tokenizer::bytes());
+    description.source = "rows.jsonl";
+    description.filter = "repo~spark";
+    description.licence = "Apache-2.0";
+    CorpusWriter writer(path, description);
+    for (const Row& row : rows) writer.add(text_row(row));
     return writer.finish();
 }
 
@@ -61,7 +69,7 @@ TEST(Corpus, RemembersWhereItsRowsCameFrom) {
     EXPECT_EQ(read.tokenizer_name, "bytes");
     EXPECT_EQ(read.tokenizer_hash, Tokenizer::bytes().hash());
     EXPECT_EQ(read.vocabulary_size, 257U);
-    EXPECT_EQ(read.end_token, 256U);
+    EXPECT_EQ(read.special.end, 256U);
     EXPECT_EQ(read.tokens, 3U);
     EXPECT_EQ(read.checksum, written.checksum);
 }
@@ -71,8 +79,8 @@ TEST(Corpus, BringsItsTokenizer) {
     const std::vector<std::string> texts = {"low lower lowest low low lower"};
     const Tokenizer tokenizer = Tokenizer::trained(texts, 262);
 
-    CorpusWriter writer(folder.file("c.h5"), tokenizer, "", "", "");
-    writer.add(tokenizer.encode(texts[0]));
+    CorpusWriter writer(folder.file("c.h5"), described(RowKind::text, tokenizer));
+    writer.add(text_row(tokenizer.encode(texts[0])));
     writer.finish();
     const Corpus corpus = Corpus::open(folder.file("c.h5"));
 
@@ -101,8 +109,8 @@ TEST(Corpus, RefusesARowBeyondItsLast) {
 
 TEST(CorpusWriter, ShowsItsFileOnlyWhenItIsWhole) {
     const ScratchFolder folder;
-    CorpusWriter writer(folder.file("c.h5"), Tokenizer::bytes(), "", "", "");
-    writer.add(Row{1, 2, 3});
+    CorpusWriter writer(folder.file("c.h5"), of_bytes);
+    writer.add(text_row(Row{1, 2, 3}));
 
     const bool visible_before = std::filesystem::exists(folder.file("c.h5"));
     writer.finish();
@@ -116,8 +124,8 @@ TEST(CorpusWriter, LeavesNothingBehindUnfinished) {
     folder.write("c.h5", "as it was");
 
     {
-        CorpusWriter writer(folder.file("c.h5"), Tokenizer::bytes(), "", "", "");
-        writer.add(Row{1, 2, 3});
+        CorpusWriter writer(folder.file("c.h5"), of_bytes);
+        writer.add(text_row(Row{1, 2, 3}));
     }
 
     EXPECT_EQ(folder.names(), std::vector<std::string>{"c.h5"});
@@ -126,17 +134,16 @@ TEST(CorpusWriter, LeavesNothingBehindUnfinished) {
 
 TEST(CorpusWriter, RefusesATokenBeyondTheVocabulary) {
     const ScratchFolder folder;
-    CorpusWriter writer(folder.file("c.h5"), Tokenizer::bytes(), "", "", "");
+    CorpusWriter writer(folder.file("c.h5"), of_bytes);
 
-    EXPECT_THROW(writer.add(Row{257}), BugError);
+    EXPECT_THROW(writer.add(text_row(Row{257})), BugError);
 }
 
 TEST(CorpusWriter, SaysWhichFolderIsMissing) {
     const ScratchFolder folder;
     const std::string path = folder.file("none/c.h5");
 
-    const std::string message =
-        message_of<ConfigError>([&] { CorpusWriter(path, Tokenizer::bytes(), "", "", ""); });
+    const std::string message = message_of<ConfigError>([&] { CorpusWriter(path, of_bytes); });
 
     EXPECT_TRUE(says(message, folder.file("none") + " does not exist; create it (mkdir -p"));
 }
@@ -145,8 +152,7 @@ TEST(CorpusWriter, RefusesAFolderAsItsFile) {
     const ScratchFolder folder;
     std::filesystem::create_directory(folder.file("c.h5"));
 
-    const std::string message =
-        message_of<ConfigError>([&] { CorpusWriter(folder.file("c.h5"), Tokenizer::bytes(), "", "", ""); });
+    const std::string message = message_of<ConfigError>([&] { CorpusWriter(folder.file("c.h5"), of_bytes); });
 
     EXPECT_TRUE(says(message, "c.h5 is a folder; name a file in it"));
 }
@@ -157,8 +163,8 @@ TEST(CorpusWriter, RefusesAFolderAsItsFile) {
     const rlimit size{limit, limit};
     setrlimit(RLIMIT_FSIZE, &size);
     const std::string message = message_of<ResourceError>([&] {
-        CorpusWriter writer(folder.file("c.h5"), Tokenizer::bytes(), "", "", "");
-        for (int row = 0; row < 2'000; ++row) writer.add(Row(1000, 65));
+        CorpusWriter writer(folder.file("c.h5"), of_bytes);
+        for (int row = 0; row < 2'000; ++row) writer.add(text_row(Row(1000, 65)));
         writer.finish();
     });
     std::fputs(message.c_str(), stderr);

@@ -1,4 +1,4 @@
-// A corpus of a few rows, written for one test.
+// Corpora of a few rows, written for one test.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 
 #include "scratch_folder.hpp"
 #include "trireme/data/corpus.hpp"
+#include "trireme/data/corpus_writer.hpp"
 
 namespace trireme::validation {
 
@@ -13,19 +14,74 @@ using TokenRow = std::vector<std::uint32_t>;
 
 constexpr std::uint32_t end_of_bytes = 256;  // the end token of Tokenizer::bytes()
 
-inline Corpus small_corpus(const ScratchFolder& folder, const std::vector<TokenRow>& rows,
-                           const Tokenizer& tokenizer = Tokenizer::bytes()) {
-    CorpusWriter writer(folder.file("corpus.h5"), tokenizer, "rows", "", "");
-    for (const TokenRow& row : rows) writer.add(row);
-    writer.finish();
+// The bytes, their end token 256, [CLS] 257, [SEP] 258 and [MASK] 259.
+inline Tokenizer bert_bytes() {
+    const std::vector<std::string> specials{"[CLS]", "[SEP]", "[MASK]"};
+    return Tokenizer::bytes().with_special_tokens(specials);
+}
+
+inline CorpusDescription described(RowKind kind, const Tokenizer& tokenizer) {
+    return {.kind = kind, .tokenizer = tokenizer, .image = {}, .source = "rows", .filter = "", .licence = ""};
+}
+
+inline CorpusDescription described_images(const ImageSize& size) {
+    return {.kind = RowKind::image,
+            .tokenizer = std::nullopt,
+            .image = size,
+            .source = "rows",
+            .filter = "",
+            .licence = ""};
+}
+
+inline CorpusRow text_row(const TokenRow& tokens) {
+    CorpusRow row;
+    row.tokens = tokens;
+    return row;
+}
+
+inline CorpusRow labelled_row(const TokenRow& tokens, std::uint32_t label) {
+    CorpusRow row;
+    row.tokens = tokens;
+    row.label = label;
+    return row;
+}
+
+inline CorpusRow question_row(const TokenRow& tokens, const Question& question) {
+    CorpusRow row;
+    row.tokens = tokens;
+    row.question = question;
+    return row;
+}
+
+inline CorpusRow image_row(const std::vector<std::uint8_t>& pixels, std::uint32_t label) {
+    CorpusRow row;
+    row.label = label;
+    row.pixels = pixels;
+    return row;
+}
+
+inline Corpus corpus_of(const ScratchFolder& folder, const CorpusDescription& description,
+                        const std::vector<CorpusRow>& rows, std::vector<std::string> class_names = {}) {
+    CorpusWriter writer(folder.file("corpus.h5"), description);
+    for (const CorpusRow& row : rows) writer.add(row);
+    writer.finish(std::move(class_names));
     return Corpus::open(folder.file("corpus.h5"));
 }
 
-// Rows of these lengths, of token 1.
-inline Corpus corpus_of_lengths(const ScratchFolder& folder, const std::vector<std::size_t>& lengths) {
+// Rows of text.
+inline Corpus small_corpus(const ScratchFolder& folder, const std::vector<TokenRow>& rows,
+                           const Tokenizer& tokenizer = Tokenizer::bytes()) {
+    std::vector<CorpusRow> texts;
+    for (const TokenRow& row : rows) texts.push_back(text_row(row));
+    return corpus_of(folder, described(RowKind::text, tokenizer), texts);
+}
+
+// Rows of text of these lengths, of token 1.
+inline Corpus corpus_of_lengths(const ScratchFolder& folder, const std::vector<std::size_t>& lengths,
+                                const Tokenizer& tokenizer = Tokenizer::bytes()) {
     std::vector<TokenRow> rows;
     for (const std::size_t length : lengths) rows.emplace_back(length, 1U);
-    return small_corpus(folder, rows);
+    return small_corpus(folder, rows, tokenizer);
 }
 
 }  // namespace trireme::validation

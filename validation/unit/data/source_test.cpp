@@ -1,15 +1,16 @@
 #include "trireme/data/source.hpp"
 
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include "error_message.hpp"
 #include "scratch_folder.hpp"
 #include "trireme/base/error.hpp"
+#include "unit/data/gzipped.hpp"
 
 namespace trireme {
 namespace {
 
+using validation::gzipped;
 using validation::message_of;
 using validation::says;
 using validation::ScratchFolder;
@@ -18,21 +19,6 @@ SourceRow parsed(std::string_view line) {
     SourceRow row;
     parse_json_row(line, row);
     return row;
-}
-
-std::string gzipped(const std::string& text) {
-    z_stream stream{};
-    deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
-    std::string packed(deflateBound(&stream, text.size()) + 32, '\0');
-    std::string input = text;
-    stream.next_in = reinterpret_cast<Bytef*>(input.data());
-    stream.avail_in = static_cast<uInt>(input.size());
-    stream.next_out = reinterpret_cast<Bytef*>(packed.data());
-    stream.avail_out = static_cast<uInt>(packed.size());
-    deflate(&stream, Z_FINISH);
-    packed.resize(stream.total_out);
-    deflateEnd(&stream);
-    return packed;
 }
 
 std::vector<std::string> texts_of(const std::string& path, RowUnit unit = RowUnit::paragraph) {
@@ -148,7 +134,7 @@ TEST(RowReader, TellsAGzipFileThatIsCutShort) {
 
     const std::string message = message_of<ConfigError>([&] { texts_of(path); });
 
-    EXPECT_TRUE(says(message, path + " cannot be read after line "));
+    EXPECT_TRUE(says(message, path + " cannot be read after "));
     EXPECT_TRUE(says(message, "unexpected end of file); copy it again"));
 }
 
@@ -206,52 +192,6 @@ TEST(RowReader, KnowsHowFarItIs) {
 
     EXPECT_EQ(reader.share_done(), 1.0);
     EXPECT_EQ(reader.bytes_read(), 32U);
-}
-
-TEST(RowFilter, KeepsRowsThatContainOrAreTheText) {
-    const SourceRow spark = parsed(R"({"repo": "apache/spark", "stars": 5, "text": "t"})");
-
-    EXPECT_TRUE(RowFilter("").keeps(spark));
-    EXPECT_TRUE(RowFilter("repo~spark").keeps(spark));
-    EXPECT_TRUE(RowFilter("repo=apache/spark").keeps(spark));
-    EXPECT_FALSE(RowFilter("repo=spark").keeps(spark));
-    EXPECT_TRUE(RowFilter("repo~apache&stars=5").keeps(spark));
-    EXPECT_FALSE(RowFilter("repo~apache&stars=4").keeps(spark));
-}
-
-TEST(RowFilter, FindsAFieldUnderBothNamings) {
-    const SourceRow original = parsed(R"({"repo": "apache/spark", "text": "t"})");
-    const SourceRow hub = parsed(R"({"repository_name": "apache/spark", "text": "t"})");
-
-    EXPECT_TRUE(RowFilter("repository_name~spark").keeps(original));
-    EXPECT_TRUE(RowFilter("repo~spark").keeps(hub));
-}
-
-TEST(RowFilter, RefusesWhatIsNoCondition) {
-    const auto message = [](const char* where) {
-        return message_of<ConfigError>([where] { RowFilter filter(where); });
-    };
-
-    EXPECT_TRUE(
-        says(message("spark"), "'spark' is no condition; write field~text (contains) or field=text (is)"));
-    EXPECT_TRUE(says(message("repo~a&~b"), "'~b' is no condition"));
-}
-
-TEST(RowFilter, NamesTheFieldsThereAre) {
-    RowFilter filter("owner~spark");
-    filter.keeps(parsed(R"({"repo": "a", "text": "t"})"));
-
-    EXPECT_TRUE(says(message_of<ConfigError>([&] { filter.check_selection(); }),
-                     "--where 'owner~spark': no row has the field 'owner'; the first row has repo, text"));
-}
-
-TEST(RowFilter, SaysWhatTheRowsHaveWhenNothingMatches) {
-    RowFilter filter("repo~x");
-    filter.keeps(parsed(R"({"repo": "apache/spark", "text": "t"})"));
-    filter.keeps(parsed(R"({"repo": "other", "text": "t"})"));
-
-    EXPECT_TRUE(says(message_of<ConfigError>([&] { filter.check_selection(); }),
-                     "0 of 2 rows match --where 'repo~x'; repo is 'apache/spark', 'other' in the first rows;"));
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
-#include "data/source/line_reader.hpp"
+#include "data/source/input_file.hpp"
 
 #include <zlib.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -39,21 +40,24 @@ void refuse_unread_forms(const std::string& path, std::string_view begin) {
 
 }  // namespace
 
-void LineReader::Close::operator()(gzFile_s* file) const { gzclose(file); }
+void InputFile::Close::operator()(gzFile_s* file) const { gzclose(file); }
 
-LineReader::LineReader(const std::filesystem::path& path)
+InputFile::InputFile(const std::filesystem::path& path)
     : path_(path.string()), file_(gzopen(path.c_str(), "rb")), buffer_(buffer_bytes) {
     if (!file_)
         throw ConfigError(
             cat(path_, " cannot be read: ", std::strerror(errno), "; check its name and permissions"));
     gzbuffer(file_.get(), buffer_bytes);
     fill();
-    refuse_unread_forms(path_, {buffer_.data(), end_});
-    constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-    if (std::string_view(buffer_.data(), end_).starts_with(byte_order_mark)) begin_ = byte_order_mark.size();
+    refuse_unread_forms(path_, portion());
 }
 
-bool LineReader::next(std::string& line) {
+void InputFile::skip_byte_order_mark() {
+    constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+    if (portion().starts_with(byte_order_mark)) begin_ += byte_order_mark.size();
+}
+
+bool InputFile::next_line(std::string& line) {
     line.clear();
     if (begin_ == end_ && !fill()) return false;
     ++lines_;
@@ -71,35 +75,46 @@ bool LineReader::next(std::string& line) {
     }
 }
 
-std::string LineReader::rest() {
+std::string InputFile::rest(std::uint64_t most) {
     std::string all;
     do {
+        if (end_ - begin_ > most - all.size())
+            throw ConfigError(cat(path_, " holds more than ", most,
+                                  " bytes, unpacked, and would have to lie in memory as a whole; split it"));
         all.append(buffer_.data() + begin_, end_ - begin_);
         begin_ = end_;
     } while (fill());
     return all;
 }
 
-char LineReader::first_sign() {
-    const std::string_view seen(buffer_.data() + begin_, end_ - begin_);
-    const std::size_t sign = seen.find_first_not_of(" \t\r\n");
-    return sign == std::string_view::npos ? '\0' : seen[sign];
+std::size_t InputFile::read(std::uint8_t* bytes, std::size_t count) {
+    std::size_t done = 0;
+    while (done < count && (begin_ < end_ || fill())) {
+        const std::size_t part = std::min(count - done, end_ - begin_);
+        std::memcpy(bytes + done, buffer_.data() + begin_, part);
+        begin_ += part;
+        done += part;
+    }
+    return done;
 }
 
-std::uint64_t LineReader::file_position() const {
+bool InputFile::is_packed() const { return gzdirect(file_.get()) == 0; }
+
+std::uint64_t InputFile::position() const {
     const auto offset = gzoffset(file_.get());
     return offset < 0 ? 0 : static_cast<std::uint64_t>(offset);
 }
 
-bool LineReader::fill() {
+bool InputFile::fill() {
     const int count = gzread(file_.get(), buffer_.data(), static_cast<unsigned>(buffer_.size()));
     int code = Z_OK;
     const char* reason = gzerror(file_.get(), &code);
     // A packed file that ends too early gives what it has, and says Z_BUF_ERROR beside it.
     if (count < 0 || (code != Z_OK && code != Z_STREAM_END))
-        throw ConfigError(cat(path_, " cannot be read after line ", lines_,
-                              ": it is cut short or damaged (zlib: ",
-                              code == Z_ERRNO ? std::strerror(errno) : reason, "); copy it again"));
+        throw ConfigError(
+            cat(path_, " cannot be read after ", lines_ > 0 ? cat("line ", lines_) : cat("byte ", unpacked_),
+                ": it is cut short or damaged (zlib: ", code == Z_ERRNO ? std::strerror(errno) : reason,
+                "); copy it again"));
     begin_ = 0;
     end_ = static_cast<std::size_t>(count);
     unpacked_ += end_;

@@ -1,0 +1,138 @@
+#include "data/corpus/attributes.hpp"
+
+#include <limits>
+
+#include "data/corpus/schema.hpp"
+#include "trireme/archive/hdf5_file.hpp"
+
+namespace trireme {
+namespace fs = std::filesystem;
+namespace {
+
+using corpus_schema::SpecialName;
+
+constexpr std::string_view make_again = "copy it again, or make it again with `trireme prepare`";
+constexpr std::uint64_t most_classes = std::numeric_limits<std::int32_t>::max();  // targets are int32
+constexpr std::uint64_t longest_edge = 1 << 16;  // pixels, or channels: their product fits 64 bits
+
+template <class... Parts>
+[[noreturn]] void refuse(const fs::path& path, const Parts&... parts) {
+    throw ConfigError(cat(path.string(), " is damaged: ", parts..., "; ", make_again));
+}
+
+std::string text_of(hdf5::Id file, const fs::path& path, const std::string& name) {
+    std::optional<std::string> text = hdf5::read_text(file, name);
+    if (!text) refuse(path, "its attribute '", name, "' is missing");
+    return std::move(*text);
+}
+
+std::uint64_t number_of(hdf5::Id file, const fs::path& path, const std::string& name) {
+    const std::optional<std::uint64_t> number = hdf5::read_number(file, name);
+    if (!number) refuse(path, "its attribute '", name, "' is missing");
+    return *number;
+}
+
+std::uint64_t number_up_to(hdf5::Id file, const fs::path& path, const std::string& name, std::uint64_t most) {
+    const std::uint64_t number = number_of(file, path, name);
+    if (number == 0 || number > most)
+        refuse(path, "its attribute '", name, "' is ", number, ", not 1 to ", most);
+    return number;
+}
+
+int schema_of(hdf5::Id file, const fs::path& path) {
+    const std::optional<std::string> format = hdf5::read_text(file, "format");
+    if (format != corpus_schema::format)
+        throw ConfigError(cat(path.string(),
+                              " is an HDF5 file but not a Trireme corpus (its attribute 'format' is ",
+                              format ? cat("'", *format, "'") : "missing", ", not '", corpus_schema::format,
+                              "'); make one from text with `trireme prepare INPUT --output FILE.h5`"));
+    const std::uint64_t version = number_of(file, path, "schema_version");
+    if (version > corpus_schema::version)
+        throw ConfigError(cat(path.string(), " was written by a newer Trireme (corpus schema ", version,
+                              "; this program reads up to ", corpus_schema::version,
+                              "); use that version, or make the corpus again with this one"));
+    return static_cast<int>(version);
+}
+
+RowKind kind_of(hdf5::Id file, const fs::path& path, int schema_version) {
+    if (schema_version < 2) return RowKind::text;
+    const std::string name = text_of(file, path, "row_kind");
+    const std::optional<RowKind> kind = corpus_schema::kind_named(name);
+    if (!kind) refuse(path, "its attribute 'row_kind' is '", name, "', which is no kind of rows");
+    return *kind;
+}
+
+void read_special_tokens(hdf5::Id file, CorpusInfo& info) {
+    for (const SpecialName& name : corpus_schema::special_names) {
+        const std::optional<std::uint64_t> id = hdf5::read_number(file, name.attribute);
+        if (!id) continue;
+        if (*id >= info.vocabulary_size)
+            refuse(info.path, "its attribute '", name.attribute, "' is ", *id, ", beyond the vocabulary of ",
+                   info.vocabulary_size);
+        info.special.*name.token = static_cast<std::uint32_t>(*id);
+    }
+}
+
+void read_classes(hdf5::Id file, CorpusInfo& info) {
+    if (info.rows > 0) info.classes = number_up_to(file, info.path, "classes", most_classes);
+    auto names = corpus_schema::class_names_of(text_of(file, info.path, "class_names"));
+    if (!names) refuse(info.path, "its attribute 'class_names' is no list of names");
+    if (!names->empty() && names->size() != info.classes)
+        refuse(info.path, "it has ", names->size(), " names for ", info.classes, " classes");
+    info.class_names = std::move(*names);
+}
+
+}  // namespace
+
+void write_attributes(hdf5::Id file, const CorpusInfo& info) {
+    hdf5::write_text(file, "format", std::string(corpus_schema::format));
+    hdf5::write_number(file, "schema_version", static_cast<std::uint64_t>(info.schema_version));
+    hdf5::write_text(file, "row_kind", name_of(info.kind));
+    if (corpus_schema::has_tokens(info.kind)) {
+        hdf5::write_text(file, "tokenizer_name", info.tokenizer_name);
+        hdf5::write_text(file, "tokenizer_hash", info.tokenizer_hash);
+        hdf5::write_number(file, "vocabulary_size", info.vocabulary_size);
+    }
+    for (const SpecialName& name : corpus_schema::special_names)
+        if (const auto& id = info.special.*name.token) hdf5::write_number(file, name.attribute, *id);
+    if (info.kind == RowKind::image) {
+        hdf5::write_number(file, "image_channels", info.image.channels);
+        hdf5::write_number(file, "image_height", info.image.height);
+        hdf5::write_number(file, "image_width", info.image.width);
+    }
+    if (corpus_schema::has_labels(info.kind)) {
+        hdf5::write_number(file, "classes", info.classes);
+        hdf5::write_text(file, "class_names", corpus_schema::class_names_text(info.class_names));
+    }
+    hdf5::write_text(file, "source", info.source);
+    hdf5::write_text(file, "filter", info.filter);
+    hdf5::write_text(file, "licence", info.licence);
+    hdf5::write_number(file, "rows", info.rows);
+    hdf5::write_text(file, "checksum", info.checksum);
+}
+
+CorpusInfo read_attributes(hdf5::Id file, const fs::path& path) {
+    CorpusInfo info;
+    info.path = path.string();
+    info.schema_version = schema_of(file, path);
+    info.kind = kind_of(file, path, info.schema_version);
+    info.source = text_of(file, path, "source");
+    info.filter = text_of(file, path, "filter");
+    info.licence = text_of(file, path, "licence");
+    info.rows = number_of(file, path, "rows");
+    info.checksum = text_of(file, path, "checksum");
+    if (corpus_schema::has_tokens(info.kind)) {
+        info.tokenizer_name = text_of(file, path, "tokenizer_name");
+        info.tokenizer_hash = text_of(file, path, "tokenizer_hash");
+        info.vocabulary_size = number_of(file, path, "vocabulary_size");
+        read_special_tokens(file, info);
+    }
+    if (info.kind == RowKind::image)
+        info.image = {.channels = number_up_to(file, path, "image_channels", longest_edge),
+                      .height = number_up_to(file, path, "image_height", longest_edge),
+                      .width = number_up_to(file, path, "image_width", longest_edge)};
+    if (corpus_schema::has_labels(info.kind)) read_classes(file, info);
+    return info;
+}
+
+}  // namespace trireme

@@ -1,0 +1,119 @@
+#include "data/corpus/schema.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "trireme/base/error.hpp"
+#include "trireme/base/sha256.hpp"
+
+namespace trireme {
+
+const char* name_of(RowKind kind) {
+    switch (kind) {
+        case RowKind::text:
+            return "text";
+        case RowKind::labelled_text:
+            return "labelled text";
+        case RowKind::question:
+            return "question";
+        case RowKind::image:
+            return "image";
+    }
+    throw BugError("unknown kind of rows");
+}
+
+namespace corpus_schema {
+namespace {
+
+constexpr std::size_t narrow_vocabulary = 1 << 16;  // the largest whose tokens fit uint16
+constexpr std::size_t chunk_tokens = 1 << 14;       // 32 KiB of uint16: what one row costs to read at least
+constexpr std::size_t chunk_rows = 1 << 12;         // of what a row has one of, or a few
+constexpr std::size_t chunk_bytes = 1 << 16;
+
+// Whole images, so that reading one reads one chunk.
+std::size_t chunk_pixels(std::size_t pixels) { return pixels * std::max<std::size_t>(1, chunk_bytes / pixels); }
+
+std::string id_text(const std::optional<std::uint32_t>& id) { return id ? std::to_string(*id) : "none"; }
+
+std::string tokenizer_lines(const CorpusInfo& info) {
+    return cat("\ntokenizer_name=", info.tokenizer_name, "\ntokenizer_hash=", info.tokenizer_hash,
+               "\nvocabulary_size=", info.vocabulary_size);
+}
+
+std::string origin_lines(const CorpusInfo& info) {
+    return cat("\nsource=", info.source, "\nfilter=", info.filter, "\nlicence=", info.licence,
+               "\nrows=", info.rows, "\ntokens=", info.tokens);
+}
+
+std::string special_lines(const SpecialTokens& special) {
+    std::string lines;
+    for (const SpecialName& name : special_names)
+        lines += cat('\n', name.attribute, '=', id_text(special.*name.token));
+    return lines;
+}
+
+std::string kind_lines(const CorpusInfo& info) {
+    return cat("\nrow_kind=", name_of(info.kind), "\nimage_channels=", info.image.channels,
+               "\nimage_height=", info.image.height, "\nimage_width=", info.image.width,
+               "\nclasses=", info.classes, "\nclass_names=", class_names_text(info.class_names));
+}
+
+}  // namespace
+
+bool has_tokens(RowKind kind) { return kind != RowKind::image; }
+bool has_labels(RowKind kind) { return kind == RowKind::labelled_text || kind == RowKind::image; }
+
+std::optional<RowKind> kind_named(std::string_view name) {
+    for (const RowKind kind : {RowKind::text, RowKind::labelled_text, RowKind::question, RowKind::image})
+        if (name == name_of(kind)) return kind;
+    return std::nullopt;
+}
+
+std::size_t token_bytes(std::size_t vocabulary_size) { return vocabulary_size <= narrow_vocabulary ? 2 : 4; }
+
+std::vector<DatasetForm> datasets_of(const CorpusInfo& info) {
+    std::vector<DatasetForm> forms;
+    if (has_tokens(info.kind)) {
+        forms.push_back({"/tokens", token_bytes(info.vocabulary_size), chunk_tokens});
+        forms.push_back({"/offsets", 8, chunk_rows});
+        forms.push_back({"/tokenizer", 1, chunk_bytes});
+    }
+    if (has_labels(info.kind)) forms.push_back({"/labels", 4, chunk_rows});
+    if (info.kind == RowKind::image) forms.push_back({"/images", 1, chunk_pixels(info.image.pixels())});
+    if (info.kind == RowKind::question) {
+        forms.push_back({"/places", 4, 3 * chunk_rows});
+        forms.push_back({"/answers", 1, chunk_bytes});
+        forms.push_back({"/answer_offsets", 8, chunk_rows});
+    }
+    return forms;
+}
+
+std::string class_names_text(const std::vector<std::string>& names) {
+    // Bytes that are no UTF-8 cannot stand in JSON; they become U+FFFD.
+    return nlohmann::json(names).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::optional<std::vector<std::string>> class_names_of(std::string_view text) {
+    const nlohmann::json list = nlohmann::json::parse(text, nullptr, false);
+    if (!list.is_array()) return std::nullopt;
+    std::vector<std::string> names;
+    for (const nlohmann::json& name : list) {
+        if (!name.is_string()) return std::nullopt;
+        names.push_back(name.get<std::string>());
+    }
+    return names;
+}
+
+std::string checksum(const CorpusInfo& info, const DatasetSums& sums) {
+    std::string text = cat("schema_version=", info.schema_version, tokenizer_lines(info));
+    if (info.schema_version < 2) {
+        text += cat("\nend_token=", id_text(info.special.end), origin_lines(info));
+    } else {
+        text += cat(special_lines(info.special), origin_lines(info), kind_lines(info));
+    }
+    for (const auto& [name, sum] : sums) text += cat('\n', name, '=', sum);
+    return sha256_hex(text + '\n');
+}
+
+}  // namespace corpus_schema
+}  // namespace trireme

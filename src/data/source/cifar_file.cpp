@@ -1,0 +1,31 @@
+#include "data/source/cifar_file.hpp"
+
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr std::size_t classes = 10;
+
+}  // namespace
+
+std::vector<std::string> CifarFile::class_names() {
+    return {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"};
+}
+
+bool CifarFile::next(SourceRow& row) {
+    std::uint8_t label = 0;
+    if (file_.read(&label, 1) == 0) return false;
+    row.fault.clear();
+    row.place = cat(file_.path(), ", image ", images_++);
+    row.image.label = label;
+    row.image.pixels.resize(image_size.pixels());
+    const std::size_t found = file_.read(row.image.pixels.data(), row.image.pixels.size());
+    if (found < row.image.pixels.size())
+        throw ConfigError(cat(row.place, " is cut short: it has ", 1 + found, " of ", row_bytes,
+                              " bytes; a CIFAR-10 file is a multiple of them; copy it again"));
+    if (label >= classes) row.fault = cat("its label is ", int{label}, ", but CIFAR-10 has 10 classes, 0 to 9");
+    return true;
+}
+
+}  // namespace trireme

@@ -1,0 +1,33 @@
+// CIFAR-10 in its binary version (Krizhevsky 2009): a label byte and 3 x 32 x 32 pixels, image after image.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data/source/input_file.hpp"
+#include "trireme/data/corpus_info.hpp"
+#include "trireme/data/source_row.hpp"
+
+namespace trireme {
+
+class CifarFile {
+public:
+    static constexpr ImageSize image_size = {.channels = 3, .height = 32, .width = 32};
+    static constexpr std::size_t row_bytes = 1 + 3 * 32 * 32;
+
+    static std::vector<std::string> class_names();
+
+    explicit CifarFile(InputFile file) : file_(std::move(file)) {}
+
+    // Throws ConfigError where the file ends within an image.
+    bool next(SourceRow& row);
+    std::uint64_t bytes_read() const { return file_.bytes_read(); }
+    std::uint64_t position() const { return file_.position(); }
+
+private:
+    InputFile file_;
+    std::uint64_t images_ = 0;
+};
+
+}  // namespace trireme

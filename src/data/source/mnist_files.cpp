@@ -1,0 +1,120 @@
+#include "data/source/mnist_files.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr std::uint64_t images_magic = 0x803;  // bytes, in three dimensions
+constexpr std::uint64_t labels_magic = 0x801;  // bytes, in one
+constexpr std::uint64_t longest_side = 4096;   // pixels: a header may say anything
+
+std::uint64_t read_number(InputFile& file) {
+    std::array<std::uint8_t, 4> bytes{};
+    if (file.read(bytes.data(), bytes.size()) < bytes.size())
+        throw ConfigError(cat(file.path(), " is cut short: it ends within its header; copy it again"));
+    std::uint64_t number = 0;
+    for (const std::uint8_t byte : bytes) number = number << 8 | byte;
+    return number;
+}
+
+struct HeadedFile {
+    std::string name;
+    IdxHeader header;
+};
+
+HeadedFile read_headed(const std::string& name) {
+    if (std::filesystem::is_fifo(name))
+        throw ConfigError(cat(
+            name, " is a pipe, but MNIST files are looked at before they are read; write it to a file first"));
+    InputFile file(name);
+    const IdxHeader header = read_idx_header(file);
+    const std::uint64_t size = std::filesystem::file_size(name);
+    if (!file.is_packed() && size != header.bytes)
+        throw ConfigError(cat(name, " has ", size, " bytes, but its header tells of ", header.bytes, " (",
+                              header.count, header.is_images ? " images" : " labels",
+                              "); it is cut short or damaged: copy it again"));
+    return {name, header};
+}
+
+MnistPair paired(const HeadedFile& images, const HeadedFile& labels) {
+    if (images.header.count != labels.header.count)
+        throw ConfigError(cat(images.name, " has ", images.header.count, " images, but ", labels.name, " has ",
+                              labels.header.count, " labels; name the files that belong together"));
+    return {.images = images.name, .labels = labels.name, .size = images.header.image};
+}
+
+void check_end(InputFile& file) {
+    std::uint8_t beyond = 0;
+    if (file.read(&beyond, 1) > 0)
+        throw ConfigError(cat(file.path(), " goes on after what its header tells of; copy it again"));
+}
+
+}  // namespace
+
+IdxHeader read_idx_header(InputFile& file) {
+    const std::uint64_t magic = read_number(file);
+    if (magic != images_magic && magic != labels_magic)
+        throw ConfigError(cat(file.path(), " is no MNIST file: it begins with ", magic, ", not with ",
+                              images_magic, " (images) or ", labels_magic, " (labels)"));
+    IdxHeader header;
+    header.is_images = magic == images_magic;
+    header.count = read_number(file);
+    header.bytes = 8 + header.count;
+    if (!header.is_images) return header;
+    const std::uint64_t height = read_number(file);
+    const std::uint64_t width = read_number(file);
+    if (std::min(height, width) == 0 || std::max(height, width) > longest_side)
+        throw ConfigError(cat(file.path(), " says that its images have ", height, " x ", width,
+                              " pixels; sides of 1 to ", longest_side, " are read"));
+    header.image = {.channels = 1, .height = height, .width = width};
+    header.bytes = 16 + header.count * header.image.pixels();
+    return header;
+}
+
+std::vector<MnistPair> pair_mnist_files(const std::vector<std::string>& files) {
+    std::vector<HeadedFile> images;
+    std::vector<HeadedFile> labels;
+    for (const std::string& name : files) {
+        HeadedFile file = read_headed(name);
+        (file.header.is_images ? images : labels).push_back(std::move(file));
+    }
+    if (images.size() != labels.size())
+        throw ConfigError(cat("MNIST's images and labels are given together, but there are ", images.size(),
+                              " files of images and ", labels.size(), " of labels (", files.front(),
+                              " ...); name both of each"));
+    std::vector<MnistPair> pairs;
+    for (std::size_t pair = 0; pair < images.size(); ++pair)
+        pairs.push_back(paired(images[pair], labels[pair]));
+    return pairs;
+}
+
+MnistFiles::MnistFiles(const MnistPair& pair)
+    : images_(pair.images), labels_(pair.labels), header_(read_idx_header(images_)) {
+    read_idx_header(labels_);
+}
+
+bool MnistFiles::next(SourceRow& row) {
+    if (next_ == header_.count) {
+        check_end(images_);
+        check_end(labels_);
+        return false;
+    }
+    row.fault.clear();
+    row.place = cat(images_.path(), ", image ", next_++);
+    row.image.pixels.resize(header_.image.pixels());
+    std::uint8_t label = 0;
+    const std::size_t found = images_.read(row.image.pixels.data(), row.image.pixels.size());
+    if (found < row.image.pixels.size() || labels_.read(&label, 1) < 1)
+        throw ConfigError(cat(found < row.image.pixels.size() ? images_.path() : labels_.path(),
+                              " is cut short: it ends in number ", next_ - 1, " of the ", header_.count,
+                              " that its header tells of; copy it again"));
+    row.image.label = label;
+    return true;
+}
+
+}  // namespace trireme

@@ -1,0 +1,94 @@
+#include "data/source/source_format.hpp"
+
+#include <array>
+#include <filesystem>
+#include <string_view>
+
+#include "data/source/cifar_file.hpp"
+#include "data/source/squad_document.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr std::array<SourceFormat, 6> formats = {SourceFormat::automatic, SourceFormat::jsonl,
+                                                 SourceFormat::text,      SourceFormat::squad,
+                                                 SourceFormat::cifar10,   SourceFormat::mnist};
+
+std::string extension_of(std::string_view name) { return std::filesystem::path(name).extension().string(); }
+
+void check_cifar_size(const std::string& name, std::uint64_t size) {
+    if (size % CifarFile::row_bytes == 0) return;
+    throw ConfigError(cat(name, " has ", size, " bytes: no multiple of ", CifarFile::row_bytes,
+                          ", so it is no CIFAR-10 file, or one cut short; copy it again, or name what it holds "
+                          "with --format"));
+}
+
+}  // namespace
+
+const char* name_of(SourceFormat format) {
+    switch (format) {
+        case SourceFormat::automatic:
+            return "auto";
+        case SourceFormat::jsonl:
+            return "jsonl";
+        case SourceFormat::text:
+            return "text";
+        case SourceFormat::squad:
+            return "squad";
+        case SourceFormat::cifar10:
+            return "cifar10";
+        case SourceFormat::mnist:
+            return "mnist";
+    }
+    throw BugError("a format without a name");
+}
+
+RowKind kind_of(SourceFormat format) {
+    switch (format) {
+        case SourceFormat::automatic:
+        case SourceFormat::jsonl:
+        case SourceFormat::text:
+            return RowKind::text;
+        case SourceFormat::squad:
+            return RowKind::question;
+        case SourceFormat::cifar10:
+        case SourceFormat::mnist:
+            return RowKind::image;
+    }
+    throw BugError("a format without a kind");
+}
+
+SourceFormat source_format_from_option(const std::string& option) {
+    std::string known;
+    for (const SourceFormat format : formats) {
+        if (option == name_of(format)) return format;
+        known += cat(known.empty() ? "" : ", ", name_of(format));
+    }
+    throw ConfigError(cat("--format '", option, "' is unknown; choose one of ", known));
+}
+
+SourceFormat format_of_name(const std::string& name, std::uint64_t size) {
+    const bool is_packed = name.ends_with(".gz");
+    const std::string unpacked = is_packed ? name.substr(0, name.size() - 3) : name;
+    const std::string extension = extension_of(unpacked);
+    if (extension == ".jsonl" || extension == ".ndjson") return SourceFormat::jsonl;
+    if (extension == ".txt" || extension == ".md") return SourceFormat::text;
+    if (unpacked.ends_with("-ubyte")) return SourceFormat::mnist;
+    if (extension != ".bin") return SourceFormat::automatic;
+    if (!is_packed) check_cifar_size(name, size);
+    return SourceFormat::cifar10;
+}
+
+SourceFormat format_of_content(InputFile& file) {
+    file.skip_byte_order_mark();
+    const std::string_view begin = file.portion();
+    const std::size_t sign = begin.find_first_not_of(" \t\r\n");
+    const bool is_object = sign != std::string_view::npos && begin[sign] == '{';
+    if (is_object && begins_like_squad(begin.substr(sign))) return SourceFormat::squad;
+    const std::string& name = file.path();
+    const bool is_json = is_object || extension_of(name) == ".json" || name.ends_with(".json.gz");
+    return is_json ? SourceFormat::jsonl : SourceFormat::text;
+}
+
+}  // namespace trireme

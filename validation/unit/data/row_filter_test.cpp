@@ -1,0 +1,67 @@
+#include "trireme/data/row_filter.hpp"
+
+#include <gtest/gtest.h>
+
+#include "error_message.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::message_of;
+using validation::says;
+
+SourceRow parsed(std::string_view line) {
+    SourceRow row;
+    parse_json_row(line, row);
+    return row;
+}
+
+TEST(RowFilter, KeepsRowsThatContainOrAreTheText) {
+    const SourceRow spark = parsed(R"({"repo": "apache/spark", "stars": 5, "text": "t"})");
+
+    EXPECT_TRUE(RowFilter("").keeps(spark));
+    EXPECT_TRUE(RowFilter("repo~spark").keeps(spark));
+    EXPECT_TRUE(RowFilter("repo=apache/spark").keeps(spark));
+    EXPECT_FALSE(RowFilter("repo=spark").keeps(spark));
+    EXPECT_TRUE(RowFilter("repo~apache&stars=5").keeps(spark));
+    EXPECT_FALSE(RowFilter("repo~apache&stars=4").keeps(spark));
+}
+
+TEST(RowFilter, FindsAFieldUnderBothNamings) {
+    const SourceRow original = parsed(R"({"repo": "apache/spark", "text": "t"})");
+    const SourceRow hub = parsed(R"({"repository_name": "apache/spark", "text": "t"})");
+
+    EXPECT_TRUE(RowFilter("repository_name~spark").keeps(original));
+    EXPECT_TRUE(RowFilter("repo~spark").keeps(hub));
+}
+
+TEST(RowFilter, RefusesWhatIsNoCondition) {
+    const auto message = [](const char* where) {
+        return message_of<ConfigError>([where] { RowFilter filter(where); });
+    };
+
+    EXPECT_TRUE(
+        says(message("spark"), "'spark' is no condition; write field~text (contains) or field=text (is)"));
+    EXPECT_TRUE(says(message("repo~a&~b"), "'~b' is no condition"));
+}
+
+TEST(RowFilter, NamesTheFieldsThereAre) {
+    RowFilter filter("owner~spark");
+    filter.keeps(parsed(R"({"repo": "a", "text": "t"})"));
+
+    EXPECT_TRUE(says(message_of<ConfigError>([&] { filter.check_selection(); }),
+                     "--where 'owner~spark': no row has the field 'owner'; the first row has repo, text"));
+}
+
+TEST(RowFilter, SaysWhatTheRowsHaveWhenNothingMatches) {
+    RowFilter filter("repo~x");
+    filter.keeps(parsed(R"({"repo": "apache/spark", "text": "t"})"));
+    filter.keeps(parsed(R"({"repo": "other", "text": "t"})"));
+
+    EXPECT_TRUE(says(message_of<ConfigError>([&] { filter.check_selection(); }),
+                     "0 of 2 rows match --where 'repo~x'; repo is 'apache/spark', 'other' in the first rows;"));
+}
+
+}  // namespace
+}  // namespace trireme
