@@ -1,33 +1,13 @@
 #include "trireme/model/config.hpp"
 
 #include <algorithm>
-#include <array>
+#include <cmath>
+#include <numbers>
 
 #include "trireme/base/error.hpp"
-#include "trireme/base/nearest.hpp"
 
 namespace trireme {
 namespace {
-
-ModelConfig gpt2(const char* name, std::size_t layers, std::size_t width, std::size_t heads) {
-    return {.name = name, .layers = layers, .width = width, .heads = heads, .mlp_width = 4 * width};
-}
-
-// Hugging Face's sizes, and a small one for first steps, whose vocabulary is the corpus's.
-std::vector<ModelConfig> all_models() {
-    ModelConfig tiny = gpt2("gpt2-tiny", 4, 128, 8);
-    tiny.positions = 256;
-    tiny.vocabulary = 0;
-    tiny.dropout = 0;
-    return {tiny, gpt2("gpt2", 12, 768, 12), gpt2("gpt2-medium", 24, 1024, 16),
-            gpt2("gpt2-large", 36, 1280, 20), gpt2("gpt2-xl", 48, 1600, 25)};
-}
-
-std::string joined(const std::vector<std::string>& names) {
-    std::string text;
-    for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-    return text;
-}
 
 // Products of two sizes and a few bytes stay countable.
 constexpr std::size_t most_of_a_size = std::size_t{1} << 24;
@@ -37,38 +17,165 @@ void require_size(const char* option, std::size_t value, std::size_t most = most
     if (value > most) throw ConfigError(cat(option, " ", value, " is beyond ", most));
 }
 
-}  // namespace
-
-std::vector<std::string> known_models() {
-    std::vector<std::string> names;
-    for (const ModelConfig& model : all_models()) names.push_back(model.name);
-    return names;
+void require_share(const char* option, double value) {
+    if (!(value >= 0 && value < 1)) throw ConfigError(cat(option, " ", value, " is outside [0, 1)"));
 }
 
-ModelConfig model_named(const std::string& name) {
-    const std::vector<ModelConfig> models = all_models();
-    const auto found =
-        std::find_if(models.begin(), models.end(), [&](const auto& m) { return m.name == name; });
-    if (found != models.end()) return *found;
-    const std::vector<std::string> known = known_models();
-    throw ConfigError(
-        cat("--model ", name, " is not known", did_you_mean(name, known), "; known are ", joined(known)));
+void require_positive(const char* quantity, double value) {
+    if (!std::isfinite(value) || value <= 0) {
+        throw ConfigError(cat(quantity, " is ", value, "; it must be a number above 0"));
+    }
 }
 
-void check_model(const ModelConfig& config) {
-    require_size("--layers", config.layers, std::size_t{1} << 16);
-    require_size("--width", config.width);
+void check_task(const ModelConfig& config) {
+    const std::vector<Task> tasks = tasks_of(config.family);
+    if (std::find(tasks.begin(), tasks.end(), config.task) != tasks.end()) return;
+    std::string known;
+    for (const Task task : tasks) known += cat(known.empty() ? "" : ", ", name_of(task));
+    throw ConfigError(cat("a ", name_of(config.family), " model has no head for the task ",
+                          name_of(config.task), "; it has heads for: ", known, "; choose another --model"));
+}
+
+void check_heads(const ModelConfig& config) {
     require_size("--heads", config.heads);
-    require_size("--mlp-width", config.mlp_width);
-    require_size("--positions", config.positions);
-    require_size("--vocabulary", config.vocabulary);
     if (config.width % config.heads != 0) {
         throw ConfigError(cat("--width ", config.width, " is not a multiple of --heads ", config.heads,
                               "; every head needs the same number of channels"));
     }
-    if (config.dropout < 0 || config.dropout >= 1) {
-        throw ConfigError(cat("--dropout ", config.dropout, " is outside [0, 1)"));
+    const std::size_t groups = config.key_groups();
+    if (config.heads % groups != 0) {
+        throw ConfigError(cat("--heads ", config.heads, " is not a multiple of --groups ", groups,
+                              "; every group needs the same number of heads"));
     }
+    if (groups != config.heads && config.family != Family::llama) {
+        throw ConfigError(cat("--groups ", groups, " does not fit a ", name_of(config.family), " model with ",
+                              config.heads, " heads: only those of a llama share keys; leave it out"));
+    }
+}
+
+void check_rotary(const ModelConfig& config) {
+    const RotaryConfig& rotary = config.rotary;
+    if (config.head_size() % 2 != 0) {
+        throw ConfigError(cat("--width ", config.width, " over --heads ", config.heads, " makes heads of ",
+                              config.head_size(), " channels; rotary positions turn pairs of channels"));
+    }
+    require_positive("the base of the rotary positions", rotary.base);
+    require_positive("the factor of the rotary positions", rotary.factor);
+    if (rotary.stretch != RotaryConfig::Stretch::llama3) return;
+    require_positive("the low frequency factor of the rotary positions", rotary.low_frequency);
+    require_positive("the number of original rotary positions", rotary.original_positions);
+    if (!std::isfinite(rotary.high_frequency) || rotary.high_frequency <= rotary.low_frequency) {
+        throw ConfigError(cat("the high frequency factor ", rotary.high_frequency,
+                              " of the rotary positions is not above the low one, ", rotary.low_frequency));
+    }
+}
+
+void check_image(const ModelConfig& config) {
+    constexpr std::size_t most_of_an_edge = std::size_t{1} << 14;
+    const ImageInput& image = config.image;
+    require_size("--image-size", image.size, most_of_an_edge);
+    require_size("--patch", image.patch, most_of_an_edge);
+    require_size("--channels", image.channels, std::size_t{1} << 12);
+    if (image.size % image.patch != 0) {
+        throw ConfigError(cat("--image-size ", image.size, " is not a multiple of --patch ", image.patch,
+                              "; an image is cut into whole patches"));
+    }
+    if (image.patch_values() > most_of_a_size) {
+        throw ConfigError(cat("--patch ", image.patch, " makes patches of ", image.patch_values(),
+                              " values, which is beyond ", most_of_a_size));
+    }
+    if (config.positions != image.patches() + 1) {
+        throw ConfigError(cat("--positions ", config.positions, " is not ", image.patches() + 1,
+                              ": the class token and the ", image.patches(), " patches of --image-size ",
+                              image.size, " and --patch ", image.patch));
+    }
+}
+
+// Of a text whose tokens have types; the question and the context of a span task have one each.
+void check_token_types(const ModelConfig& config) {
+    require_size("the number of token types", config.token_types);
+    if (config.task == Task::span && config.token_types < 2) {
+        throw ConfigError("the model has 1 token type; to find answers in a context it needs 2");
+    }
+}
+
+// Long waves were hardly seen whole in training, so only they are slowed.
+// (Dubey et al., The Llama 3 herd of models, 2024)
+double stretched_by_wave(double frequency, const RotaryConfig& rotary) {
+    const double waves = rotary.original_positions * frequency / (2 * std::numbers::pi);
+    if (waves < rotary.low_frequency) return frequency / rotary.factor;
+    if (waves > rotary.high_frequency) return frequency;
+    const double kept = (waves - rotary.low_frequency) / (rotary.high_frequency - rotary.low_frequency);
+    return (1 - kept) * frequency / rotary.factor + kept * frequency;
+}
+
+double stretched(double frequency, const RotaryConfig& rotary) {
+    switch (rotary.stretch) {
+        case RotaryConfig::Stretch::none:
+            return frequency;
+        case RotaryConfig::Stretch::linear:
+            return frequency / rotary.factor;
+        case RotaryConfig::Stretch::llama3:
+            return stretched_by_wave(frequency, rotary);
+    }
+    throw BugError("unknown stretch of rotary positions");
+}
+
+}  // namespace
+
+const char* name_of(Family family) {
+    switch (family) {
+        case Family::gpt2:
+            return "gpt2";
+        case Family::llama:
+            return "llama";
+        case Family::bert:
+            return "bert";
+        case Family::vit:
+            return "vit";
+    }
+    throw BugError("unknown family");
+}
+
+std::vector<Task> tasks_of(Family family) {
+    switch (family) {
+        case Family::gpt2:
+        case Family::llama:
+            return {Task::language};
+        case Family::bert:
+            return {Task::masked, Task::span, Task::classify};
+        case Family::vit:
+            return {Task::classify};
+    }
+    throw BugError("unknown family");
+}
+
+std::vector<double> rotary_frequencies(const ModelConfig& config) {
+    const std::size_t channels = config.head_size();
+    std::vector<double> frequencies;
+    for (std::size_t channel = 0; channel + 1 < channels; channel += 2) {
+        const double power = static_cast<double>(channel) / static_cast<double>(channels);
+        frequencies.push_back(stretched(1 / std::pow(config.rotary.base, power), config.rotary));
+    }
+    return frequencies;
+}
+
+void check_model(const ModelConfig& config) {
+    check_task(config);
+    require_size("--layers", config.layers, std::size_t{1} << 16);
+    require_size("--width", config.width);
+    check_heads(config);
+    require_size("--mlp-width", config.mlp_width);
+    require_size("--positions", config.positions);
+    if (!config.reads_images()) require_size("--vocabulary", config.vocabulary);
+    if (config.task == Task::classify) require_size("--labels", config.labels);
+    if (config.family == Family::llama) check_rotary(config);
+    if (config.family == Family::bert) check_token_types(config);
+    if (config.reads_images()) check_image(config);
+    require_share("--dropout", config.dropout);
+    require_share("--attention-dropout", config.attention_dropout);
+    require_positive("the epsilon of the norms", config.norm_epsilon);
+    require_positive("the standard deviation of the first weights", config.init_deviation);
 }
 
 }  // namespace trireme

@@ -1,41 +1,53 @@
 #include "trireme/model/embedding_layer.hpp"
 
-#include "trireme/kernels/dropout.hpp"
+#include "model/family.hpp"
 #include "trireme/kernels/embedding.hpp"
 #include "trireme/model/residual_branch.hpp"
 
 namespace trireme {
+namespace {
 
-EmbeddingLayer::EmbeddingLayer(const ModelConfig& config)
-    : width_(config.width),
-      vocabulary_(config.vocabulary),
-      positions_(config.positions),
-      deviation_(config.init_deviation),
-      dropout_(config.dropout) {}
+enum : std::size_t { token_table, position_table, type_table };
 
-std::vector<ParameterSpec> EmbeddingLayer::parameters() const {
-    return {{.name = token_table_name,
-             .rows = vocabulary_,
-             .columns = width_,
-             .init = Init::normal,
-             .deviation = deviation_,
-             .decays = true},
-            {.name = "transformer.wpe.weight",
-             .rows = positions_,
-             .columns = width_,
-             .init = Init::normal,
-             .deviation = deviation_,
-             .decays = true}};
+}  // namespace
+
+EmbeddingLayer::EmbeddingLayer(const ModelConfig& config) : width_(config.width), dropout_(config.dropout) {
+    const FamilyTraits traits = traits_of(config.family);
+    const auto add = [&](const std::string& name, std::size_t rows) {
+        tables_.push_back(matrix_spec(name, rows, width_, config.init_deviation));
+    };
+    add(traits.token_table, config.vocabulary);
+    if (!traits.position_table.empty()) add(traits.position_table, config.positions);
+    if (config.family == Family::bert) {
+        add("bert.embeddings.token_type_embeddings.weight", config.token_types);
+        norm_.emplace(config, "bert.embeddings.LayerNorm");
+    }
 }
 
-Tensor EmbeddingLayer::forward(const Pass& pass, Weights weights, ConstTensor /*input*/, State& /*state*/,
+std::vector<ParameterSpec> EmbeddingLayer::parameters() const {
+    std::vector<ParameterSpec> specs = tables_;
+    if (norm_) {
+        for (ParameterSpec& spec : norm_->parameters()) specs.push_back(std::move(spec));
+    }
+    return specs;
+}
+
+Tensor EmbeddingLayer::forward(const Pass& pass, Weights weights, ConstTensor /*input*/, State& state,
                                Arena& kept) const {
-    const Tensor output = kept.tensor(pass.dtype, pass.batch.rows(), width_);
+    const Tensor sum = kept.tensor(pass.dtype, pass.batch.rows(), width_);
     launch(pass.stream, Embedding{.tokens = pass.batch.tokens,
                                   .positions = pass.batch.positions,
-                                  .token_table = weights[0],
-                                  .position_table = weights[1],
-                                  .output = output});
+                                  .token_table = weights[token_table],
+                                  .position_table = has_positions() ? weights[position_table] : ConstTensor{},
+                                  .types = has_types() ? pass.batch.types : ConstTensor{},
+                                  .type_table = has_types() ? weights[type_table] : ConstTensor{},
+                                  .output = sum});
+    Tensor output = sum;
+    if (norm_) {
+        state.sum = sum;
+        output = kept.tensor(pass.dtype, pass.batch.rows(), width_);
+        norm_->forward(pass, weights.subspan(tables_.size()), sum, output, state.norm, kept);
+    }
     const Dropout dropout = dropout_at(pass, dropout_, 0, Site::embedding);
     if (dropout.is_on()) {
         launch(pass.stream, ResidualAdd{.residual = {}, .input = output, .output = output, .dropout = dropout});
@@ -46,8 +58,8 @@ Tensor EmbeddingLayer::forward(const Pass& pass, Weights weights, ConstTensor /*
 void EmbeddingLayer::backward_input(const Pass&, Weights, ConstTensor, ConstTensor, Tensor, State&,
                                     Arena&) const {}
 
-void EmbeddingLayer::backward_weight(const Pass& pass, Weights /*weights*/, ConstTensor /*input*/,
-                                     ConstTensor grad_output, State& /*state*/, Gradients gradients,
+void EmbeddingLayer::backward_weight(const Pass& pass, Weights weights, ConstTensor /*input*/,
+                                     ConstTensor grad_output, State& state, Gradients gradients,
                                      Arena& scratch) const {
     const ArenaScope scope(scratch);
     const Dropout dropout = dropout_at(pass, dropout_, 0, Site::embedding);
@@ -57,11 +69,21 @@ void EmbeddingLayer::backward_weight(const Pass& pass, Weights /*weights*/, Cons
                DropoutBackward{.grad_output = grad_output, .grad_input = grad, .dropout = dropout});
         grad_output = grad;
     }
-    launch(pass.stream, EmbeddingBackward{.tokens = pass.batch.tokens,
-                                          .positions = pass.batch.positions,
-                                          .grad_output = grad_output,
-                                          .grad_token_table = gradients[0],
-                                          .grad_position_table = gradients[1]});
+    if (norm_) {
+        const Tensor grad = scratch.tensor(pass.dtype, grad_output.rows, width_);
+        norm_->backward_weight(pass, state.sum, grad_output, state.norm, gradients.subspan(tables_.size()));
+        norm_->backward_input(pass, weights.subspan(tables_.size()), state.sum, grad_output, {}, grad,
+                              state.norm);
+        grad_output = grad;
+    }
+    launch(pass.stream,
+           EmbeddingBackward{.tokens = pass.batch.tokens,
+                             .positions = pass.batch.positions,
+                             .grad_output = grad_output,
+                             .grad_token_table = gradients[token_table],
+                             .grad_position_table = has_positions() ? gradients[position_table] : Tensor{},
+                             .types = has_types() ? pass.batch.types : ConstTensor{},
+                             .grad_type_table = has_types() ? gradients[type_table] : Tensor{}});
 }
 
 }  // namespace trireme

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 
+#include "model/family.hpp"
 #include "trireme/kernels/cross_entropy.hpp"
+#include "trireme/kernels/fill.hpp"
 #include "trireme/kernels/linear.hpp"
 #include "trireme/kernels/read.hpp"
+#include "trireme/kernels/rows.hpp"
 
 namespace trireme {
 namespace {
@@ -12,32 +15,70 @@ namespace {
 // Enough rows for an efficient matrix product at GPT-2's vocabulary, and still a small part of the activations.
 constexpr std::size_t tile_bytes = std::size_t{64} << 20;
 
+ParameterSpec weight_of(const ModelConfig& config) {
+    const FamilyTraits traits = traits_of(config.family);
+    if (!config.has_vocabulary_head()) {
+        ParameterSpec spec =
+            matrix_spec("classifier.weight", config.labels, config.width, config.init_deviation);
+        spec.is_of_head = true;
+        return spec;
+    }
+    ParameterSpec spec = matrix_spec(config.tied ? traits.token_table : traits.vocabulary_head,
+                                     config.vocabulary, config.width, config.init_deviation);
+    spec.is_of_head = !config.tied;
+    return spec;
+}
+
+std::optional<ParameterSpec> bias_of(const ModelConfig& config) {
+    if (config.task == Task::language) return std::nullopt;
+    ParameterSpec spec = vector_spec("classifier.bias", config.labels, Init::zeros);
+    if (config.task == Task::masked) {
+        // An untied model has both names in its files, and reads this one.
+        const char* const name = config.tied ? "cls.predictions.bias" : "cls.predictions.decoder.bias";
+        spec = vector_spec(name, config.vocabulary, Init::zeros);
+    }
+    spec.is_of_head = true;
+    return spec;
+}
+
 }  // namespace
 
 // What is left out is an absent tensor.
-struct Head::Tile {
+struct Head::Wanted {
     Tensor grad_input = {};   // (rows, width)
-    Tensor grad_weight = {};  // (vocabulary, width)
+    Tensor grad_weight = {};  // (outputs, width)
+    Tensor grad_bias = {};    // (outputs)
     bool counts_loss = true;
+    bool gives_choices = false;
+
+    bool has_gradients() const { return grad_input.is_present() || grad_weight.is_present(); }
+};
+
+struct Head::Tile {
+    ConstTensor rows;     // (count) i32: where they lie among all, absent if those are all predicted
+    std::size_t begin;    // of the first one among the predicted rows
+    ConstTensor targets;  // (count) i32
+    Tensor hidden;        // (count, width): space for the rows where they lie apart
+    Tensor logits;        // (count, outputs)
+    Tensor losses;        // (count)
+    Tensor choices;       // (count) i32
 };
 
 Head::Head(const ModelConfig& config)
-    : width_(config.width),
-      vocabulary_(config.vocabulary),
-      tied_(config.tied),
-      deviation_(config.init_deviation) {}
+    : weight_(weight_of(config)),
+      bias_(bias_of(config)),
+      width_(config.width),
+      outputs_(weight_.rows),
+      smooths_(config.task == Task::classify) {}
 
 std::vector<ParameterSpec> Head::parameters() const {
-    return {{.name = tied_ ? token_table_name : "lm_head.weight",
-             .rows = vocabulary_,
-             .columns = width_,
-             .init = Init::normal,
-             .deviation = deviation_,
-             .decays = true}};
+    std::vector<ParameterSpec> specs{weight_};
+    if (bias_) specs.push_back(*bias_);
+    return specs;
 }
 
 std::size_t Head::most_tile_rows(DType dtype) const {
-    return std::max<std::size_t>(1, tile_bytes / (vocabulary_ * bytes_of(dtype)));
+    return std::max<std::size_t>(1, tile_bytes / (std::max(outputs_, width_) * bytes_of(dtype)));
 }
 
 std::size_t Head::tile_rows(DType dtype, std::size_t rows) const {
@@ -48,7 +89,7 @@ std::size_t Head::tile_rows(DType dtype, std::size_t rows) const {
 
 Tensor Head::forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept) const {
     state.loss = 0;
-    if (!pass.is_training) for_each_tile(pass, weights, input, {}, state, kept);
+    if (!pass.is_training) for_each_tile(pass, weights, input, {.gives_choices = true}, state, kept);
     return {};
 }
 
@@ -59,52 +100,87 @@ void Head::backward_input(const Pass& pass, Weights weights, ConstTensor input, 
 
 void Head::backward_weight(const Pass& pass, Weights weights, ConstTensor input, ConstTensor /*grad_output*/,
                            State& state, Gradients gradients, Arena& scratch) const {
-    for_each_tile(pass, weights, input, {.grad_weight = gradients[0], .counts_loss = false}, state, scratch);
+    for_each_tile(
+        pass, weights, input,
+        {.grad_weight = gradients[0], .grad_bias = bias_ ? gradients[1] : Tensor{}, .counts_loss = false},
+        state, scratch);
 }
 
 void Head::backward(const Pass& pass, Weights weights, ConstTensor input, Tensor grad_input, State& state,
                     Gradients gradients, Arena& scratch) const {
-    for_each_tile(pass, weights, input, {.grad_input = grad_input, .grad_weight = gradients[0]}, state,
-                  scratch);
+    for_each_tile(
+        pass, weights, input,
+        {.grad_input = grad_input, .grad_weight = gradients[0], .grad_bias = bias_ ? gradients[1] : Tensor{}},
+        state, scratch);
 }
 
-void Head::for_each_tile(const Pass& pass, Weights weights, ConstTensor input, const Tile& tile, State& state,
-                         Arena& scratch) const {
+void Head::for_each_tile(const Pass& pass, Weights weights, ConstTensor input, const Wanted& wanted,
+                         State& state, Arena& scratch) const {
     const ArenaScope scope(scratch);
-    const bool wants_gradients = tile.grad_input.is_present() || tile.grad_weight.is_present();
-    const std::size_t most = tile_rows(pass.dtype, input.rows);
-    // As much as the tile of any smaller micro-batch may need, so that memory follows the largest one.
-    const Tensor space =
-        scratch.tensor(pass.dtype, std::min(most_tile_rows(pass.dtype), input.rows), vocabulary_);
-    const Tensor losses = scratch.tensor(DType::f64, 1, input.rows);
-    for (std::size_t begin = 0; begin < input.rows; begin += most) {
-        const std::size_t count = std::min(most, input.rows - begin);
-        const Tensor logits = space.row_range(0, count);
-        const ConstTensor hidden = input.row_range(begin, count);
-        launch(pass.stream, Linear{.input = hidden,
-                                   .weight = weights[0],
-                                   .bias = {},
-                                   .output = logits,
-                                   .axes = WeightAxes::out_in});
-        launch(pass.stream, CrossEntropy{.logits = logits,
-                                         .targets = pass.batch.targets.column_range(begin, count),
-                                         .losses = losses.column_range(begin, count),
-                                         .gradient_scale = wants_gradients ? pass.loss_scale : 0});
-        if (tile.grad_input.is_present()) {
-            launch(pass.stream, LinearBackwardInput{.grad_output = logits,
-                                                    .weight = weights[0],
-                                                    .grad_input = tile.grad_input.row_range(begin, count),
-                                                    .axes = WeightAxes::out_in});
-        }
-        if (tile.grad_weight.is_present()) {
-            launch(pass.stream, LinearBackwardWeight{.input = hidden,
-                                                     .grad_output = logits,
-                                                     .grad_weight = tile.grad_weight,
-                                                     .grad_bias = {},
-                                                     .axes = WeightAxes::out_in});
+    const ConstTensor predicted = pass.batch.predicted;
+    const std::size_t most = tile_rows(pass.dtype, predicted.columns);
+    // As much as the tile of any smaller micro-batch, or of one with fewer predictions, may need, so that
+    // memory follows the largest one.
+    const std::size_t space = std::min(most_tile_rows(pass.dtype), input.rows);
+    const Tensor hidden = scratch.tensor(pass.dtype, space, width_);
+    const Tensor logits = scratch.tensor(pass.dtype, space, outputs_);
+    const Tensor losses = scratch.tensor(DType::f64, 1, input.rows).column_range(0, predicted.columns);
+    const Tensor choices = scratch.tensor(DType::i32, 1, input.rows).column_range(0, predicted.columns);
+    const bool is_everywhere = predicted.columns == input.rows;
+    if (!is_everywhere && wanted.grad_input.is_present()) {
+        launch(pass.stream, Fill{.output = wanted.grad_input, .value = 0});
+    }
+    for (std::size_t begin = 0; begin < predicted.columns; begin += most) {
+        const std::size_t count = std::min(most, predicted.columns - begin);
+        compute(pass, weights, input,
+                {.rows = is_everywhere ? ConstTensor{} : predicted.column_range(begin, count),
+                 .begin = begin,
+                 .targets = pass.batch.targets.column_range(begin, count),
+                 .hidden = hidden.row_range(0, count),
+                 .logits = logits.row_range(0, count),
+                 .losses = losses.column_range(begin, count),
+                 .choices = wanted.gives_choices ? choices.column_range(begin, count) : Tensor{}},
+                wanted);
+    }
+    if (wanted.counts_loss) state.loss = read_sum(pass.stream, losses);
+    if (wanted.gives_choices) state.choices = read_numbers(pass.stream, choices);
+}
+
+void Head::compute(const Pass& pass, Weights weights, ConstTensor input, const Tile& tile,
+                   const Wanted& wanted) const {
+    const bool is_apart = tile.rows.is_present();
+    if (is_apart) launch(pass.stream, GatherRows{.input = input, .rows = tile.rows, .output = tile.hidden});
+    const ConstTensor hidden =
+        is_apart ? ConstTensor(tile.hidden) : input.row_range(tile.begin, tile.logits.rows);
+    launch(pass.stream, Linear{.input = hidden,
+                               .weight = weights[0],
+                               .bias = bias_ ? weights[1] : ConstTensor{},
+                               .output = tile.logits,
+                               .axes = WeightAxes::out_in});
+    launch(pass.stream, CrossEntropy{.logits = tile.logits,
+                                     .targets = tile.targets,
+                                     .losses = tile.losses,
+                                     .choices = tile.choices,
+                                     .gradient_scale = wanted.has_gradients() ? pass.loss_scale : 0,
+                                     .smoothing = smooths_ ? pass.label_smoothing : 0});
+    if (wanted.grad_weight.is_present()) {
+        launch(pass.stream, LinearBackwardWeight{.input = hidden,
+                                                 .grad_output = tile.logits,
+                                                 .grad_weight = wanted.grad_weight,
+                                                 .grad_bias = wanted.grad_bias,
+                                                 .axes = WeightAxes::out_in});
+    }
+    if (wanted.grad_input.is_present()) {
+        // Rows that lie apart are not read any more: their gradients take their place.
+        const Tensor grad = is_apart ? tile.hidden : wanted.grad_input.row_range(tile.begin, tile.logits.rows);
+        launch(pass.stream, LinearBackwardInput{.grad_output = tile.logits,
+                                                .weight = weights[0],
+                                                .grad_input = grad,
+                                                .axes = WeightAxes::out_in});
+        if (is_apart) {
+            launch(pass.stream, ScatterRows{.input = grad, .rows = tile.rows, .output = wanted.grad_input});
         }
     }
-    if (tile.counts_loss) state.loss = read_sum(pass.stream, losses);
 }
 
 }  // namespace trireme

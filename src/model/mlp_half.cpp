@@ -1,38 +1,71 @@
 #include "trireme/model/mlp_half.hpp"
 
-#include "trireme/kernels/activation.hpp"
+#include "model/family.hpp"
 
 namespace trireme {
+namespace {
+
+BranchParts mlp_parts(const ModelConfig& config) {
+    const BlockNames names = traits_of(config.family).block;
+    BranchParts parts{
+        .norm = names.mlp_norm, .first = {}, .last = names.mlp_out, .result_width = config.mlp_width};
+    for (const std::string& name : names.mlp_in) parts.first.push_back({name, config.mlp_width});
+    return parts;
+}
+
+}  // namespace
 
 MlpHalf::MlpHalf(const ModelConfig& config, std::size_t block)
-    : branch_(config, block, Site::mlp_residual, config.mlp_width, config.mlp_width),
-      mlp_width_(config.mlp_width) {}
+    : branch_(config, block, Site::mlp_residual, mlp_parts(config)),
+      mlp_width_(config.mlp_width),
+      is_gated_(traits_of(config.family).block.mlp_in.size() == 2),
+      activation_(config.activation) {}
 
-std::vector<ParameterSpec> MlpHalf::parameters() const {
-    return branch_.parameters({.norm = "ln_2", .first = "mlp.c_fc", .last = "mlp.c_proj"});
+void MlpHalf::activate(const Pass& pass, State& state) const {
+    if (is_gated_) {
+        launch(pass.stream, SiluGate{.gate = state.inner.column_range(0, mlp_width_),
+                                     .up = state.inner.column_range(mlp_width_, mlp_width_),
+                                     .output = state.result});
+    } else {
+        launch(pass.stream, Activation{.input = state.inner, .output = state.result, .kind = activation_});
+    }
+}
+
+void MlpHalf::deactivate(const Pass& pass, ConstTensor grad_result, State& state) const {
+    if (is_gated_) {
+        launch(pass.stream, SiluGateBackward{.gate = state.inner.column_range(0, mlp_width_),
+                                             .up = state.inner.column_range(mlp_width_, mlp_width_),
+                                             .grad_output = grad_result,
+                                             .grad_gate = state.grad_inner.column_range(0, mlp_width_),
+                                             .grad_up = state.grad_inner.column_range(mlp_width_, mlp_width_)});
+    } else {
+        launch(pass.stream, ActivationBackward{.input = state.inner,
+                                               .grad_output = grad_result,
+                                               .grad_input = state.grad_inner,
+                                               .kind = activation_});
+    }
 }
 
 Tensor MlpHalf::forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept) const {
     branch_.open(pass, weights, input, state, kept);
     state.result = kept.tensor(pass.dtype, input.rows, mlp_width_);
-    launch(pass.stream, Activation{.input = state.inner, .output = state.result});
+    activate(pass, state);
     return branch_.close(pass, weights, input, state, kept);
 }
 
 void MlpHalf::backward_input(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
                              Tensor grad_input, State& state, Arena& kept) const {
-    state.grad_inner = kept.tensor(pass.dtype, input.rows, mlp_width_);
-    branch_.backward_close(pass, weights, grad_output, state.grad_inner, state, kept);
-    launch(pass.stream,
-           ActivationBackward{
-               .input = state.inner, .grad_output = state.grad_inner, .grad_input = state.grad_inner});
-    branch_.backward_open(pass, weights, input, grad_output, grad_input, state, kept);
+    state.grad_inner = kept.tensor(pass.dtype, input.rows, branch_.inner_width());
+    // Without a gate the activation's gradient takes the place of what it is made from.
+    const Tensor grad_result = is_gated_ ? kept.tensor(pass.dtype, input.rows, mlp_width_) : state.grad_inner;
+    branch_.backward_close(pass, weights, grad_output, grad_result, state, kept);
+    deactivate(pass, grad_result, state);
+    branch_.backward_open(pass, weights, input, grad_input, state, kept);
 }
 
-void MlpHalf::backward_weight(const Pass& pass, Weights /*weights*/, ConstTensor input,
-                              ConstTensor /*grad_output*/, State& state, Gradients gradients,
-                              Arena& /*scratch*/) const {
-    branch_.backward_weight(pass, input, state, gradients);
+void MlpHalf::backward_weight(const Pass& pass, Weights /*weights*/, ConstTensor input, ConstTensor grad_output,
+                              State& state, Gradients gradients, Arena& /*scratch*/) const {
+    branch_.backward_weight(pass, input, grad_output, state, gradients);
 }
 
 }  // namespace trireme

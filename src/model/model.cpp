@@ -2,18 +2,29 @@
 
 #include <unordered_set>
 
+#include "model/family.hpp"
+
 namespace trireme {
 
 std::vector<Layer> build_layers(const ModelConfig& config) {
     std::vector<Layer> layers;
     layers.reserve(2 * config.layers + 3);
-    layers.emplace_back(EmbeddingLayer(config));
+    if (config.reads_images()) {
+        layers.emplace_back(PatchEmbedding(config));
+    } else {
+        layers.emplace_back(EmbeddingLayer(config));
+    }
     for (std::size_t block = 0; block < config.layers; ++block) {
         layers.emplace_back(AttentionHalf(config, block));
         layers.emplace_back(MlpHalf(config, block));
     }
-    layers.emplace_back(FinalNorm(config));
-    layers.emplace_back(Head(config));
+    if (!traits_of(config.family).final_norm.empty()) layers.emplace_back(FinalNorm(config));
+    if (config.family == Family::bert && config.task != Task::span) layers.emplace_back(HeadTransform(config));
+    if (config.task == Task::span) {
+        layers.emplace_back(SpanHead(config));
+    } else {
+        layers.emplace_back(Head(config));
+    }
     return layers;
 }
 
@@ -23,6 +34,18 @@ std::vector<ParameterSpec> parameters_of(const Layer& layer) {
 
 LayerState make_state(const Layer& layer) {
     return std::visit([]<class L>(const L&) -> LayerState { return typename L::State{}; }, layer);
+}
+
+const LossState& loss_state(const LayerState& state) {
+    return std::visit(
+        []<class S>(const S& s) -> const LossState& {
+            if constexpr (std::is_base_of_v<LossState, S>) {
+                return s;
+            } else {
+                throw BugError("a layer that is no head was asked for a loss");
+            }
+        },
+        state);
 }
 
 std::vector<ParameterSpec> unique_parameters(const std::vector<Layer>& layers) {

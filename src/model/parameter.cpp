@@ -19,6 +19,20 @@ std::size_t total_bytes(const std::vector<ParameterSpec>& specs, DType dtype) {
 
 }  // namespace
 
+ParameterSpec vector_spec(std::string name, std::size_t size, Init init) {
+    return {.name = std::move(name), .shape = {size}, .rows = 1, .columns = size, .init = init};
+}
+
+ParameterSpec matrix_spec(std::string name, std::size_t rows, std::size_t columns, double deviation) {
+    return {.name = std::move(name),
+            .shape = {rows, columns},
+            .rows = rows,
+            .columns = columns,
+            .init = Init::normal,
+            .deviation = deviation,
+            .decays = true};
+}
+
 ParameterTensors::ParameterTensors(const std::vector<ParameterSpec>& specs, DType dtype, Place place)
     : buffer_(total_bytes(specs, dtype), place), dtype_(dtype) {
     tensors_.reserve(specs.size());

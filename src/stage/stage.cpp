@@ -24,6 +24,24 @@ void visit_layer(const Layer& layer, LayerState& state, Use&& use) {
     std::visit([&]<class L>(const L& l) { use(l, std::get<typename L::State>(state)); }, layer);
 }
 
+// The largest batch of that shape: every row predicted.
+TokenBatch ghost_batch(const ModelConfig& config, const BatchShape& shape, Arena& inputs) {
+    const auto numbers = [&](std::size_t rows, std::size_t columns) {
+        return inputs.tensor(DType::i32, rows, columns);
+    };
+    const std::size_t patches = config.reads_images() ? shape.segments.size() * config.image.patches() : 0;
+    return {.tokens = numbers(1, shape.rows),
+            .positions = numbers(1, shape.rows),
+            .types = numbers(1, shape.rows),
+            .visits = inputs.tensor(DType::i64, 1, shape.rows),
+            .segments = shape.segments,
+            .predicted = numbers(1, shape.rows),
+            .targets = numbers(1, shape.rows),
+            .answers = numbers(shape.segments.size(), 2),
+            .contexts = numbers(shape.segments.size(), 2),
+            .pixels = inputs.tensor(DType::f32, patches, config.image.patch_values())};
+}
+
 }  // namespace
 
 Stage::Stage(const ModelConfig& config, DType dtype, Place place, const StageMemory& memory)
@@ -55,22 +73,22 @@ void Stage::forward(Passage& passage) {
         passage.inputs.push_back(hidden);
         passage.states.push_back(make_state(layers_[l]));
         visit_layer(layers_[l], passage.states[l], [&]<class L>(const L& layer, typename L::State& state) {
-            Arena& kept = std::is_same_v<L, Head> ? scratch_ : activations_;  // the head keeps nothing
+            Arena& kept = is_head<L> ? scratch_ : activations_;  // a head keeps nothing
             hidden = layer.forward(passage.pass, weights_of(l), hidden, state, kept);
         });
     }
 }
 
-double Stage::evaluate(Stream& stream, const TokenBatch& batch) {
-    if (batch.rows() == 0) return 0;
+LossState Stage::evaluate(Stream& stream, const TokenBatch& batch) {
+    if (batch.rows() == 0) return {};
     const ArenaScope scope(activations_);
     Passage passage{.pass = {.stream = stream, .batch = batch, .dtype = dtype_}, .states = {}, .inputs = {}};
     forward(passage);
-    return std::get<Head::State>(passage.states.back()).loss;
+    return loss_state(passage.states.back());
 }
 
-double Stage::forward_backward(Stream& stream, const TokenBatch& batch, RandomKey dropout_key,
-                               double loss_scale, BackwardHalves halves) {
+double Stage::forward_backward(Stream& stream, const TokenBatch& batch, const PassOptions& options,
+                               BackwardHalves halves) {
     if (batch.rows() == 0) return 0;
     const ArenaScope kept(activations_);
     const ArenaScope scope(scratch_);
@@ -78,13 +96,14 @@ double Stage::forward_backward(Stream& stream, const TokenBatch& batch, RandomKe
                              .batch = batch,
                              .dtype = dtype_,
                              .is_training = true,
-                             .dropout_key = dropout_key,
-                             .loss_scale = loss_scale},
+                             .dropout_key = options.dropout_key,
+                             .loss_scale = options.loss_scale,
+                             .label_smoothing = options.label_smoothing},
                     .states = {},
                     .inputs = {}};
     forward(passage);
     halves == BackwardHalves::together ? backward(passage) : backward_apart(passage);
-    return std::get<Head::State>(passage.states.back()).loss;
+    return loss_state(passage.states.back()).loss;
 }
 
 void Stage::backward(Passage& passage) {
@@ -141,12 +160,8 @@ StageMemory predict(const ModelConfig& config, DType dtype, const BatchShape& sh
     Stage stage(config, dtype, Place::ghost, {});
     Stream stream{.backend = GhostStream{}};
     Arena inputs("input", 0, Place::ghost);
-    const TokenBatch batch{.tokens = inputs.tensor(DType::i32, 1, shape.rows),
-                           .targets = inputs.tensor(DType::i32, 1, shape.rows),
-                           .positions = inputs.tensor(DType::i32, 1, shape.rows),
-                           .visits = inputs.tensor(DType::i64, 1, shape.rows),
-                           .segments = shape.segments};
-    stage.forward_backward(stream, batch, {}, 1, halves);
+    const TokenBatch batch = ghost_batch(config, shape, inputs);
+    stage.forward_backward(stream, batch, {}, halves);
     stage.evaluate(stream, batch);
     return stage.peak();
 }

@@ -1,4 +1,4 @@
-// The first half of a block: output = input + dropout(project(attention(qkv(norm(input))))).
+// The first half of a block: output = input + dropout(project(attention(query, key, value of norm(input)))).
 #pragma once
 
 #include "trireme/model/residual_branch.hpp"
@@ -7,13 +7,14 @@ namespace trireme {
 
 class AttentionHalf {
 public:
-    // inner: queries, keys and values side by side (rows, 3 width); result: the context (rows, width)
+    // inner: queries, keys and values side by side (rows, width + 2 groups * head size); result: the context
+    // (rows, width)
     struct State : BranchState {
         Tensor log_sum;  // (rows, heads)
     };
 
     AttentionHalf(const ModelConfig& config, std::size_t block);
-    std::vector<ParameterSpec> parameters() const;  // ln_1, attn.c_attn, attn.c_proj
+    std::vector<ParameterSpec> parameters() const { return branch_.parameters(); }
 
     Tensor forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept) const;
     void backward_input(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
@@ -23,10 +24,26 @@ public:
 
 private:
     AttentionShape shape(const Pass& pass) const;
+    void rotate(const Pass& pass, Tensor inner,
+                bool is_backward) const;  // queries and keys, by their positions
+    template <class View>
+    View query(View inner) const {
+        return inner.column_range(0, width_);
+    }
+    template <class View>
+    View key(View inner) const {
+        return inner.column_range(width_, key_width_);
+    }
+    template <class View>
+    View value(View inner) const {
+        return inner.column_range(width_ + key_width_, key_width_);
+    }
 
     ResidualBranch branch_;
-    std::size_t width_, heads_;
+    std::size_t width_, heads_, groups_, key_width_;
+    bool is_causal_;
     double dropout_;
+    std::vector<double> frequencies_;  // of rotary positions; none: positions are learned
 };
 
 }  // namespace trireme

@@ -1,19 +1,16 @@
 // The norm between the last block and the head.
 #pragma once
 
-#include "trireme/model/config.hpp"
-#include "trireme/model/layer.hpp"
+#include "trireme/model/norm.hpp"
 
 namespace trireme {
 
 class FinalNorm {
 public:
-    struct State {
-        Tensor mean, inv_std;  // (rows)
-    };
+    using State = struct FinalNormState : Norm::State {};
 
     explicit FinalNorm(const ModelConfig& config);
-    std::vector<ParameterSpec> parameters() const;  // ln_f.weight, ln_f.bias
+    std::vector<ParameterSpec> parameters() const { return norm_.parameters(); }
 
     Tensor forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept) const;
     void backward_input(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
@@ -23,7 +20,7 @@ public:
 
 private:
     std::size_t width_;
-    double epsilon_;
+    Norm norm_;
 };
 
 }  // namespace trireme

@@ -1,9 +1,12 @@
-// The output projection and the loss. Logits exist one tile of rows at a time.
+// The output projection and the loss: over a vocabulary or over classes. Only rows from which something is to
+// be predicted have logits, and those exist one tile of rows at a time.
 //
 // In training the forward pass only remembers that it was asked: nothing downstream waits for the loss, and a
 // backward pass that makes each tile of logits once serves the loss and both gradients with it. (Told apart
 // into its two halves, the weight half makes the tiles a second time.)
 #pragma once
+
+#include <optional>
 
 #include "trireme/model/config.hpp"
 #include "trireme/model/layer.hpp"
@@ -12,12 +15,10 @@ namespace trireme {
 
 class Head {
 public:
-    struct State {
-        double loss = 0;  // sum over targets; after forward when evaluating, after backward when training
-    };
+    struct State : LossState {};
 
     explicit Head(const ModelConfig& config);
-    std::vector<ParameterSpec> parameters() const;  // the token table if tied, or lm_head.weight
+    std::vector<ParameterSpec> parameters() const;  // the matrix, and its bias if it has one
 
     // Gives back an absent tensor: the loss is in the state.
     Tensor forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept) const;
@@ -33,15 +34,19 @@ public:
     std::size_t tile_rows(DType dtype, std::size_t rows) const;
 
 private:
-    struct Tile;  // what is to be done with each tile
+    struct Wanted;  // what is to be done with each tile
+    struct Tile;    // some of the predicted rows
 
     std::size_t most_tile_rows(DType dtype) const;
-    void for_each_tile(const Pass& pass, Weights weights, ConstTensor input, const Tile& tile, State& state,
+    void for_each_tile(const Pass& pass, Weights weights, ConstTensor input, const Wanted& wanted, State& state,
                        Arena& scratch) const;
+    void compute(const Pass& pass, Weights weights, ConstTensor input, const Tile& tile,
+                 const Wanted& wanted) const;
 
-    std::size_t width_, vocabulary_;
-    bool tied_;
-    double deviation_;
+    ParameterSpec weight_;
+    std::optional<ParameterSpec> bias_;
+    std::size_t width_, outputs_;
+    bool smooths_;  // label smoothing applies
 };
 
 }  // namespace trireme

@@ -11,23 +11,30 @@
 //   void backward_weight(const Pass&, Weights, ConstTensor input, ConstTensor grad_output, State&, Gradients,
 //                        Arena& scratch) const;
 // Tensors that must live until the matching backward_weight come from `kept`; grad_output may be overwritten
-// only after that. `input` and `grad_input` are (rows, width), absent for the embedding, which reads tokens.
+// only after that. `input` and `grad_input` are (rows, width), absent for the embedding, which reads tokens or
+// pixels.
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "trireme/kernels/attention.hpp"
 #include "trireme/model/parameter.hpp"
 
 namespace trireme {
 
-// The tensors of one micro-batch.
+// The tensors of one micro-batch. What a family or a task has no use for may be absent.
 struct TokenBatch {
     ConstTensor tokens;     // (rows) i32
-    ConstTensor targets;    // (rows) i32, no_target where nothing is to be predicted
     ConstTensor positions;  // (rows) i32, within the sample
+    ConstTensor types;      // (rows) i32, token types
     ConstTensor visits;     // (rows) i64, unique to (epoch, sample)
     std::span<const Segment> segments;
+    ConstTensor predicted;  // (predictions) i32: rows from which something is to be predicted, ascending
+    ConstTensor targets;    // (predictions) i32: token or class
+    ConstTensor answers;    // (segments, 2) i32: see SpanLoss
+    ConstTensor contexts;   // (segments, 2) i32: see BestSpan
+    ConstTensor pixels;     // (segments * patches, channels * patch * patch) f32
 
     std::size_t rows() const { return tokens.columns; }
 };
@@ -40,9 +47,16 @@ struct Pass {
     bool is_training = false;    // dropout is on, and the head leaves the loss to its backward pass
     RandomKey dropout_key = {};  // of the run
     double loss_scale = 1;       // gradients are of loss_scale * sum of losses
+    double label_smoothing = 0;  // of the classes, in training
 };
 
-inline constexpr const char* token_table_name = "transformer.wte.weight";  // of the embedding and a tied head
+// What the last layer, a head, leaves in its state.
+struct LossState {
+    double loss = 0;                    // sum over predictions or answers; after forward when evaluating, after
+                                        // backward when training
+    std::vector<std::int32_t> choices;  // after forward when evaluating: the token or class chosen for each
+                                        // prediction, or the first and last row chosen in each segment
+};
 
 // In the order of the layer's parameters().
 using Weights = std::span<const ConstTensor>;

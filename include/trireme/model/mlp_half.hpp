@@ -1,4 +1,5 @@
-// The second half of a block: output = input + dropout(project(activation(expand(norm(input))))).
+// The second half of a block: output = input + dropout(project(activation(expand(norm(input))))). Llama expands
+// twice and one expansion gates the other.
 #pragma once
 
 #include "trireme/model/residual_branch.hpp"
@@ -7,11 +8,12 @@ namespace trireme {
 
 class MlpHalf {
 public:
-    // inner: before the activation; result: after it (rows, mlp width)
+    // inner: before the activation (rows, mlp width), or gate and values side by side (rows, 2 mlp width);
+    // result: after it (rows, mlp width)
     struct State : BranchState {};
 
     MlpHalf(const ModelConfig& config, std::size_t block);
-    std::vector<ParameterSpec> parameters() const;  // ln_2, mlp.c_fc, mlp.c_proj
+    std::vector<ParameterSpec> parameters() const { return branch_.parameters(); }
 
     Tensor forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept) const;
     void backward_input(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
@@ -20,8 +22,14 @@ public:
                          State& state, Gradients gradients, Arena& scratch) const;
 
 private:
+    void activate(const Pass& pass, State& state) const;
+    // From the gradient of the result to state.grad_inner.
+    void deactivate(const Pass& pass, ConstTensor grad_result, State& state) const;
+
     ResidualBranch branch_;
     std::size_t mlp_width_;
+    bool is_gated_;
+    ActivationKind activation_;
 };
 
 }  // namespace trireme

@@ -1,5 +1,5 @@
 // A model is a list of layers: the embedding, for each block its attention half and its MLP half, the final
-// norm and the head (27 for gpt2).
+// norm or what bert has in its place, and the head (27 for gpt2).
 #pragma once
 
 #include <variant>
@@ -10,17 +10,27 @@
 #include "trireme/model/embedding_layer.hpp"
 #include "trireme/model/final_norm.hpp"
 #include "trireme/model/head.hpp"
+#include "trireme/model/head_transform.hpp"
 #include "trireme/model/mlp_half.hpp"
+#include "trireme/model/patch_embedding.hpp"
+#include "trireme/model/span_head.hpp"
 
 namespace trireme {
 
-using Layer = std::variant<EmbeddingLayer, AttentionHalf, MlpHalf, FinalNorm, Head>;
+using Layer = std::variant<EmbeddingLayer, PatchEmbedding, AttentionHalf, MlpHalf, FinalNorm, HeadTransform,
+                           Head, SpanHead>;
 using LayerState =
-    std::variant<EmbeddingLayer::State, AttentionHalf::State, MlpHalf::State, FinalNorm::State, Head::State>;
+    std::variant<EmbeddingLayer::State, PatchEmbedding::State, AttentionHalf::State, MlpHalf::State,
+                 FinalNorm::State, HeadTransform::State, Head::State, SpanHead::State>;
+
+// Ends a model: gives a loss instead of rows, and keeps no tensor of the forward pass.
+template <class L>
+inline constexpr bool is_head = std::is_same_v<L, Head> || std::is_same_v<L, SpanHead>;
 
 std::vector<Layer> build_layers(const ModelConfig& config);
 std::vector<ParameterSpec> parameters_of(const Layer& layer);
 LayerState make_state(const Layer& layer);
+const LossState& loss_state(const LayerState& state);  // of a head
 
 // Every parameter of some layers once, in order of first use: a tied table belongs to two layers.
 std::vector<ParameterSpec> unique_parameters(const std::vector<Layer>& layers);

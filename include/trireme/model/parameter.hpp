@@ -12,16 +12,23 @@ namespace trireme {
 
 enum class Init : std::uint8_t { normal, zeros, ones };
 
+// Kernels see a matrix; files see the shape, whose last axes are flattened into the columns or first into the
+// rows.
 struct ParameterSpec {
-    std::string name;      // "transformer.h.0.attn.c_attn.weight"
-    std::size_t rows = 1;  // a vector is one row
+    std::string name;                     // "transformer.h.0.attn.c_attn.weight"
+    std::vector<std::size_t> shape = {};  // Hugging Face's: (width, 3, patch, patch)
+    std::size_t rows = 1;                 // a vector is one row
     std::size_t columns = 0;
     Init init = Init::normal;
-    double deviation = 0;  // of Init::normal
-    bool decays = false;   // weight decay applies: matrices only
+    double deviation = 0;     // of Init::normal
+    bool decays = false;      // weight decay applies: matrices only
+    bool is_of_head = false;  // what a task puts on top: first values will do where a stored model has none
 
     std::size_t size() const { return rows * columns; }
 };
+
+ParameterSpec vector_spec(std::string name, std::size_t size, Init init);
+ParameterSpec matrix_spec(std::string name, std::size_t rows, std::size_t columns, double deviation);
 
 // One tensor for each of a list of parameters, all in one buffer, zero at first. Serves for values, gradients
 // and optimizer moments alike.

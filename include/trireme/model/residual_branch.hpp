@@ -1,60 +1,85 @@
-// What the two halves of a block have in common: each is a branch beside the residual that norms its input,
-// multiplies with a first matrix, does something of its own, multiplies with a last one, drops out, and adds.
+// What the two halves of a block have in common: each is a branch beside the residual that multiplies with a
+// first matrix, does something of its own, multiplies with a last one, drops out, and adds. A norm stands
+// before the first matrix, or, in bert, behind the sum.
 #pragma once
 
 #include "trireme/kernels/dropout.hpp"
 #include "trireme/model/config.hpp"
 #include "trireme/model/layer.hpp"
+#include "trireme/model/norm.hpp"
+#include "trireme/model/projection.hpp"
 
 namespace trireme {
 
 // The places in a model where dropout happens.
-enum class Site : std::uint64_t { embedding, attention, attention_residual, mlp_residual };
+enum class Site : std::uint64_t { embedding, attention, attention_residual, mlp_residual, head };
 
 RandomKey site_key(const Pass& pass, std::size_t block, Site site);
 Dropout dropout_at(const Pass& pass, double rate, std::size_t block, Site site);  // off when evaluating
 
 // What a branch keeps for its backward pass, and then for its weight half.
 struct BranchState {
-    Tensor mean, inv_std;         // (rows)
-    Tensor normed;                // (rows, width)         what the first matrix reads
-    Tensor inner;                 // (rows, inner width)   what it gives
-    Tensor result;                // (rows, result width)  what the last matrix reads
+    Norm::State norm;
+    Tensor normed;         // (rows, width)         what the first matrix reads, where the norm is before it
+    Tensor inner;          // (rows, inner width)   what the first matrix gives
+    Tensor result;         // (rows, result width)  what the last matrix reads
+    Tensor sum;            // (rows, width)         what the norm reads, where it is behind
+    ConstTensor grad_sum;  // (rows, width)         gradient of residual + branch
     ConstTensor grad_projection;  // (rows, width)         gradient of what the last matrix gives
     Tensor grad_inner;            // (rows, inner width)
-    Tensor grad_normed;           // (rows, width)
+    Tensor grad_normed;           // (rows, width)         gradient of what the first matrix reads
 };
 
-struct BranchNames {
-    const char *norm, *first, *last;  // "ln_1", "attn.c_attn", "attn.c_proj"
+// The parts of a branch, by their names within a block.
+struct BranchParts {
+    std::string norm;  // "ln_1"
+    std::vector<Projection::Part> first;
+    std::string last;  // "attn.c_proj"
+    std::size_t result_width = 0;
 };
 
 class ResidualBranch {
 public:
-    ResidualBranch(const ModelConfig& config, std::size_t block, Site site, std::size_t inner_width,
-                   std::size_t result_width);
-    std::vector<ParameterSpec> parameters(const BranchNames& names) const;  // weight and bias of each
+    ResidualBranch(const ModelConfig& config, std::size_t block, Site site, const BranchParts& parts);
+    std::vector<ParameterSpec> parameters() const;  // of the norm, the first matrix, the last one
 
     // From the input to state.inner, and from state.result, which must be filled by then, to the output.
     void open(const Pass& pass, Weights weights, ConstTensor input, BranchState& state, Arena& kept) const;
-    Tensor close(const Pass& pass, Weights weights, ConstTensor input, const BranchState& state,
-                 Arena& kept) const;
+    Tensor close(const Pass& pass, Weights weights, ConstTensor input, BranchState& state, Arena& kept) const;
 
     // From grad_output to grad_result, and from state.grad_inner, which must be filled by then, to grad_input.
     void backward_close(const Pass& pass, Weights weights, ConstTensor grad_output, Tensor grad_result,
                         BranchState& state, Arena& kept) const;
-    void backward_open(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
-                       Tensor grad_input, BranchState& state, Arena& kept) const;
+    void backward_open(const Pass& pass, Weights weights, ConstTensor input, Tensor grad_input,
+                       BranchState& state, Arena& kept) const;
 
-    void backward_weight(const Pass& pass, ConstTensor input, const BranchState& state,
+    void backward_weight(const Pass& pass, ConstTensor input, ConstTensor grad_output, const BranchState& state,
                          Gradients gradients) const;
 
     std::size_t block() const { return block_; }
+    std::size_t inner_width() const { return first_.output_width(); }
 
 private:
-    std::size_t block_, blocks_, width_, inner_width_, result_width_;
+    // Its own weights or gradients among those of the branch.
+    template <class Span>
+    Span norm_part(Span all) const {
+        return all.first(norm_.parameter_count());
+    }
+    template <class Span>
+    Span first_part(Span all) const {
+        return all.subspan(norm_.parameter_count(), first_.parameter_count());
+    }
+    template <class Span>
+    Span last_part(Span all) const {
+        return all.last(last_.parameter_count());
+    }
+
+    std::size_t block_, width_;
     Site site_;
-    double epsilon_, deviation_, dropout_;
+    bool is_norm_behind_;
+    double dropout_;
+    Norm norm_;
+    Projection first_, last_;
 };
 
 }  // namespace trireme

@@ -18,6 +18,13 @@ struct StageMemory {
     std::size_t scratch = 0;      // within one layer's backward pass
 };
 
+// What a training pass is told beside its batch.
+struct PassOptions {
+    RandomKey dropout_key = {};
+    double loss_scale = 1;
+    double label_smoothing = 0;
+};
+
 // What a micro-batch looks like, for sizing.
 struct BatchShape {
     std::vector<Segment> segments;
@@ -38,11 +45,12 @@ public:
     const ParameterTensors& gradients() const { return gradients_; }
     DType dtype() const { return dtype_; }
 
-    // The sum of losses over the targets of a micro-batch, without dropout; gradients stay as they are.
-    double evaluate(Stream& stream, const TokenBatch& batch);
+    // The sum of losses over a micro-batch and what the model chose, without dropout and label smoothing;
+    // gradients stay as they are.
+    LossState evaluate(Stream& stream, const TokenBatch& batch);
 
     // Forward and backward: adds the gradients of loss_scale * the sum of losses, and gives back that sum.
-    double forward_backward(Stream& stream, const TokenBatch& batch, RandomKey dropout_key, double loss_scale,
+    double forward_backward(Stream& stream, const TokenBatch& batch, const PassOptions& options,
                             BackwardHalves halves = BackwardHalves::together);
 
     // What the arenas have held at most.

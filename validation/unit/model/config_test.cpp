@@ -2,19 +2,29 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
+#include "error_message.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/model/model.hpp"
 
 namespace trireme {
 namespace {
 
-std::string complaint(const ModelConfig& config) {
-    try {
-        check_model(config);
-    } catch (const ConfigError& error) {
-        return error.what();
-    }
-    return "accepted";
+using validation::message_of;
+
+// The model as it is used, with what the corpus decides decided.
+ModelConfig whole(const std::string& name) {
+    ModelConfig config = model_named(name);
+    if (!config.reads_images() && config.vocabulary == 0) config.vocabulary = 300;
+    if (config.task == Task::classify) config.labels = 10;
+    return config;
+}
+
+std::string complaint(const std::string& name, const std::function<void(ModelConfig&)>& change) {
+    ModelConfig config = whole(name);
+    change(config);
+    return message_of<ConfigError>([&] { check_model(config); });
 }
 
 TEST(Model, HasHuggingFacesParameterCounts) {
@@ -31,23 +41,167 @@ TEST(Model, HasHuggingFacesParameterCounts) {
 TEST(Model, CutsIntoHalvesOfBlocks) { EXPECT_EQ(build_layers(model_named("gpt2")).size(), 27U); }
 
 TEST(Model, NamesTheNearestKnownOne) {
-    try {
-        model_named("gtp2");
-        FAIL() << "gtp2 was accepted";
-    } catch (const ConfigError& error) {
-        EXPECT_NE(std::string(error.what()).find("did you mean gpt2?"), std::string::npos) << error.what();
+    const std::string message = message_of<ConfigError>([] { model_named("gtp2"); });
+    const std::string other_family = message_of<ConfigError>([] { model_named("llama1b"); });
+
+    EXPECT_NE(message.find("did you mean gpt2?"), std::string::npos) << message;
+    EXPECT_NE(other_family.find("did you mean llama-1b?"), std::string::npos) << other_family;
+}
+
+TEST(Model, OfEveryKnownNameIsWhole) {
+    for (const std::string& name : known_models()) {
+        EXPECT_EQ(model_named(name).name, name);
+        EXPECT_NO_THROW(check_model(whole(name))) << name;
+        EXPECT_EQ(model_named(name).task, tasks_of(model_named(name).family).front()) << name;
     }
 }
 
-TEST(Model, RefusesSizesThatContradictEachOther) {
-    ModelConfig odd = model_named("gpt2");
-    odd.heads = 7;
-    ModelConfig empty = model_named("gpt2");
-    empty.layers = 0;
+TEST(Model, LeavesToTheCorpusWhatOnlyItKnows) {
+    for (const char* name : {"gpt2-tiny", "llama-tiny", "bert-tiny"}) {
+        EXPECT_EQ(model_named(name).vocabulary, 0U) << name;
+        EXPECT_EQ(model_named(name).dropout, 0) << name;
+        EXPECT_EQ(model_named(name).attention_dropout, 0) << name;
+    }
+    EXPECT_EQ(model_named("vit-tiny").labels, 0U);
+}
 
-    EXPECT_EQ(complaint(odd),
+TEST(Model, OfLlama3HasGroupsAndStretchedPositions) {
+    const ModelConfig model = model_named("llama-1b");
+
+    EXPECT_EQ(model.head_size(), 64U);
+    EXPECT_EQ(model.key_groups(), 8U);
+    EXPECT_EQ(model.positions, 131072U);
+    EXPECT_TRUE(model.tied);
+    EXPECT_EQ(model.rotary.stretch, RotaryConfig::Stretch::llama3);
+    EXPECT_EQ(model.rotary.base, 500000);
+    EXPECT_EQ(model.rotary.factor, 32);
+    EXPECT_EQ(model_named("llama-8b").rotary.factor, 8);
+}
+
+TEST(Model, OfImagesHasAPositionForEachPatchAndTheClass) {
+    EXPECT_EQ(model_named("vit-tiny").positions, 65U);
+    EXPECT_EQ(model_named("vit-base").positions, 197U);
+}
+
+TEST(Model, HasHeadsForTheTasksOfItsFamily) {
+    EXPECT_EQ(tasks_of(Family::gpt2), std::vector{Task::language});
+    EXPECT_EQ(tasks_of(Family::llama), std::vector{Task::language});
+    EXPECT_EQ(tasks_of(Family::bert), (std::vector{Task::masked, Task::span, Task::classify}));
+    EXPECT_EQ(tasks_of(Family::vit), std::vector{Task::classify});
+
+    EXPECT_EQ(complaint("gpt2", [](auto& m) { m.task = Task::span; }),
+              "a gpt2 model has no head for the task span; it has heads for: language; choose another --model");
+    EXPECT_EQ(
+        complaint("bert-base", [](auto& m) { m.task = Task::language; }),
+        "a bert model has no head for the task language; it has heads for: masked, span, classify; choose "
+        "another --model");
+}
+
+TEST(Model, RefusesSizesThatContradictEachOther) {
+    EXPECT_EQ(complaint("gpt2", [](auto& m) { m.heads = 7; }),
               "--width 768 is not a multiple of --heads 7; every head needs the same number of channels");
-    EXPECT_EQ(complaint(empty), "--layers is 0; a model needs at least 1");
+    EXPECT_EQ(complaint("llama-tiny", [](auto& m) { m.groups = 3; }),
+              "--heads 8 is not a multiple of --groups 3; every group needs the same number of heads");
+    EXPECT_EQ(complaint("llama-tiny", [](auto& m) { m.width = 120; }),
+              "--width 120 over --heads 8 makes heads of 15 channels; rotary positions turn pairs of channels");
+    EXPECT_EQ(
+        complaint("gpt2", [](auto& m) { m.groups = 4; }),
+        "--groups 4 does not fit a gpt2 model with 12 heads: only those of a llama share keys; leave it out");
+    EXPECT_EQ(complaint("vit-tiny", [](auto& m) { m.image.patch = 5; }),
+              "--image-size 32 is not a multiple of --patch 5; an image is cut into whole patches");
+    EXPECT_EQ(complaint("vit-tiny", [](auto& m) { m.positions = 64; }),
+              "--positions 64 is not 65: the class token and the 64 patches of --image-size 32 and --patch 4");
+}
+
+TEST(Model, RefusesSizesThatAreNone) {
+    EXPECT_EQ(complaint("gpt2", [](auto& m) { m.layers = 0; }), "--layers is 0; a model needs at least 1");
+    EXPECT_EQ(complaint("gpt2", [](auto& m) { m.width = 0; }), "--width is 0; a model needs at least 1");
+    EXPECT_EQ(complaint("gpt2", [](auto& m) { m.heads = 0; }), "--heads is 0; a model needs at least 1");
+    EXPECT_EQ(complaint("gpt2", [](auto& m) { m.mlp_width = 0; }),
+              "--mlp-width is 0; a model needs at least 1");
+    EXPECT_EQ(complaint("gpt2", [](auto& m) { m.vocabulary = 0; }),
+              "--vocabulary is 0; a model needs at least 1");
+    EXPECT_EQ(complaint("vit-tiny", [](auto& m) { m.labels = 0; }), "--labels is 0; a model needs at least 1");
+    EXPECT_EQ(complaint("vit-tiny", [](auto& m) { m.image.patch = 0; }),
+              "--patch is 0; a model needs at least 1");
+    EXPECT_EQ(complaint("bert-base", [](auto& m) { m.token_types = 0; }),
+              "the number of token types is 0; a model needs at least 1");
+}
+
+TEST(Model, RefusesSizesBeyondCounting) {
+    constexpr std::size_t huge = (std::size_t{1} << 24) + 1;
+
+    EXPECT_EQ(complaint("gpt2", [](auto& m) { m.mlp_width = huge; }),
+              "--mlp-width 16777217 is beyond 16777216");
+    EXPECT_EQ(complaint("vit-tiny", [](auto& m) { m.image.size = huge; }),
+              "--image-size 16777217 is beyond 16384");
+    EXPECT_EQ(complaint("vit-tiny", [](auto& m) { m.image = {.channels = 3, .size = 16384, .patch = 16384}; }),
+              "--patch 16384 makes patches of 805306368 values, which is beyond 16777216");
+}
+
+TEST(Model, RefusesSharesAndScalesOutOfTheirRange) {
+    EXPECT_EQ(complaint("gpt2", [](auto& m) { m.dropout = 1; }), "--dropout 1 is outside [0, 1)");
+    EXPECT_EQ(complaint("gpt2", [](auto& m) { m.attention_dropout = -0.5; }),
+              "--attention-dropout -0.5 is outside [0, 1)");
+    EXPECT_EQ(complaint("gpt2", [](auto& m) { m.norm_epsilon = 0; }),
+              "the epsilon of the norms is 0; it must be a number above 0");
+    EXPECT_EQ(complaint("llama-tiny", [](auto& m) { m.rotary.base = -1; }),
+              "the base of the rotary positions is -1; it must be a number above 0");
+    EXPECT_EQ(complaint("llama-1b", [](auto& m) { m.rotary.high_frequency = 1; }),
+              "the high frequency factor 1 of the rotary positions is not above the low one, 1");
+}
+
+TEST(Model, NeedsTwoTokenTypesToTellQuestionAndContextApart) {
+    EXPECT_EQ(complaint("bert-base",
+                        [](auto& m) {
+                            m.task = Task::span;
+                            m.token_types = 1;
+                        }),
+              "the model has 1 token type; to find answers in a context it needs 2");
+}
+
+ModelConfig with_heads_of(std::size_t channels, const RotaryConfig& rotary) {
+    ModelConfig config = model_named("llama-tiny");
+    config.width = 8 * channels;
+    config.rotary = rotary;
+    return config;
+}
+
+// pow() may round its last digit otherwise than the machine that gave the expected numbers.
+void expect_near(double value, double expected) { EXPECT_NEAR(value, expected, 1e-14 * expected); }
+
+TEST(RotaryFrequencies, FallFromOneByPowersOfTheBase) {
+    const std::vector<double> frequencies = rotary_frequencies(with_heads_of(8, {.base = 10000}));
+
+    ASSERT_EQ(frequencies.size(), 4U);
+    expect_near(frequencies[0], 1);
+    expect_near(frequencies[1], 0.1);
+    expect_near(frequencies[2], 0.01);
+    expect_near(frequencies[3], 0.001);
+}
+
+TEST(RotaryFrequencies, StretchedLinearlyAreDividedByTheFactor) {
+    const std::vector<double> frequencies = rotary_frequencies(
+        with_heads_of(8, {.base = 10000, .stretch = RotaryConfig::Stretch::linear, .factor = 4}));
+
+    ASSERT_EQ(frequencies.size(), 4U);
+    expect_near(frequencies[0], 0.25);
+    expect_near(frequencies[3], 0.00025);
+}
+
+// transformers' formula, computed in float64.
+TEST(RotaryFrequencies, OfLlama3AreStretchedByTheirWaves) {
+    const std::vector<double> frequencies = rotary_frequencies(model_named("llama-1b"));
+
+    ASSERT_EQ(frequencies.size(), 32U);
+    expect_near(frequencies[0], 1.0);
+    expect_near(frequencies[1], 0.6636012376960885);
+    expect_near(frequencies[14], 0.0032114459947525913);  // the last that stays
+    expect_near(frequencies[15], 0.001290547928209264);   // between
+    expect_near(frequencies[16], 0.00042955679655936815);
+    expect_near(frequencies[17], 9.70828780262767e-05);
+    expect_near(frequencies[18], 1.9461638184831125e-05);  // the first that is divided whole
+    expect_near(frequencies[31], 9.418306725434909e-08);
 }
 
 }  // namespace

@@ -1,0 +1,40 @@
+// What bert has between its last block and a head: for masked tokens a matrix, GELU and a norm, for classes a
+// matrix, tanh and dropout (the pooler). Hugging Face applies the pooler to the first row alone; the others
+// have no target.
+#pragma once
+
+#include <optional>
+
+#include "trireme/model/norm.hpp"
+#include "trireme/model/projection.hpp"
+
+namespace trireme {
+
+class HeadTransform {
+public:
+    struct State {
+        Tensor inner;   // (rows, width): what the matrix gives
+        Tensor result;  // (rows, width): after the activation; what the norm reads
+        Norm::State norm;
+        ConstTensor grad_result;  // (rows, width)
+        Tensor grad_inner;        // (rows, width)
+    };
+
+    explicit HeadTransform(const ModelConfig& config);
+    std::vector<ParameterSpec> parameters() const;
+
+    Tensor forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept) const;
+    void backward_input(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
+                        Tensor grad_input, State& state, Arena& kept) const;
+    void backward_weight(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
+                         State& state, Gradients gradients, Arena& scratch) const;
+
+private:
+    std::size_t width_;
+    Projection dense_;
+    ActivationKind activation_;
+    std::optional<Norm> norm_;
+    double dropout_;
+};
+
+}  // namespace trireme

@@ -1,0 +1,37 @@
+// A normalisation with its gain, and its bias if it has one.
+#pragma once
+
+#include "trireme/model/config.hpp"
+#include "trireme/model/layer.hpp"
+
+namespace trireme {
+
+class Norm {
+public:
+    struct State {
+        Tensor mean;       // (rows); absent of an RMS norm
+        Tensor inv_scale;  // (rows): one over the deviation, or over the root mean square
+    };
+
+    // An RMS norm for llama, a layer norm for the others. `name` is "transformer.ln_f".
+    Norm(const ModelConfig& config, std::string name);
+    std::vector<ParameterSpec> parameters() const;  // weight, and bias of a layer norm
+
+    void forward(const Pass& pass, Weights weights, ConstTensor input, Tensor output, State& state,
+                 Arena& kept) const;
+    // `residual`, if there, is added: the gradient that passes the norm by. It may be grad_input's memory.
+    void backward_input(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
+                        ConstTensor residual, Tensor grad_input, const State& state) const;
+    void backward_weight(const Pass& pass, ConstTensor input, ConstTensor grad_output, const State& state,
+                         Gradients gradients) const;
+
+    std::size_t parameter_count() const { return is_rms_ ? 1 : 2; }
+
+private:
+    std::string name_;
+    std::size_t width_;
+    double epsilon_;
+    bool is_rms_;
+};
+
+}  // namespace trireme

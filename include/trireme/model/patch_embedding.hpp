@@ -1,0 +1,31 @@
+// What images become rows by: one matrix for the patches, a class token before them, a table of places;
+// dropout.
+#pragma once
+
+#include "trireme/model/config.hpp"
+#include "trireme/model/layer.hpp"
+
+namespace trireme {
+
+class PatchEmbedding {
+public:
+    struct State {
+        ConstTensor pixels;  // (images * patches, channels * patch * patch), in the type of the pass
+    };
+
+    explicit PatchEmbedding(const ModelConfig& config);
+    std::vector<ParameterSpec> parameters() const;  // class token, places, the matrix and its bias
+
+    Tensor forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept) const;
+    void backward_input(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
+                        Tensor grad_input, State& state, Arena& kept) const;
+    void backward_weight(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
+                         State& state, Gradients gradients, Arena& scratch) const;
+
+private:
+    ImageInput image_;
+    std::size_t width_;
+    double deviation_, dropout_;
+};
+
+}  // namespace trireme

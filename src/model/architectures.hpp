@@ -1,0 +1,30 @@
+// The words of Hugging Face's config.json: classes of models, and activations.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trireme/model/config.hpp"
+
+namespace trireme {
+
+struct Architecture {
+    const char* name;  // "BertForMaskedLM"
+    Family family;
+    Task task;
+    bool has_head;  // of the task; without one it is the base that all tasks share
+};
+
+const Architecture* architecture_named(std::string_view name);  // nullptr: not one of ours
+const char* architecture_of(Family family, Task task);          // with the head
+std::string known_architectures();                              // joined with commas
+
+std::optional<Family> family_named(std::string_view model_type);
+
+std::optional<ActivationKind> activation_named(std::string_view name);
+const char* name_of(ActivationKind kind);  // "gelu_new"
+std::string known_activations();           // joined with commas
+
+}  // namespace trireme

@@ -1,0 +1,82 @@
+#include "trireme/model/head_transform.hpp"
+
+#include "trireme/model/residual_branch.hpp"
+
+namespace trireme {
+namespace {
+
+std::string dense_name(Task task) {
+    return task == Task::masked ? "cls.predictions.transform.dense" : "bert.pooler.dense";
+}
+
+}  // namespace
+
+HeadTransform::HeadTransform(const ModelConfig& config)
+    : width_(config.width),
+      dense_(config, config.width, {{dense_name(config.task), config.width}}, config.init_deviation),
+      activation_(config.task == Task::masked ? config.activation : ActivationKind::tanh),
+      dropout_(config.task == Task::masked ? 0 : config.dropout) {
+    if (config.task == Task::masked) norm_.emplace(config, "cls.predictions.transform.LayerNorm");
+}
+
+std::vector<ParameterSpec> HeadTransform::parameters() const {
+    std::vector<ParameterSpec> specs = dense_.parameters();
+    if (norm_) {
+        for (ParameterSpec& spec : norm_->parameters()) specs.push_back(std::move(spec));
+    }
+    for (ParameterSpec& spec : specs) spec.is_of_head = true;
+    return specs;
+}
+
+Tensor HeadTransform::forward(const Pass& pass, Weights weights, ConstTensor input, State& state,
+                              Arena& kept) const {
+    state.inner = kept.tensor(pass.dtype, input.rows, width_);
+    state.result = kept.tensor(pass.dtype, input.rows, width_);
+    dense_.forward(pass, weights.first(dense_.parameter_count()), input, state.inner);
+    launch(pass.stream, Activation{.input = state.inner, .output = state.result, .kind = activation_});
+    if (norm_) {
+        const Tensor output = kept.tensor(pass.dtype, input.rows, width_);
+        norm_->forward(pass, weights.subspan(dense_.parameter_count()), state.result, output, state.norm, kept);
+        return output;
+    }
+    const Dropout dropout = dropout_at(pass, dropout_, 0, Site::head);
+    if (dropout.is_on()) {
+        launch(pass.stream,
+               ResidualAdd{.residual = {}, .input = state.result, .output = state.result, .dropout = dropout});
+    }
+    return state.result;
+}
+
+void HeadTransform::backward_input(const Pass& pass, Weights weights, ConstTensor input,
+                                   ConstTensor grad_output, Tensor grad_input, State& state,
+                                   Arena& kept) const {
+    state.grad_inner = kept.tensor(pass.dtype, input.rows, width_);
+    state.grad_result = grad_output;
+    const Dropout dropout = dropout_at(pass, dropout_, 0, Site::head);
+    if (norm_) {
+        norm_->backward_input(pass, weights.subspan(dense_.parameter_count()), state.result, grad_output, {},
+                              state.grad_inner, state.norm);
+        state.grad_result = state.grad_inner;
+    } else if (dropout.is_on()) {
+        launch(pass.stream,
+               DropoutBackward{.grad_output = grad_output, .grad_input = state.grad_inner, .dropout = dropout});
+        state.grad_result = state.grad_inner;
+    }
+    launch(pass.stream, ActivationBackward{.input = state.inner,
+                                           .grad_output = state.grad_result,
+                                           .grad_input = state.grad_inner,
+                                           .kind = activation_});
+    dense_.backward_input(pass, weights.first(dense_.parameter_count()), state.grad_inner, grad_input);
+}
+
+void HeadTransform::backward_weight(const Pass& pass, Weights /*weights*/, ConstTensor input,
+                                    ConstTensor grad_output, State& state, Gradients gradients,
+                                    Arena& /*scratch*/) const {
+    dense_.backward_weight(pass, input, state.grad_inner, gradients.first(dense_.parameter_count()));
+    if (norm_) {
+        norm_->backward_weight(pass, state.result, grad_output, state.norm,
+                               gradients.subspan(dense_.parameter_count()));
+    }
+}
+
+}  // namespace trireme

@@ -1,0 +1,82 @@
+#include "trireme/model/norm.hpp"
+
+#include "trireme/kernels/norm.hpp"
+
+namespace trireme {
+namespace {
+
+enum : std::size_t { gain, bias };
+
+}  // namespace
+
+Norm::Norm(const ModelConfig& config, std::string name)
+    : name_(std::move(name)),
+      width_(config.width),
+      epsilon_(config.norm_epsilon),
+      is_rms_(config.family == Family::llama) {}
+
+std::vector<ParameterSpec> Norm::parameters() const {
+    std::vector<ParameterSpec> specs{vector_spec(name_ + ".weight", width_, Init::ones)};
+    if (!is_rms_) specs.push_back(vector_spec(name_ + ".bias", width_, Init::zeros));
+    return specs;
+}
+
+void Norm::forward(const Pass& pass, Weights weights, ConstTensor input, Tensor output, State& state,
+                   Arena& kept) const {
+    state.inv_scale = kept.tensor(pass.dtype, 1, input.rows);
+    if (is_rms_) {
+        launch(pass.stream, RmsNorm{.input = input,
+                                    .gain = weights[gain],
+                                    .output = output,
+                                    .inv_rms = state.inv_scale,
+                                    .epsilon = epsilon_});
+        return;
+    }
+    state.mean = kept.tensor(pass.dtype, 1, input.rows);
+    launch(pass.stream, LayerNorm{.input = input,
+                                  .gain = weights[gain],
+                                  .bias = weights[bias],
+                                  .output = output,
+                                  .mean = state.mean,
+                                  .inv_std = state.inv_scale,
+                                  .epsilon = epsilon_});
+}
+
+void Norm::backward_input(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
+                          ConstTensor residual, Tensor grad_input, const State& state) const {
+    if (is_rms_) {
+        launch(pass.stream, RmsNormBackwardInput{.input = input,
+                                                 .gain = weights[gain],
+                                                 .inv_rms = state.inv_scale,
+                                                 .grad_output = grad_output,
+                                                 .residual = residual,
+                                                 .grad_input = grad_input});
+        return;
+    }
+    launch(pass.stream, LayerNormBackwardInput{.input = input,
+                                               .gain = weights[gain],
+                                               .mean = state.mean,
+                                               .inv_std = state.inv_scale,
+                                               .grad_output = grad_output,
+                                               .residual = residual,
+                                               .grad_input = grad_input});
+}
+
+void Norm::backward_weight(const Pass& pass, ConstTensor input, ConstTensor grad_output, const State& state,
+                           Gradients gradients) const {
+    if (is_rms_) {
+        launch(pass.stream, RmsNormBackwardWeight{.input = input,
+                                                  .inv_rms = state.inv_scale,
+                                                  .grad_output = grad_output,
+                                                  .grad_gain = gradients[gain]});
+        return;
+    }
+    launch(pass.stream, LayerNormBackwardWeight{.input = input,
+                                                .mean = state.mean,
+                                                .inv_std = state.inv_scale,
+                                                .grad_output = grad_output,
+                                                .grad_gain = gradients[gain],
+                                                .grad_bias = gradients[bias]});
+}
+
+}  // namespace trireme

@@ -1,0 +1,76 @@
+#include "trireme/model/projection.hpp"
+
+#include "model/family.hpp"
+
+namespace trireme {
+
+Projection::Projection(const ModelConfig& config, std::size_t input_width, std::vector<Part> parts,
+                       double deviation)
+    : input_width_(input_width),
+      parts_(std::move(parts)),
+      deviation_(deviation),
+      axes_(traits_of(config.family).axes),
+      has_bias_(traits_of(config.family).has_bias) {}
+
+std::size_t Projection::output_width() const {
+    std::size_t sum = 0;
+    for (const Part& part : parts_) sum += part.width;
+    return sum;
+}
+
+std::vector<ParameterSpec> Projection::parameters() const {
+    std::vector<ParameterSpec> specs;
+    for (const Part& part : parts_) {
+        const bool is_in_out = axes_ == WeightAxes::in_out;
+        specs.push_back(matrix_spec(part.name + ".weight", is_in_out ? input_width_ : part.width,
+                                    is_in_out ? part.width : input_width_, deviation_));
+        if (has_bias_) specs.push_back(vector_spec(part.name + ".bias", part.width, Init::zeros));
+    }
+    return specs;
+}
+
+void Projection::forward(const Pass& pass, Weights weights, ConstTensor input, Tensor output) const {
+    std::size_t column = 0;
+    std::size_t next = 0;
+    for (const Part& part : parts_) {
+        const ConstTensor weight = weights[next++];
+        launch(pass.stream, Linear{.input = input,
+                                   .weight = weight,
+                                   .bias = has_bias_ ? weights[next++] : ConstTensor{},
+                                   .output = output.column_range(column, part.width),
+                                   .axes = axes_});
+        column += part.width;
+    }
+}
+
+void Projection::backward_input(const Pass& pass, Weights weights, ConstTensor grad_output,
+                                Tensor grad_input) const {
+    std::size_t column = 0;
+    std::size_t next = 0;
+    for (const Part& part : parts_) {
+        launch(pass.stream, LinearBackwardInput{.grad_output = grad_output.column_range(column, part.width),
+                                                .weight = weights[next],
+                                                .grad_input = grad_input,
+                                                .axes = axes_,
+                                                .accumulate = column > 0});
+        column += part.width;
+        next += has_bias_ ? 2 : 1;
+    }
+}
+
+void Projection::backward_weight(const Pass& pass, ConstTensor input, ConstTensor grad_output,
+                                 Gradients gradients) const {
+    std::size_t column = 0;
+    std::size_t next = 0;
+    for (const Part& part : parts_) {
+        const Tensor grad_weight = gradients[next++];
+        launch(pass.stream, LinearBackwardWeight{.input = input,
+                                                 .grad_output = grad_output.column_range(column, part.width),
+                                                 .grad_weight = grad_weight,
+                                                 .grad_bias = has_bias_ ? gradients[next++] : Tensor{},
+                                                 .axes = axes_});
+        column += part.width;
+    }
+}
+
+}  // namespace trireme

@@ -1,0 +1,75 @@
+#include "trireme/model/span_head.hpp"
+
+#include "trireme/kernels/linear.hpp"
+#include "trireme/kernels/read.hpp"
+#include "trireme/kernels/span_loss.hpp"
+
+namespace trireme {
+namespace {
+
+enum : std::size_t { weight, bias };
+constexpr std::size_t outputs = 2;  // where an answer begins, where it ends
+
+}  // namespace
+
+SpanHead::SpanHead(const ModelConfig& config) : width_(config.width), deviation_(config.init_deviation) {}
+
+std::vector<ParameterSpec> SpanHead::parameters() const {
+    std::vector<ParameterSpec> specs{matrix_spec("qa_outputs.weight", outputs, width_, deviation_),
+                                     vector_spec("qa_outputs.bias", outputs, Init::zeros)};
+    for (ParameterSpec& spec : specs) spec.is_of_head = true;
+    return specs;
+}
+
+Tensor SpanHead::logits_and_loss(const Pass& pass, Weights weights, ConstTensor input, double gradient_scale,
+                                 State& state, Arena& arena) const {
+    const Tensor logits = arena.tensor(pass.dtype, input.rows, outputs);
+    const Tensor losses = arena.tensor(DType::f64, 1, pass.batch.segments.size());
+    launch(pass.stream, Linear{.input = input,
+                               .weight = weights[weight],
+                               .bias = weights[bias],
+                               .output = logits,
+                               .axes = WeightAxes::out_in});
+    launch(pass.stream, SpanLoss{.logits = logits,
+                                 .segments = pass.batch.segments,
+                                 .answers = pass.batch.answers,
+                                 .losses = losses,
+                                 .gradient_scale = gradient_scale});
+    state.loss = read_sum(pass.stream, losses);
+    return logits;
+}
+
+Tensor SpanHead::forward(const Pass& pass, Weights weights, ConstTensor input, State& state,
+                         Arena& kept) const {
+    if (pass.is_training) return {};
+    const ArenaScope scope(kept);
+    const Tensor logits = logits_and_loss(pass, weights, input, 0, state, kept);
+    const Tensor choices = kept.tensor(DType::i32, pass.batch.segments.size(), 2);
+    launch(pass.stream, BestSpan{.logits = logits,
+                                 .segments = pass.batch.segments,
+                                 .contexts = pass.batch.contexts,
+                                 .choices = choices});
+    state.choices = read_numbers(pass.stream, choices);
+    return {};
+}
+
+void SpanHead::backward_input(const Pass& pass, Weights weights, ConstTensor input, ConstTensor /*grad_output*/,
+                              Tensor grad_input, State& state, Arena& kept) const {
+    state.grad_logits = logits_and_loss(pass, weights, input, pass.loss_scale, state, kept);
+    launch(pass.stream, LinearBackwardInput{.grad_output = state.grad_logits,
+                                            .weight = weights[weight],
+                                            .grad_input = grad_input,
+                                            .axes = WeightAxes::out_in});
+}
+
+void SpanHead::backward_weight(const Pass& pass, Weights /*weights*/, ConstTensor input,
+                               ConstTensor /*grad_output*/, State& state, Gradients gradients,
+                               Arena& /*scratch*/) const {
+    launch(pass.stream, LinearBackwardWeight{.input = input,
+                                             .grad_output = state.grad_logits,
+                                             .grad_weight = gradients[weight],
+                                             .grad_bias = gradients[bias],
+                                             .axes = WeightAxes::out_in});
+}
+
+}  // namespace trireme
