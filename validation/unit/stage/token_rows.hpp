@@ -1,6 +1,7 @@
 // Micro-batches for tests of the stage, padded or packed by hand.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -9,9 +10,15 @@
 
 namespace trireme {
 
+// A text or an image. What a task has no use for stays empty.
 struct TokenSample {
-    std::vector<std::int32_t> tokens;
-    std::vector<std::int32_t> targets;  // as many
+    std::vector<std::int32_t> tokens = {};          // of an image zeros, one for each of its rows
+    std::vector<std::int32_t> types = {};           // as many, or none: all 0
+    std::vector<std::int32_t> predicted = {};       // rows within the sample, ascending
+    std::vector<std::int32_t> targets = {};         // as many
+    std::array<std::int32_t, 2> answer = {-1, -1};  // first and last row within the sample
+    std::array<std::int32_t, 2> context = {0, 0};   // rows within the sample, [begin, end)
+    std::vector<float> pixels = {};                 // (patches, channels * patch * patch)
     std::int64_t visit = 0;
 };
 
@@ -21,16 +28,21 @@ public:
     // One sample after the other; with `padded_length`, each is followed by padding up to that many rows.
     explicit TokenRows(std::span<const TokenSample> samples, std::size_t padded_length = 0);
 
-    // Only that row is to be predicted, and with that target.
-    void predict_only(std::size_t row, std::int32_t target);
+    // Of all predictions only that one is left, and with that target.
+    void predict_only(std::size_t prediction, std::int32_t target);
+    // Only that sample has an answer, and it is that one.
+    void answer_only(std::size_t sample, std::array<std::int32_t, 2> answer);
 
     TokenBatch batch() const;
     BatchShape shape() const { return {segments_, tokens_.size()}; }
 
 private:
-    std::vector<std::int32_t> tokens_, targets_, positions_;
+    void append(const TokenSample& sample, std::size_t rows);
+
+    std::vector<std::int32_t> tokens_, positions_, types_, predicted_, targets_, answers_, contexts_;
     std::vector<std::int64_t> visits_;
     std::vector<Segment> segments_;
+    std::vector<float> pixels_;
 };
 
 }  // namespace trireme

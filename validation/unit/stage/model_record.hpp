@@ -1,0 +1,51 @@
+// What Hugging Face's models computed: validation/reference/*.h5, written by make_records.py there.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trireme/model/config.hpp"
+#include "trireme/optim/config.hpp"
+#include "unit/stage/record_file.hpp"
+#include "unit/stage/token_rows.hpp"
+
+namespace trireme {
+
+// One pass forward and backward, and what PyTorch's own float32 run is off it by.
+struct RecordedPass {
+    double label_smoothing = 0;
+    double loss = 0;         // mean over predictions or answers
+    NamedNumbers gradients;  // of it
+    double float32_loss_error = 0;
+    NamedNumbers float32_gradient_errors;  // one number each
+};
+
+struct ModelRecord {
+    ModelConfig config;  // as read from Hugging Face's config.json
+    OptimizerConfig optimizer;
+    std::vector<TokenSample> samples = {};
+    NamedNumbers weights;  // by the names in Hugging Face's files; each representable in float
+    RecordedPass plain;
+    std::optional<RecordedPass> smoothed = {};  // of the tasks that know label smoothing
+    std::vector<double> logits;                 // (predictions, tokens or classes); of a span task (rows, 2)
+    std::vector<std::int32_t> choices;          // see LossState
+    std::vector<double> losses;                 // before the first update and after each one
+    std::vector<double> norms;                  // of the gradients, at each update
+    double float32_logits_error = 0;
+    double float32_losses_error = 0;
+    double float32_norms_error = 0;
+
+    std::size_t terms() const;    // of the loss: predictions or answers
+    std::size_t outputs() const;  // columns of the logits
+};
+
+// Records by the names of their files: those with targets, with answers, and all.
+std::vector<std::string> target_record_names();
+std::vector<std::string> answer_record_names();
+std::vector<std::string> record_names();
+
+// Throws ResourceError if the file cannot be read.
+ModelRecord read_record(const std::string& name);
+
+}  // namespace trireme

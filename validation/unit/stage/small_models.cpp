@@ -1,0 +1,125 @@
+#include "unit/stage/small_models.hpp"
+
+#include "unit/stage/stage_numbers.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr std::size_t most_rows = 9;
+
+// Integers below `end`, for the sample of a visit.
+std::vector<std::int32_t> drawn(const char* what, std::int64_t visit, std::size_t count, std::size_t end) {
+    const RandomKey key = RandomKey{9}.then(what).then(static_cast<std::uint64_t>(visit));
+    std::vector<std::int32_t> numbers;
+    for (std::size_t i = 0; i < count; ++i) {
+        numbers.push_back(static_cast<std::int32_t>(random_block(key, i)[0] % end));
+    }
+    return numbers;
+}
+
+// A number in [-1, 1) for each element of a named tensor.
+double scattered(const std::string& name, std::size_t element) {
+    const RandomBlock block = random_block(RandomKey{5}.then(name), element);
+    return 2 * unit_interval(block[0]) - 1;
+}
+
+TokenSample make_image(const ModelConfig& config, std::int64_t visit) {
+    const std::size_t values = config.image.patches() * config.image.patch_values();
+    TokenSample sample{.tokens = std::vector<std::int32_t>(config.positions, 0), .visit = visit};
+    for (const std::int32_t level : drawn("pixels", visit, values, 256)) {
+        sample.pixels.push_back(static_cast<float>(level) / 128 - 1);
+    }
+    return sample;
+}
+
+TokenSample make_text(const ModelConfig& config, std::int64_t visit, std::size_t length) {
+    return {.tokens = drawn("tokens", visit, length, config.vocabulary),
+            .types = drawn("types", visit, length, 2),
+            .visit = visit};
+}
+
+std::size_t rows_between_predictions(Task task) {
+    switch (task) {
+        case Task::language:
+            return 1;
+        case Task::masked:
+            return 3;
+        case Task::span:
+        case Task::classify:
+            return most_rows;
+    }
+    throw BugError("unknown task");
+}
+
+}  // namespace
+
+std::vector<SmallModel> every_small_model() {
+    return {{"gpt2_tied", Family::gpt2, Task::language, true},
+            {"gpt2_untied", Family::gpt2, Task::language},
+            {"llama", Family::llama, Task::language},
+            {"bert_masked", Family::bert, Task::masked, true},
+            {"bert_span", Family::bert, Task::span},
+            {"bert_classify", Family::bert, Task::classify},
+            {"vit", Family::vit, Task::classify}};
+}
+
+ModelConfig config_of(const SmallModel& model) {
+    ModelConfig config{.name = model.name,
+                       .family = model.family,
+                       .task = model.task,
+                       .layers = 2,
+                       .width = 8,
+                       .heads = 2,
+                       .mlp_width = 20,
+                       .positions = most_rows,
+                       .vocabulary = 13,
+                       .labels = 3,
+                       .image = {},
+                       .rotary = {},
+                       .tied = model.tied,
+                       .dropout = 0.2,
+                       .attention_dropout = 0.2};
+    if (model.family != Family::gpt2) config.activation = ActivationKind::gelu;
+    if (model.family == Family::llama) config.groups = 1;
+    if (model.family == Family::bert) config.token_types = 2;
+    if (model.family == Family::vit) {
+        config.image = {.channels = 2, .size = 4, .patch = 2};
+        config.positions = 5;
+        config.vocabulary = 0;
+    }
+    return config;
+}
+
+ModelConfig without_dropout(ModelConfig config) {
+    config.dropout = 0;
+    config.attention_dropout = 0;
+    return config;
+}
+
+void scatter_weights(const Stage& stage) {
+    for (std::size_t i = 0; i < stage.parameters().size(); ++i) {
+        const ParameterSpec& spec = stage.parameters()[i];
+        std::vector<double> numbers(spec.size());
+        for (std::size_t e = 0; e < spec.size(); ++e) {
+            numbers[e] = (spec.init == Init::ones ? 1 : 0) + 0.5 * scattered(spec.name, e);
+        }
+        set_numbers(stage.values()[i], numbers);
+    }
+}
+
+TokenSample make_sample(const ModelConfig& config, std::int64_t visit, std::size_t length) {
+    TokenSample sample = config.reads_images() ? make_image(config, visit) : make_text(config, visit, length);
+    if (config.task == Task::span) {
+        sample.answer = {static_cast<std::int32_t>(length / 3), static_cast<std::int32_t>(length / 2)};
+        sample.context = {0, static_cast<std::int32_t>(length)};
+        return sample;
+    }
+    for (std::size_t row = 0; row < sample.tokens.size(); row += rows_between_predictions(config.task)) {
+        sample.predicted.push_back(static_cast<std::int32_t>(row));
+    }
+    sample.targets = drawn("targets", visit, sample.predicted.size(),
+                           config.has_vocabulary_head() ? config.vocabulary : config.labels);
+    return sample;
+}
+
+}  // namespace trireme

@@ -1,0 +1,35 @@
+// A small model of every family and task, with weights and samples that are functions of their names.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <ostream>
+#include <vector>
+
+#include "unit/stage/token_rows.hpp"
+
+namespace trireme {
+
+struct SmallModel {
+    const char* name;
+    Family family;
+    Task task;
+    bool tied = false;
+
+    friend void PrintTo(const SmallModel& model, std::ostream* out) { *out << model.name; }
+};
+
+std::vector<SmallModel> every_small_model();
+
+// Texts of up to 9 rows, images of 5; with dropout.
+ModelConfig config_of(const SmallModel& model);
+ModelConfig without_dropout(ModelConfig config);
+
+// Weights wide enough for every term to matter; the initial ones leave biases out.
+void scatter_weights(const Stage& stage);
+
+// Predicts every row of a language task, some of a masked one, the first one for a class. Images have their one
+// length whatever `length` is.
+TokenSample make_sample(const ModelConfig& config, std::int64_t visit, std::size_t length);
+
+}  // namespace trireme
