@@ -1,0 +1,105 @@
+// Reading what Hugging Face's save_pretrained() writes: one safetensors file, or several and an index.
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "checkpoint/model_files.hpp"
+#include "checkpoint/schema.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/model/config_json.hpp"
+
+namespace trireme {
+namespace fs = std::filesystem;
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view again = "copy or download the folder again";
+constexpr const char* single_file = "model.safetensors";
+constexpr const char* index_file = "model.safetensors.index.json";
+
+// Tensor to shard, as the index says.
+std::map<std::string, std::string> read_index(const fs::path& path) {
+    const json index = json::parse(read_small_file(path), nullptr, false);
+    const auto map = index.is_object() ? index.find("weight_map") : index.end();
+    if (!index.is_object() || map == index.end() || !map->is_object())
+        throw ConfigError(
+            cat(path.string(), " is no index of safetensors files: it has no weight_map; ", again));
+    std::map<std::string, std::string> shards;
+    for (const auto& [tensor, shard] : map->items()) {
+        const std::string name = shard.is_string() ? shard.get<std::string>() : "";
+        // A name is a file of this folder and nothing else, whoever wrote the index.
+        if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos ||
+            name.find('\0') != std::string::npos)
+            throw ConfigError(cat(path.string(), " puts ", tensor, " into ", shard.dump(-1, ' ', true),
+                                  ", which is not the name of a file beside it; ", again));
+        shards.emplace(tensor, name);
+    }
+    return shards;
+}
+
+std::size_t add_file(ModelFiles& model, const fs::path& path) {
+    SafetensorsFile file = SafetensorsFile::open(path);
+    model.files.push_back({path.string(), std::move(file)});
+    return model.files.size() - 1;
+}
+
+const SafetensorsHeader& header_of(const ModelFiles& model, std::size_t file) {
+    return std::get<SafetensorsFile>(model.files[file].content).header();
+}
+
+void add_tensor(ModelFiles& model, const StoredTensor& tensor, std::size_t file) {
+    TensorEntry entry;
+    entry.tensor = tensor;
+    entry.source = tensor.type;
+    entry.file = file;
+    model.entries.push_back(std::move(entry));
+}
+
+void open_single(ModelFiles& model, const fs::path& path) {
+    const std::size_t file = add_file(model, path);
+    for (const StoredTensor& tensor : header_of(model, file).tensors) add_tensor(model, tensor, file);
+}
+
+void open_shards(ModelFiles& model, const fs::path& folder) {
+    const fs::path index = folder / index_file;
+    std::map<std::string, std::map<std::string, const StoredTensor*>> missing;  // per shard, what must be in it
+    for (const auto& [tensor, shard] : read_index(index)) missing[shard].emplace(tensor, nullptr);
+    for (auto& [shard, tensors] : missing) {
+        if (!fs::exists(folder / shard))
+            throw ConfigError(cat(index.string(), " names ", shard, ", which is missing; ", again));
+        const std::size_t file = add_file(model, folder / shard);
+        for (const StoredTensor& tensor : header_of(model, file).tensors) {
+            if (tensors.erase(tensor.name) > 0) add_tensor(model, tensor, file);
+        }
+        if (!tensors.empty())
+            throw ConfigError(cat((folder / shard).string(), " has no tensor ", tensors.begin()->first,
+                                  ", which ", index_file, " puts into it; ", again));
+    }
+}
+
+}  // namespace
+
+ModelFiles open_huggingface(const fs::path& path) {
+    const bool is_folder = fs::is_directory(path);
+    const fs::path folder = is_folder ? path : path.parent_path();
+    const fs::path config = folder / checkpoint_schema::config_file;
+    if (!fs::exists(config))
+        throw ConfigError(cat("there is no config.json beside ",
+                              (is_folder ? path / single_file : path).string(),
+                              ", so that nobody can say which model it is; copy it there"));
+    ModelFiles model;
+    model.place = path.string();
+    model.config = read_config_json(config);
+    const fs::path tokenizer = folder / checkpoint_schema::tokenizer_file;
+    if (fs::exists(tokenizer)) model.tokenizer = read_small_file(tokenizer);
+    if (!is_folder) {
+        open_single(model, path);
+    } else if (fs::exists(path / single_file)) {
+        open_single(model, path / single_file);
+    } else {
+        open_shards(model, path);
+    }
+    return model;
+}
+
+}  // namespace trireme

@@ -1,0 +1,246 @@
+// Writing checkpoints and reading them back.
+#include <gtest/gtest.h>
+#include <hdf5.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "error_message.hpp"
+#include "trireme/archive/hdf5_file.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/checkpoint/checkpoint_writer.hpp"
+#include "trireme/checkpoint/stored_model.hpp"
+#include "unit/checkpoint/small_model.hpp"
+
+namespace trireme {
+namespace {
+
+namespace fs = std::filesystem;
+using validation::message_of;
+using validation::read_whole;
+using validation::says;
+using validation::ScratchFolder;
+using Names = std::vector<std::string>;
+
+class Checkpoint : public testing::Test {
+protected:
+    Checkpoint() {
+        for (std::size_t i = 0; i < specs_.size(); ++i) {
+            const auto values = values_[i].flattened().as<float>();
+            for (std::size_t e = 0; e < specs_[i].size(); ++e) values[e] = static_cast<float>(1000 * i + e) / 7;
+        }
+    }
+
+    fs::path write(std::uint64_t step, const std::string& tokenizer = "") const {
+        CheckpointWriter writer(folder_.file("checkpoints"),
+                                {.config = config_, .step = step, .tokenizer = tokenizer});
+        for (std::size_t i = 0; i < specs_.size(); ++i) writer.add(specs_[i], values_[i], StoredType::bf16);
+        return writer.finish();
+    }
+
+    void expect_values(const StoredModel& stored) const {
+        const ParameterTensors found(specs_, DType::f32, Place::memory);
+        load(stored, specs_, found);
+        for (std::size_t i = 0; i < specs_.size(); ++i)
+            for (std::size_t e = 0; e < specs_[i].size(); ++e)
+                ASSERT_EQ(found[i].flattened().as<float>()[e], values_[i].flattened().as<float>()[e]);
+    }
+
+    fs::path part() const {
+        for (const fs::directory_entry& entry : fs::directory_iterator(folder_.file("checkpoints/step-3")))
+            if (entry.path().filename().string().starts_with("part-")) return entry.path();
+        return {};
+    }
+
+    std::string refusal() const {
+        return message_of<ConfigError>([&] { StoredModel::open(folder_.file("checkpoints")).verify(); });
+    }
+
+    ScratchFolder folder_;
+    ModelConfig config_ = small_config();
+    std::vector<ParameterSpec> specs_ = specs_of(config_);
+    ParameterTensors values_{specs_, DType::f32, Place::memory};
+};
+
+TEST_F(Checkpoint, ComesBackAsItWas) {
+    const fs::path path = write(3, "{\"a\": 1}");
+
+    const StoredModel stored = StoredModel::open(path);
+
+    EXPECT_EQ(path, folder_.file("checkpoints/step-3"));
+    EXPECT_TRUE(stored.is_checkpoint());
+    EXPECT_EQ(stored.step(), 3U);
+    EXPECT_EQ(stored.config(), config_);
+    EXPECT_EQ(stored.tokenizer(), "{\"a\": 1}");
+    EXPECT_EQ(stored.type_of(specs_[0]), StoredType::bf16);
+    EXPECT_EQ(stored.unused(specs_), Names{});
+    expect_values(stored);
+}
+
+TEST_F(Checkpoint, IsFoundFromTheRunDirectory) {
+    write(3);
+    write(12);
+
+    EXPECT_EQ(read_whole(folder_.file("checkpoints/latest")), "step-12\n");
+    EXPECT_EQ(StoredModel::open(folder_.file("checkpoints")).step(), 12U);
+    EXPECT_EQ(StoredModel::open(folder_.file("")).step(), 12U);
+    EXPECT_EQ(StoredModel::open(folder_.file("checkpoints/step-3")).step(), 3U);
+}
+
+TEST_F(Checkpoint, IsFoundWhereLatestWasNotWrittenAnyMore) {
+    write(3);
+    write(12);
+    fs::remove(folder_.file("checkpoints/latest"));
+
+    EXPECT_EQ(StoredModel::open(folder_.file("checkpoints")).step(), 12U);
+}
+
+TEST_F(Checkpoint, AnUnfinishedOneLeavesNothingBehind) {
+    write(3);
+    {
+        CheckpointWriter writer(folder_.file("checkpoints"), {.config = config_, .step = 4, .tokenizer = {}});
+        writer.add(specs_[0], values_[0], StoredType::f32);
+    }
+
+    std::size_t entries = 0;
+    for (const auto& entry : fs::directory_iterator(folder_.file("checkpoints"))) entries += entry.exists();
+    EXPECT_EQ(entries, 2U);  // step-3 and latest
+}
+
+TEST_F(Checkpoint, OneOfTheSameStepIsReplaced) {
+    write(3);
+    const fs::path first = part();
+    values_[0].flattened().as<float>()[0] = 42;
+
+    write(3);
+
+    EXPECT_NE(part(), first);
+    EXPECT_FALSE(fs::exists(first));
+    expect_values(StoredModel::open(folder_.file("checkpoints")));
+}
+
+TEST_F(Checkpoint, ModelFileShowsEveryTensorWhole) {
+    write(3);
+
+    const hdf5::Handle file = hdf5::open_read_only(folder_.file("checkpoints/step-3/model.h5"));
+    const hdf5::Handle dataset(H5Dopen2(file.get(), cat("/parameters/", specs_[1].name).c_str(), H5P_DEFAULT),
+                               H5Dclose);
+    std::vector<float> found(specs_[1].size());
+    ASSERT_GE(H5Dread(dataset.get(), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, found.data()), 0);
+
+    for (std::size_t e = 0; e < found.size(); ++e) EXPECT_EQ(found[e], values_[1].flattened().as<float>()[e]);
+}
+
+TEST_F(Checkpoint, KeepsDoublesAndRoundsThemOnceOnTheWayOut) {
+    const ParameterSpec spec = vector_spec("x", 2, Init::zeros);
+    std::vector<double> values{1 + 0x1p-8 + 0x1p-40, 1.0 / 3};
+    CheckpointWriter writer(folder_.file(""), {.config = config_, .step = 0, .tokenizer = {}});
+    writer.add(spec, ConstTensor{values.data(), DType::f64, 1, 2, 2}, StoredType::f64);
+    const StoredModel stored = StoredModel::open(writer.finish());
+
+    std::vector<double> whole(2);
+    stored.read(spec, Tensor{whole.data(), DType::f64, 1, 2, 2});
+    std::vector<std::uint16_t> narrow(2);
+    stored.read(spec, StoredType::bf16, std::as_writable_bytes(std::span(narrow)));
+
+    EXPECT_EQ(whole, values);
+    EXPECT_EQ(narrow[0], 0x3F81);
+}
+
+TEST_F(Checkpoint, AFlippedBitIsFoundWhenItIsRead) {
+    write(3);
+    std::string bytes = read_whole(part().string());
+    const float value = values_[2].flattened().as<float>()[0];
+    const std::size_t at = bytes.find(std::string(reinterpret_cast<const char*>(&value), sizeof value));
+    ASSERT_NE(at, std::string::npos);
+    bytes[at] = static_cast<char>(bytes[at] ^ 1);
+    folder_.write(fs::relative(part(), folder_.file("")).string(), bytes);
+
+    EXPECT_TRUE(says(refusal(), part().string() + " is damaged: the SHA-256 of " + specs_[2].name));
+}
+
+// Wherever a part is damaged: in HDF5's own structures, in the attributes, in the values, or where nothing is.
+TEST_F(Checkpoint, AFlippedBitAnywhereIsSeenOrDoesNoHarm) {
+    write(3);
+    const std::string name = part().string();
+    const std::string whole = read_whole(name);
+    std::size_t refused = 0;
+    for (std::size_t at = 0; at < whole.size(); at += 41) {
+        std::string bytes = whole;
+        bytes[at] = static_cast<char>(bytes[at] ^ (1 << at % 8));
+        folder_.write(fs::relative(name, folder_.file("")).string(), bytes);
+        try {
+            expect_values(StoredModel::open(folder_.file("checkpoints")));
+        } catch (const ConfigError&) {
+            ++refused;
+        }
+    }
+
+    EXPECT_GT(refused, 100U);
+}
+
+TEST_F(Checkpoint, ATruncatedPartIsNamed) {
+    write(3);
+    fs::resize_file(part(), fs::file_size(part()) / 2);
+
+    EXPECT_TRUE(says(refusal(), part().string() + " cannot be opened: it is cut short or damaged"));
+    EXPECT_TRUE(says(refusal(), "copy the checkpoint again, or use another one"));
+}
+
+TEST_F(Checkpoint, PartsOfSeveralSavesAreNotMixed) {
+    write(3);
+    fs::copy_file(part(), folder_.file("checkpoints/step-3/part-00000000-0.h5"));
+
+    EXPECT_TRUE(says(refusal(), "holds parts of several saves"));
+}
+
+TEST_F(Checkpoint, APartOfAnotherSaveIsNotTaken) {
+    write(3);
+    fs::rename(part(), folder_.file("checkpoints/step-3/part-00000000-0.h5"));
+
+    EXPECT_TRUE(says(refusal(), "part-00000000-0.h5 is of another save than its name says"));
+}
+
+TEST_F(Checkpoint, AnotherTokenizerIsNotTaken) {
+    write(3, "{}");
+    folder_.write("checkpoints/step-3/tokenizer.json", "{ }");
+
+    EXPECT_TRUE(says(refusal(), "is not the tokenizer that the checkpoint was written with"));
+}
+
+TEST_F(Checkpoint, ADamagedLatestIsNamed) {
+    write(3);
+    folder_.write("checkpoints/latest", "../elsewhere\n");
+    EXPECT_TRUE(says(refusal(), "latest is damaged: it does not name a folder step-N"));
+
+    folder_.write("checkpoints/latest", "step-9\n");
+    EXPECT_TRUE(says(refusal(), "latest names step-9, which does not exist"));
+}
+
+// A limit on the size of files stands for a disk of that size.
+TEST_F(Checkpoint, AFullDiskIsSaidAndLeavesTheLastOneThere) {
+    write(3);
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+    const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit full{.rlim_cur = 8192, .rlim_max = before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &full), 0);
+
+    const std::string message = message_of<ResourceError>([&] { write(4); });
+
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+    std::signal(SIGXFSZ, handler);
+    EXPECT_TRUE(says(message, "cannot be written: File too large; free some space"));
+    EXPECT_FALSE(fs::exists(folder_.file("checkpoints/step-4")));
+    expect_values(StoredModel::open(folder_.file("checkpoints")));
+}
+
+TEST_F(Checkpoint, APlaceThatCannotBeWrittenIsNamed) {
+    folder_.write("checkpoints", "a file");
+
+    EXPECT_TRUE(says(message_of<ConfigError>([&] { write(3); }), "cannot be written: "));
+}
+
+}  // namespace
+}  // namespace trireme

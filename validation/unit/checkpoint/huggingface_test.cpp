@@ -1,0 +1,185 @@
+// Reading Hugging Face's folders.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "error_message.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/checkpoint/stored_model.hpp"
+#include "unit/checkpoint/small_model.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::message_of;
+using validation::says;
+using validation::ScratchFolder;
+using Names = std::vector<std::string>;
+
+class HuggingFace : public testing::Test {
+protected:
+    std::string refusal() const {
+        return message_of<ConfigError>([&] { check_fit(StoredModel::open(folder_.file("")), specs_); });
+    }
+
+    // Two shards, the second with the last tensor.
+    void write_shards(const std::string& second_name) {
+        folder_.write("config.json", config_json_of(config_));
+        write_safetensors(folder_.file("one.safetensors"), {tensors_.begin(), tensors_.end() - 1});
+        write_safetensors(folder_.file("two.safetensors"), {tensors_.back()});
+        std::string map;
+        for (const FileTensor& tensor : tensors_) {
+            const bool is_last = tensor.name == tensors_.back().name;
+            map += cat(map.empty() ? "" : ",", '"', tensor.name, "\":\"",
+                       is_last ? second_name : "one.safetensors", '"');
+        }
+        folder_.write("model.safetensors.index.json", "{\"metadata\":{},\"weight_map\":{" + map + "}}");
+    }
+
+    void expect_values_of(const std::string& path) {
+        const StoredModel stored = StoredModel::open(path);
+        const ParameterTensors values(specs_, DType::f64, Place::memory);
+        const LoadReport report = load(stored, specs_, values);
+        EXPECT_TRUE(report.missing.empty());
+        EXPECT_EQ(report.unused, Names{});
+        for (std::size_t i = 0; i < specs_.size(); ++i) {
+            const auto found = values[i].flattened().as<double>();
+            for (std::size_t e = 0; e < specs_[i].size(); ++e)
+                ASSERT_EQ(found[e], static_cast<double>(1000 * i + e)) << specs_[i].name;
+        }
+    }
+
+    ScratchFolder folder_;
+    ModelConfig config_ = small_config();
+    std::vector<ParameterSpec> specs_ = specs_of(config_);
+    std::vector<FileTensor> tensors_ = counted_tensors(specs_);
+};
+
+TEST_F(HuggingFace, IsReadFromAFolderAndFromItsFile) {
+    write_model(folder_, config_, tensors_);
+    folder_.write("tokenizer.json", "{}");
+
+    expect_values_of(folder_.file(""));
+    expect_values_of(folder_.file("model.safetensors"));
+
+    const StoredModel stored = StoredModel::open(folder_.file(""));
+    EXPECT_FALSE(stored.is_checkpoint());
+    EXPECT_EQ(stored.config(), small_config());
+    EXPECT_EQ(stored.step(), 0U);
+    EXPECT_EQ(stored.tokenizer(), "{}");
+    EXPECT_EQ(stored.type_of(specs_[0]), StoredType::f32);
+}
+
+TEST_F(HuggingFace, IsReadFromShards) {
+    write_shards("two.safetensors");
+
+    expect_values_of(folder_.file(""));
+}
+
+TEST_F(HuggingFace, IsReadUnderTheNamesOfABaseModel) {
+    for (FileTensor& tensor : tensors_) tensor.name = tensor.name.substr(std::string("transformer.").size());
+    tensors_.push_back({"h.0.attn.bias", {1, 1, 3, 3}, std::vector<float>(9)});
+    tensors_.push_back({"lm_head.weight", {5, 4}, std::vector<float>(20)});
+    write_model(folder_, config_, tensors_);
+
+    expect_values_of(folder_.file(""));
+}
+
+TEST_F(HuggingFace, ReportsWhatTheModelHasNoPlaceFor) {
+    tensors_.push_back({"classifier.weight", {2}, {1, 2}});
+    write_model(folder_, config_, tensors_);
+
+    EXPECT_EQ(check_fit(StoredModel::open(folder_.file("")), specs_).unused, Names{"classifier.weight"});
+}
+
+TEST_F(HuggingFace, PartsOfAHeadMayBeMissing) {
+    write_model(folder_, config_, tensors_);
+    ParameterSpec head = vector_spec("classifier.bias", 2, Init::zeros);
+    head.is_of_head = true;
+    specs_.push_back(head);
+
+    EXPECT_EQ(check_fit(StoredModel::open(folder_.file("")), specs_).missing, Names{"classifier.bias"});
+}
+
+TEST_F(HuggingFace, OtherParametersMayNotBeMissing) {
+    tensors_.erase(tensors_.begin(), tensors_.begin() + 5);
+    write_model(folder_, config_, tensors_);
+
+    const std::string message = refusal();
+
+    EXPECT_TRUE(
+        says(message, cat("lacks 5 of the model's ", specs_.size(), " parameters: transformer.wte.weight, ")));
+    EXPECT_TRUE(says(message, " and 2 more; choose the model"));
+}
+
+TEST_F(HuggingFace, AnotherShapeIsNamedBesideTheRightOne) {
+    tensors_[0].shape = {4, 5};
+    write_model(folder_, config_, tensors_);
+
+    EXPECT_TRUE(
+        says(refusal(), "transformer.wte.weight of " + folder_.file("model.safetensors") +
+                            " has the shape (4, 5), but the model's transformer.wte.weight has (5, 4)"));
+}
+
+TEST_F(HuggingFace, WeightsAreNotReadFromIntegers) {
+    write_model(folder_, config_, {tensors_.begin() + 1, tensors_.end()});
+    std::string file = validation::read_whole(folder_.file("model.safetensors"));
+    file.replace(file.find("F32"), 3, "I32");
+    folder_.write("model.safetensors", file);
+
+    EXPECT_TRUE(says(refusal(), "is of type I32; weights are read from F64, F32, F16 and BF16"));
+}
+
+TEST_F(HuggingFace, AMissingShardIsNamed) {
+    write_shards("two.safetensors");
+    std::filesystem::remove(folder_.file("two.safetensors"));
+
+    EXPECT_TRUE(says(refusal(), "model.safetensors.index.json names two.safetensors, which is missing"));
+}
+
+TEST_F(HuggingFace, ATensorMustBeInTheShardThatTheIndexSays) {
+    write_shards("one.safetensors");
+
+    EXPECT_TRUE(says(refusal(), "one.safetensors has no tensor " + tensors_.back().name));
+}
+
+TEST_F(HuggingFace, AnIndexStaysInItsFolder) {
+    for (const char* outside : {"../two.safetensors", "/etc/passwd", "..", "", "a/b.safetensors"}) {
+        write_shards(outside);
+
+        EXPECT_TRUE(says(refusal(), "which is not the name of a file beside it")) << outside;
+    }
+}
+
+TEST_F(HuggingFace, AnIndexThatIsNoneIsNamed) {
+    write_shards("two.safetensors");
+    for (const char* text : {"", "[]", "{\"weight_map\": 1}", "{\"weight_map\": {\"a\": "}) {
+        folder_.write("model.safetensors.index.json", text);
+
+        EXPECT_TRUE(says(refusal(), "model.safetensors.index.json is no index of safetensors files")) << text;
+    }
+}
+
+TEST_F(HuggingFace, ATruncatedShardIsNamed) {
+    write_shards("two.safetensors");
+    std::filesystem::resize_file(folder_.file("one.safetensors"),
+                                 std::filesystem::file_size(folder_.file("one.safetensors")) - 1);
+
+    EXPECT_TRUE(says(refusal(), "one.safetensors"));
+    EXPECT_TRUE(says(refusal(), "it is cut short"));
+}
+
+TEST_F(HuggingFace, PlacesWithoutAModelAreNamed) {
+    EXPECT_TRUE(says(refusal(), "holds no model: there is neither a checkpoint nor model.safetensors in it"));
+    folder_.write("pytorch_model.bin", "");
+    EXPECT_TRUE(says(refusal(), "pytorch_model.bin is in PyTorch's own format"));
+    EXPECT_TRUE(says(message_of<ConfigError>([] { StoredModel::open("/nowhere"); }),
+                     "the model /nowhere does not exist"));
+    EXPECT_TRUE(says(message_of<ConfigError>([&] { StoredModel::open(folder_.file("pytorch_model.bin")); }),
+                     "pytorch_model.bin is no model"));
+    write_safetensors(folder_.file("model.safetensors"), tensors_);
+    EXPECT_TRUE(says(refusal(), "there is no config.json beside"));
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,41 @@
+#include "checkpoint/names.hpp"
+
+#include <gtest/gtest.h>
+
+namespace trireme {
+namespace {
+
+using Names = std::vector<std::string>;
+
+TEST(StoredNames, BaseModelsLeaveTheirPrefixOut) {
+    EXPECT_EQ(stored_names_of("transformer.h.0.ln_1.bias", false),
+              (Names{"transformer.h.0.ln_1.bias", "h.0.ln_1.bias"}));
+    EXPECT_EQ(stored_names_of("lm_head.weight", false), Names{"lm_head.weight"});
+}
+
+TEST(StoredNames, OldNormsHaveGammaAndBeta) {
+    EXPECT_EQ(stored_names_of("bert.embeddings.LayerNorm.weight", false),
+              (Names{"bert.embeddings.LayerNorm.weight", "embeddings.LayerNorm.weight",
+                     "bert.embeddings.LayerNorm.gamma", "embeddings.LayerNorm.gamma"}));
+    EXPECT_EQ(stored_names_of("cls.predictions.transform.LayerNorm.bias", false),
+              (Names{"cls.predictions.transform.LayerNorm.bias", "cls.predictions.transform.LayerNorm.beta"}));
+}
+
+TEST(StoredNames, ATiedTableMayBeThereAsTheHead) {
+    EXPECT_EQ(stored_names_of("model.embed_tokens.weight", true),
+              (Names{"model.embed_tokens.weight", "embed_tokens.weight", "lm_head.weight",
+                     "cls.predictions.decoder.weight"}));
+}
+
+TEST(StoredNames, CopiesAndComputedTablesHoldNothingNew) {
+    for (const char* name : {"h.0.attn.bias", "transformer.h.11.attn.masked_bias", "embeddings.position_ids",
+                             "model.layers.0.self_attn.rotary_emb.inv_freq", "cls.predictions.decoder.bias"})
+        EXPECT_TRUE(holds_nothing_new(name, false)) << name;
+    EXPECT_TRUE(holds_nothing_new("lm_head.weight", true));
+    EXPECT_FALSE(holds_nothing_new("lm_head.weight", false));
+    EXPECT_FALSE(holds_nothing_new("h.0.attn.c_attn.bias", true));
+    EXPECT_FALSE(holds_nothing_new("h.0.crossattn.bias", true));
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,73 @@
+// A model of a few numbers, and the files that Hugging Face would have of it.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "scratch_folder.hpp"
+#include "trireme/archive/safetensors.hpp"
+#include "trireme/model/config.hpp"
+#include "trireme/model/config_json.hpp"
+#include "trireme/model/model.hpp"
+
+namespace trireme {
+
+inline ModelConfig small_config() {
+    ModelConfig config;
+    config.name = "gpt2";
+    config.layers = 1;
+    config.width = 4;
+    config.heads = 2;
+    config.mlp_width = 16;
+    config.positions = 3;
+    config.vocabulary = 5;
+    return config;
+}
+
+inline std::vector<ParameterSpec> specs_of(const ModelConfig& config) {
+    return unique_parameters(build_layers(config));
+}
+
+struct FileTensor {
+    std::string name;
+    std::vector<std::uint64_t> shape;
+    std::vector<float> values;
+};
+
+// The tensors of a model, every value another whole number: of parameter i, from 1000 i on.
+inline std::vector<FileTensor> counted_tensors(const std::vector<ParameterSpec>& specs) {
+    std::vector<FileTensor> tensors;
+    for (const ParameterSpec& spec : specs) {
+        FileTensor tensor{spec.name, {spec.shape.begin(), spec.shape.end()}, std::vector<float>(spec.size())};
+        for (std::size_t i = 0; i < tensor.values.size(); ++i)
+            tensor.values[i] = static_cast<float>(1000 * tensors.size() + i);
+        tensors.push_back(std::move(tensor));
+    }
+    return tensors;
+}
+
+inline void write_safetensors(const std::string& path, const std::vector<FileTensor>& tensors) {
+    std::vector<StoredTensor> stored;
+    std::map<std::string, const FileTensor*> by_name;
+    for (const FileTensor& tensor : tensors) {
+        stored.emplace_back();
+        stored.back().name = tensor.name;
+        stored.back().shape = tensor.shape;
+        by_name[tensor.name] = &tensor;
+    }
+    SafetensorsWriter writer(path, stored, {{"format", "pt"}});
+    for (const StoredTensor& tensor : writer.tensors())
+        writer.write(std::as_bytes(std::span(by_name.at(tensor.name)->values)));
+    writer.finish();
+}
+
+// config.json and model.safetensors.
+inline void write_model(const validation::ScratchFolder& folder, const ModelConfig& config,
+                        const std::vector<FileTensor>& tensors) {
+    folder.write("config.json", config_json_of(config));
+    write_safetensors(folder.file("model.safetensors"), tensors);
+}
+
+}  // namespace trireme
