@@ -1,72 +1,75 @@
 #include "trireme/tools/inspect.hpp"
 
-#include <algorithm>
-
+#include "tools/corpus_excerpt.hpp"
 #include "tools/figures.hpp"
-#include "tools/row_lengths.hpp"
+#include "tools/inspect_weights.hpp"
+#include "tools/row_tally.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/data/corpus.hpp"
 
 namespace trireme {
 namespace {
 
-constexpr std::size_t excerpt_bytes = 400;
-
 void line(std::ostream& out, std::string_view name, const std::string& value) {
     out << "  " << name << std::string(name.size() < 12 ? 12 - name.size() : 1, ' ') << value << '\n';
 }
 
-std::string describe_lengths(const Corpus& corpus) {
-    std::vector<std::uint64_t> lengths;
-    for (std::uint64_t row = 0; row < corpus.rows(); ++row) lengths.push_back(corpus.row_length(row));
-    const RowLengths summary = summarise(std::move(lengths));
-    return cat("tokens a row: min ", with_commas(summary.shortest), ", p50 ", with_commas(summary.p50),
-               ", p90 ", with_commas(summary.p90), ", p99 ", with_commas(summary.p99), ", max ",
-               with_commas(summary.longest));
+RowTally tally_of(const Corpus& corpus) {
+    const RowKind kind = corpus.info().kind;
+    RowTally tally;
+    for (std::uint64_t row = 0; row < corpus.rows(); ++row) {
+        if (kind == RowKind::question) {
+            tally.add_question(corpus.row_length(row), corpus.question(row).context_begin);
+        } else if (kind != RowKind::image) {
+            tally.add_tokens(corpus.row_length(row));
+        }
+        if (kind == RowKind::labelled_text || kind == RowKind::image) tally.add_label(corpus.label(row));
+    }
+    return tally;
 }
 
-// Whole UTF-8 characters only; signs that would disturb a terminal become dots.
-std::string printable(std::string text, std::size_t limit) {
-    if (text.size() > limit) {
-        std::size_t end = limit;
-        while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-        text = text.substr(0, end) + " ...";
-    }
-    for (char& c : text)
-        if ((static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') || c == 0x7F) c = '.';
-    return text;
+void describe_tokens(const CorpusInfo& info, std::ostream& out) {
+    line(out, "tokens",
+         cat(with_commas(info.tokens), " (", info.vocabulary_size <= 65536 ? 16 : 32, " bits each)"));
+    std::string special;
+    const auto add = [&special](const char* name, std::optional<std::uint32_t> token) {
+        if (token) special += cat(", ", name, ' ', *token);
+    };
+    add("end token", info.special.end);
+    add("[CLS]", info.special.classify);
+    add("[SEP]", info.special.separator);
+    add("[MASK]", info.special.mask);
+    line(out, "tokenizer",
+         cat(info.tokenizer_name, ", vocabulary ", with_commas(info.vocabulary_size),
+             special.empty() ? ", no special tokens" : special));
+    line(out, "", cat("SHA-256 ", info.tokenizer_hash));
 }
 
-void print_excerpt(const Corpus& corpus, std::ostream& out) {
-    if (corpus.rows() == 0) return;
-    const std::uint64_t row = corpus.rows() / 2;  // the first rows of a source are often a licence or a title
-    std::vector<std::uint32_t> tokens;
-    corpus.read(row, tokens);
-    tokens.resize(
-        std::min(tokens.size(), excerpt_bytes + 1));  // a token is a byte at least; one shows there is more
-    out << "\n  row " << row << " begins\n\n";
-    const std::string text = printable(corpus.tokenizer().decode(tokens), excerpt_bytes);
-    std::size_t begin = 0;
-    while (begin <= text.size()) {
-        const std::size_t end = std::min(text.find('\n', begin), text.size());
-        out << "    " << text.substr(begin, end - begin) << '\n';
-        begin = end + 1;
+void describe_rows(const Corpus& corpus, std::ostream& out) {
+    const CorpusInfo& info = corpus.info();
+    const RowTally tally = tally_of(corpus);
+    if (info.kind == RowKind::image) {
+        line(out, "rows",
+             cat(with_commas(info.rows), ", images of ", info.image.channels, " x ", info.image.height, " x ",
+                 info.image.width, " pixels"));
+    } else {
+        const std::vector<std::string> lengths = tally.length_lines();
+        line(out, "rows", lengths.empty() ? "0" : cat(with_commas(info.rows), ", ", lengths.front()));
+        for (std::size_t more = 1; more < lengths.size(); ++more) line(out, "", lengths[more]);
     }
+    if (const std::string classes = tally.class_line(info); !classes.empty()) line(out, "classes", classes);
+    if (info.kind != RowKind::image) describe_tokens(info, out);
 }
 
 }  // namespace
 
 void inspect(const std::filesystem::path& path, bool verify, std::ostream& out) {
+    if (may_hold_weights(path)) return inspect_weights(path, verify, out);
     const Corpus corpus = Corpus::open(path);
     const CorpusInfo& info = corpus.info();
     out << info.path << " is a Trireme corpus (schema " << info.schema_version << ")\n";
-    line(out, "rows", cat(with_commas(info.rows), ", ", describe_lengths(corpus)));
-    line(out, "tokens",
-         cat(with_commas(info.tokens), " (", info.vocabulary_size <= 65536 ? 16 : 32, " bits each)"));
-    line(out, "tokenizer",
-         cat(info.tokenizer_name, ", vocabulary ", with_commas(info.vocabulary_size), ", ",
-             info.end_token ? cat("end token ", *info.end_token) : "no end token"));
-    line(out, "", cat("SHA-256 ", info.tokenizer_hash));
+    line(out, "kind", name_of(info.kind));
+    describe_rows(corpus, out);
     line(out, "source", info.source);
     line(out, "filter", info.filter.empty() ? "none" : info.filter);
     line(out, "licence", info.licence);

@@ -12,6 +12,15 @@ std::string rate(std::uint64_t bytes, double seconds) {
     return seconds > 0 ? cat(in_megabytes(static_cast<double>(bytes) / seconds), "/s") : "- MB/s";
 }
 
+std::string describe_rows(const CorpusInfo& info) {
+    if (info.kind == RowKind::image)
+        return cat(with_commas(info.rows), " images of ", info.image.channels, " x ", info.image.height, " x ",
+                   info.image.width, " pixels");
+    return cat(with_commas(info.rows), info.kind == RowKind::question ? " questions, " : " rows, ",
+               with_commas(info.tokens), " tokens, tokenizer ", info.tokenizer_name, " (vocabulary ",
+               with_commas(info.vocabulary_size), ")");
+}
+
 }  // namespace
 
 void PrepareProgress::say(const std::string& what) {
@@ -27,19 +36,23 @@ void PrepareProgress::show(std::uint64_t rows, const RowReader& reader) {
             one_decimal(100 * reader.share_done()), " %, ", rate(reader.bytes_read(), seconds())));
 }
 
-void PrepareProgress::summarise(const CorpusInfo& info, const PrepareReport& report,
+void PrepareProgress::summarise(const CorpusInfo& info, const PrepareReport& report, const RowTally& tally,
                                 const std::string& first_fault) {
-    say(cat(info.path, ": ", with_commas(report.rows), " rows, ", with_commas(report.tokens),
-            " tokens, tokenizer ", info.tokenizer_name, " (vocabulary ", with_commas(info.vocabulary_size),
-            ")"));
-    say(cat("tokens a row: min ", with_commas(report.shortest), ", p50 ", with_commas(report.p50), ", p90 ",
-            with_commas(report.p90), ", p99 ", with_commas(report.p99), ", max ", with_commas(report.longest)));
-    if (report.filtered_rows > 0) say(cat(with_commas(report.filtered_rows), " rows do not match --where"));
-    if (report.empty_rows > 0) say(cat(with_commas(report.empty_rows), " empty rows left out"));
-    if (report.skipped_rows > 0)
-        say(cat(with_commas(report.skipped_rows), " bad rows left out (--skip-bad); the first: ", first_fault));
+    say(cat(info.path, ": ", describe_rows(info)));
+    for (const std::string& line : tally.length_lines()) say(line);
+    if (const std::string line = tally.class_line(info); !line.empty()) say(cat("classes: ", line));
+    say_what_was_left_out(report, first_fault);
     say(cat(in_megabytes(static_cast<double>(report.bytes_in)), " in ", one_decimal(report.seconds), " s, ",
             rate(report.bytes_in, report.seconds)));
+}
+
+void PrepareProgress::say_what_was_left_out(const PrepareReport& report, const std::string& first_fault) {
+    if (report.filtered_rows > 0) say(cat(with_commas(report.filtered_rows), " rows do not match --where"));
+    if (report.empty_rows > 0) say(cat(with_commas(report.empty_rows), " empty rows left out"));
+    if (report.unanswerable > 0)
+        say(cat(with_commas(report.unanswerable), " questions without an answer left out"));
+    if (report.skipped_rows > 0)
+        say(cat(with_commas(report.skipped_rows), " bad rows left out (--skip-bad); the first: ", first_fault));
 }
 
 }  // namespace trireme

@@ -6,7 +6,8 @@
 #include <ostream>
 #include <string>
 
-#include "trireme/data/corpus.hpp"
+#include "tools/row_tally.hpp"
+#include "trireme/data/corpus_info.hpp"
 #include "trireme/data/source.hpp"
 #include "trireme/tools/prepare.hpp"
 
@@ -23,11 +24,14 @@ public:
     void show(std::uint64_t rows, const RowReader& reader);
 
     // `first_fault`: of the rows left out by --skip-bad.
-    void summarise(const CorpusInfo& info, const PrepareReport& report, const std::string& first_fault);
+    void summarise(const CorpusInfo& info, const PrepareReport& report, const RowTally& tally,
+                   const std::string& first_fault);
 
     double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
 
 private:
+    void say_what_was_left_out(const PrepareReport& report, const std::string& first_fault);
+
     using Clock = std::chrono::steady_clock;
 
     std::ostream& out_;

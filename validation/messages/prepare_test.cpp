@@ -97,5 +97,68 @@ TEST_F(Prepare, IsNotInspectedWhereThereIsNoFile) {
     expect_refusal("inspect none.h5", {"none.h5", "does not exist"});
 }
 
+std::string squad(const std::string& answer) {
+    return R"({"data": [{"title": "T", "paragraphs": [{"context": "one two", "qas": [
+               {"id": "q1", "question": "Which?", "answers": [{"text": ")" +
+           answer + R"(", "answer_start": 4}]}]}]}]})";
+}
+
+TEST_F(Prepare, MakesACorpusOfQuestionsThatInspectShows) {
+    write("squad.json", squad("two"));
+
+    const Outcome made = run("prepare squad.json --output questions.h5");
+    const Outcome seen = run("inspect questions.h5 --verify");
+
+    EXPECT_EQ(made.code, 0) << made.err;
+    EXPECT_NE(made.out.find("1 questions, 13 tokens"), std::string::npos) << made.out;
+    EXPECT_EQ(seen.code, 0) << seen.err;
+    EXPECT_NE(seen.out.find("Which?"), std::string::npos) << seen.out;
+}
+
+TEST_F(Prepare, NamesAQuestionWhoseAnswerIsNotInItsContext) {
+    write("squad.json", squad("three"));
+
+    expect_refusal("prepare squad.json --output questions.h5", {"squad.json", "q1", "'three'", "--skip-bad"});
+}
+
+TEST_F(Prepare, RefusesSquadThatIsCutShort) {
+    write("squad.json", squad("two").substr(0, 60));
+
+    expect_refusal("prepare squad.json --output questions.h5", {"squad.json", "SQuAD", "broken JSON"});
+}
+
+TEST_F(Prepare, RefusesImagesThatAreCutShort) {
+    write("images.bin", std::string(3000, '\1'));
+
+    expect_refusal("prepare images.bin --output images.h5", {"images.bin", "3000", "3073"});
+}
+
+TEST_F(Prepare, RefusesImagesWithoutLabels) {
+    write("images-ubyte", std::string("\0\0\x08\x03\0\0\0\1\0\0\0\1\0\0\0\1a", 17));
+
+    expect_refusal("prepare images-ubyte --output images.h5", {"1 files of images", "0 of labels"});
+}
+
+TEST_F(Prepare, RefusesATokenizerForImages) {
+    write("images.bin", std::string(3073, '\1'));
+
+    expect_refusal("prepare images.bin --tokenizer bytes --output images.h5", {"--tokenizer", "images"});
+}
+
+TEST_F(Prepare, RefusesRowsOfTwoKinds) {
+    write("images.bin", std::string(3073, '\1'));
+
+    expect_refusal("prepare rows.jsonl images.bin --output both.h5", {"one kind", "rows.jsonl", "images.bin"});
+}
+
+TEST_F(Prepare, NamesARowWithoutAClass) {
+    expect_refusal("prepare rows.jsonl --label topic --output classes.h5",
+                   {"rows.jsonl:1", "'topic'", "--label"});
+}
+
+TEST_F(Prepare, RefusesAFormatForTheSyntheticSample) {
+    expect_refusal("prepare --synthetic csn --format squad --output csn.h5", {"--format squad", "--synthetic"});
+}
+
 }  // namespace
 }  // namespace trireme::messages

@@ -1,4 +1,4 @@
-// `trireme prepare`: text or ids to a corpus.
+// `trireme prepare`: texts, ids, questions or images to a corpus.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,15 @@ namespace trireme {
 
 struct PrepareConfig {
     std::vector<std::string> inputs;
+    std::string format = "auto";  // see SourceFormat
     std::string output;
-    std::string where;  // see RowFilter
-    std::string tokenizer =
-        "bytes";  // bytes | gpt2:DIR | FILE/tokenizer.json | train:N; for id rows: the ids' own
-    std::string rows = "paragraph";  // of plain text: line | paragraph | file
-    std::string synthetic;           // "csn": rows made from `seed` instead of inputs
+    std::string where;      // see RowFilter; not of images
+    std::string label;      // the field of JSON lines that says a text's class; empty: texts without classes
+    std::string tokenizer;  // bytes | gpt2:DIR | FILE/tokenizer.json | train:N; for id rows: the ids' own.
+                            // Empty: bytes. Not of images.
+    std::string special_tokens = "none";  // none | bert: [CLS], [SEP] and [MASK], which questions always get
+    std::string rows;                     // of plain text: line | paragraph | file; empty: paragraph
+    std::string synthetic;                // "csn": rows made from `seed` instead of inputs
     std::size_t count = 700;
     std::uint64_t seed = 1;
     bool skip_bad = false;  // leave bad rows out and count them, instead of stopping at the first
@@ -27,10 +30,12 @@ struct PrepareConfig {
 struct PrepareReport {
     std::uint64_t rows = 0;
     std::uint64_t tokens = 0;
-    std::uint64_t skipped_rows = 0;   // bad
-    std::uint64_t filtered_rows = 0;  // not wanted by --where
-    std::uint64_t empty_rows = 0;     // without a single token
-    std::uint64_t bytes_in = 0;       // read, after unpacking
+    std::uint64_t skipped_rows = 0;      // bad
+    std::uint64_t filtered_rows = 0;     // not wanted by --where
+    std::uint64_t empty_rows = 0;        // without a single token
+    std::uint64_t unanswerable = 0;      // questions that have no answer
+    std::vector<std::uint64_t> classes;  // rows of each
+    std::uint64_t bytes_in = 0;          // read, after unpacking
     double seconds = 0;
     std::uint64_t shortest = 0, p50 = 0, p90 = 0, p99 = 0, longest = 0;  // tokens of a row
 };

@@ -9,7 +9,7 @@
 #include "tools/figures.hpp"
 #include "tools/row_lengths.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/data/corpus.hpp"
+#include "trireme/data/corpus_writer.hpp"
 
 namespace trireme {
 namespace {
@@ -20,8 +20,15 @@ using validation::ScratchFolder;
 
 std::string write_corpus(const ScratchFolder& folder, std::string_view text) {
     const Tokenizer tokenizer = Tokenizer::bytes();
-    CorpusWriter writer(folder.file("c.h5"), tokenizer, "rows.jsonl", "repo~spark", "Apache-2.0");
-    writer.add(tokenizer.encode(text));
+    CorpusDescription description;
+    description.tokenizer = tokenizer;
+    description.source = "rows.jsonl";
+    description.filter = "repo~spark";
+    description.licence = "Apache-2.0";
+    CorpusWriter writer(folder.file("c.h5"), description);
+    CorpusRow row;
+    row.tokens = tokenizer.encode(text);
+    writer.add(row);
     writer.finish();
     return folder.file("c.h5");
 }
@@ -37,7 +44,7 @@ TEST(Inspect, TellsWhatACorpusIs) {
 
     const std::string text = described(write_corpus(folder, "def a():\n    return \x1B[31m"), true);
 
-    EXPECT_TRUE(says(text, "c.h5 is a Trireme corpus (schema 1)\n"));
+    EXPECT_TRUE(says(text, "c.h5 is a Trireme corpus (schema 2)\n  kind        text\n"));
     EXPECT_TRUE(says(text, "rows        1, tokens a row: min 25, p50 25, p90 25, p99 25, max 25\n"));
     EXPECT_TRUE(says(text, "tokenizer   bytes, vocabulary 257, end token 256\n"));
     EXPECT_TRUE(says(text, "source      rows.jsonl\n"));

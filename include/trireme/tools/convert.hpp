@@ -1,0 +1,27 @@
+// `trireme convert`: between Hugging Face's safetensors and checkpoints.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <ostream>
+#include <string>
+
+#include "trireme/archive/safetensors.hpp"
+
+namespace trireme {
+
+struct ConvertConfig {
+    std::string input;
+    std::string output;               // a folder
+    std::optional<StoredType> dtype;  // of the export's weights; none: the types that they once came in
+    std::uint64_t shard_bytes = 5'000'000'000;  // most in a file of the export, but for a larger tensor alone
+    bool quiet = false;                         // no summary
+};
+
+// Hugging Face's files become the checkpoint OUTPUT/step-0, a checkpoint the files of OUTPUT, which appear when
+// they are whole. Bits are kept: there and back gives the same tensors, and of a single file the same file. A
+// summary goes to `out`. Throws ConfigError where the input is no model or the output holds anything else,
+// ResourceError where the machine refuses.
+void convert(const ConvertConfig& config, std::ostream& out);
+
+}  // namespace trireme

@@ -1,0 +1,118 @@
+#include "trireme/tools/convert.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "tools/export_model.hpp"
+#include "tools/figures.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/checkpoint/checkpoint_writer.hpp"
+#include "trireme/checkpoint/stored_model.hpp"
+#include "trireme/model/model.hpp"
+
+namespace trireme {
+namespace fs = std::filesystem;
+namespace {
+
+// The parameters of a model, and which of them are stored.
+struct Contents {
+    std::vector<ParameterSpec> specs;  // those that are there
+    LoadReport report;
+};
+
+Contents contents_of(const StoredModel& stored) {
+    Contents contents;
+    const std::vector<ParameterSpec> all = unique_parameters(build_layers(stored.config()));
+    contents.report = check_fit(stored, all);
+    std::copy_if(all.begin(), all.end(), std::back_inserter(contents.specs),
+                 [&](const ParameterSpec& spec) { return stored.has(spec); });
+    return contents;
+}
+
+// A name in `folder` that does not belong there; empty where there is none.
+template <class Belongs>
+std::string stranger_in(const fs::path& folder, Belongs&& belongs) {
+    std::error_code error;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+        std::string name = entry.path().filename().string();
+        if (!belongs(name)) return name;
+    }
+    return {};
+}
+
+void check_checkpoint_folder(const fs::path& folder) {
+    const std::string stranger = stranger_in(folder, [](const std::string& name) {
+        return name == "step-0" || name == "latest" || name.starts_with(".step-0.partial-");
+    });
+    if (stranger.empty()) return;
+    throw ConfigError(cat("the output ", folder.string(), " already holds ", stranger,
+                          "; step-0 of a converted model needs a folder of its own: name another one"));
+}
+
+void check_export_folder(const fs::path& folder) {
+    const std::string stranger = stranger_in(folder, [](const std::string&) { return false; });
+    if (stranger.empty()) return;
+    throw ConfigError(cat("the output ", folder.string(), " already holds ", stranger,
+                          ", which would be replaced; empty it or name another folder"));
+}
+
+fs::path import_model(const StoredModel& stored, const std::vector<ParameterSpec>& specs,
+                      const fs::path& folder) {
+    CheckpointWriter writer(folder, {.config = stored.config(), .step = 0, .tokenizer = stored.tokenizer()});
+    for (const ParameterSpec& spec : specs) {
+        const StoredType source = stored.type_of(spec);
+        const DType dtype = source == StoredType::f64 ? DType::f64 : DType::f32;
+        const Buffer memory(spec.size() * bytes_of(dtype), Place::memory);
+        const Tensor values{memory.data(), dtype, spec.rows, spec.columns, spec.columns};
+        stored.read(spec, values);
+        writer.add(spec, values, source);
+    }
+    return writer.finish();
+}
+
+void print_names(std::ostream& out, const std::vector<std::string>& names, const std::string& what) {
+    constexpr std::size_t most = 5;
+    if (names.empty()) return;
+    out << "  " << names.size() << (names.size() == 1 ? " tensor " : " tensors ") << what << ": ";
+    for (std::size_t i = 0; i < std::min(most, names.size()); ++i) out << (i == 0 ? "" : ", ") << names[i];
+    out << (names.size() > most ? ", ...\n" : "\n");
+}
+
+void print_report(std::ostream& out, const LoadReport& report) {
+    print_names(out, report.unused, "of the input that the model has no place for, left out");
+    print_names(out, report.missing, "of the head that the input lacks; training starts them afresh");
+}
+
+std::string sum_of(const std::vector<ParameterSpec>& specs) {
+    std::uint64_t values = 0;
+    for (const ParameterSpec& spec : specs) values += spec.size();
+    return cat(specs.size(), " tensors, ", with_commas(values), " parameters");
+}
+
+}  // namespace
+
+void convert(const ConvertConfig& config, std::ostream& out) {
+    const StoredModel stored = StoredModel::open(config.input);
+    stored.is_checkpoint() ? check_export_folder(config.output) : check_checkpoint_folder(config.output);
+    if (!stored.is_checkpoint() && config.dtype)
+        throw ConfigError(cat("--dtype is of an export, but ", stored.place(), " becomes a checkpoint, whose ",
+                              "weights keep their values; leave it out"));
+    const Contents contents = contents_of(stored);
+    std::string made;
+    if (stored.is_checkpoint()) {
+        const ExportFacts facts =
+            export_model(stored, contents.specs,
+                         {.folder = config.output, .dtype = config.dtype, .shard_bytes = config.shard_bytes});
+        made = cat(config.output, " holds ", sum_of(contents.specs), ", ",
+                   in_megabytes(static_cast<double>(facts.bytes)), " as ", facts.types, " in ", facts.files,
+                   facts.files == 1 ? " file" : " files");
+    } else {
+        const fs::path path = import_model(stored, contents.specs, config.output);
+        made = cat(path.lexically_relative(fs::current_path()).string(), " holds ", sum_of(contents.specs));
+    }
+    if (config.quiet) return;
+    out << made << ", converted from " << stored.place() << '\n';
+    print_report(out, contents.report);
+}
+
+}  // namespace trireme

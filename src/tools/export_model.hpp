@@ -1,0 +1,31 @@
+// A stored model as Hugging Face's save_pretrained() writes it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trireme/checkpoint/stored_model.hpp"
+
+namespace trireme {
+
+struct ExportPlan {
+    std::filesystem::path folder;     // appears when it is whole
+    std::optional<StoredType> dtype;  // none: each tensor's own
+    std::uint64_t shard_bytes = 0;
+};
+
+struct ExportFacts {
+    std::uint64_t bytes = 0;  // of the tensors
+    std::size_t files = 0;
+    std::string types;  // "BF16, F32"
+};
+
+// config.json, tokenizer.json if there is one, and model.safetensors, or shards of it and their index. The
+// parameters must be there. Throws ConfigError and ResourceError.
+ExportFacts export_model(const StoredModel& stored, const std::vector<ParameterSpec>& specs,
+                         const ExportPlan& plan);
+
+}  // namespace trireme

@@ -1,0 +1,72 @@
+#include "tools/class_numbers.hpp"
+
+#include <gtest/gtest.h>
+
+#include "error_message.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::says;
+
+struct Taken {
+    std::uint32_t label = 77;
+    std::string fault;
+};
+
+Taken take(ClassNumbers& classes, std::string_view json) {
+    SourceRow row;
+    parse_json_row(json, row);
+    Taken taken;
+    taken.fault = classes.take(row, taken.label);
+    return taken;
+}
+
+TEST(ClassNumbers, KeepsWholeNumbers) {
+    ClassNumbers classes("label");
+
+    EXPECT_EQ(take(classes, R"({"text": "a", "label": 5})").label, 5U);
+    EXPECT_EQ(take(classes, R"({"text": "a", "label": 0})").label, 0U);
+    EXPECT_TRUE(classes.names().empty());
+}
+
+TEST(ClassNumbers, NumbersTextsInTheOrderInWhichTheyCome) {
+    ClassNumbers classes("label");
+
+    EXPECT_EQ(take(classes, R"({"text": "a", "label": "spam"})").label, 0U);
+    EXPECT_EQ(take(classes, R"({"text": "a", "label": "ham"})").label, 1U);
+    EXPECT_EQ(take(classes, R"({"text": "a", "label": "spam"})").label, 0U);
+    EXPECT_EQ(take(classes, R"({"text": "a", "label": "7"})").label, 2U);
+    EXPECT_EQ(classes.names(), (std::vector<std::string>{"spam", "ham", "7"}));
+}
+
+TEST(ClassNumbers, NumbersTruthValuesAsTexts) {
+    ClassNumbers classes("is_new");
+
+    EXPECT_EQ(take(classes, R"({"text": "a", "is_new": true})").label, 0U);
+    EXPECT_EQ(take(classes, R"({"text": "a", "is_new": false})").label, 1U);
+    EXPECT_EQ(classes.names(), (std::vector<std::string>{"true", "false"}));
+}
+
+TEST(ClassNumbers, SayWhatIsWrong) {
+    ClassNumbers numbers("label");
+    ClassNumbers names("label");
+    take(numbers, R"({"text": "a", "label": 5})");
+    take(names, R"({"text": "a", "label": "spam"})");
+
+    EXPECT_TRUE(says(take(numbers, R"({"text": "a"})").fault,
+                     "the row has no number, text or truth value 'label' to be its class"));
+    EXPECT_TRUE(says(take(numbers, R"({"text": "a", "label": [1]})").fault, "the row has no number"));
+    EXPECT_TRUE(says(take(numbers, R"({"text": "a", "label": null})").fault, "its class, 'label', is empty"));
+    EXPECT_TRUE(says(take(numbers, R"({"text": "a", "label": -1})").fault,
+                     "its class, 'label', is -1; classes are whole numbers from 0 to 999999, or texts"));
+    EXPECT_TRUE(says(take(numbers, R"({"text": "a", "label": 1.5})").fault, "is 1.5; classes are whole"));
+    EXPECT_TRUE(says(take(numbers, R"({"text": "a", "label": 4000000000})").fault, "is 4000000000; classes"));
+    EXPECT_TRUE(says(take(numbers, R"({"text": "a", "label": "ham"})").fault,
+                     "is the text 'ham', but those before were numbers"));
+    EXPECT_TRUE(says(take(names, R"({"text": "a", "label": 3})").fault,
+                     "is the number 3, but those before were texts, as 'spam'"));
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,204 @@
+#include "trireme/tools/convert.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "error_message.hpp"
+#include "tools/inspect_weights.hpp"
+#include "trireme/archive/float_types.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/checkpoint/stored_model.hpp"
+#include "unit/checkpoint/small_model.hpp"
+
+namespace trireme {
+namespace {
+
+namespace fs = std::filesystem;
+using validation::message_of;
+using validation::read_whole;
+using validation::says;
+using validation::ScratchFolder;
+
+class Convert : public testing::Test {
+protected:
+    Convert() { fs::create_directory(path("model")); }
+
+    std::string path(const std::string& name) const { return folder_.file(name); }
+
+    std::string run(ConvertConfig config) const {
+        config.input = path(config.input);
+        config.output = path(config.output);
+        std::ostringstream out;
+        convert(config, out);
+        return out.str();
+    }
+    std::string run(const std::string& input, const std::string& output) const {
+        ConvertConfig config;
+        config.input = input;
+        config.output = output;
+        return run(config);
+    }
+    std::string refusal(const std::string& input, const std::string& output) const {
+        return message_of<ConfigError>([&] { run(input, output); });
+    }
+
+    // The model in `type`, its values counted; bytes as they come are good for all types but wide ones.
+    void write_model_of(StoredType type) const {
+        folder_.write("model/config.json", config_json_of(config_));
+        std::vector<StoredTensor> tensors;
+        for (const ParameterSpec& spec : specs_) {
+            tensors.emplace_back();
+            tensors.back().name = spec.name;
+            tensors.back().type = type;
+            tensors.back().shape.assign(spec.shape.begin(), spec.shape.end());
+        }
+        SafetensorsWriter writer(path("model/model.safetensors"), tensors, {{"format", "pt"}});
+        unsigned next = 1;
+        for (const StoredTensor& tensor : writer.tensors()) {
+            std::vector<std::byte> bytes(tensor.bytes());
+            for (std::byte& byte : bytes) byte = static_cast<std::byte>((next = next * 1103515245 + 12345) >> 8);
+            writer.write(bytes);
+        }
+        writer.finish();
+    }
+
+    std::map<std::string, std::string> files(const std::string& folder) const {
+        std::map<std::string, std::string> all;
+        for (const fs::directory_entry& entry : fs::directory_iterator(path(folder)))
+            all[entry.path().filename().string()] = read_whole(entry.path().string());
+        return all;
+    }
+
+    ScratchFolder folder_;
+    ModelConfig config_ = small_config();
+    std::vector<ParameterSpec> specs_ = specs_of(config_);
+};
+
+TEST_F(Convert, ThereAndBackGivesTheSameFile) {
+    for (const StoredType type : {StoredType::f32, StoredType::bf16, StoredType::f16, StoredType::f64}) {
+        write_model_of(type);
+
+        run("model", "checkpoints");
+        run("checkpoints", "back");
+
+        EXPECT_EQ(files("back").at("model.safetensors"), files("model").at("model.safetensors"))
+            << name_of(type);
+        EXPECT_EQ(StoredModel::open(path("back")).config(), config_);
+        EXPECT_TRUE(says(files("back").at("config.json"), torch_name_of(type)));
+        fs::remove_all(path("checkpoints"));
+        fs::remove_all(path("back"));
+    }
+}
+
+TEST_F(Convert, ShardsHoldTheSameTensors) {
+    write_model_of(StoredType::f32);
+    run("model", "checkpoints");
+    ConvertConfig config;
+    config.input = "checkpoints";
+    config.output = "shards";
+    config.shard_bytes = 300;
+
+    run(config);
+    run("shards", "again");
+    run("again", "single");
+
+    EXPECT_TRUE(fs::exists(path("shards/model-00001-of-00007.safetensors")));
+    EXPECT_TRUE(says(files("shards").at("model.safetensors.index.json"), "\n  \"metadata\": {\n"));
+    EXPECT_EQ(files("single").at("model.safetensors"), files("model").at("model.safetensors"));
+}
+
+TEST_F(Convert, TheTokenizerGoesAlong) {
+    write_model_of(StoredType::f32);
+    folder_.write("model/tokenizer.json", "{ \"a\":1}\n");
+
+    run("model", "checkpoints");
+    run("checkpoints", "back");
+
+    EXPECT_EQ(files("back").at("tokenizer.json"), "{ \"a\":1}\n");
+}
+
+TEST_F(Convert, TheTypeOfAnExportCanBeChosen) {
+    write_model_of(StoredType::f32);
+    run("model", "checkpoints");
+    ConvertConfig config;
+    config.input = "checkpoints";
+    config.output = "half";
+    config.dtype = StoredType::bf16;
+
+    run(config);
+
+    EXPECT_EQ(StoredModel::open(path("half")).type_of(specs_[0]), StoredType::bf16);
+    config.input = "model";
+    config.output = "none";
+    EXPECT_TRUE(says(message_of<ConfigError>([&] { run(config); }), "--dtype is of an export"));
+}
+
+TEST_F(Convert, SaysWhatItDid) {
+    write_model_of(StoredType::bf16);
+
+    const std::string there = run("model", "checkpoints");
+    const std::string back = run("checkpoints", "back");
+
+    const std::string sum = cat(specs_.size(), " tensors, ", parameter_count(config_), " parameters");
+    EXPECT_TRUE(
+        says(there, path("checkpoints/step-0") + " holds " + sum + ", converted from " + path("model")));
+    EXPECT_TRUE(says(back, " as BF16 in 1 file, converted from " + path("checkpoints/step-0")));
+}
+
+TEST_F(Convert, AConvertedCheckpointCanBeReplaced) {
+    write_model_of(StoredType::f32);
+    run("model", "checkpoints");
+
+    EXPECT_NE(run("model", "checkpoints"), "");
+}
+
+TEST_F(Convert, OutputsThatHoldAnythingElseAreLeftAlone) {
+    write_model_of(StoredType::f32);
+    run("model", "checkpoints");
+    fs::create_directory(path("full"));
+    folder_.write("full/notes.txt", "mine");
+    fs::create_directories(path("run/step-7"));
+
+    EXPECT_TRUE(says(refusal("model", "full"), "full already holds notes.txt"));
+    EXPECT_TRUE(says(refusal("model", "run"), "run already holds step-7"));
+    EXPECT_TRUE(says(refusal("model", "model"), "model already holds "));
+    EXPECT_TRUE(says(refusal("checkpoints", "full"), "full already holds notes.txt"));
+    EXPECT_TRUE(says(refusal("checkpoints", "full/notes.txt"), "notes.txt cannot be written: Not a directory"));
+    EXPECT_TRUE(says(refusal("model", "full/notes.txt"), "cannot be written"));
+    EXPECT_EQ(files("full"), (std::map<std::string, std::string>{{"notes.txt", "mine"}}));
+}
+
+TEST_F(Convert, ABrokenInputLeavesNothing) {
+    write_model_of(StoredType::f32);
+    run("model", "checkpoints");
+    fs::remove(path("checkpoints/step-0/config.json"));
+
+    EXPECT_TRUE(says(refusal("checkpoints", "back"), "config.json"));
+    EXPECT_FALSE(fs::exists(path("back")));
+}
+
+TEST_F(Convert, InspectDescribesBothEnds) {
+    write_model_of(StoredType::bf16);
+    run("model", "checkpoints");
+    const auto described = [&](const std::string& name) {
+        std::ostringstream out;
+        inspect_weights(path(name), true, out);
+        return out.str();
+    };
+
+    const std::string checkpoint = described("checkpoints");
+    EXPECT_TRUE(says(checkpoint, "checkpoints/step-0 is a Trireme checkpoint\n"));
+    EXPECT_TRUE(says(checkpoint, "model       gpt2, 1 layers, width 4, 2 heads, MLP 16"));
+    EXPECT_TRUE(says(checkpoint, "  BF16  5 x 4\n"));
+    EXPECT_TRUE(says(checkpoint, "verified: every tensor has its recorded SHA-256"));
+    EXPECT_TRUE(says(described("model"), " is a Hugging Face model\n"));
+    fs::remove(path("model/config.json"));
+    EXPECT_TRUE(says(described("model/model.safetensors"), "is a safetensors file; no config.json beside it"));
+    EXPECT_TRUE(says(described("model/model.safetensors"), "format      pt\n"));
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,37 @@
+#include "tools/image_sketch.hpp"
+
+#include <gtest/gtest.h>
+
+namespace trireme {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+TEST(ImageSketch, GoesFromBlackToWhite) {
+    const std::vector<std::uint8_t> pixels = {0, 100, 200, 255, 0, 100, 200, 255};
+
+    EXPECT_EQ(sketch(pixels, {1, 2, 4}), Lines{" -#@"});
+}
+
+TEST(ImageSketch, TakesTheMeanOfChannels) {
+    const std::vector<std::uint8_t> pixels = {255, 0, 255, 0, 255, 255};  // (3, 1, 2)
+
+    EXPECT_EQ(sketch(pixels, {3, 1, 2}), Lines{"@-"});
+}
+
+TEST(ImageSketch, IsNoWiderThanATerminalLikes) {
+    const std::vector<std::uint8_t> pixels(std::size_t{100} * 300, 255);
+
+    const Lines lines = sketch(pixels, {1, 100, 300});
+
+    EXPECT_EQ(lines, Lines(5, std::string(32, '@')));
+}
+
+TEST(ImageSketch, ShowsOnePixel) {
+    const std::vector<std::uint8_t> pixels = {255};
+
+    EXPECT_EQ(sketch(pixels, {1, 1, 1}), Lines{"@"});
+}
+
+}  // namespace
+}  // namespace trireme

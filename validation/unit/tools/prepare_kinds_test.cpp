@@ -1,0 +1,264 @@
+// Corpora of labelled texts, questions and images.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <numeric>
+#include <sstream>
+
+#include "error_message.hpp"
+#include "scratch_folder.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/data/corpus.hpp"
+#include "trireme/tools/inspect.hpp"
+#include "trireme/tools/prepare.hpp"
+#include "unit/data/image_files.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::cifar_image;
+using validation::idx_images;
+using validation::idx_labels;
+using validation::message_of;
+using validation::says;
+using validation::ScratchFolder;
+
+const std::string two_questions = R"({"data": [{"title": "T", "paragraphs": [{
+    "context": "Ann met Bob in Caf\u00e9 Z\u00fcrich.",
+    "qas": [{"id": "a", "question": " Who? ", "answers": [{"text": "Ann", "answer_start": 0}]},
+            {"id": "b", "question": "Where?", "answers": [{"text": "Z\u00fcrich", "answer_start": 20},
+                                                          {"text": "Caf\u00e9 Z\u00fcrich", "answer_start": 15}]},
+            {"id": "c", "question": "Why?", "is_impossible": true, "answers": []}]}]}]})";
+
+struct Outcome {
+    PrepareReport report;
+    std::string said;
+};
+
+Outcome run(const PrepareConfig& config) {
+    std::ostringstream out;
+    const PrepareReport report = prepare(config, out);
+    return {report, out.str()};
+}
+
+std::string refusal(const PrepareConfig& config) {
+    return message_of<ConfigError>([&] { run(config); });
+}
+
+std::string inspected(const std::string& path) {
+    std::ostringstream out;
+    inspect(path, true, out);
+    return out.str();
+}
+
+PrepareConfig config_for(const ScratchFolder& folder, const std::string& name, const std::string& bytes) {
+    PrepareConfig config;
+    config.inputs = {folder.write(name, bytes)};
+    config.output = folder.file("c.h5");
+    return config;
+}
+
+TEST(PrepareLabelledText, RecordsClassesAndTheirNames) {
+    const ScratchFolder folder;
+    PrepareConfig config = config_for(folder, "a.jsonl",
+                                      "{\"text\": \"buy\", \"kind\": \"spam\"}\n"
+                                      "{\"text\": \"\", \"kind\": \"empty\"}\n"
+                                      "{\"text\": \"hello\", \"kind\": \"ham\"}\n"
+                                      "{\"text\": \"buy!\", \"kind\": \"spam\"}\n");
+    config.label = "kind";
+
+    const Outcome outcome = run(config);
+    const Corpus corpus = Corpus::open(config.output);
+    const std::string text = inspected(config.output);
+
+    EXPECT_EQ(corpus.info().kind, RowKind::labelled_text);
+    EXPECT_EQ(corpus.info().class_names, (std::vector<std::string>{"spam", "ham"}));
+    EXPECT_EQ(corpus.label(1), 1U);
+    EXPECT_EQ(corpus.label(2), 0U);
+    EXPECT_EQ(outcome.report.classes, (std::vector<std::uint64_t>{2, 1}));
+    EXPECT_TRUE(says(outcome.said, "classes: 2: spam (2), ham (1)\n"));
+    EXPECT_TRUE(says(text, "  kind        labelled text\n"));
+    EXPECT_TRUE(says(text, "  classes     2: spam (2), ham (1)\n"));
+    EXPECT_TRUE(says(text, "  row 1, of class ham, begins\n\n    hello\n"));
+}
+
+TEST(PrepareLabelledText, CountsRowsWithoutAClassAsBad) {
+    const ScratchFolder folder;
+    PrepareConfig config =
+        config_for(folder, "a.jsonl", "{\"text\": \"a\", \"label\": 3}\n{\"text\": \"b\"}\n");
+    config.label = "label";
+    PrepareConfig skipping = config;
+    skipping.skip_bad = true;
+
+    EXPECT_TRUE(says(refusal(config),
+                     "a.jsonl:2: the row has no number, text or truth value 'label' to be its "
+                     "class; repair the row, name another field with --label, or leave bad"));
+    EXPECT_EQ(run(skipping).report.skipped_rows, 1U);
+    EXPECT_EQ(Corpus::open(config.output).info().classes, 4U);
+}
+
+TEST(PrepareText, GetsSpecialTokensWhenAsked) {
+    const ScratchFolder folder;
+    PrepareConfig config = config_for(folder, "a.txt", "one");
+    config.special_tokens = "bert";
+
+    run(config);
+
+    const CorpusInfo info = Corpus::open(config.output).info();
+    EXPECT_EQ(info.vocabulary_size, 260U);
+    EXPECT_EQ(info.special.classify, 257U);
+    EXPECT_EQ(info.special.separator, 258U);
+    EXPECT_EQ(info.special.mask, 259U);
+    config.special_tokens = "t5";
+    EXPECT_TRUE(says(refusal(config), "--special-tokens 't5' is unknown; choose none or bert"));
+}
+
+TEST(PrepareQuestions, KeepsPlacesAndAnswers) {
+    const ScratchFolder folder;
+    const PrepareConfig config = config_for(folder, "a.json", two_questions);
+
+    const Outcome outcome = run(config);
+    const Corpus corpus = Corpus::open(config.output);
+    const Question where = corpus.question(1);
+    std::vector<std::uint32_t> tokens;
+    corpus.read(1, tokens);
+
+    EXPECT_EQ(corpus.info().kind, RowKind::question);
+    EXPECT_EQ(corpus.info().special.mask, 259U);
+    EXPECT_EQ(corpus.question(0).context_begin, 4U);
+    EXPECT_EQ(where.context_begin, 6U);
+    EXPECT_EQ(where.answers, (std::vector<std::string>{"Z\u00fcrich", "Caf\u00e9 Z\u00fcrich"}));
+    EXPECT_EQ(corpus.tokenizer().decode(
+                  std::span(tokens).subspan(where.answer_first, where.answer_last - where.answer_first + 1)),
+              "Z\u00fcrich");
+    EXPECT_EQ(outcome.report.unanswerable, 1U);
+    EXPECT_TRUE(says(outcome.said, "c.h5: 2 questions, 68 tokens, tokenizer "));
+    EXPECT_TRUE(says(outcome.said, "tokens a question: min 4, p50 4, p90 6, p99 6, max 6\n"));
+    EXPECT_TRUE(says(outcome.said, "tokens a context: min 29, p50 29,"));
+    EXPECT_TRUE(says(outcome.said, "1 questions without an answer left out\n"));
+}
+
+TEST(PrepareQuestions, AreShownWithTheirAnswer) {
+    const ScratchFolder folder;
+    const PrepareConfig config = config_for(folder, "a.json", two_questions);
+    run(config);
+
+    const std::string text = inspected(config.output);
+
+    EXPECT_TRUE(says(text, "  kind        question\n"));
+    EXPECT_TRUE(says(text, "end token 256, [CLS] 257, [SEP] 258, [MASK] 259\n"));
+    EXPECT_TRUE(says(text, "  row 1 asks\n\n    Where?\n"));
+    EXPECT_TRUE(says(text, "  and is answered by tokens 27 to 33\n\n    Z\u00fcrich\n"));
+    EXPECT_TRUE(says(text, "    Z\u00fcrich\n    Caf\u00e9 Z\u00fcrich\n"));
+    EXPECT_TRUE(says(text, "verified"));
+}
+
+TEST(PrepareQuestions, AreChosenByTheirTitle) {
+    const ScratchFolder folder;
+    PrepareConfig config = config_for(folder, "a.json", two_questions);
+    config.where = "id=b";
+    PrepareConfig unmatched = config;
+    unmatched.where = "title=U";
+
+    EXPECT_EQ(run(config).report.rows, 1U);
+    EXPECT_TRUE(says(refusal(unmatched), "0 of 2 rows match --where 'title=U'; title is 'T'"));
+}
+
+TEST(PrepareQuestions, LeaveOutWhatHasNoPlaceInItsContext) {
+    const ScratchFolder folder;
+    std::string json = two_questions;
+    json.replace(json.find("\"text\": \"Ann\""), 13, "\"text\": \"Eve\"");
+    PrepareConfig config = config_for(folder, "a.json", json);
+    PrepareConfig skipping = config;
+    skipping.skip_bad = true;
+
+    EXPECT_TRUE(says(refusal(config), "a.json, question a: its answer 'Eve' is not in its context; repair"));
+    EXPECT_EQ(run(skipping).report.skipped_rows, 1U);
+}
+
+TEST(PrepareQuestions, TeachATokenizer) {
+    const ScratchFolder folder;
+    PrepareConfig config = config_for(folder, "a.json", two_questions);
+    config.tokenizer = "train:258";  // one merge
+
+    run(config);
+
+    EXPECT_EQ(Corpus::open(config.output).info().vocabulary_size, 261U);
+}
+
+TEST(PrepareImages, KeepsPixelsAndLabels) {
+    const ScratchFolder folder;
+    const PrepareConfig config = config_for(folder, "a.bin", cifar_image(3, 7) + cifar_image(9, 255));
+
+    const Outcome outcome = run(config);
+    const Corpus corpus = Corpus::open(config.output);
+    std::vector<std::uint8_t> pixels;
+    corpus.read_image(1, pixels);
+    const std::string text = inspected(config.output);
+
+    EXPECT_EQ(pixels, std::vector<std::uint8_t>(3072, 255));
+    EXPECT_EQ(corpus.label(0), 3U);
+    EXPECT_EQ(corpus.info().class_names.at(9), "truck");
+    EXPECT_TRUE(says(outcome.said, "c.h5: 2 images of 3 x 32 x 32 pixels\n"));
+    EXPECT_TRUE(says(outcome.said, "classes: 10: airplane (0), automobile (0), bird (0), cat (1), deer (0), "));
+    EXPECT_TRUE(says(text, "  rows        2, images of 3 x 32 x 32 pixels\n  classes     10: airplane (0)"));
+    EXPECT_TRUE(says(text, "  row 1, of class truck, looks like\n\n    " + std::string(32, '@') + '\n'));
+    EXPECT_EQ(text.find("tokenizer"), std::string::npos);
+}
+
+TEST(PrepareImages, TakesMnistWithNumbersForNames) {
+    const ScratchFolder folder;
+    PrepareConfig config = config_for(folder, "i-ubyte", idx_images(2, 1, 1, "ab"));
+    config.inputs.push_back(folder.write("l-ubyte", idx_labels(2, "\2\1")));
+
+    const Outcome outcome = run(config);
+
+    EXPECT_EQ(Corpus::open(config.output).info().classes, 3U);
+    EXPECT_TRUE(says(outcome.said, "classes: 3: 0 (0), 1 (1), 2 (1)\n"));
+}
+
+TEST(PrepareKinds, RefuseOptionsThatMeanNothingForThem) {
+    const ScratchFolder folder;
+    const PrepareConfig images = config_for(folder, "a.bin", cifar_image(0, 0));
+    const PrepareConfig questions = config_for(folder, "a.json", two_questions);
+    const auto with = [](PrepareConfig config, std::string PrepareConfig::*option, const char* value) {
+        config.*option = value;
+        return refusal(config);
+    };
+
+    EXPECT_EQ(with(images, &PrepareConfig::tokenizer, "bytes"),
+              "--tokenizer means nothing for images, which " + images.inputs[0] + " holds; leave it out");
+    EXPECT_TRUE(says(with(images, &PrepareConfig::where, "a=b"), "--where means nothing for images"));
+    EXPECT_TRUE(says(with(images, &PrepareConfig::label, "a"), "--label means nothing for images"));
+    EXPECT_TRUE(says(with(images, &PrepareConfig::rows, "line"), "--rows means nothing for images"));
+    EXPECT_TRUE(says(with(images, &PrepareConfig::special_tokens, "bert"), "--special-tokens means nothing"));
+    EXPECT_TRUE(
+        says(with(questions, &PrepareConfig::label, "a"), "--label means nothing for SQuAD's questions"));
+    EXPECT_TRUE(says(with(questions, &PrepareConfig::rows, "line"), "--rows means nothing for SQuAD's"));
+}
+
+TEST(PrepareKinds, TakeRealFiles) {
+    const char* data = std::getenv("TRIREME_TEST_DATA");
+    if (data == nullptr) GTEST_SKIP() << "TRIREME_TEST_DATA is not set: squad/ and images/ are not there";
+    const ScratchFolder folder;
+    PrepareConfig squad;
+    squad.inputs = {std::string(data) + "/squad/xquad.en.json"};
+    squad.tokenizer = std::string("gpt2:") + data + "/gpt2_bpe";
+    squad.output = folder.file("squad.h5");
+    PrepareConfig cifar;
+    cifar.inputs = {std::string(data) + "/images/cifar10_test_500.bin"};
+    cifar.output = folder.file("cifar.h5");
+
+    const PrepareReport questions = run(squad).report;
+    const PrepareReport images = run(cifar).report;
+
+    EXPECT_EQ(questions.rows, 1190U);
+    EXPECT_EQ(questions.skipped_rows, 0U);
+    EXPECT_EQ(images.rows, 500U);
+    EXPECT_EQ(std::accumulate(images.classes.begin(), images.classes.end(), std::uint64_t{0}), 500U);
+    EXPECT_TRUE(says(inspected(squad.output), "verified"));
+    EXPECT_TRUE(says(inspected(cifar.output), "verified"));
+}
+
+}  // namespace
+}  // namespace trireme
