@@ -41,6 +41,12 @@ void stack(const SplitLine& line, const std::vector<OptionGroup>& groups) {
     set_all(line.settings, groups);
 }
 
+void refuse_positional(const char* command, const SplitLine& line) {
+    if (line.positional.empty()) return;
+    throw ConfigError(cat(command, " takes options only, but '", line.positional.front(),
+                          "' belongs to none; see trireme ", command, " --help"));
+}
+
 Command train_command(Words words) {
     TrainCommand command;
     const std::vector<OptionGroup> options = train_options(command.config);
@@ -48,10 +54,7 @@ Command train_command(Words words) {
     std::vector<OptionGroup> all = options;
     all.push_back(config_options(last_file, command.dump_config));
     const SplitLine line = split_line("train", words, all, {"config"});
-    if (!line.positional.empty()) {
-        throw ConfigError(cat("train takes options only, but '", line.positional.front(),
-                              "' belongs to none; see trireme train --help"));
-    }
+    refuse_positional("train", line);
     stack(line, options);
     set_all(line.settings, {all.back()});
     command.config.resolved = config_text("Options of `trireme train`, for --config", options);
@@ -71,6 +74,16 @@ Command tool_command(const char* name, Words words, std::vector<OptionGroup> (*o
     return config;
 }
 
+Command evaluate_command(Words words) {
+    EvaluateConfig config;
+    const std::vector<OptionGroup> options = evaluate_options(config);
+    const SplitLine line = split_line("evaluate", words, options, {});
+    refuse_positional("evaluate", line);
+    set_all(line.settings, options);
+    check_evaluate_options(config);
+    return config;
+}
+
 Command help_command(Words words) {
     if (words.empty()) return ShowText{general_help()};
     refuse_unknown_command(words.front());
@@ -80,7 +93,9 @@ Command help_command(Words words) {
 }  // namespace
 
 bool needs_session(Words arguments) {
-    return !arguments.empty() && std::string_view(arguments.front()) == "train" && !asks_for_help(arguments);
+    if (arguments.empty() || asks_for_help(arguments)) return false;
+    const std::string_view name = arguments.front();
+    return name == "train" || name == "evaluate";
 }
 
 Command parse_command_line(Words arguments, const std::string& mpi) {
@@ -93,7 +108,9 @@ Command parse_command_line(Words arguments, const std::string& mpi) {
     refuse_unknown_command(name);
     if (asks_for_help(rest)) return ShowText{command_help(name)};
     if (name == "train") return train_command(rest);
+    if (name == "evaluate") return evaluate_command(rest);
     if (name == "prepare") return tool_command("prepare", rest, prepare_options, take_prepare_inputs);
+    if (name == "convert") return tool_command("convert", rest, convert_options, take_convert_places);
     if (name == "report") return tool_command("report", rest, report_options, take_run_directory);
     return tool_command("inspect", rest, inspect_options, take_inspect_file);
 }

@@ -18,9 +18,10 @@ struct TrainCommand {
     RunConfig config;
     bool dump_config = false;  // print config.resolved instead of training
 };
-using Command = std::variant<ShowText, TrainCommand, PrepareConfig, InspectConfig, ReportConfig>;
+using Command = std::variant<ShowText, TrainCommand, EvaluateConfig, PrepareConfig, ConvertConfig,
+                             InspectConfig, ReportConfig>;
 
-// True for the one command that every rank of an MPI job runs; asking for its help is none.
+// True for the commands that every rank of an MPI job runs; asking for their help is none.
 bool needs_session(std::span<const char* const> arguments);
 
 // `arguments` follow the program's name; `mpi` is the MPI library it was built with, for --version. Reads

@@ -27,12 +27,33 @@ std::string train_help() {
                config_note);
 }
 
+std::string evaluate_help() {
+    EvaluateConfig config;
+    return cat(
+        "Usage: trireme evaluate --resume PATH --corpus FILE.h5 [options]\n",
+        "       mpirun -n RANKS trireme evaluate ...     or srun, in a job\n\n",
+        "Says how good a stored model is on a corpus: loss and perplexity of texts, accuracy of hidden tokens "
+        "and of\nclasses, exact match and F1 of answers. Nothing is trained.\n",
+        option_help(evaluate_options(config)));
+}
+
 std::string prepare_help() {
     PrepareConfig config;
     return cat("Usage: trireme prepare INPUT... --output FILE.h5 [options]\n",
                "       trireme prepare --synthetic csn --output FILE.h5 [options]\n\n",
-               "Makes a corpus from JSON lines, plain or gzipped, from text, or from rows of ids.\n",
+               "Makes a corpus from JSON lines, text, rows of ids, SQuAD's questions, or the images of CIFAR-10 "
+               "or MNIST,\ngzipped or not.\n",
                option_help(prepare_options(config)));
+}
+
+std::string convert_help() {
+    ConvertConfig config;
+    return cat(
+        "Usage: trireme convert HUGGING_FACE_FOLDER CHECKPOINTS [options]\n",
+        "       trireme convert CHECKPOINT FOLDER [options]\n\n",
+        "Makes a checkpoint, CHECKPOINTS/step-0, of Hugging Face's files, or such files of a checkpoint. "
+        "Bits are kept.\n",
+        option_help(convert_options(config)));
 }
 
 std::string inspect_help() {
@@ -50,13 +71,17 @@ std::string report_help() {
 
 }  // namespace
 
-std::vector<std::string> command_names() { return {"train", "prepare", "report", "inspect", "help"}; }
+std::vector<std::string> command_names() {
+    return {"train", "evaluate", "prepare", "convert", "report", "inspect", "help"};
+}
 
 std::string general_help() {
     return "Trireme trains transformers under MPI.\n\n"
            "Usage: trireme COMMAND [options]\n\n"
            "  train      train a model, under srun or mpirun, or alone on one rank\n"
-           "  prepare    make a corpus from text or ids\n"
+           "  evaluate   say how good a stored model is on a corpus\n"
+           "  prepare    make a corpus from text, ids, questions or images\n"
+           "  convert    Hugging Face's files to a checkpoint, or back\n"
            "  report     show what a run did, on one HTML page\n"
            "  inspect    say what a file is\n"
            "  help       trireme help COMMAND, or trireme COMMAND --help: its options\n\n"
@@ -68,7 +93,9 @@ std::string general_help() {
 
 std::string command_help(const std::string& command) {
     if (command == "train") return train_help();
+    if (command == "evaluate") return evaluate_help();
     if (command == "prepare") return prepare_help();
+    if (command == "convert") return convert_help();
     if (command == "report") return report_help();
     return command == "inspect" ? inspect_help() : general_help();
 }

@@ -1,13 +1,16 @@
-// The program: `train` joins the MPI job that it was started in, everything else never touches MPI.
+// The program: `train` and `evaluate` join the MPI job that they were started in, everything else never touches
+// MPI.
 #include <cstdio>
 #include <iostream>
 
 #include "app/command.hpp"
 #include "app/failure.hpp"
 #include "trireme/report/report.hpp"
+#include "trireme/tools/convert.hpp"
 #include "trireme/tools/inspect.hpp"
 #include "trireme/tools/prepare.hpp"
 #include "trireme/train/departure.hpp"
+#include "trireme/train/evaluate.hpp"
 #include "trireme/train/train.hpp"
 
 namespace trireme::app {
@@ -27,12 +30,17 @@ int finish(const Failure& failure) {
 
 void carry_out(const ShowText& command) { std::cout << command.text; }
 void carry_out(const PrepareConfig& config) { prepare(config, std::cout); }
+void carry_out(const ConvertConfig& config) { convert(config, std::cout); }
 void carry_out(const InspectConfig& config) { inspect(config.file, config.verify, std::cout); }
 void carry_out(const ReportConfig& config) {
     write_report(config.run_directory, config.output);
     std::cout << "the report is " << config.output << '\n';
 }
-void carry_out(const TrainCommand&) { throw BugError("train was started outside of an MPI session"); }
+[[noreturn]] void refuse_alone() {
+    throw BugError("a command of all ranks was started outside of an MPI session");
+}
+void carry_out(const TrainCommand&) { refuse_alone(); }
+void carry_out(const EvaluateConfig&) { refuse_alone(); }
 
 int run_alone(Words words) {
     try {
@@ -44,8 +52,10 @@ int run_alone(Words words) {
     return static_cast<int>(ExitCode::done);
 }
 
-void train_or_dump(Words words, Session& session) {
-    const auto command = std::get<TrainCommand>(parse_command_line(words, TRIREME_MPI));
+void train_or_evaluate(Words words, Session& session) {
+    const Command wanted = parse_command_line(words, TRIREME_MPI);
+    if (const auto* config = std::get_if<EvaluateConfig>(&wanted)) return evaluate(*config, session);
+    const auto& command = std::get<TrainCommand>(wanted);
     if (!command.dump_config) {
         train(command.config, session);
     } else if (session.rank() == 0) {
@@ -69,7 +79,7 @@ int leave(const Failure& failure, const Session& session, Departure& departure) 
 int run_in_session(Words words, Session& session) {
     Departure departure(session);
     try {
-        train_or_dump(words, session);
+        train_or_evaluate(words, session);
     } catch (...) {
         return leave(failure_of(std::current_exception()), session, departure);
     }

@@ -11,8 +11,18 @@ std::vector<OptionGroup> prepare_options(PrepareConfig& config) {
     OptionGroup input{
         "input",
         {
+            choice({"format", "", "what INPUT holds; auto: told by its name and first bytes"}, config.format,
+                   {{"auto", "auto"},
+                    {"jsonl", "jsonl"},
+                    {"text", "text"},
+                    {"squad", "squad"},
+                    {"cifar10", "cifar10"},
+                    {"mnist", "mnist"}}),
             text({"where", "CONDITION", "rows to keep, such as 'repo~apache/spark'"}, config.where),
-            choice({"rows", "", "what is a row of plain text"}, config.rows,
+            text({"label", "FIELD",
+                  "of JSON lines: the class of a text; whole numbers, or texts to be numbered"},
+                 config.label),
+            choice({"rows", "", "what is a row of plain text; paragraph if not given"}, config.rows,
                    {{"line", "line"}, {"paragraph", "paragraph"}, {"file", "file"}}),
             flag({"skip-bad", "", "leave bad rows out and count them; without it, the first one ends the work"},
                  config.skip_bad),
@@ -25,12 +35,29 @@ std::vector<OptionGroup> prepare_options(PrepareConfig& config) {
         "output",
         {
             text({"output", "FILE.h5", "the corpus; it appears when it is whole"}, config.output),
-            text({"tokenizer", "NAME", "bytes | gpt2:DIR | FILE/tokenizer.json | train:N, N tokens learned"},
+            text({"tokenizer", "NAME",
+                  "bytes (if not given) | gpt2:DIR | FILE/tokenizer.json | train:N, N tokens learned"},
                  config.tokenizer),
+            choice({"special-tokens", "", "bert: adds [CLS], [SEP] and [MASK], which SQuAD always gets"},
+                   config.special_tokens, {{"none", "none"}, {"bert", "bert"}}),
             text({"licence", "TEXT", "of the rows; recorded in the corpus"}, config.licence),
             flag({"quiet", "", "no progress and no summary"}, config.quiet),
         }};
     return {input, output};
+}
+
+std::vector<OptionGroup> convert_options(ConvertConfig& config) {
+    return {{"convert",
+             {
+                 choice({"dtype", "", "of the weights of an export; the types they once came in if not given"},
+                        config.dtype,
+                        {{"f32", StoredType::f32},
+                         {"bf16", StoredType::bf16},
+                         {"f16", StoredType::f16},
+                         {"f64", StoredType::f64}}),
+                 size_in_bytes({"shard-size", "", "most in one file of an export"}, config.shard_bytes),
+                 flag({"quiet", "", "no summary"}, config.quiet),
+             }}};
 }
 
 std::vector<OptionGroup> inspect_options(InspectConfig& config) {
@@ -45,7 +72,9 @@ std::vector<OptionGroup> report_options(ReportConfig& config) {
 
 void take_prepare_inputs(PrepareConfig& config, const std::vector<std::string>& inputs) {
     if (inputs.empty() && config.synthetic.empty()) {
-        throw ConfigError("no input is given; name files (JSONL, JSONL.gz, text or ids), or --synthetic csn");
+        throw ConfigError(
+            "no input is given; name files (JSONL, text, ids, SQuAD, CIFAR-10 or MNIST, gzipped or not), or "
+            "--synthetic csn");
     }
     if (!inputs.empty() && !config.synthetic.empty()) {
         throw ConfigError(cat("--synthetic ", config.synthetic, " takes no input, but '", inputs.front(),
@@ -57,6 +86,15 @@ void take_prepare_inputs(PrepareConfig& config, const std::vector<std::string>& 
     }
     if (config.output.empty()) throw ConfigError("no output is given; name one with --output FILE.h5");
     config.inputs = inputs;
+}
+
+void take_convert_places(ConvertConfig& config, const std::vector<std::string>& places) {
+    if (places.size() != 2) {
+        throw ConfigError(cat("convert takes an input and an output folder, not ", places.size(),
+                              places.size() == 1 ? " name" : " names", "; see trireme convert --help"));
+    }
+    config.input = places[0];
+    config.output = places[1];
 }
 
 void take_inspect_file(InspectConfig& config, const std::vector<std::string>& files) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "app/option.hpp"
+#include "trireme/tools/convert.hpp"
 #include "trireme/tools/prepare.hpp"
 
 namespace trireme::app {
@@ -21,11 +22,13 @@ struct ReportConfig {
 
 // The options refer to the configuration, which must outlive them.
 std::vector<OptionGroup> prepare_options(PrepareConfig& config);
+std::vector<OptionGroup> convert_options(ConvertConfig& config);
 std::vector<OptionGroup> inspect_options(InspectConfig& config);
 std::vector<OptionGroup> report_options(ReportConfig& config);
 
 // What stands on the command line without an option. Throws ConfigError where there is too little or too much.
 void take_prepare_inputs(PrepareConfig& config, const std::vector<std::string>& inputs);
+void take_convert_places(ConvertConfig& config, const std::vector<std::string>& places);
 void take_inspect_file(InspectConfig& config, const std::vector<std::string>& files);
 void take_run_directory(ReportConfig& config, const std::vector<std::string>& directories);
 

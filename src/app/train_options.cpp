@@ -9,7 +9,7 @@ namespace {
 OptionGroup data_options(DataConfig& data) {
     return {"data",
             {
-                text({"corpus", "FILE.h5", "rows of tokens, made by `trireme prepare`"}, data.corpus),
+                text({"corpus", "FILE.h5", "rows, made by `trireme prepare`"}, data.corpus),
                 whole_number({"max-length", "", "tokens a sample may have; 0: the model's positions"},
                              data.max_length),
                 choice({"long", "", "rows longer than that: cut into pieces, cut off, left out, or an error"},
@@ -25,27 +25,65 @@ OptionGroup data_options(DataConfig& data) {
             }};
 }
 
+Option document_end_option(DataConfig& data) {
+    return choice({"document-end", "", "what follows each row: the end token, predicted too, or nothing"},
+                  data.document_end, {{"eos", true}, {"none", false}});
+}
+
+OptionGroup task_options(TaskConfig& task) {
+    return {
+        "task",
+        {
+            choice({"task", "",
+                    "what is learned: the next token, hidden tokens, where answers lie, or classes; what model "
+                    "and corpus have in common if not given"},
+                   task.task,
+                   {{"language", Task::language},
+                    {"masked", Task::masked},
+                    {"span", Task::span},
+                    {"classify", Task::classify}}),
+            number({"mask-share", "", "of the tokens that a masked model must guess, below 1"}, task.mask_share,
+                   between(0, 1)),
+            number({"label-smoothing", "", "of classes, in training, below 1"}, task.label_smoothing,
+                   from_until(0, 1)),
+        }};
+}
+
 OptionGroup model_options(ModelChoice& model, DataConfig& data) {
-    return {"model",
-            {
-                text({"model", "NAME", "its sizes: gpt2-tiny, gpt2, gpt2-medium, gpt2-large or gpt2-xl"},
-                     model.name),
-                on_off({"tied", "", "the head shares the token table; the model's choice if not given"},
-                       model.tied),
-                number({"dropout", "", "probability, below 1; the model's if not given"}, model.dropout,
-                       from_until(0, 1)),
-                choice({"document-end", "", "what follows each row: the end token, predicted too, or nothing"},
-                       data.document_end, {{"eos", true}, {"none", false}}),
-                whole_number({"layers", "", "blocks, in place of the model's"}, model.layers, 1),
-                whole_number({"width", "", "channels, in place of the model's"}, model.width, 1),
-                whole_number({"heads", "", "attention heads, in place of the model's"}, model.heads, 1),
-                whole_number({"mlp-width", "", "channels inside the MLP, in place of the model's"},
-                             model.mlp_width, 1),
-                whole_number({"positions", "", "tokens that the model can see, in place of the model's"},
-                             model.positions, 1),
-                whole_number({"vocabulary", "", "tokens known, in place of the model's; 0: the corpus's"},
-                             model.vocabulary),
-            }};
+    return {
+        "model",
+        {
+            text(
+                {"model", "NAME",
+                 "a known name (gpt2-tiny, llama-160m, bert-base, vit-tiny, ...; an unknown one lists them) or "
+                 "Hugging Face's config.json; the model of --init, or gpt2-tiny, if not given"},
+                model.name),
+            text({"init", "random|PATH",
+                  "first values: random, or those of a checkpoint, a run directory, or a folder or file of "
+                  "Hugging Face's"},
+                 model.init),
+            on_off({"tied", "", "the head shares the token table; the model's choice if not given"},
+                   model.tied),
+            number({"dropout", "", "probability, below 1; the model's if not given"}, model.dropout,
+                   from_until(0, 1)),
+            document_end_option(data),
+            whole_number({"layers", "", "blocks, in place of the model's"}, model.layers, 1),
+            whole_number({"width", "", "channels, in place of the model's"}, model.width, 1),
+            whole_number({"heads", "", "attention heads, in place of the model's"}, model.heads, 1),
+            whole_number({"groups", "", "of heads that share keys and values, in place of the model's"},
+                         model.groups, 1),
+            whole_number({"mlp-width", "", "channels inside the MLP, in place of the model's"}, model.mlp_width,
+                         1),
+            whole_number({"positions", "", "tokens that the model can see, in place of the model's"},
+                         model.positions, 1),
+            whole_number({"vocabulary", "", "tokens known, in place of the model's; 0: the corpus's"},
+                         model.vocabulary),
+            whole_number({"labels", "", "classes, in place of the model's; 0: the corpus's"}, model.labels),
+            whole_number({"image-size", "", "pixels along an edge, in place of the model's"}, model.image_size,
+                         1),
+            whole_number({"patch", "", "pixels along the edge of a patch, in place of the model's"},
+                         model.patch, 1),
+        }};
 }
 
 OptionGroup optimizer_options(OptimizerConfig& optimizer) {
@@ -128,6 +166,11 @@ OptionGroup run_options(RunOptions& run) {
         }};
 }
 
+void refuse_missing_corpus(const DataConfig& data) {
+    if (!data.corpus.empty()) return;
+    throw ConfigError("no corpus is given; name one with --corpus FILE.h5 (`trireme prepare` makes it)");
+}
+
 void check_duration(const RunConfig& config) {
     const std::size_t steps = config.run.steps;
     const double epochs = config.data.epochs;
@@ -143,16 +186,59 @@ void check_duration(const RunConfig& config) {
 }  // namespace
 
 std::vector<OptionGroup> train_options(RunConfig& config) {
-    return {data_options(config.data),           model_options(config.model, config.data),
-            optimizer_options(config.optimizer), layout_options(config.layout),
-            schedule_options(config.schedule),   flexible_options(config.schedule),
-            precision_options(config.precision), run_options(config.run)};
+    return {data_options(config.data),
+            task_options(config.task),
+            model_options(config.model, config.data),
+            optimizer_options(config.optimizer),
+            layout_options(config.layout),
+            schedule_options(config.schedule),
+            flexible_options(config.schedule),
+            precision_options(config.precision),
+            run_options(config.run)};
+}
+
+std::vector<OptionGroup> evaluate_options(EvaluateConfig& config) {
+    RunConfig& run = config.run;
+    OptionGroup what{
+        "evaluate",
+        {
+            text({"resume", "PATH",
+                  "the model: a checkpoint, a run directory (its latest one), or a folder or file of Hugging "
+                  "Face's"},
+                 config.resume),
+            text({"corpus", "FILE.h5", "rows, made by `trireme prepare`"}, run.data.corpus),
+            choice({"rows", "", "all rows, or those that training keeps for validation"},
+                   config.only_validation, {{"all", false}, {"validation", true}}),
+            text({"output", "FILE.json", "the figures as JSON, too"}, config.output),
+            whole_number({"batch", "B", "samples at a time, over all ranks"}, run.run.batch, 1),
+            number({"stall-timeout", "SECONDS", "without progress, after which the job gives up"},
+                   run.run.stall_timeout, above(0)),
+            whole_number({"threads", "", "of one rank; 0: the node's cores divided among its ranks"},
+                         run.run.threads),
+        }};
+    OptionGroup data = data_options(run.data);
+    std::erase_if(data.options,
+                  [](const Option& o) { return o.words.name == "corpus" || o.words.name == "epochs"; });
+    data.options.push_back(document_end_option(run.data));
+    OptionGroup task = task_options(run.task);
+    std::erase_if(task.options, [](const Option& o) { return o.words.name == "label-smoothing"; });
+    return {what,
+            data,
+            task,
+            layout_options(run.layout),
+            flexible_options(run.schedule),
+            precision_options(run.precision)};
+}
+
+void check_evaluate_options(const EvaluateConfig& config) {
+    if (config.resume.empty()) {
+        throw ConfigError("no model is given; name a checkpoint or a run directory with --resume PATH");
+    }
+    refuse_missing_corpus(config.run.data);
 }
 
 void check_train_options(const RunConfig& config) {
-    if (config.data.corpus.empty()) {
-        throw ConfigError("no corpus is given; name one with --corpus FILE.h5 (`trireme prepare` makes it)");
-    }
+    refuse_missing_corpus(config.data);
     check_duration(config);
     if (config.run.quiet && config.run.verbose) {
         throw ConfigError("--quiet and --verbose contradict each other; keep one (--quiet=off takes it back)");

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <charconv>
 #include <cmath>
+#include <string_view>
 
 #include "trireme/base/error.hpp"
 #include "trireme/base/nearest.hpp"
@@ -31,6 +33,7 @@ std::string expectation(const Range& range) {
     const std::string low = print_number(range.low);
     if (std::isinf(range.high)) return cat("a number ", range.without_low ? "above " : "of at least ", low);
     const std::string high = print_number(range.high);
+    if (range.without_low) return cat("a number between ", low, " and ", high, ", without these");
     return cat("a number from ", low, range.without_high ? " up to, but not including, " : " to ", high);
 }
 
@@ -38,6 +41,20 @@ std::string joined(const std::vector<std::string>& words, const std::string& bet
     std::string all;
     for (const std::string& word : words) all += (all.empty() ? "" : between) + word;
     return all;
+}
+
+// Decimal prefixes, as disks and Hugging Face count.
+std::uint64_t read_bytes(const Setting& setting) {
+    constexpr std::array<std::pair<std::string_view, std::uint64_t>, 4> units{
+        {{"GB", 1'000'000'000}, {"MB", 1'000'000}, {"kB", 1000}, {"", 1}}};
+    for (const auto& [unit, factor] : units) {
+        if (!setting.value.ends_with(unit)) continue;
+        const auto count = parsed<std::uint64_t>(setting.value.substr(0, setting.value.size() - unit.size()));
+        std::uint64_t bytes = 0;
+        if (count && *count > 0 && !__builtin_mul_overflow(*count, factor, &bytes)) return bytes;
+        break;
+    }
+    refuse(setting, "a number of bytes, such as 5GB, 500MB or 20000");
 }
 
 }  // namespace
@@ -68,6 +85,12 @@ std::size_t read_choice(const Setting& setting, const std::vector<std::string>& 
 }
 
 std::string joined_choice(const std::vector<std::string>& words) { return joined(words, "|"); }
+
+Option size_in_bytes(OptionWords words, std::uint64_t& field) {
+    if (words.form.empty()) words.form = "BYTES";
+    const auto set = [&field](const Setting& setting) { field = read_bytes(setting); };
+    return {.words = std::move(words), .set = set, .get = [&field] { return std::to_string(field); }};
+}
 
 Option flag(OptionWords words, bool& field) {
     Option option = on_off(std::move(words), field);

@@ -33,6 +33,9 @@ struct Range {
 };
 constexpr Range at_least(double low) { return {.low = low}; }
 constexpr Range above(double low) { return {.low = low, .without_low = true}; }
+constexpr Range between(double low, double high) {
+    return {.low = low, .high = high, .without_low = true, .without_high = true};
+}
 constexpr Range from_until(double low, double high) { return {.low = low, .high = high, .without_high = true}; }
 
 std::uint64_t read_whole_number(const Setting& setting, std::uint64_t least, std::uint64_t most);
@@ -91,6 +94,7 @@ Option on_off(OptionWords words, Field& field) {
     return choice(std::move(words), field, {{"on", true}, {"off", false}});
 }
 
+Option size_in_bytes(OptionWords words, std::uint64_t& field);  // 5GB, 500MB, 20kB, or a plain number
 Option flag(OptionWords words, bool& field);  // on where it is named; --quiet=off takes it back
 Option text(OptionWords words, std::string& field);
 

@@ -71,6 +71,23 @@ std::string loss_chart(const RunRecords& records) {
     return svg_chart(chart);
 }
 
+std::string score_chart(const RunRecords& records) {
+    Chart chart{.title = "Right on validation samples",
+                .y_label = "%",
+                .from_zero = true,
+                .is_wide = true,
+                .series = {}};
+    const auto add = [&](const char* name, Figure StepRecord::*field, int colour) {
+        const Curve curve = curve_of(records.evaluations, field, 0.01);
+        if (!curve.empty()) chart.series.push_back({name, Mark::line, colour, thinned(curve, most_points)});
+    };
+    add("accuracy", &StepRecord::validation_accuracy, 0);
+    add("exact match", &StepRecord::validation_exact_match, 0);
+    add("F1", &StepRecord::validation_f1, 1);
+    if (chart.series.size() == 1) chart.y_label = chart.series.front().name + ", %";
+    return svg_chart(chart);
+}
+
 std::string speed_charts(const RunRecords& records) {
     return speed_chart(records.steps) + mfu_chart(records.steps);
 }

@@ -8,6 +8,7 @@
 namespace trireme::report {
 
 std::string loss_chart(const RunRecords& records);
+std::string score_chart(const RunRecords& records);       // accuracy, or exact match and F1
 std::string speed_charts(const RunRecords& records);      // tokens/s and MFU
 std::string optimizer_charts(const RunRecords& records);  // gradient norm and learning rate
 

@@ -58,7 +58,7 @@ std::string section(const char* title, const std::string& content, const char* k
 }
 
 std::string charts(const RunRecords& records) {
-    return loss_chart(records) + speed_charts(records) + optimizer_charts(records);
+    return loss_chart(records) + score_chart(records) + speed_charts(records) + optimizer_charts(records);
 }
 
 std::string configuration(const RunRecords& records) {

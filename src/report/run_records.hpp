@@ -15,6 +15,7 @@ using Words = std::optional<std::string>;
 struct StepRecord {
     double step = 0;
     Figure loss, validation_loss;
+    Figure validation_accuracy, validation_exact_match, validation_f1;  // shares, as below
     Figure tokens, padded_tokens;
     Figure seconds, comm_wait_s;
     Figure tokens_per_s, mfu, mfu_causal, bubble;  // shares are from 0 to 1
@@ -29,6 +30,7 @@ struct Summary {
     Words clock;            // "wall" or "simulated"
     Figure steps, skipped_steps;
     Figure first_loss, last_loss, validation_loss;
+    Figure accuracy, exact_match, f1;  // of the validation; shares
     Figure seconds, tokens, tokens_per_s;
     Figure padding;  // share of the computed tokens
     Figure flops_per_s, peak_flops_per_s;

@@ -21,9 +21,20 @@ void add_losses(Rows& rows, const Summary& s) {
             {"Training loss", significant(*s.last_loss), no_limit, "mean of the last tenth" + first});
     }
     if (s.validation_loss) {
+        // Only the loss of tokens has a perplexity: where choices were right or wrong it may be of classes.
+        const bool is_of_tokens = !s.accuracy && !s.exact_match;
         rows.push_back({"Validation loss", significant(*s.validation_loss), no_limit,
-                        cat("perplexity ", significant(std::exp(*s.validation_loss)))});
+                        is_of_tokens ? cat("perplexity ", significant(std::exp(*s.validation_loss))) : ""});
     }
+}
+
+void add_scores(Rows& rows, const Summary& s) {
+    const auto add = [&](const char* name, Figure share, const char* remark) {
+        if (share) rows.push_back({name, percent(*share), "100 %", remark});
+    };
+    add("Accuracy", s.accuracy, "right choices on the validation samples");
+    add("Exact match", s.exact_match, "answers to the validation samples that equal a right one");
+    add("F1", s.f1, "words that they share with a right one");
 }
 
 void add_amounts(Rows& rows, const Summary& s) {
@@ -91,6 +102,7 @@ std::string host_list(const std::vector<std::string>& hosts) {
 std::string figures_table(const Summary& summary) {
     Rows rows{{"", "Value", "Limit", ""}};
     add_losses(rows, summary);
+    add_scores(rows, summary);
     add_speed(rows, summary);
     add_losses_of_time(rows, summary);
     add_memory(rows, summary);

@@ -26,6 +26,49 @@ std::string duration(double seconds) {
     return fmt::format("{}s", whole);
 }
 
+std::string model_line(const ModelConfig& model, std::size_t parameters) {
+    const std::string heads = model.key_groups() == model.heads
+                                  ? fmt::format("{} heads", model.heads)
+                                  : fmt::format("{} heads in {} groups", model.heads, model.key_groups());
+    const std::string reads =
+        model.reads_images()
+            ? fmt::format("images of {0} x {0} in patches of {1} x {1}", model.image.size, model.image.patch)
+            : fmt::format("{} positions, vocabulary {}{}", grouped(model.positions), grouped(model.vocabulary),
+                          model.has_vocabulary_head() ? (model.tied ? ", tied head" : ", untied head") : "");
+    const std::string labels =
+        model.task == Task::classify ? fmt::format(", {} classes", model.labels) : std::string();
+    return fmt::format("model     {} ({}, {}): {} parameters, {} layers x {} x {}, {}{}\n", model.name,
+                       name_of(model.family), name_of(model.task), grouped(parameters), model.layers,
+                       model.width, heads, reads, labels);
+}
+
+// What a stored model gave and what it did not.
+std::string init_line(const Setup& setup) {
+    if (!setup.stored) return {};
+    const LoadReport report = check_fit(*setup.stored, unique_parameters(build_layers(setup.model)));
+    std::string line = "init      " + setup.stored->place();
+    if (!report.missing.empty()) {
+        line += fmt::format("; {} parameters of the head are new ({}, ...)", report.missing.size(),
+                            report.missing.front());
+    }
+    if (!report.unused.empty()) {
+        line += fmt::format("; {} stored tensors are of no use here ({}, ...)", report.unused.size(),
+                            report.unused.front());
+    }
+    return line + "\n";
+}
+
+std::string corpus_line(const Setup& setup) {
+    const CorpusInfo& corpus = setup.corpus.info();
+    const std::string holds = corpus.kind == RowKind::image
+                                  ? fmt::format("{} images in {} classes", grouped(corpus.rows), corpus.classes)
+                                  : fmt::format("{} rows, {} tokens ({})", grouped(corpus.rows),
+                                                grouped(corpus.tokens), corpus.tokenizer_name);
+    return fmt::format("corpus    {}: {}; {} samples to train on, {} to validate, longest {}\n", corpus.path,
+                       holds, grouped(setup.samples.train.size()), grouped(setup.samples.validation.size()),
+                       setup.samples.longest);
+}
+
 std::string memory_line(const MemoryPlan& memory) {
     return fmt::format(
         "memory    {} MB per rank: parameters {}, gradients {}, optimizer {}, activations {}, scratch {}, "
@@ -42,17 +85,7 @@ Console::Console(std::ostream& out, const RunConfig& config, const Setup& setup)
 
 void Console::introduce(const Manifest& manifest, const MemoryPlan& memory, const std::string& run_dir) {
     if (config_.run.quiet) return;
-    const ModelConfig& model = setup_.model;
-    const CorpusInfo& corpus = setup_.corpus.info();
-    out_ << fmt::format(
-        "model     {}: {} parameters ({} head), {} layers x {} x {} heads, {} positions, vocabulary {}\n",
-        model.name, grouped(manifest.parameters), model.tied ? "tied" : "untied", model.layers, model.width,
-        model.heads, model.positions, grouped(model.vocabulary));
-    out_ << fmt::format(
-        "corpus    {}: {} rows, {} tokens ({}); {} samples to train on, {} to validate, longest {}\n",
-        corpus.path, grouped(corpus.rows), grouped(corpus.tokens), corpus.tokenizer_name,
-        grouped(setup_.samples.train.size()), grouped(setup_.samples.validation.size()),
-        setup_.samples.longest);
+    out_ << model_line(setup_.model, manifest.parameters) << init_line(setup_) << corpus_line(setup_);
     out_ << fmt::format(
         "layout    {} ranks: {} replicas, {} micro-batches each, {} samples a step; {} on {}, {} threads a "
         "rank\n",
@@ -67,26 +100,25 @@ void Console::step(std::size_t step, const StepOutcome& outcome, const ModelFlop
     seconds_ += outcome.seconds;
     const bool is_due = (step + 1) % config_.run.log_every == 0 || step + 1 == setup_.steps;
     if (config_.run.quiet || !is_due) return;
-    const double mfu =
-        flops.of_step(outcome.tokens, outcome.square_length_sum) / (outcome.seconds * peak_flops);
+    const double mfu = flops.of_step(outcome.size) / (outcome.seconds * peak_flops);
     const double left = seconds_ / static_cast<double>(step + 1) * static_cast<double>(setup_.steps - step - 1);
     out_ << fmt::format(
         "step {:>5}/{}  loss {:.4f}  {:>7.0f} tokens/s  MFU {:>4.1f} %  norm {:.2f}  lr {:.2e}  {} left{}\n",
-        step + 1, setup_.steps, outcome.loss, static_cast<double>(outcome.tokens) / outcome.seconds, 100 * mfu,
-        outcome.gradient_norm, outcome.rate, duration(left), outcome.is_skipped ? "  SKIPPED: not finite" : "");
+        step + 1, setup_.steps, outcome.loss, static_cast<double>(outcome.size.tokens) / outcome.seconds,
+        100 * mfu, outcome.gradient_norm, outcome.rate, duration(left),
+        outcome.is_skipped ? "  SKIPPED: not finite" : "");
     if (config_.run.verbose) {
         out_ << fmt::format(
             "            {:.3f} s: {:.3f} in kernels, {:.3f} waiting; {} tokens of {} computed\n",
-            outcome.seconds, outcome.compute_seconds, outcome.wait_seconds, outcome.tokens,
+            outcome.seconds, outcome.compute_seconds, outcome.wait_seconds, outcome.size.tokens,
             outcome.padded_tokens);
     }
     out_ << std::flush;
 }
 
-void Console::evaluation(std::size_t step, double loss) {
+void Console::evaluation(std::size_t step, const Evaluation& evaluation) {
     if (config_.run.quiet) return;
-    out_ << fmt::format("step {:>5}/{}  validation loss {:.4f}  perplexity {:.2f}\n", step, setup_.steps, loss,
-                        std::exp(loss))
+    out_ << fmt::format("step {:>5}/{}  validation {}\n", step, setup_.steps, describe(evaluation))
          << std::flush;
 }
 
@@ -95,15 +127,12 @@ void Console::finish(const Figures& f, const std::string& run_dir) {
     if (f.last_loss) {
         out_ << fmt::format("  loss            {:.4f} (first step {:.4f})\n", *f.last_loss, *f.first_loss);
     }
-    if (f.validation_loss) {
-        out_ << fmt::format("  validation      {:.4f}, perplexity {:.2f}\n", *f.validation_loss,
-                            std::exp(*f.validation_loss));
-    }
+    if (f.validation) out_ << "  validation      " << describe(*f.validation) << '\n';
     out_ << fmt::format("  tokens/s        {:.0f}, {:.0f} per rank; {} tokens in {}\n", f.tokens_per_second(),
                         f.tokens_per_second() / f.ranks, grouped(f.tokens), duration(f.seconds));
-    out_ << fmt::format(
-        "  model GFLOP/s   {:.1f} of {:.1f} (measured FMA rate of all ranks): MFU {:.1f} %, causal {:.1f} %\n",
-        f.flops / f.seconds * 1e-9, f.peak_flops * 1e-9, 100 * f.mfu(), 100 * f.mfu_causal());
+    out_ << fmt::format("  model GFLOP/s   {:.1f} of {:.1f} (measured FMA rate of all ranks): MFU {:.1f} %{}\n",
+                        f.flops / f.seconds * 1e-9, f.peak_flops * 1e-9, 100 * f.mfu(),
+                        f.mfu_causal() ? fmt::format(", causal {:.1f} %", 100 * *f.mfu_causal()) : "");
     out_ << fmt::format("  bubble          {:.1f} % (limit 0: no pipeline); waited {:.1f} s for other ranks\n",
                         100 * f.bubble(), f.wait_seconds);
     out_ << fmt::format("  padding         {:.1f} % of computed tokens (limit 0)\n",

@@ -15,7 +15,7 @@ public:
 
     void introduce(const Manifest& manifest, const MemoryPlan& memory, const std::string& run_dir);
     void step(std::size_t step, const StepOutcome& outcome, const ModelFlops& flops, double peak_flops);
-    void evaluation(std::size_t step, double loss);
+    void evaluation(std::size_t step, const Evaluation& evaluation);
     void finish(const Figures& figures, const std::string& run_dir);
 
 private:

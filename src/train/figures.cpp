@@ -19,7 +19,7 @@ std::string judge(const Figures& figures) {
         return cat(figures.skipped_steps, " of ", figures.steps,
                    " steps were skipped: their loss was not finite");
     }
-    if (figures.validation_loss && !std::isfinite(*figures.validation_loss)) {
+    if (figures.validation && !std::isfinite(figures.validation->loss)) {
         return "the validation loss is not finite";
     }
     if (figures.steps > 1 && *figures.last_loss >= *figures.first_loss) {
@@ -29,17 +29,36 @@ std::string judge(const Figures& figures) {
     return {};
 }
 
+// Tables are only looked up, and positions are only added.
+std::size_t multiplying_parameters(const Layer& layer, const ModelConfig& model) {
+    if (std::holds_alternative<EmbeddingLayer>(layer)) return 0;
+    if (std::holds_alternative<PatchEmbedding>(layer)) return model.width * (model.image.patch_values() + 1);
+    std::size_t sum = 0;
+    for (const ParameterSpec& spec : parameters_of(layer)) sum += spec.size();
+    return sum;
+}
+
+// Logits of classes and tokens are needed where there is one to predict; an answer is looked for in every row.
+bool needs_targets_alone(const Layer& layer) {
+    return std::holds_alternative<Head>(layer) || std::holds_alternative<HeadTransform>(layer);
+}
+
 }  // namespace
 
-double ModelFlops::of_step(std::size_t tokens, double square_length_sum, double attention) const {
-    return 6 * matrix_parameters * static_cast<double>(tokens) +
-           attention * attention_factor * square_length_sum;
+double ModelFlops::of_step(const StepSize& size, double attention) const {
+    return 6 * body_parameters * static_cast<double>(size.tokens) +
+           6 * head_parameters * static_cast<double>(size.targets) +
+           attention * attention_factor * size.square_length_sum;
 }
 
 ModelFlops model_flops(const ModelConfig& model) {
-    const std::size_t looked_up = model.width * (model.positions + (model.tied ? 0 : model.vocabulary));
-    return {.matrix_parameters = static_cast<double>(parameter_count(model) - looked_up),
-            .attention_factor = static_cast<double>(model.layers * model.width)};
+    ModelFlops flops{.attention_factor = static_cast<double>(model.layers * model.width),
+                     .is_causal = model.is_causal()};
+    for (const Layer& layer : build_layers(model)) {
+        double& sum = needs_targets_alone(layer) ? flops.head_parameters : flops.body_parameters;
+        sum += static_cast<double>(multiplying_parameters(layer, model));
+    }
+    return flops;
 }
 
 FigureSum::FigureSum(const ModelFlops& flops, double peak_flops, int ranks) : flops_(flops) {
@@ -51,22 +70,23 @@ void FigureSum::add(const StepOutcome& outcome) {
     figures_.steps += 1;
     figures_.skipped_steps += outcome.is_skipped ? 1 : 0;
     figures_.seconds += outcome.seconds;
-    figures_.tokens += outcome.tokens;
+    figures_.tokens += outcome.size.tokens;
     figures_.padded_tokens += outcome.padded_tokens;
-    figures_.flops += flops_.of_step(outcome.tokens, outcome.square_length_sum);
-    figures_.causal_flops += flops_.of_step(outcome.tokens, outcome.square_length_sum, 6);
+    figures_.flops += flops_.of_step(outcome.size);
+    if (flops_.is_causal)
+        figures_.causal_flops = figures_.causal_flops.value_or(0) + flops_.of_step(outcome.size, 6);
     figures_.compute_seconds += outcome.compute_seconds;
     figures_.wait_seconds += outcome.wait_seconds;
     if (!outcome.is_skipped) losses_.push_back(outcome.loss);
 }
 
-Figures FigureSum::finish(std::optional<double> validation_loss) const {
+Figures FigureSum::finish(const std::optional<Evaluation>& validation) const {
     Figures figures = figures_;
     if (!losses_.empty()) {
         figures.first_loss = losses_.front();
         figures.last_loss = mean_of_last(losses_, std::max<std::size_t>(1, losses_.size() / 10));
     }
-    figures.validation_loss = validation_loss;
+    figures.validation = validation;
     figures.complaint = judge(figures);
     return figures;
 }

@@ -10,14 +10,16 @@
 
 namespace trireme {
 
-// Arithmetic that a model needs for one token of training: 6 for every parameter that multiplies, and the
-// products of attention. `square_length_sum / tokens` is the mean length that a token's sample has.
+// Arithmetic that a model needs in training: 6 for every parameter that multiplies a row, and the products of
+// attention.
 struct ModelFlops {
-    double matrix_parameters = 0;  // N: without tables that are only looked up
-    double attention_factor = 0;   // layers * width
+    double body_parameters = 0;   // that every row needs; without tables that are only looked up
+    double head_parameters = 0;   // that only rows with a target need: they make the logits
+    double attention_factor = 0;  // layers * width
+    bool is_causal = true;
 
     // attention = 12 counts the whole square of scores, 6 the half that a causal model needs
-    double of_step(std::size_t tokens, double square_length_sum, double attention = 12) const;
+    double of_step(const StepSize& size, double attention = 12) const;
 };
 
 ModelFlops model_flops(const ModelConfig& model);
@@ -28,15 +30,15 @@ struct Figures {
     std::size_t skipped_steps = 0;
     std::optional<double> first_loss;  // none where every step was skipped
     std::optional<double> last_loss;   // mean of the last tenth of the steps
-    std::optional<double> validation_loss;
+    std::optional<Evaluation> validation;
     double seconds = 0;  // of all steps
     std::size_t tokens = 0;
     std::size_t padded_tokens = 0;
-    double flops = 0;  // of the model, not of the machine
-    double causal_flops = 0;
-    double peak_flops = 0;       // FMA rate of all ranks together, measured
-    double compute_seconds = 0;  // mean over the ranks
-    double wait_seconds = 0;     // mean over the ranks
+    double flops = 0;                    // of the model, not of the machine
+    std::optional<double> causal_flops;  // none: the model is not causal
+    double peak_flops = 0;               // FMA rate of all ranks together, measured
+    double compute_seconds = 0;          // mean over the ranks
+    double wait_seconds = 0;             // mean over the ranks
     int ranks = 1;
     std::size_t predicted_bytes = 0;  // per rank
     std::size_t grown_bytes = 0;      // per rank: the most that was resident, less what was before
@@ -44,7 +46,10 @@ struct Figures {
 
     double tokens_per_second() const { return static_cast<double>(tokens) / seconds; }
     double mfu() const { return flops / (seconds * peak_flops); }
-    double mfu_causal() const { return causal_flops / (seconds * peak_flops); }
+    std::optional<double> mfu_causal() const {
+        if (!causal_flops) return std::nullopt;
+        return *causal_flops / (seconds * peak_flops);
+    }
     double bubble() const { return 1 - compute_seconds / seconds; }
 };
 
@@ -53,7 +58,7 @@ class FigureSum {
 public:
     FigureSum(const ModelFlops& flops, double peak_flops, int ranks);
     void add(const StepOutcome& outcome);
-    Figures finish(std::optional<double> validation_loss) const;
+    Figures finish(const std::optional<Evaluation>& validation) const;
 
 private:
     ModelFlops flops_;

@@ -4,8 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "train/batch_view.hpp"
 #include "trireme/comm/collectives.hpp"
-#include "trireme/data/batch.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/device/machine.hpp"
 #include "trireme/kernels/fill.hpp"
@@ -15,33 +15,6 @@ namespace {
 
 // Gradients are summed over the replicas in buckets of this many elements, which bounds what is in flight.
 constexpr std::size_t bucket_elements = std::size_t{4} << 20;
-
-template <class T>
-ConstTensor view_of(const std::vector<T>& values) {
-    return {values.data(), dtype_of<T>(), 1, values.size(), values.size()};
-}
-
-// A batch as the model reads it. Points into `batch` and `segments`.
-TokenBatch view_batch(const Batch& batch, std::vector<Segment>& segments) {
-    for (const TokenSpan& span : batch.spans) {
-        segments.push_back({.begin = span.begin, .length = span.length, .sample = span.visit});
-    }
-    return {.tokens = view_of(batch.tokens),
-            .targets = view_of(batch.targets),
-            .positions = view_of(batch.positions),
-            .visits = view_of(batch.visits),
-            .segments = segments};
-}
-
-Stream make_stream(DeviceKind device, int threads) {
-    switch (device) {
-        case DeviceKind::reference:
-            return {.backend = ReferenceStream{}};
-        case DeviceKind::cpu:
-            return {.backend = CpuStream{.threads = threads}};
-    }
-    throw BugError("unknown device");
-}
 
 // The same `width` numbers of every rank, in rank order.
 struct Gathered {
@@ -61,6 +34,16 @@ struct Gathered {
 };
 
 }  // namespace
+
+Stream make_stream(DeviceKind device, int threads) {
+    switch (device) {
+        case DeviceKind::reference:
+            return {.backend = ReferenceStream{}};
+        case DeviceKind::cpu:
+            return {.backend = CpuStream{.threads = threads}};
+    }
+    throw BugError("unknown device");
+}
 
 std::size_t MemoryPlan::total() const {
     return stage.parameters + stage.gradients + stage.activations + stage.scratch + optimizer + communication;
@@ -90,19 +73,18 @@ Replica::Replica(const RunConfig& config, const Setup& setup, const MemoryPlan& 
       sampler_(setup.samples.train.size(), config.run.seed),
       communication_("communication", memory.communication, Place::memory) {
     initialise(stream_, stage_.parameters(), stage_.values(), config.run.seed);
-}
-
-MicroBatch Replica::padded(std::vector<SampleVisit> visits, std::span<const Sample> samples) const {
-    return make_micro_batch(std::move(visits), samples, config_.schedule.length, setup_.samples.longest);
+    if (setup.stored) load(*setup.stored, stage_.parameters(), stage_.values());
 }
 
 StepOutcome Replica::begin_step(std::size_t step, const std::vector<SampleVisit>& visits) {
     stream_.ledger.clear();
     launch(stream_, Fill{.output = stage_.gradients().all(), .value = 0});
-    StepOutcome outcome{.rate = learning_rate(config_.optimizer, step, setup_.steps),
-                        .tokens = count_targets(visits, setup_.samples.train)};
+    StepOutcome outcome{.rate = learning_rate(config_.optimizer, step, setup_.steps)};
+    outcome.size.targets = count_targets(setup_.corpus, setup_.samples.train, setup_.train_rules, visits);
     for (const SampleVisit& visit : visits) {
-        outcome.square_length_sum += std::pow(setup_.samples.train[visit.sample].length, 2);
+        const std::size_t length = setup_.samples.train[visit.sample].length;
+        outcome.size.tokens += length;
+        outcome.size.square_length_sum += std::pow(length, 2);
     }
     return outcome;
 }
@@ -112,12 +94,15 @@ Replica::Work Replica::forward_backward(const std::vector<SampleVisit>& visits, 
     const std::span<const Sample> samples = setup_.samples.train;
     const auto cut = cut_evenly(visits, setup_.replicas * setup_.micro_batches);
     const auto first = static_cast<std::size_t>(data_group.rank()) * setup_.micro_batches;
-    const RandomKey dropout_key = RandomKey{config_.run.seed}.then("dropout");
+    const PassOptions options{.dropout_key = RandomKey{config_.run.seed}.then("dropout"),
+                              .loss_scale = loss_scale,
+                              .label_smoothing = config_.task.label_smoothing};
     Work work;
     for (std::size_t m = first; m < first + setup_.micro_batches; ++m) {
-        const Batch batch = build_batch(setup_.corpus, samples, padded(cut[m], samples));
-        std::vector<Segment> segments;
-        work.loss_sum += stage_.forward_backward(stream_, view_batch(batch, segments), dropout_key, loss_scale);
+        const Batch batch =
+            build_batch(setup_.corpus, samples, setup_.train_rules,
+                        make_micro_batch(cut[m], samples, setup_.length, setup_.samples.longest));
+        work.loss_sum += stage_.forward_backward(stream_, BatchView(batch).tokens(), options);
         work.padded_tokens += batch.rows();
     }
     return work;
@@ -161,7 +146,7 @@ StepOutcome Replica::step(std::size_t step, Communicator& data_group) {
     data_group.reset_traffic();
     const auto visits = sampler_.visits(step * config_.run.batch, config_.run.batch);
     StepOutcome outcome = begin_step(step, visits);
-    const auto targets = static_cast<double>(outcome.tokens);
+    const auto targets = static_cast<double>(outcome.size.targets);
     const Work work = forward_backward(visits, 1 / targets, data_group);
     sum_gradients(data_group);
     outcome.loss = Gathered{gather_all(data_group, std::array{work.loss_sum}), 1}.sum(0) / targets;
@@ -170,20 +155,15 @@ StepOutcome Replica::step(std::size_t step, Communicator& data_group) {
     return outcome;
 }
 
-double Replica::evaluate(Communicator& data_group) {
-    const std::span<const Sample> samples = setup_.samples.validation;
-    std::vector<SampleVisit> visits(samples.size());
-    for (std::size_t s = 0; s < samples.size(); ++s) visits[s].sample = s;
-    const std::size_t parts = (visits.size() + setup_.micro_batch_samples - 1) / setup_.micro_batch_samples;
-    const auto cut = cut_evenly(visits, parts);
-    double loss_sum = 0;
-    for (auto m = static_cast<std::size_t>(data_group.rank()); m < parts; m += setup_.replicas) {
-        const Batch batch = build_batch(setup_.corpus, samples, padded(cut[m], samples));
-        std::vector<Segment> segments;
-        loss_sum += stage_.evaluate(stream_, view_batch(batch, segments));
+Evaluation Replica::evaluate(Communicator& data_group) {
+    return evaluate_samples(stage_, stream_, setup_, data_group);
+}
+
+void Replica::save(CheckpointWriter& writer) const {
+    const StoredType type = setup_.dtype == DType::f64 ? StoredType::f64 : StoredType::f32;
+    for (std::size_t i = 0; i < stage_.parameters().size(); ++i) {
+        writer.add(stage_.parameters()[i], stage_.values()[i], type);
     }
-    const Gathered losses{gather_all(data_group, std::array{loss_sum}), 1};
-    return losses.sum(0) / static_cast<double>(count_targets(visits, samples));
 }
 
 }  // namespace trireme

@@ -40,17 +40,23 @@ std::string text_of(const Json& json, int indent = -1) {
     return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+void add_scores(Json& record, const Evaluation& e, const std::string& prefix) {
+    if (e.accuracy) record[prefix + "accuracy"] = *e.accuracy;
+    if (e.exact_match) record[prefix + "exact_match"] = *e.exact_match;
+    if (e.f1) record[prefix + "f1"] = *e.f1;
+}
+
 Json step_record(std::size_t step, const StepOutcome& outcome, const ModelFlops& flops, double peak_flops) {
     const double available = outcome.seconds * peak_flops;
     Json record{{"step", step}};
     add_if_finite(record, "loss", outcome.loss);
-    record["tokens"] = outcome.tokens;
+    record["tokens"] = outcome.size.tokens;
     record["padded_tokens"] = outcome.padded_tokens;
     record["seconds"] = outcome.seconds;
     record["clock"] = "wall";
-    record["tokens_per_s"] = static_cast<double>(outcome.tokens) / outcome.seconds;
-    record["mfu"] = flops.of_step(outcome.tokens, outcome.square_length_sum) / available;
-    record["mfu_causal"] = flops.of_step(outcome.tokens, outcome.square_length_sum, 6) / available;
+    record["tokens_per_s"] = static_cast<double>(outcome.size.tokens) / outcome.seconds;
+    record["mfu"] = flops.of_step(outcome.size) / available;
+    if (flops.is_causal) record["mfu_causal"] = flops.of_step(outcome.size, 6) / available;
     record["bubble"] = 1 - outcome.compute_seconds / outcome.seconds;
     record["comm_wait_s"] = outcome.wait_seconds;
     add_if_finite(record, "grad_norm", outcome.gradient_norm);
@@ -67,7 +73,12 @@ Json summary_of(const Figures& f) {
     summary["steps"] = f.steps;
     summary["skipped_steps"] = f.skipped_steps;
     if (f.first_loss) summary["loss"] = {{"first", *f.first_loss}, {"last", *f.last_loss}};
-    if (f.validation_loss) add_if_finite(summary["loss"], "validation", *f.validation_loss);
+    if (f.validation) {
+        add_if_finite(summary["loss"], "validation", f.validation->loss);
+        Json scores = Json::object();
+        add_scores(scores, *f.validation, "");
+        if (!scores.empty()) summary["validation"] = scores;
+    }
     summary["seconds"] = f.seconds;
     summary["tokens"] = f.tokens;
     summary["tokens_per_s"] = f.tokens_per_second();
@@ -77,7 +88,7 @@ Json summary_of(const Figures& f) {
                                     {"limit", f.peak_flops},
                                     {"limit_is", "measured FMA rate of all ranks"}};
     summary["mfu"] = f.mfu();
-    summary["mfu_causal"] = f.mfu_causal();
+    if (f.mfu_causal()) summary["mfu_causal"] = *f.mfu_causal();
     summary["mfu_formula"] = "(6N + 12 L h mean squared length / mean length) tokens / (seconds peak)";
     summary["bubble"] = {{"measured", f.bubble()}, {"limit", 0}};
     summary["comm_wait_s"] = f.wait_seconds;
@@ -131,9 +142,10 @@ void RunDirectory::add_step(std::size_t step, const StepOutcome& outcome, const 
     add_line(text_of(step_record(step, outcome, flops, peak_flops)));
 }
 
-void RunDirectory::add_evaluation(std::size_t step, double loss) {
+void RunDirectory::add_evaluation(std::size_t step, const Evaluation& evaluation) {
     Json record{{"step", step}};
-    add_if_finite(record, "validation_loss", loss);
+    add_if_finite(record, "validation_loss", evaluation.loss);
+    add_scores(record, evaluation, "validation_");
     add_line(text_of(record));
 }
 

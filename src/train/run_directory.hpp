@@ -42,7 +42,7 @@ public:
     void write_config(const std::string& ini);
     void write_manifest(const Manifest& manifest);
     void add_step(std::size_t step, const StepOutcome& outcome, const ModelFlops& flops, double peak_flops);
-    void add_evaluation(std::size_t step, double loss);
+    void add_evaluation(std::size_t step, const Evaluation& evaluation);
     void write_summary(const Figures& figures);
 
     const std::filesystem::path& path() const { return path_; }

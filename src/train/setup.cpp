@@ -3,56 +3,32 @@
 #include <algorithm>
 #include <cmath>
 
+#include "train/model_choice.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme {
 namespace {
 
-template <class Value>
-void override_with(const std::optional<Value>& choice, Value& value) {
-    if (choice) value = *choice;
-}
-
-ModelConfig choose_model(const ModelChoice& choice) {
-    ModelConfig model = model_named(choice.name);
-    override_with(choice.layers, model.layers);
-    override_with(choice.width, model.width);
-    override_with(choice.heads, model.heads);
-    override_with(choice.mlp_width, model.mlp_width);
-    override_with(choice.positions, model.positions);
-    override_with(choice.vocabulary, model.vocabulary);
-    override_with(choice.tied, model.tied);
-    override_with(choice.dropout, model.dropout);
-    const bool follows_width = choice.width && !choice.mlp_width;
-    if (follows_width) model.mlp_width = 4 * model.width;
-    return model;
-}
-
-// A model of a known vocabulary expects the tokenizer it is known with, unless the vocabulary was said.
-void fit_vocabulary(ModelConfig& model, const ModelChoice& choice, const CorpusInfo& corpus) {
-    if (model.vocabulary == 0) model.vocabulary = corpus.vocabulary_size;
-    if (corpus.vocabulary_size > model.vocabulary) {
-        throw ConfigError(cat(corpus.path, " has tokens up to ", corpus.vocabulary_size - 1, " (tokenizer ",
-                              corpus.tokenizer_name, "), beyond --vocabulary ", model.vocabulary,
-                              "; use --vocabulary ", corpus.vocabulary_size, " or prepare the corpus again"));
-    }
-    if (!choice.vocabulary && corpus.vocabulary_size != model.vocabulary) {
-        throw ConfigError(cat(corpus.path, " was made with another tokenizer: ", corpus.tokenizer_name, " of ",
-                              corpus.vocabulary_size, " tokens, where ", model.name, " has ", model.vocabulary,
-                              "; prepare it with the model's tokenizer, or use --vocabulary ",
-                              corpus.vocabulary_size));
-    }
-}
-
-SampleRules sample_rules(const DataConfig& data, const ModelConfig& model) {
+SampleRules sample_rules(const RunConfig& config, const ModelConfig& model) {
+    const DataConfig& data = config.data;
     if (data.max_length > model.positions) {
         throw ConfigError(cat("--max-length ", data.max_length, " is beyond the ", model.positions,
                               " positions of the model; lower it or raise --positions"));
     }
-    return {.max_length = data.max_length == 0 ? model.positions : data.max_length,
+    return {.task = model.task,
+            .max_length = data.max_length == 0 ? model.positions : data.max_length,
             .long_rows = data.long_rows,
             .append_end = data.document_end,
-            .validation_share = data.validation_share};
+            .validation_share = data.validation_share,
+            .image_rows = model.reads_images() ? model.positions : 0};
+}
+
+// What is hidden from a model in an evaluation does not depend on the run, so that losses can be compared.
+BatchRules batch_rules(const RunConfig& config, const ModelConfig& model, RandomKey mask_key) {
+    return {.task = model.task,
+            .mask_key = mask_key,
+            .mask_share = config.task.mask_share,
+            .patch = model.reads_images() ? model.image.patch : 0};
 }
 
 std::size_t count_replicas(const LayoutConfig& layout, int ranks) {
@@ -82,7 +58,8 @@ BatchShape largest_micro_batch(const SampleIndex& index, std::size_t count, Leng
     for (const Sample& sample : index.train) lengths.push_back(sample.length);
     for (const Sample& sample : index.validation) lengths.push_back(sample.length);
     std::sort(lengths.rbegin(), lengths.rend());
-    const std::size_t epochs_met = 1 + (count + index.train.size() - 2) / index.train.size();
+    const std::size_t per_epoch = std::max<std::size_t>(1, index.train.size());
+    const std::size_t epochs_met = 1 + (count + per_epoch - 2) / per_epoch;
     BatchShape shape;
     for (std::size_t i = 0; i < count; ++i) {
         const std::size_t packed = lengths[std::min(i / epochs_met, lengths.size() - 1)];
@@ -114,29 +91,61 @@ void check_batch(const RunConfig& config, std::size_t replicas) {
     }
 }
 
-}  // namespace
-
-Setup set_up(const RunConfig& config, int ranks) {
-    check_optimizer(config.optimizer);
+// What training and evaluation have in common.
+Setup set_up_model_and_data(const RunConfig& config, int ranks) {
     const std::size_t replicas = count_replicas(config.layout, ranks);
     check_batch(config, replicas);
-    ModelConfig model = choose_model(config.model);
     Corpus corpus = Corpus::open(config.data.corpus);
-    fit_vocabulary(model, config.model, corpus.info());
-    check_model(model);
-    SampleIndex samples = index_samples(corpus, sample_rules(config.data, model));
-    check_evaluation(config, samples);
+    std::optional<StoredModel> stored = stored_model(config.model);
+    const ModelConfig model =
+        choose_model(config.model, config.task.task, stored ? &*stored : nullptr, corpus.info());
+    if (stored) check_fit(*stored, unique_parameters(build_layers(model)));
+    std::optional<Tokenizer> tokenizer;
+    if (!model.reads_images()) tokenizer = corpus.tokenizer();
+    SampleIndex samples = index_samples(corpus, sample_rules(config, model));
     const std::size_t parts = replicas * config.schedule.microbatches;
     const std::size_t micro_batch_samples = (config.run.batch + parts - 1) / parts;
     return {.model = model,
+            .stored = std::move(stored),
             .corpus = std::move(corpus),
+            .tokenizer = std::move(tokenizer),
             .samples = samples,
+            .train_rules = batch_rules(config, model, RandomKey{config.run.seed}.then("mask")),
+            .validation_rules = batch_rules(config, model, RandomKey{}.then("mask")),
+            .length = config.schedule.length,
             .dtype = config.precision.dtype == Precision::f64 ? DType::f64 : DType::f32,
-            .steps = count_steps(config, samples.train.size()),
             .replicas = replicas,
             .micro_batches = config.schedule.microbatches,
             .micro_batch_samples = micro_batch_samples,
             .largest = largest_micro_batch(samples, micro_batch_samples, config.schedule.length)};
+}
+
+}  // namespace
+
+Setup set_up(const RunConfig& config, int ranks) {
+    check_optimizer(config.optimizer);
+    Setup setup = set_up_model_and_data(config, ranks);
+    check_evaluation(config, setup.samples);
+    setup.steps = count_steps(config, setup.samples.train.size());
+    return setup;
+}
+
+Setup set_up_evaluation(const EvaluateConfig& config, int ranks) {
+    RunConfig run = config.run;
+    run.model.init = config.resume;
+    if (!config.only_validation) run.data.validation_share = 1;
+    Setup setup = set_up_model_and_data(run, ranks);
+    if (setup.samples.validation.empty()) {
+        throw ConfigError(cat("--validation-share ", run.data.validation_share, " leaves no row of ",
+                              run.data.corpus, " to evaluate; raise it, or evaluate --rows all"));
+    }
+    const LoadReport report = check_fit(*setup.stored, unique_parameters(build_layers(setup.model)));
+    if (!report.missing.empty()) {
+        throw ConfigError(cat(setup.stored->place(), " was not trained for this task (",
+                              name_of(setup.model.task), "): it has no ", report.missing.front(),
+                              "; name a corpus of its own kind, or --task"));
+    }
+    return setup;
 }
 
 }  // namespace trireme

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
-#include "trireme/data/corpus.hpp"
-#include "trireme/data/sample_index.hpp"
+#include "trireme/checkpoint/stored_model.hpp"
+#include "trireme/data/batch.hpp"
 #include "trireme/model/config.hpp"
 #include "trireme/stage/stage.hpp"
 #include "trireme/train/config.hpp"
@@ -13,8 +14,12 @@ namespace trireme {
 
 struct Setup {
     ModelConfig model;
+    std::optional<StoredModel> stored;  // where the parameters come from; none: random numbers
     Corpus corpus;
+    std::optional<Tokenizer> tokenizer;  // of the corpus, unless it holds images
     SampleIndex samples;
+    BatchRules train_rules, validation_rules;
+    LengthPolicy length = LengthPolicy::pad;
     DType dtype = DType::f32;
     std::size_t steps = 0;
     std::size_t replicas = 1;
@@ -25,5 +30,6 @@ struct Setup {
 
 // Throws ConfigError for whatever of the configuration cannot be used with `ranks` ranks. Communicates nothing.
 Setup set_up(const RunConfig& config, int ranks);
+Setup set_up_evaluation(const EvaluateConfig& config, int ranks);  // without a sample to train on
 
 }  // namespace trireme

@@ -9,6 +9,7 @@
 #include "train/agreement.hpp"
 #include "train/console.hpp"
 #include "train/figures.hpp"
+#include "train/node_share.hpp"
 #include "train/replica.hpp"
 #include "train/run_directory.hpp"
 #include "train/setup.hpp"
@@ -19,25 +20,6 @@
 
 namespace trireme {
 namespace {
-
-// Collective over `control`. Cores are shared by the ranks that may run on the same ones: all of a node, or one
-// alone where the launcher has bound each to cores of its own.
-int threads_per_rank(const RunConfig& config, const Session& session, Communicator& control) {
-    const std::string own = session.host() + " " + core_mask();
-    const std::vector<std::string> all = gather_all(control, own);
-    const auto sharers = static_cast<int>(std::count(all.begin(), all.end(), own));
-    return config.run.threads > 0 ? config.run.threads : std::max(1, usable_cores() / sharers);
-}
-
-void refuse_more_than_memory(std::size_t rank_bytes, const Session& session) {
-    const auto available = available_memory_bytes();
-    const std::size_t needed = rank_bytes * static_cast<std::size_t>(session.node_size());
-    if (!available || needed <= *available) return;
-    throw ConfigError(
-        cat("the ", session.node_size(), " ranks of ", session.host(), " need ", needed / 1'000'000, " MB (",
-            rank_bytes / 1'000'000, " each) and the node has ", *available / 1'000'000,
-            " MB left; use a smaller --batch or --max-length, more --microbatches, or more nodes"));
-}
 
 std::string now_text() {
     const std::time_t now = std::time(nullptr);
@@ -56,9 +38,9 @@ double measure_peak_of_all(Communicator& group, DType dtype, int threads) {
     return sum;
 }
 
-std::filesystem::path run_directory_of(const RunConfig& config) {
+std::filesystem::path run_directory_of(const RunConfig& config, const Setup& setup) {
     if (!config.run.run_dir.empty()) return config.run.run_dir;
-    return make_default_run_directory(config.model.name);
+    return make_default_run_directory(setup.model.name);
 }
 
 constexpr int most_skipped_in_a_row = 20;
@@ -72,7 +54,7 @@ public:
           data_group_(session.all_ranks("data", {.stall_seconds = config.run.stall_timeout})),
           memory_(plan_memory(setup_, config.optimizer, *data_group_)),
           flops_(model_flops(setup_.model)),
-          threads_(threads_per_rank(config, session, control)),
+          threads_(threads_per_rank(config.run.threads, session, control)),
           is_first_(session.rank() == 0),
           console_(std::cout, config_, setup_) {
         manifest_ = describe(session, control);
@@ -81,17 +63,17 @@ public:
     // Collective over `control`. Says what would be done, and what would keep it from being done.
     void show_plan(const Session& session, Communicator& control) {
         if (is_first_) console_.introduce(manifest_, memory_, {});
-        agree(control, [&] {
-            refuse_more_than_memory(memory_.total(), session);
-            if (is_first_ && !config_.run.run_dir.empty()) refuse_used(config_.run.run_dir);
-        });
+        agree(control, [&] { refuse_what_cannot_be(session); });
     }
 
-    // Collective over `control`. Refuses what a node cannot hold, and a run directory that cannot be used.
+    // Collective over `control`. Refuses what a node cannot hold, a stored model that cannot be read, and a run
+    // directory that cannot be used.
     void prepare(const Session& session, Communicator& control) {
-        agree(control, [&] { refuse_more_than_memory(memory_.total(), session); });
+        agree(control, [&] { refuse_what_cannot_be(session); });
+        resident_bytes_ = peak_resident_bytes();
+        agree(control, [&] { replica_.emplace(config_, setup_, memory_, threads_); });
         agree(control, [&] {
-            if (is_first_) directory_ = std::make_unique<RunDirectory>(run_directory_of(config_));
+            if (is_first_) directory_ = std::make_unique<RunDirectory>(run_directory_of(config_, setup_));
         });
     }
 
@@ -102,15 +84,18 @@ public:
             directory_->write_manifest(manifest_);
             console_.introduce(manifest_, memory_, directory_->path().string());
         }
-        const std::size_t resident = peak_resident_bytes();
-        Replica replica(config_, setup_, memory_, threads_);
         FigureSum sum(flops_, manifest_.peak_flops, data_group_->size());
-        for (std::size_t step = 0; step < setup_.steps; ++step) take_step(replica, step, sum);
-        const std::optional<double> validation_loss = evaluate(replica, setup_.steps);
-        finish(sum.finish(validation_loss), peak_resident_bytes() - resident);
+        for (std::size_t step = 0; step < setup_.steps; ++step) take_step(step, sum);
+        const std::optional<Evaluation> validation = evaluate(setup_.steps);
+        finish(sum.finish(validation));
     }
 
 private:
+    void refuse_what_cannot_be(const Session& session) const {
+        refuse_more_than_memory(memory_.total(), session);
+        if (is_first_ && !config_.run.run_dir.empty()) refuse_used(config_.run.run_dir);
+    }
+
     Manifest describe(const Session& session, Communicator& control) const {
         return {.version = build_facts().version,
                 .mpi_library = session.library(),
@@ -125,8 +110,8 @@ private:
                 .parameters = parameter_count(setup_.model)};
     }
 
-    void take_step(Replica& replica, std::size_t step, FigureSum& sum) {
-        const StepOutcome outcome = replica.step(step, *data_group_);
+    void take_step(std::size_t step, FigureSum& sum) {
+        const StepOutcome outcome = replica_->step(step, *data_group_);
         sum.add(outcome);
         if (is_first_) {
             directory_->add_step(step + 1, outcome, flops_, manifest_.peak_flops);
@@ -134,7 +119,7 @@ private:
         }
         stop_if_diverged(step, outcome, sum);
         const bool is_due = config_.run.eval_every > 0 && (step + 1) % config_.run.eval_every == 0;
-        if (is_due && step + 1 < setup_.steps) evaluate(replica, step + 1);
+        if (is_due && step + 1 < setup_.steps) evaluate(step + 1);
     }
 
     void stop_if_diverged(std::size_t step, const StepOutcome& outcome, const FigureSum& sum) {
@@ -148,22 +133,33 @@ private:
                                         : cat(", as had the ", most - 1, " steps before it; lower --lr")));
     }
 
-    std::optional<double> evaluate(Replica& replica, std::size_t step) {
+    std::optional<Evaluation> evaluate(std::size_t step) {
         if (setup_.samples.validation.empty()) return std::nullopt;
-        const double loss = replica.evaluate(*data_group_);
+        const Evaluation evaluation = replica_->evaluate(*data_group_);
         if (is_first_) {
-            directory_->add_evaluation(step, loss);
-            console_.evaluation(step, loss);
+            directory_->add_evaluation(step, evaluation);
+            console_.evaluation(step, evaluation);
         }
-        return loss;
+        return evaluation;
     }
 
-    void finish(Figures figures, std::size_t grown_bytes) {
-        const auto grown = gather_all(*data_group_, std::array{static_cast<double>(grown_bytes)});
+    void save() const {
+        CheckpointWriter writer(directory_->path() / "checkpoints",
+                                {.config = setup_.model,
+                                 .step = setup_.steps,
+                                 .tokenizer = setup_.tokenizer ? setup_.tokenizer->to_bytes() : std::string()});
+        replica_->save(writer);
+        writer.finish();
+    }
+
+    void finish(Figures figures) {
+        const std::array own{static_cast<double>(peak_resident_bytes() - resident_bytes_)};
+        const auto grown = gather_all(*data_group_, own);
         if (!is_first_) return;
         figures.grown_bytes = static_cast<std::size_t>(*std::max_element(grown.begin(), grown.end()));
         figures.predicted_bytes = memory_.total();
         directory_->write_summary(figures);
+        save();  // nobody waits for rank 0 any more
         console_.finish(figures, directory_->path().string());
     }
 
@@ -177,6 +173,8 @@ private:
     Console console_;
     Manifest manifest_;
     int skipped_in_a_row_ = 0;
+    std::size_t resident_bytes_ = 0;  // before the replica was made
+    std::optional<Replica> replica_;
     std::unique_ptr<RunDirectory> directory_;  // of rank 0
 };
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "trireme/base/task.hpp"
 #include "trireme/data/sample_index.hpp"
 #include "trireme/model/config.hpp"
 #include "trireme/optim/config.hpp"
@@ -21,12 +22,21 @@ struct DataConfig {
     bool document_end = true;  // --document-end eos | none
 };
 
-// The named model, and the single sizes that override it.
+// A model, and the single sizes that override it.
 struct ModelChoice {
-    std::string name = "gpt2-tiny";
-    std::optional<std::size_t> layers, width, heads, mlp_width, positions, vocabulary;
+    std::string name;             // a known name or a config.json; empty: that of `init`, or gpt2-tiny
+    std::string init = "random";  // or a stored model to start from: see StoredModel
+    std::optional<std::size_t> layers, width, heads, groups, mlp_width, positions, vocabulary, labels,
+        image_size, patch;
     std::optional<bool> tied;
     std::optional<double> dropout;
+};
+
+// What is learned, and how its loss is made.
+struct TaskConfig {
+    std::optional<Task> task;    // none: what model and corpus have in common
+    double mask_share = 0.15;    // of the tokens, Task::masked
+    double label_smoothing = 0;  // of the classes in training, Task::classify
 };
 
 struct LayoutConfig {
@@ -66,12 +76,21 @@ struct RunOptions {
 struct RunConfig {
     DataConfig data;
     ModelChoice model;
+    TaskConfig task;
     OptimizerConfig optimizer;
     LayoutConfig layout;
     ScheduleConfig schedule;
     PrecisionConfig precision;
     RunOptions run;
     std::string resolved;  // as an INI file, every option with its value; becomes config.ini
+};
+
+// Of `trireme evaluate`. Of the run, what says how to train is not looked at.
+struct EvaluateConfig {
+    RunConfig run;
+    std::string resume;            // the stored model: see StoredModel
+    bool only_validation = false;  // the rows that training keeps for validation; otherwise all rows
+    std::string output;            // a JSON file for the figures; empty: none
 };
 
 }  // namespace trireme

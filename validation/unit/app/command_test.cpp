@@ -18,26 +18,28 @@ TEST(Command, NamesTheNearestKnownOne) {
     EXPECT_EQ(complaint(""), "no command is given; see trireme --help");
 }
 
-TEST(Command, NeedsASessionForTrainingAlone) {
+TEST(Command, NeedsASessionForWhatAllRanksDo) {
     const std::vector<const char*> train{"train", "--steps", "5"};
-    const std::vector<const char*> help{"train", "--help"};
+    const std::vector<const char*> evaluate{"evaluate", "--resume", "run"};
+    const std::vector<const char*> help{"evaluate", "--help"};
     const std::vector<const char*> prepare{"prepare", "train"};
 
     EXPECT_TRUE(needs_session(train));
+    EXPECT_TRUE(needs_session(evaluate));
     EXPECT_FALSE(needs_session(help));
     EXPECT_FALSE(needs_session(prepare));
     EXPECT_FALSE(needs_session({}));
 }
 
 TEST(Help, ListsTheCommands) {
-    for (const std::string command : {"train", "prepare", "report", "inspect"}) {
+    for (const std::string command : {"train", "evaluate", "prepare", "report", "inspect"}) {
         EXPECT_TRUE(has(shown("--help"), "\n  " + command + " ")) << command;
     }
     EXPECT_EQ(shown("help"), shown("--help"));
 }
 
 TEST(Help, IsTheSameHoweverItIsAskedFor) {
-    for (const std::string command : {"train", "prepare", "report", "inspect"}) {
+    for (const std::string command : {"train", "evaluate", "prepare", "report", "inspect"}) {
         EXPECT_EQ(shown(command + " --help"), shown("help " + command));
         EXPECT_EQ(shown(command + " --batchs --help"), shown("help " + command));
         EXPECT_TRUE(has(shown("help " + command), "Usage: trireme " + command));
@@ -47,8 +49,8 @@ TEST(Help, IsTheSameHoweverItIsAskedFor) {
 TEST(Help, GroupsTheOptionsAndSaysTheirDefaults) {
     const std::string text = shown("train --help");
 
-    for (const std::string group :
-         {"data", "model", "optimizer", "layout", "schedule", "flexible", "precision", "run", "config"}) {
+    for (const std::string group : {"data", "task", "model", "optimizer", "layout", "schedule", "flexible",
+                                    "precision", "run", "config"}) {
         EXPECT_TRUE(has(text, "\n" + group + ":\n")) << group;
     }
     EXPECT_TRUE(has(text, "--batch B (=8)"));
@@ -57,9 +59,11 @@ TEST(Help, GroupsTheOptionsAndSaysTheirDefaults) {
 }
 
 TEST(Help, FitsIntoAWindow) {
-    std::istringstream text(shown("train --help"));
+    for (const std::string command : {"train", "evaluate", "prepare"}) {
+        std::istringstream text(shown(command + " --help"));
 
-    for (std::string line; std::getline(text, line);) EXPECT_LE(line.size(), 112U) << line;
+        for (std::string line; std::getline(text, line);) EXPECT_LE(line.size(), 112U) << line;
+    }
 }
 
 TEST(Version, NamesWhatTheProgramIsBuiltOn) {
@@ -84,9 +88,24 @@ TEST(Prepare, TakesInputsAndOptionsInAnyOrder) {
     EXPECT_FALSE(config.quiet);
 }
 
+TEST(Prepare, TakesWhatTheRowsAre) {
+    const auto config = std::get<PrepareConfig>(
+        parse("prepare a.json --output c.h5 --format squad --label kind --special-tokens "
+              "bert"));
+
+    EXPECT_EQ(config.format, "squad");
+    EXPECT_EQ(config.label, "kind");
+    EXPECT_EQ(config.special_tokens, "bert");
+    EXPECT_EQ(std::get<PrepareConfig>(parse("prepare a.json --output c.h5")).format, "auto");
+    EXPECT_EQ(
+        complaint("prepare a.json --output c.h5 --format squat"),
+        "--format expects one of auto, jsonl, text, squad, cifar10, mnist, not 'squat'; did you mean squad?");
+}
+
 TEST(Prepare, SaysWhatIsMissingOrTooMuch) {
     EXPECT_EQ(complaint("prepare --output c.h5"),
-              "no input is given; name files (JSONL, JSONL.gz, text or ids), or --synthetic csn");
+              "no input is given; name files (JSONL, text, ids, SQuAD, CIFAR-10 or MNIST, gzipped or not), or "
+              "--synthetic csn");
     EXPECT_EQ(complaint("prepare a.jsonl"), "no output is given; name one with --output FILE.h5");
     EXPECT_EQ(complaint("prepare a.jsonl --synthetic csn --output c.h5"),
               "--synthetic csn takes no input, but 'a.jsonl' is given; leave out one of them");

@@ -90,7 +90,8 @@ TEST(ConfigFile, TakesAMarkWithinAWordAsPartOfIt) {
 TEST(DumpedConfig, ReadsBackToItself) {
     const std::string first = resolved(
         "--corpus a.h5 --steps 5 --tied off --dropout 0.3 --lr 1e-3 --epsilon 1e-9 --layers 3 --length pack "
-        "--seed 18446744073709551615 --validation-share 0.1 --dry-run --long refuse --document-end none");
+        "--seed 18446744073709551615 --validation-share 0.1 --dry-run --long refuse --document-end none "
+        "--task masked --init runs/a --groups 3 --patch 2");
     const TemporaryFile file("dump.ini", first);
 
     EXPECT_EQ(resolved("--config " + file.path()), first);

@@ -15,7 +15,8 @@ TEST(TrainOptions, SetEveryField) {
     const RunConfig config = train_config(
         "--max-length 64 --long drop --validation-share 0.1 --model gpt2 --tied off --dropout 0 --document-end "
         "none "
-        "--layers 2 --width 32 --heads 4 --mlp-width 48 --positions 128 --vocabulary 300");
+        "--layers 2 --width 32 --heads 4 --groups 2 --mlp-width 48 --positions 128 --vocabulary 300 --labels 5 "
+        "--image-size 28 --patch 7 --init runs/a");
 
     EXPECT_EQ(config.data.corpus, "a.h5");
     EXPECT_EQ(config.data.max_length, 64U);
@@ -28,9 +29,25 @@ TEST(TrainOptions, SetEveryField) {
     EXPECT_EQ(config.model.layers, 2U);
     EXPECT_EQ(config.model.width, 32U);
     EXPECT_EQ(config.model.heads, 4U);
+    EXPECT_EQ(config.model.groups, 2U);
     EXPECT_EQ(config.model.mlp_width, 48U);
     EXPECT_EQ(config.model.positions, 128U);
     EXPECT_EQ(config.model.vocabulary, 300U);
+    EXPECT_EQ(config.model.labels, 5U);
+    EXPECT_EQ(config.model.image_size, 28U);
+    EXPECT_EQ(config.model.patch, 7U);
+    EXPECT_EQ(config.model.init, "runs/a");
+}
+
+TEST(TrainOptions, SetTheTask) {
+    const TaskConfig task = train_config("--task masked --mask-share 0.3 --label-smoothing 0.1").task;
+
+    EXPECT_EQ(task.task, Task::masked);
+    EXPECT_EQ(task.mask_share, 0.3);
+    EXPECT_EQ(task.label_smoothing, 0.1);
+    EXPECT_EQ(train_config("--task language").task.task, Task::language);
+    EXPECT_EQ(train_config("--task span").task.task, Task::span);
+    EXPECT_EQ(train_config("--task classify").task.task, Task::classify);
 }
 
 TEST(TrainOptions, SetTheOptimizer) {
@@ -81,8 +98,11 @@ TEST(TrainOptions, SetTheRun) {
 TEST(TrainOptions, LeaveAloneWhatIsNotGiven) {
     const RunConfig config = train_config("");
 
-    EXPECT_EQ(config.model.name, "gpt2-tiny");
+    EXPECT_EQ(config.model.name, "");  // of --init, or gpt2-tiny
+    EXPECT_EQ(config.model.init, "random");
     EXPECT_EQ(config.model.layers, std::nullopt);
+    EXPECT_EQ(config.model.groups, std::nullopt);
+    EXPECT_EQ(config.task.task, std::nullopt);
     EXPECT_EQ(config.model.tied, std::nullopt);
     EXPECT_EQ(config.run.batch, RunOptions{}.batch);
     EXPECT_EQ(train_config("--device auto").precision.device, DeviceKind::cpu);
@@ -137,11 +157,17 @@ TEST(TrainOptions, SayWhichNumbersTheyExpect) {
     EXPECT_EQ(train_complaint("--clip nan"), "--clip expects a number of at least 0, not 'nan'");
     EXPECT_EQ(train_complaint("--clip inf"), "--clip expects a number of at least 0, not 'inf'");
     EXPECT_EQ(train_complaint("--lr 1e-3x"), "--lr expects a number above 0, not '1e-3x'");
+    EXPECT_EQ(train_complaint("--mask-share 0"),
+              "--mask-share expects a number between 0 and 1, without these, not '0'");
+    EXPECT_EQ(train_complaint("--label-smoothing 1"),
+              "--label-smoothing expects a number from 0 up to, but not including, 1, not '1'");
 }
 
 TEST(TrainOptions, SayWhichWordsTheyExpect) {
     EXPECT_EQ(train_complaint("--length packed"),
               "--length expects one of fixed, pad, pack, not 'packed'; did you mean pack?");
+    EXPECT_EQ(train_complaint("--task mask"),
+              "--task expects one of language, masked, span, classify, not 'mask'; did you mean masked?");
     EXPECT_EQ(train_complaint("--tied yes"), "--tied expects one of on, off, not 'yes'");
     EXPECT_EQ(train_complaint("--dry-run=maybe"), "--dry-run expects one of on, off, not 'maybe'");
 }

@@ -39,6 +39,57 @@ TEST(Report, PutsEveryFigureBesideItsLimit) {
     }
 }
 
+// A run whose evaluations, after the steps 1 and 2, counted what was right; `before` and `after` say what.
+class ScoredRun : public FixtureRun {
+public:
+    ScoredRun(const std::string& before, const std::string& after, const std::string& summary)
+        : FixtureRun(two_steps + "{\"step\":1,\"validation_loss\":3," + before +
+                     "}\n{\"step\":2,\"validation_loss\":1," + after + "}\n") {
+        write("summary.json", "{\"loss\":{\"validation\":1},\"validation\":{" + summary + "}}");
+    }
+};
+
+TEST(Report, ShowsTheAccuracyOfARunThatHasOne) {
+    const std::string html = report_of(
+        ScoredRun("\"validation_accuracy\":0.25", "\"validation_accuracy\":0.75", "\"accuracy\":0.75"));
+
+    EXPECT_TRUE(says(html, "<figcaption>Right on validation samples</figcaption>"));
+    EXPECT_TRUE(says(html, ">accuracy, %</text>"));
+    EXPECT_TRUE(says(html, "<th>Accuracy</th><td>75.0 %</td><td>100 %</td>"));
+    EXPECT_FALSE(says(html, "Exact match"));
+    EXPECT_FALSE(says(html, "perplexity"));  // the loss is of classes
+}
+
+TEST(Report, ShowsHowWellQuestionsWereAnswered) {
+    const std::string html = report_of(ScoredRun("\"validation_exact_match\":0.125,\"validation_f1\":0.25",
+                                                 "\"validation_exact_match\":0.5,\"validation_f1\":0.625",
+                                                 "\"exact_match\":0.5,\"f1\":0.625"));
+
+    EXPECT_TRUE(says(html, "<figcaption>Right on validation samples</figcaption>"));
+    EXPECT_TRUE(says(html, "exact match"));
+    EXPECT_TRUE(says(html, "<th>Exact match</th><td>50.0 %</td><td>100 %</td>"));
+    EXPECT_TRUE(says(html, "<th>F1</th><td>62.5 %</td><td>100 %</td>"));
+    EXPECT_FALSE(says(html, "Accuracy"));
+}
+
+TEST(Report, ShowsNoScoreOfARunThatPredictsTokens) {
+    const std::string html = report_of(FinishedRun());
+
+    EXPECT_FALSE(says(html, "Right on validation samples"));
+    EXPECT_TRUE(says(html, "perplexity 12.18"));
+}
+
+// No half of the scores is left out where a model sees the whole text or image.
+TEST(Report, ShowsTheMfuOfAModelThatIsNotCausal) {
+    const FinishedRun run;
+    run.write("summary.json", "{\"mfu\":0.2}");
+
+    const std::string html = report_of(run);
+
+    EXPECT_TRUE(says(html, "<th>MFU</th><td>20.0 %</td>"));
+    EXPECT_FALSE(says(html, "MFU, causal"));
+}
+
 TEST(Report, DividesTheTimeOfTheSteps) {
     const std::string html = report_of(FinishedRun());
 

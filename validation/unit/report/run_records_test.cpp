@@ -45,6 +45,24 @@ TEST(RunRecords, HoldEverythingOfAFinishedRun) {
     EXPECT_EQ(records.config, "[run]\nsteps = 2  # <b>\n");
 }
 
+TEST(RunRecords, HoldWhatAnEvaluationCounted) {
+    const FixtureRun run(
+        "{\"step\":1,\"validation_loss\":3,\"validation_accuracy\":0.25}\n"
+        "{\"step\":2,\"validation_loss\":2,\"validation_exact_match\":0.5,\"validation_f1\":0.75}\n");
+    run.write("summary.json", "{\"validation\":{\"accuracy\":0.25,\"exact_match\":0.5,\"f1\":0.75}}");
+
+    const RunRecords records = read_run(run.path());
+
+    ASSERT_EQ(records.evaluations.size(), 2U);
+    EXPECT_EQ(records.evaluations[0].validation_accuracy, 0.25);
+    EXPECT_FALSE(records.evaluations[0].validation_f1);
+    EXPECT_EQ(records.evaluations[1].validation_exact_match, 0.5);
+    EXPECT_EQ(records.evaluations[1].validation_f1, 0.75);
+    EXPECT_EQ(records.summary->accuracy, 0.25);
+    EXPECT_EQ(records.summary->exact_match, 0.5);
+    EXPECT_EQ(records.summary->f1, 0.75);
+}
+
 TEST(RunRecords, AreWhatIsThereOfARunThatGoesOn) {
     const FixtureRun run(two_steps + R"({"step":3,"lo)");
 

@@ -14,58 +14,126 @@ using validation::says;
 // A block has 8 + 8 numbers in its norms, 4 * 12 + 12 and 4 * 4 + 4 in its attention, 4 * 8 + 8 and 8 * 4 + 4
 // in its MLP: 172. The last norm has 8, the head 5 * 4; the 3 * 4 of the position table are only looked up.
 ModelConfig tiny(std::size_t layers, bool tied) {
-    return {.name = "tiny",
-            .layers = layers,
-            .width = 4,
-            .heads = 2,
-            .mlp_width = 8,
-            .positions = 3,
-            .vocabulary = 5,
-            .tied = tied};
+    ModelConfig model;
+    model.layers = layers;
+    model.width = 4;
+    model.heads = 2;
+    model.mlp_width = 8;
+    model.positions = 3;
+    model.vocabulary = 5;
+    model.tied = tied;
+    return model;
+}
+
+ModelConfig tiny_bert(Task task) {
+    ModelConfig model = tiny(1, true);
+    model.family = Family::bert;
+    model.task = task;
+    model.token_types = 2;
+    model.labels = 3;
+    return model;
 }
 
 TEST(ModelFlops, CountTheParametersThatMultiply) {
-    EXPECT_EQ(model_flops(tiny(1, true)).matrix_parameters, 172 + 8 + 20);
-    EXPECT_EQ(model_flops(tiny(2, true)).matrix_parameters, 2 * 172 + 8 + 20);
+    EXPECT_EQ(model_flops(tiny(1, true)).body_parameters, 172 + 8);
+    EXPECT_EQ(model_flops(tiny(2, true)).body_parameters, 2 * 172 + 8);
+    EXPECT_EQ(model_flops(tiny(2, true)).head_parameters, 20);
 }
 
 // A tied table multiplies as the head; an untied one is only looked up, and a head of its own multiplies.
 TEST(ModelFlops, AreTheSameForATiedAndAnUntiedHead) {
-    EXPECT_EQ(model_flops(tiny(1, false)).matrix_parameters, 172 + 8 + 20);
-    EXPECT_EQ(model_flops(tiny(3, false)).matrix_parameters, model_flops(tiny(3, true)).matrix_parameters);
+    EXPECT_EQ(model_flops(tiny(3, false)).body_parameters, model_flops(tiny(3, true)).body_parameters);
+    EXPECT_EQ(model_flops(tiny(3, false)).head_parameters, 20);
+}
+
+// One group of keys and values for two heads: 4 * 4 and 2 * (4 * 2) and 4 * 4 in the attention, 3 * (4 * 8) in
+// the gated MLP, 4 + 4 in the norms, and nothing has a bias.
+TEST(ModelFlops, OfALlamaHaveThreeMatricesInTheMlpAndFewerKeys) {
+    ModelConfig model = tiny(1, false);
+    model.family = Family::llama;
+    model.groups = 1;
+
+    const ModelFlops flops = model_flops(model);
+
+    EXPECT_EQ(flops.body_parameters, 16 + 16 + 16 + 96 + 8 + 4);
+    EXPECT_EQ(flops.head_parameters, 20);
+    EXPECT_TRUE(flops.is_causal);
+}
+
+// Before the 5 * 4 + 5 of the head lie a matrix, 4 * 4 + 4, and a norm, 8: hidden tokens alone need them.
+TEST(ModelFlops, OfABertForHiddenTokensCountItsTransformWithTheHead) {
+    const ModelFlops flops = model_flops(tiny_bert(Task::masked));
+
+    EXPECT_EQ(flops.body_parameters, 172);  // with a norm behind each half, and none at the end
+    EXPECT_EQ(flops.head_parameters, 25 + 28);
+    EXPECT_FALSE(flops.is_causal);
+}
+
+TEST(ModelFlops, OfABertForClassesCountItsPoolerWithTheHead) {
+    const ModelFlops flops = model_flops(tiny_bert(Task::classify));
+
+    EXPECT_EQ(flops.body_parameters, 172);
+    EXPECT_EQ(flops.head_parameters, 3 * 4 + 3 + 20);
+}
+
+// 2 * 4 + 2 numbers look for the ends of an answer, in every row.
+TEST(ModelFlops, OfABertForAnswersHaveTheirHeadInEveryRow) {
+    const ModelFlops flops = model_flops(tiny_bert(Task::span));
+
+    EXPECT_EQ(flops.body_parameters, 172 + 10);
+    EXPECT_EQ(flops.head_parameters, 0);
+}
+
+// Patches of 3 * 2 * 2 values become 4: 12 * 4 + 4. The class token and the positions are only added.
+TEST(ModelFlops, OfAVitCountTheMatrixOfThePatches) {
+    ModelConfig model = tiny(2, true);
+    model.family = Family::vit;
+    model.task = Task::classify;
+    model.image = {.channels = 3, .size = 4, .patch = 2};
+    model.positions = 5;
+    model.labels = 3;
+
+    const ModelFlops flops = model_flops(model);
+
+    EXPECT_EQ(flops.body_parameters, 52 + 2 * 172 + 8);
+    EXPECT_EQ(flops.head_parameters, 3 * 4 + 3);
+    EXPECT_EQ(flops.attention_factor, 2 * 4);
+    EXPECT_FALSE(flops.is_causal);
 }
 
 TEST(ModelFlops, TakeAttentionFromLayersAndWidth) {
     EXPECT_EQ(model_flops(tiny(3, true)).attention_factor, 3 * 4);
 }
 
-// Samples of 3 and 1 tokens: (6 * 200 + 12 * 1 * 4 * (9 + 1) / (3 + 1)) * 4 = 4800 + 480.
+// Samples of 3 and 1 tokens, 3 of which have a target: 6 * 180 * 4 + 6 * 20 * 3 + 12 * 1 * 4 * (9 + 1).
 TEST(ModelFlops, OfAStepFollowTheLengthsOfItsSamples) {
     const ModelFlops flops = model_flops(tiny(1, true));
 
-    EXPECT_EQ(flops.of_step(4, 10), 5280);
-    EXPECT_EQ(flops.of_step(4, 10, 6), 5040);
-    EXPECT_EQ(flops.of_step(0, 0), 0);
+    EXPECT_EQ(flops.of_step({.tokens = 4, .targets = 3, .square_length_sum = 10}), 4320 + 360 + 480);
+    EXPECT_EQ(flops.of_step({.tokens = 4, .targets = 3, .square_length_sum = 10}, 6), 4320 + 360 + 240);
+    EXPECT_EQ(flops.of_step({}), 0);
 }
 
+// 5280 operations, as 6 * 200 * 4 + 12 * 1 * 4 * 10.
 StepOutcome outcome_with(double loss) {
     return {.loss = loss,
-            .tokens = 4,
+            .size = {.tokens = 4, .targets = 4, .square_length_sum = 10},
             .padded_tokens = 6,
-            .square_length_sum = 10,
             .seconds = 2,
             .compute_seconds = 1.5,
             .wait_seconds = 0.25};
 }
 
-Figures figures_of(const std::vector<double>& losses, std::optional<double> validation_loss = {}) {
+std::optional<Evaluation> evaluation_with(double loss) { return Evaluation{.loss = loss}; }
+
+Figures figures_of(const std::vector<double>& losses, const std::optional<Evaluation>& validation = {}) {
     FigureSum sum(model_flops(tiny(1, true)), 5280, 3);
     for (const double loss : losses) sum.add(outcome_with(loss));
-    return sum.finish(validation_loss);
+    return sum.finish(validation);
 }
 
 TEST(Figures, AddUpTheSteps) {
-    const Figures figures = figures_of({4, 3}, 3.5);
+    const Figures figures = figures_of({4, 3}, evaluation_with(3.5));
 
     EXPECT_EQ(figures.steps, 2U);
     EXPECT_EQ(figures.skipped_steps, 0U);
@@ -77,19 +145,30 @@ TEST(Figures, AddUpTheSteps) {
     EXPECT_EQ(figures.compute_seconds, 3);
     EXPECT_EQ(figures.wait_seconds, 0.5);
     EXPECT_EQ(figures.ranks, 3);
-    EXPECT_EQ(figures.validation_loss, 3.5);
+    EXPECT_EQ(figures.validation->loss, 3.5);
 }
 
-// 2 * 5280 operations in 4 seconds where 5280 a second were possible.
+// No half of the scores is left out where every token sees every other.
+TEST(Figures, HaveNoCausalShareWhereTheModelIsNotCausal) {
+    FigureSum sum(model_flops(tiny_bert(Task::masked)), 5280, 1);
+    sum.add(outcome_with(4));
+
+    const Figures figures = sum.finish({});
+
+    EXPECT_GT(figures.flops, 0);
+    EXPECT_FALSE(figures.causal_flops.has_value());
+    EXPECT_FALSE(figures.mfu_causal().has_value());
+}
+
 TEST(Figures, StandBesideTheirLimit) {
     const Figures figures = figures_of({4, 3});
 
     EXPECT_EQ(figures.peak_flops, 5280);
     EXPECT_EQ(figures.mfu(), 0.5);
-    EXPECT_DOUBLE_EQ(figures.mfu_causal(), 0.5 * 5040 / 5280);
+    EXPECT_DOUBLE_EQ(figures.mfu_causal().value(), 0.5 * 5040 / 5280);
     EXPECT_EQ(figures.tokens_per_second(), 2);
     EXPECT_EQ(figures.bubble(), 0.25);
-    EXPECT_FALSE(figures.validation_loss.has_value());
+    EXPECT_FALSE(figures.validation.has_value());
 }
 
 TEST(Figures, TakeTheMeanOfTheLastTenthOfTheLosses) {
@@ -132,7 +211,7 @@ TEST(Figures, AreInvalidWhereStepsWereSkipped) {
 TEST(Figures, AreInvalidWhereTheModelEndsWithoutAFiniteLoss) {
     const double nan = std::numeric_limits<double>::quiet_NaN();
 
-    EXPECT_TRUE(says(figures_of({5, 4}, nan).complaint, "the validation loss is not finite"));
+    EXPECT_TRUE(says(figures_of({5, 4}, evaluation_with(nan)).complaint, "the validation loss is not finite"));
 }
 
 }  // namespace

@@ -22,15 +22,14 @@ using validation::read_whole;
 using validation::says;
 using validation::ScratchFolder;
 
-const ModelFlops flops{.matrix_parameters = 200, .attention_factor = 4};
+const ModelFlops flops{.body_parameters = 180, .head_parameters = 20, .attention_factor = 4};
 
 StepOutcome usual_outcome() {
     return {.loss = 2.5,
             .gradient_norm = 0.75,
             .rate = 0.125,
-            .tokens = 4,
+            .size = {.tokens = 4, .targets = 4, .square_length_sum = 10},
             .padded_tokens = 6,
-            .square_length_sum = 10,
             .seconds = 2,
             .compute_seconds = 1.5,
             .wait_seconds = 0.25,
@@ -64,7 +63,7 @@ protected:
     RunDirectory directory_{path_};
 };
 
-// (6 * 200 + 12 * 4 * 10 / 4) * 4 = 5280 operations in 2 seconds, where 2 * 5280 were possible.
+// 6 * 180 * 4 + 6 * 20 * 4 + 12 * 4 * 10 = 5280 operations in 2 seconds, where 2 * 5280 were possible.
 TEST_F(TheRun, HasALineForEachStep) {
     const json line = line_of(usual_outcome());
 
@@ -108,10 +107,35 @@ TEST_F(TheRun, SaysWhichStepsWereSkipped) {
     EXPECT_FALSE(line.contains("grad_norm"));
 }
 
+TEST_F(TheRun, HasNoCausalShareOfAStepWhereTheModelIsNotCausal) {
+    ModelFlops bidirectional = flops;
+    bidirectional.is_causal = false;
+
+    directory_.add_step(3, usual_outcome(), bidirectional, 5280);
+
+    const json line = lines_of(file("steps.jsonl")).back();
+    EXPECT_EQ(line.at("mfu"), 0.5);
+    EXPECT_FALSE(line.contains("mfu_causal"));
+}
+
+TEST_F(TheRun, HasALineForEachEvaluationWithWhatItCounted) {
+    directory_.add_evaluation(4, {.loss = 0.5, .accuracy = 0.75});
+    directory_.add_evaluation(5, {.loss = 0.25, .exact_match = 0.5, .f1 = 0.625});
+
+    const auto lines = lines_of(file("steps.jsonl"));
+
+    ASSERT_EQ(lines.size(), 2U);
+    EXPECT_EQ(lines[0], json({{"step", 4}, {"validation_loss", 0.5}, {"validation_accuracy", 0.75}}));
+    EXPECT_EQ(lines[1], json({{"step", 5},
+                              {"validation_loss", 0.25},
+                              {"validation_exact_match", 0.5},
+                              {"validation_f1", 0.625}}));
+}
+
 TEST_F(TheRun, WritesALineAsSoonAsTheStepIsDone) {
     directory_.add_step(0, usual_outcome(), flops, 5280);
     directory_.add_step(1, usual_outcome(), flops, 5280);
-    directory_.add_evaluation(1, 2.25);
+    directory_.add_evaluation(1, {.loss = 2.25});
 
     const auto lines = lines_of(file("steps.jsonl"));  // while the directory is still open
 
@@ -160,7 +184,7 @@ Figures usual_figures() {
     return {.steps = 2,
             .first_loss = 4,
             .last_loss = 3,
-            .validation_loss = {},
+            .validation = {},
             .seconds = 4,
             .tokens = 8,
             .padded_tokens = 16,
@@ -196,14 +220,36 @@ TEST_F(TheRun, SummarisesEachFigureBesideItsLimit) {
 
 TEST_F(TheRun, SummarisesTheValidationLossWhereThereIsOne) {
     Figures figures = usual_figures();
-    figures.validation_loss = 3.5;
+    figures.validation = Evaluation{.loss = 3.5};
 
-    EXPECT_EQ(summary_of(figures).at("loss").at("validation"), 3.5);
+    const json summary = summary_of(figures);
+
+    EXPECT_EQ(summary.at("loss").at("validation"), 3.5);
+    EXPECT_FALSE(summary.contains("validation"));  // nothing was chosen that could be right or wrong
+}
+
+TEST_F(TheRun, SummarisesHowOftenTheModelWasRight) {
+    Figures figures = usual_figures();
+    figures.validation = Evaluation{.loss = 1, .accuracy = 0.75};
+    EXPECT_EQ(summary_of(figures).at("validation"), json({{"accuracy", 0.75}}));
+
+    figures.validation = Evaluation{.loss = 1, .exact_match = 0.5, .f1 = 0.625};
+    EXPECT_EQ(summary_of(figures).at("validation"), json({{"exact_match", 0.5}, {"f1", 0.625}}));
+}
+
+TEST_F(TheRun, SummarisesNoCausalShareWhereTheModelIsNotCausal) {
+    Figures figures = usual_figures();
+    EXPECT_EQ(summary_of(figures).at("mfu_causal"), 10080.0 / (4 * 5280));
+
+    figures.causal_flops.reset();
+
+    EXPECT_FALSE(summary_of(figures).contains("mfu_causal"));
+    EXPECT_EQ(summary_of(figures).at("mfu"), 0.5);
 }
 
 TEST_F(TheRun, SummarisesNoValidationLossThatIsNoNumber) {
     Figures figures = usual_figures();
-    figures.validation_loss = std::numeric_limits<double>::quiet_NaN();
+    figures.validation = Evaluation{.loss = std::numeric_limits<double>::quiet_NaN()};
 
     EXPECT_FALSE(summary_of(figures).at("loss").contains("validation"));
 }
@@ -248,7 +294,7 @@ TEST(RunDirectory, TakesAFolderInWhichNoStepWasDone) {
     folder.write("notes.txt", "mine");
     { RunDirectory ended_early(folder.file("")); }
 
-    EXPECT_NO_THROW(RunDirectory(folder.file("")).add_evaluation(0, 1));
+    EXPECT_NO_THROW(RunDirectory(folder.file("")).add_evaluation(0, {.loss = 1}));
     EXPECT_EQ(read_whole(folder.file("notes.txt")), "mine");
 }
 
@@ -284,7 +330,7 @@ TEST_F(TheRun, HasItsDirectoryForItself) {
 TEST_F(TheRun, IsFoundUsedOnceItHasALine) {
     refuse_used(path_);
     refuse_used(folder_.file("never"));
-    directory_.add_evaluation(0, 1);
+    directory_.add_evaluation(0, {.loss = 1});
 
     EXPECT_TRUE(
         says(message_of<ConfigError>([&] { refuse_used(path_); }), "holds the steps of an earlier run"));

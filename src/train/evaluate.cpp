@@ -1,0 +1,70 @@
+#include "trireme/train/evaluate.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "train/agreement.hpp"
+#include "train/evaluation.hpp"
+#include "train/node_share.hpp"
+#include "train/replica.hpp"
+
+namespace trireme {
+namespace {
+
+void print(const Setup& setup, const Evaluation& e, std::ostream& out) {
+    out << fmt::format("model         {} ({}, {}), step {}\n", setup.stored->place(), setup.model.name,
+                       name_of(setup.model.task), setup.stored->step());
+    out << fmt::format("corpus        {}: {} samples, {} targets\n", setup.corpus.info().path, e.samples,
+                       e.targets);
+    out << fmt::format("loss          {:.6f} per target\n", e.loss);
+    if (e.has_perplexity) out << fmt::format("perplexity    {:.4f}\n", e.perplexity());
+    if (e.accuracy) out << fmt::format("accuracy      {:.2f} %\n", 100 * *e.accuracy);
+    if (e.exact_match) out << fmt::format("exact match   {:.2f} %\n", 100 * *e.exact_match);
+    if (e.f1) out << fmt::format("F1            {:.2f} %\n", 100 * *e.f1);
+    out << std::flush;
+}
+
+void write_json(const Setup& setup, const Evaluation& e, const std::string& path) {
+    nlohmann::ordered_json figures{{"model", setup.stored->place()},
+                                   {"step", setup.stored->step()},
+                                   {"task", name_of(setup.model.task)},
+                                   {"corpus", setup.corpus.info().path},
+                                   {"corpus_sha256", setup.corpus.info().checksum},
+                                   {"samples", e.samples},
+                                   {"targets", e.targets},
+                                   {"loss", e.loss}};
+    if (e.has_perplexity) figures["perplexity"] = e.perplexity();
+    if (e.accuracy) figures["accuracy"] = *e.accuracy;
+    if (e.exact_match) figures["exact_match"] = *e.exact_match;
+    if (e.f1) figures["f1"] = *e.f1;
+    std::ofstream file(path);
+    file << figures.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n' << std::flush;
+    if (!file) throw ConfigError(cat("--output ", path, " could not be written; name another file"));
+}
+
+// What a rank holds: the model, and no optimizer.
+StageMemory memory_of(const Setup& setup) { return predict(setup.model, setup.dtype, setup.largest); }
+
+}  // namespace
+
+void evaluate(const EvaluateConfig& config, Session& session) {
+    const RunOptions& run = config.run.run;
+    const auto control = session.all_ranks("control", {.stall_seconds = run.stall_timeout});
+    std::optional<Setup> setup;
+    agree(*control, [&] { setup = set_up_evaluation(config, session.size()); });
+    const StageMemory memory = memory_of(*setup);
+    agree(*control,
+          [&] { refuse_more_than_memory(memory.parameters + memory.activations + memory.scratch, session); });
+    Stream stream = make_stream(config.run.precision.device, threads_per_rank(run.threads, session, *control));
+    Stage stage(setup->model, setup->dtype, Place::memory, memory);
+    agree(*control, [&] { load(*setup->stored, stage.parameters(), stage.values()); });
+    const Evaluation evaluation = evaluate_samples(stage, stream, *setup, *control);
+    if (session.rank() != 0) return;
+    print(*setup, evaluation, std::cout);
+    if (!config.output.empty()) write_json(*setup, evaluation, config.output);
+}
+
+}  // namespace trireme

@@ -1,0 +1,30 @@
+// How good the model is on samples that it does not learn from.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "train/setup.hpp"
+#include "trireme/comm/communicator.hpp"
+
+namespace trireme {
+
+struct Evaluation {
+    std::size_t samples = 0;
+    std::size_t targets = 0;            // terms of the loss
+    double loss = 0;                    // per target, without label smoothing
+    std::optional<double> accuracy = {};     // share of right choices: of hidden tokens, of classes
+    std::optional<double> exact_match = {};  // of answers, shares too
+    std::optional<double> f1 = {};
+    bool has_perplexity = false;  // the loss is of tokens
+
+    double perplexity() const;
+};
+
+// "loss 1.2345  perplexity 3.44", "loss 0.6931  accuracy 50.0 %", "... exact match 61.2 %  F1 70.3 %"
+std::string describe(const Evaluation& evaluation);
+
+// Collective over `group`, whose ranks share the micro-batches. Equal on all ranks.
+Evaluation evaluate_samples(Stage& stage, Stream& stream, const Setup& setup, Communicator& group);
+
+}  // namespace trireme

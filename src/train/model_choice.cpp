@@ -1,0 +1,130 @@
+#include "train/model_choice.hpp"
+
+#include <algorithm>
+
+#include "trireme/base/error.hpp"
+#include "trireme/model/config_json.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr const char* default_model = "gpt2-tiny";
+
+template <class Value>
+void override_with(const std::optional<Value>& choice, Value& value) {
+    if (choice) value = *choice;
+}
+
+ModelConfig asked_for(const ModelChoice& choice, const StoredModel* stored) {
+    if (choice.name.empty()) return stored ? stored->config() : model_named(default_model);
+    return choice.name.ends_with(".json") ? read_config_json(choice.name) : model_named(choice.name);
+}
+
+void override_sizes(ModelConfig& model, const ModelChoice& choice) {
+    override_with(choice.layers, model.layers);
+    override_with(choice.width, model.width);
+    override_with(choice.heads, model.heads);
+    override_with(choice.groups, model.groups);
+    override_with(choice.mlp_width, model.mlp_width);
+    override_with(choice.positions, model.positions);
+    override_with(choice.vocabulary, model.vocabulary);
+    override_with(choice.labels, model.labels);
+    override_with(choice.image_size, model.image.size);
+    override_with(choice.patch, model.image.patch);
+    override_with(choice.tied, model.tied);
+    override_with(choice.dropout, model.dropout);
+    override_with(choice.dropout, model.attention_dropout);
+    const bool follows_width = choice.width && !choice.mlp_width;
+    if (follows_width) model.mlp_width = 4 * model.width;
+    if (model.reads_images() && model.image.patch > 0) model.positions = model.image.patches() + 1;
+}
+
+// The task of a family with several follows the rows of the corpus.
+Task common_task(const ModelConfig& model, RowKind rows) {
+    if (tasks_of(model.family).size() == 1) return model.task;
+    switch (rows) {
+        case RowKind::labelled_text:
+            return Task::classify;
+        case RowKind::question:
+            return Task::span;
+        case RowKind::text:
+        case RowKind::image:
+            break;
+    }
+    return tasks_of(model.family).front();
+}
+
+// Classes belong to a head: a model that gets a new one takes those of the corpus.
+void set_task(ModelConfig& model, Task task, const ModelChoice& choice) {
+    if (model.task != task && !choice.labels) model.labels = 0;
+    model.task = task;
+}
+
+// A model of a known vocabulary expects the tokenizer it is known with, unless the vocabulary was said.
+void fit_vocabulary(ModelConfig& model, const ModelChoice& choice, const CorpusInfo& corpus) {
+    if (model.vocabulary == 0) model.vocabulary = corpus.vocabulary_size;
+    if (corpus.vocabulary_size > model.vocabulary) {
+        throw ConfigError(cat(corpus.path, " has tokens up to ", corpus.vocabulary_size - 1, " (tokenizer ",
+                              corpus.tokenizer_name, "), beyond --vocabulary ", model.vocabulary,
+                              "; use --vocabulary ", corpus.vocabulary_size, " or prepare the corpus again"));
+    }
+    if (!choice.vocabulary && corpus.vocabulary_size != model.vocabulary) {
+        throw ConfigError(cat(corpus.path, " was made with another tokenizer: ", corpus.tokenizer_name, " of ",
+                              corpus.vocabulary_size, " tokens, where ", model.name, " has ", model.vocabulary,
+                              "; prepare it with the model's tokenizer, or use --vocabulary ",
+                              corpus.vocabulary_size));
+    }
+}
+
+void fit_images(const ModelConfig& model, const CorpusInfo& corpus) {
+    if (corpus.kind != RowKind::image) {
+        throw ConfigError(cat(model.name, " reads images, and the rows of ", corpus.path, " are of the kind ",
+                              name_of(corpus.kind),
+                              "; prepare images (CIFAR-10, MNIST), or choose another --model"));
+    }
+    const ImageSize expected{model.image.channels, model.image.size, model.image.size};
+    if (corpus.image == expected) return;
+    const std::string advice =
+        corpus.image.channels == expected.channels
+            ? cat("use --image-size ", corpus.image.height, " with a --patch that divides it")
+            : cat("give --model a config.json with num_channels ", corpus.image.channels);
+    throw ConfigError(cat("the images of ", corpus.path, " are ", corpus.image.channels, " x ",
+                          corpus.image.height, " x ", corpus.image.width, " (channels, height, width), and ",
+                          model.name, " reads ", expected.channels, " x ", expected.height, " x ",
+                          expected.width, "; ", advice, ", or other images"));
+}
+
+void fit_labels(ModelConfig& model, const CorpusInfo& corpus) {
+    if (model.labels == 0) model.labels = corpus.classes;
+    if (corpus.classes > model.labels) {
+        throw ConfigError(cat(corpus.path, " has ", corpus.classes, " classes, and the model ", model.labels,
+                              "; use --labels ", corpus.classes));
+    }
+}
+
+}  // namespace
+
+std::optional<StoredModel> stored_model(const ModelChoice& choice) {
+    if (choice.init == "random") return std::nullopt;
+    return StoredModel::open(choice.init);
+}
+
+ModelConfig choose_model(const ModelChoice& choice, const std::optional<Task>& task, const StoredModel* stored,
+                         const CorpusInfo& corpus) {
+    ModelConfig model = asked_for(choice, stored);
+    override_sizes(model, choice);
+    set_task(model, task.value_or(common_task(model, corpus.kind)), choice);
+    if (model.reads_images()) {
+        fit_images(model, corpus);
+    } else if (corpus.kind == RowKind::image) {
+        throw ConfigError(cat(corpus.path, " holds images, which ", model.name,
+                              " does not read; choose --model vit-tiny or another vit"));
+    } else {
+        fit_vocabulary(model, choice, corpus);
+    }
+    if (model.task == Task::classify) fit_labels(model, corpus);
+    check_model(model);
+    return model;
+}
+
+}  // namespace trireme

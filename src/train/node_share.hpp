@@ -1,0 +1,16 @@
+// A rank's part of the node that it runs on.
+#pragma once
+
+#include "trireme/comm/communicator.hpp"
+#include "trireme/comm/session.hpp"
+
+namespace trireme {
+
+// Collective over `control`. Cores are shared by the ranks that may run on the same ones: all of a node, or one
+// alone where the launcher has bound each to cores of its own. `wanted` threads if that is not 0.
+int threads_per_rank(int wanted, const Session& session, Communicator& control);
+
+// Throws ConfigError where a node has less memory left than its ranks need.
+void refuse_more_than_memory(std::size_t rank_bytes, const Session& session);
+
+}  // namespace trireme

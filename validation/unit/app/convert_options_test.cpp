@@ -1,0 +1,43 @@
+// The options of `convert`.
+#include <gtest/gtest.h>
+
+#include "unit/app/arguments.hpp"
+
+namespace trireme::app {
+namespace {
+
+ConvertConfig parsed(const std::string& line) { return std::get<ConvertConfig>(parse(line)); }
+
+TEST(ConvertOptions, TakeAnInputAndAnOutput) {
+    const ConvertConfig config = parsed("convert in out");
+
+    EXPECT_EQ(config.input, "in");
+    EXPECT_EQ(config.output, "out");
+    EXPECT_FALSE(config.dtype.has_value());
+    EXPECT_EQ(config.shard_bytes, 5'000'000'000U);
+    EXPECT_EQ(complaint("convert in"),
+              "convert takes an input and an output folder, not 1 name; see trireme convert --help");
+    EXPECT_EQ(complaint("convert a b c"),
+              "convert takes an input and an output folder, not 3 names; see trireme convert --help");
+}
+
+TEST(ConvertOptions, SayTheTypeOfTheWeights) {
+    EXPECT_EQ(parsed("convert in out --dtype bf16").dtype, StoredType::bf16);
+    EXPECT_EQ(parsed("convert in out --dtype=f64 --quiet").dtype, StoredType::f64);
+    EXPECT_EQ(complaint("convert in out --dtype fp16"),
+              "--dtype expects one of f32, bf16, f16, f64, not 'fp16'; did you mean f16?");
+}
+
+TEST(ConvertOptions, CountBytesAsDisksDo) {
+    EXPECT_EQ(parsed("convert in out --shard-size 2GB").shard_bytes, 2'000'000'000U);
+    EXPECT_EQ(parsed("convert in out --shard-size 500MB").shard_bytes, 500'000'000U);
+    EXPECT_EQ(parsed("convert in out --shard-size 20kB").shard_bytes, 20'000U);
+    EXPECT_EQ(parsed("convert in out --shard-size 12345").shard_bytes, 12'345U);
+    for (const char* wrong : {"0", "5TB", "GB", "-1", "1.5GB", "99999999999GB", "5 GB5"})
+        EXPECT_NE(complaint(std::string("convert in out --shard-size=") + wrong), "") << wrong;
+    EXPECT_EQ(complaint("convert in out --shard-size 5TB"),
+              "--shard-size expects a number of bytes, such as 5GB, 500MB or 20000, not '5TB'");
+}
+
+}  // namespace
+}  // namespace trireme::app

@@ -1,0 +1,76 @@
+#include <gtest/gtest.h>
+
+#include "app/train_options.hpp"
+#include "unit/app/arguments.hpp"
+
+namespace trireme::app {
+namespace {
+
+EvaluateConfig evaluate_config(const std::string& options) {
+    return std::get<EvaluateConfig>(parse("evaluate --resume runs/a --corpus a.h5 " + options));
+}
+
+std::string evaluate_complaint(const std::string& options) {
+    return complaint("evaluate --resume runs/a --corpus a.h5 " + options);
+}
+
+TEST(EvaluateOptions, SetEveryField) {
+    const EvaluateConfig config = evaluate_config(
+        "--rows validation --output figures.json --batch 16 --stall-timeout 2.5 --threads 3 --max-length 64 "
+        "--long "
+        "drop --validation-share 0.1 --document-end none --task masked --mask-share 0.3 --data 2 --length pack "
+        "--dtype f64 --device reference");
+
+    EXPECT_EQ(config.resume, "runs/a");
+    EXPECT_TRUE(config.only_validation);
+    EXPECT_EQ(config.output, "figures.json");
+    EXPECT_EQ(config.run.data.corpus, "a.h5");
+    EXPECT_EQ(config.run.data.max_length, 64U);
+    EXPECT_EQ(config.run.data.long_rows, LongRows::drop);
+    EXPECT_EQ(config.run.data.validation_share, 0.1);
+    EXPECT_FALSE(config.run.data.document_end);
+    EXPECT_EQ(config.run.task.task, Task::masked);
+    EXPECT_EQ(config.run.task.mask_share, 0.3);
+    EXPECT_EQ(config.run.layout.data, 2);
+    EXPECT_EQ(config.run.schedule.length, LengthPolicy::pack);
+    EXPECT_EQ(config.run.precision.dtype, Precision::f64);
+    EXPECT_EQ(config.run.precision.device, DeviceKind::reference);
+    EXPECT_EQ(config.run.run.batch, 16U);
+    EXPECT_EQ(config.run.run.stall_timeout, 2.5);
+    EXPECT_EQ(config.run.run.threads, 3);
+}
+
+TEST(EvaluateOptions, LeaveAloneWhatIsNotGiven) {
+    const EvaluateConfig config = evaluate_config("");
+
+    EXPECT_FALSE(config.only_validation);
+    EXPECT_EQ(config.output, "");
+    EXPECT_EQ(config.run.task.task, std::nullopt);
+    EXPECT_EQ(config.run.run.batch, RunOptions{}.batch);
+}
+
+TEST(EvaluateOptions, NeedAModelAndACorpus) {
+    EXPECT_EQ(complaint("evaluate --corpus a.h5"),
+              "no model is given; name a checkpoint or a run directory with --resume PATH");
+    EXPECT_EQ(complaint("evaluate --resume runs/a"),
+              "no corpus is given; name one with --corpus FILE.h5 (`trireme prepare` makes it)");
+}
+
+// What says how to train has no meaning here.
+TEST(EvaluateOptions, AreNotThoseOfTraining) {
+    for (const std::string option :
+         {"steps", "epochs", "lr", "model", "label-smoothing", "microbatches", "seed"}) {
+        EXPECT_EQ(evaluate_complaint("--" + option + " 1").find("unknown option --" + option), 0U) << option;
+    }
+}
+
+TEST(EvaluateOptions, NameTheNearestKnownOneAndTheWordsExpected) {
+    EXPECT_EQ(evaluate_complaint("--outputs a.json"), "unknown option --outputs; did you mean --output?");
+    EXPECT_EQ(evaluate_complaint("--rows validate"),
+              "--rows expects one of all, validation, not 'validate'; did you mean validation?");
+    EXPECT_EQ(evaluate_complaint("a.h5"),
+              "evaluate takes options only, but 'a.h5' belongs to none; see trireme evaluate --help");
+}
+
+}  // namespace
+}  // namespace trireme::app

@@ -1,0 +1,270 @@
+#include "train/model_choice.hpp"
+
+#include <gtest/gtest.h>
+
+#include "error_message.hpp"
+#include "scratch_folder.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/checkpoint/checkpoint_writer.hpp"
+#include "trireme/model/config_json.hpp"
+#include "trireme/model/model.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::message_of;
+using validation::ScratchFolder;
+
+CorpusInfo corpus_of(RowKind kind) {
+    CorpusInfo corpus;
+    corpus.path = "a.h5";
+    corpus.kind = kind;
+    corpus.tokenizer_name = "bytes";
+    corpus.vocabulary_size = 257;
+    return corpus;
+}
+
+CorpusInfo images_of(std::size_t channels, std::size_t edge, std::size_t classes) {
+    CorpusInfo corpus;
+    corpus.path = "a.h5";
+    corpus.kind = RowKind::image;
+    corpus.image = {channels, edge, edge};
+    corpus.classes = classes;
+    return corpus;
+}
+
+ModelConfig chosen(const ModelChoice& choice, const CorpusInfo& corpus = corpus_of(RowKind::text),
+                   const std::optional<Task>& task = {}, const StoredModel* stored = nullptr) {
+    return choose_model(choice, task, stored, corpus);
+}
+
+std::string refusal(const ModelChoice& choice, const CorpusInfo& corpus, const std::optional<Task>& task = {}) {
+    return message_of<ConfigError>([&] { chosen(choice, corpus, task); });
+}
+
+ModelChoice named(const std::string& name) {
+    ModelChoice choice;
+    choice.name = name;
+    return choice;
+}
+
+TEST(ModelChoice, IsAGpt2WhereNothingIsSaid) {
+    const ModelConfig model = chosen({});
+
+    EXPECT_EQ(model.name, "gpt2-tiny");
+    EXPECT_EQ(model.vocabulary, 257U);  // the corpus's
+}
+
+TEST(ModelChoice, TakesEachSizeThatIsSaid) {
+    ModelChoice choice = named("llama-tiny");
+    choice.layers = 2;
+    choice.width = 24;
+    choice.heads = 6;
+    choice.groups = 3;
+    choice.mlp_width = 40;
+    choice.positions = 48;
+    choice.vocabulary = 300;
+    choice.tied = true;
+    choice.dropout = 0.25;
+
+    const ModelConfig model = chosen(choice);
+
+    EXPECT_EQ(model.layers, 2U);
+    EXPECT_EQ(model.width, 24U);
+    EXPECT_EQ(model.heads, 6U);
+    EXPECT_EQ(model.groups, 3U);
+    EXPECT_EQ(model.mlp_width, 40U);
+    EXPECT_EQ(model.positions, 48U);
+    EXPECT_EQ(model.vocabulary, 300U);
+    EXPECT_TRUE(model.tied);
+    EXPECT_EQ(model.dropout, 0.25);
+    EXPECT_EQ(model.attention_dropout, 0.25);
+}
+
+TEST(ModelChoice, KeepsTheMlpFourTimesAsWideAsTheModel) {
+    ModelChoice choice;
+    choice.width = 24;
+
+    EXPECT_EQ(chosen(choice).mlp_width, 96U);
+}
+
+TEST(ModelChoice, CountsThePositionsOfAnImageFromItsPatches) {
+    ModelChoice choice = named("vit-tiny");
+    choice.image_size = 8;
+    choice.patch = 2;
+
+    const ModelConfig model = chosen(choice, images_of(3, 8, 10));
+
+    EXPECT_EQ(model.positions, 17U);
+    EXPECT_EQ(model.labels, 10U);
+}
+
+TEST(ModelChoice, ReadsAConfigJson) {
+    const ScratchFolder folder;
+    ModelConfig small = model_named("llama-tiny");
+    small.layers = 1;
+    small.vocabulary = 257;
+    folder.write("config.json", config_json_of(small));
+    ModelChoice choice = named(folder.file("config.json"));
+    choice.positions = 32;
+
+    const ModelConfig model = chosen(choice);
+
+    EXPECT_EQ(model.family, Family::llama);
+    EXPECT_EQ(model.layers, 1U);
+    EXPECT_EQ(model.groups, small.groups);
+    EXPECT_EQ(model.positions, 32U);
+}
+
+TEST(ModelChoice, FollowsTheRowsOfTheCorpusWhereTheFamilyHasSeveralTasks) {
+    CorpusInfo labelled = corpus_of(RowKind::labelled_text);
+    labelled.classes = 3;
+
+    EXPECT_EQ(chosen(named("bert-tiny"), corpus_of(RowKind::text)).task, Task::masked);
+    EXPECT_EQ(chosen(named("bert-tiny"), corpus_of(RowKind::question)).task, Task::span);
+    EXPECT_EQ(chosen(named("bert-tiny"), labelled).task, Task::classify);
+    EXPECT_EQ(chosen(named("bert-tiny"), labelled).labels, 3U);
+    EXPECT_EQ(chosen(named("llama-tiny"), corpus_of(RowKind::question)).task, Task::language);
+}
+
+TEST(ModelChoice, LearnsTheTaskThatIsSaid) {
+    EXPECT_EQ(chosen(named("bert-tiny"), corpus_of(RowKind::question), Task::masked).task, Task::masked);
+}
+
+TEST(ModelChoice, RefusesATaskThatTheFamilyHasNoHeadFor) {
+    EXPECT_EQ(refusal(named("gpt2-tiny"), corpus_of(RowKind::text), Task::span),
+              "a gpt2 model has no head for the task span; it has heads for: language; choose another --model");
+    EXPECT_EQ(refusal(named("bert-tiny"), corpus_of(RowKind::text), Task::language),
+              "a bert model has no head for the task language; it has heads for: masked, span, classify; "
+              "choose another --model");
+}
+
+TEST(ModelChoice, RefusesTokensBeyondTheVocabulary) {
+    ModelChoice choice;
+    choice.vocabulary = 100;
+
+    EXPECT_EQ(refusal(choice, corpus_of(RowKind::text)),
+              "a.h5 has tokens up to 256 (tokenizer bytes), beyond --vocabulary 100; use --vocabulary 257 or "
+              "prepare the corpus again");
+}
+
+TEST(ModelChoice, RefusesTheTokensOfAnotherTokenizer) {
+    EXPECT_EQ(refusal(named("gpt2"), corpus_of(RowKind::text)),
+              "a.h5 was made with another tokenizer: bytes of 257 tokens, where gpt2 has 50257; prepare it "
+              "with the model's tokenizer, or use --vocabulary 257");
+}
+
+TEST(ModelChoice, TakesALargerVocabularyWhereThatIsSaid) {
+    ModelChoice choice = named("gpt2");
+    choice.vocabulary = 50257;
+    EXPECT_EQ(chosen(choice).vocabulary, 50257U);
+
+    choice.vocabulary = 0;
+    EXPECT_EQ(chosen(choice).vocabulary, 257U);
+}
+
+TEST(ModelChoice, RefusesImagesOfAnotherSize) {
+    EXPECT_EQ(refusal(named("vit-tiny"), images_of(3, 28, 10)),
+              "the images of a.h5 are 3 x 28 x 28 (channels, height, width), and vit-tiny reads 3 x 32 x 32; "
+              "use --image-size 28 with a --patch that divides it, or other images");
+}
+
+// No option says how many channels there are.
+TEST(ModelChoice, RefusesImagesWithOtherChannels) {
+    ModelChoice choice = named("vit-tiny");
+    choice.image_size = 28;
+
+    EXPECT_EQ(refusal(choice, images_of(1, 28, 10)),
+              "the images of a.h5 are 1 x 28 x 28 (channels, height, width), and vit-tiny reads 3 x 28 x 28; "
+              "give --model a config.json with num_channels 1, or other images");
+}
+
+TEST(ModelChoice, RefusesImagesThatTheModelDoesNotRead) {
+    EXPECT_EQ(refusal(named("llama-tiny"), images_of(3, 32, 10)),
+              "a.h5 holds images, which llama-tiny does not read; choose --model vit-tiny or another vit");
+}
+
+TEST(ModelChoice, RefusesTextThatTheModelDoesNotRead) {
+    EXPECT_EQ(refusal(named("vit-tiny"), corpus_of(RowKind::labelled_text)),
+              "vit-tiny reads images, and the rows of a.h5 are of the kind labelled text; prepare images "
+              "(CIFAR-10, MNIST), or choose another --model");
+}
+
+TEST(ModelChoice, RefusesMoreClassesThanLabels) {
+    ModelChoice choice = named("vit-tiny");
+    choice.labels = 7;
+
+    EXPECT_EQ(refusal(choice, images_of(3, 32, 10)), "a.h5 has 10 classes, and the model 7; use --labels 10");
+    choice.labels = 12;
+    EXPECT_EQ(chosen(choice, images_of(3, 32, 10)).labels, 12U);
+}
+
+// A checkpoint of a small model whose parameters are all zero.
+class AStoredModel : public ::testing::Test {
+protected:
+    static ModelConfig small_bert() {
+        ModelConfig model = model_named("bert-tiny");
+        model.layers = 1;
+        model.width = 4;
+        model.heads = 2;
+        model.mlp_width = 8;
+        model.positions = 16;
+        model.vocabulary = 257;
+        model.task = Task::classify;
+        model.labels = 5;
+        return model;
+    }
+
+    StoredModel stored(const ModelConfig& model) const {
+        const std::vector<ParameterSpec> specs = unique_parameters(build_layers(model));
+        const ParameterTensors values(specs, DType::f32, Place::memory);
+        CheckpointWriter writer(folder_.file("checkpoints"), {.config = model, .step = 7, .tokenizer = ""});
+        for (std::size_t i = 0; i < specs.size(); ++i) writer.add(specs[i], values[i], StoredType::f32);
+        ModelChoice choice;
+        choice.init = writer.finish().string();
+        return stored_model(choice).value();
+    }
+
+    ScratchFolder folder_;
+};
+
+TEST_F(AStoredModel, IsFoundWhereOneIsNamed) {
+    EXPECT_FALSE(stored_model({}).has_value());
+    EXPECT_EQ(stored(small_bert()).step(), 7U);
+}
+
+TEST_F(AStoredModel, GivesItsSizes) {
+    const StoredModel bert = stored(small_bert());
+    CorpusInfo corpus = corpus_of(RowKind::labelled_text);
+    corpus.classes = 4;
+
+    const ModelConfig model = chosen({}, corpus, {}, &bert);
+
+    EXPECT_EQ(model.family, Family::bert);
+    EXPECT_EQ(model.width, 4U);
+    EXPECT_EQ(model.labels, 5U);  // those of its head, of which the corpus uses four
+}
+
+// A head for another task is a new one: its classes are the corpus's.
+TEST_F(AStoredModel, LearnsAnotherTaskWithTheClassesOfTheCorpus) {
+    ModelConfig masked = small_bert();
+    masked.task = Task::masked;
+    masked.labels = 2;
+    const StoredModel bert = stored(masked);
+    CorpusInfo corpus = corpus_of(RowKind::labelled_text);
+    corpus.classes = 4;
+
+    const ModelConfig model = chosen({}, corpus, {}, &bert);
+
+    EXPECT_EQ(model.task, Task::classify);
+    EXPECT_EQ(model.labels, 4U);
+}
+
+TEST_F(AStoredModel, GivesWayToAModelThatIsNamed) {
+    const StoredModel bert = stored(small_bert());
+
+    EXPECT_EQ(chosen(named("gpt2-tiny"), corpus_of(RowKind::text), {}, &bert).name, "gpt2-tiny");
+}
+
+}  // namespace
+}  // namespace trireme
