@@ -32,7 +32,7 @@ struct Shape {
     std::size_t rows() const { return samples * length; }
 };
 
-// Random tokens in `samples` rows of `length`.
+// Random tokens in `samples` rows of `length`, each with a target.
 struct RandomBatch {
     explicit RandomBatch(const Shape& shape, std::size_t vocabulary) {
         for (std::size_t r = 0; r < shape.rows(); ++r) {
@@ -41,6 +41,7 @@ struct RandomBatch {
             targets.push_back(static_cast<std::int32_t>(block[1] % vocabulary));
             positions.push_back(static_cast<std::int32_t>(r % shape.length));
             visits.push_back(static_cast<std::int64_t>(r / shape.length));
+            predicted.push_back(static_cast<std::int32_t>(r));
         }
         for (std::size_t s = 0; s < shape.samples; ++s) {
             segments.push_back({.begin = s * shape.length, .length = shape.length});
@@ -49,14 +50,17 @@ struct RandomBatch {
 
     TokenBatch view() const {
         const std::size_t rows = tokens.size();
-        return {.tokens = {tokens.data(), DType::i32, 1, rows, rows},
-                .targets = {targets.data(), DType::i32, 1, rows, rows},
-                .positions = {positions.data(), DType::i32, 1, rows, rows},
-                .visits = {visits.data(), DType::i64, 1, rows, rows},
-                .segments = segments};
+        TokenBatch batch;
+        batch.tokens = {tokens.data(), DType::i32, 1, rows, rows};
+        batch.positions = {positions.data(), DType::i32, 1, rows, rows};
+        batch.visits = {visits.data(), DType::i64, 1, rows, rows};
+        batch.segments = segments;
+        batch.predicted = {predicted.data(), DType::i32, 1, rows, rows};
+        batch.targets = {targets.data(), DType::i32, 1, rows, rows};
+        return batch;
     }
 
-    std::vector<std::int32_t> tokens, targets, positions;
+    std::vector<std::int32_t> tokens, positions, predicted, targets;
     std::vector<std::int64_t> visits;
     std::vector<Segment> segments;
 };
@@ -76,7 +80,7 @@ public:
     void run() {
         stream_.ledger.clear();
         launch(stream_, Fill{.output = stage_.gradients().all(), .value = 0});
-        stage_.forward_backward(stream_, batch_.view(), {}, loss_scale_);
+        stage_.forward_backward(stream_, batch_.view(), {.loss_scale = loss_scale_});
         const double norm = optimizer_.gradient_norm(stream_, stage_.gradients());
         optimizer_.update(stream_, stage_.values(), stage_.gradients(), 1e-4, clip_scale(norm, 1));
     }
@@ -249,7 +253,9 @@ Shape parse(int argc, char** argv) {
 
 void run(const Shape& shape) {
     ModelConfig model = model_named(shape.model);
+    if (model.vocabulary == 0) model.vocabulary = 257;  // of bytes
     model.dropout = 0;
+    model.attention_dropout = 0;
     const std::size_t before = peak_resident_bytes();
     Step step(shape, model);
     const Measured measured = measure_steps(step, shape.repeats);
