@@ -24,3 +24,11 @@ for preset in "${presets[@]}"; do
     cmake --build --preset "$preset" --parallel "$(nproc)"
     ctest --preset "$preset" --parallel "$(nproc)"
 done
+
+# Hugging Face's own library reads what `convert` writes, where it is installed.
+python=${TRIREME_PYTHON:-python3}
+if "$python" -c 'import h5py, safetensors, torch, transformers' 2>/dev/null; then
+    "$python" validation/huggingface/round_trip.py build/release/bin/trireme
+else
+    echo "validation/huggingface skipped: $python has not all of h5py, safetensors, torch and transformers" >&2
+fi
