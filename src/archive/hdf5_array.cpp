@@ -2,7 +2,9 @@
 
 #include <hdf5.h>
 
+#include <algorithm>
 #include <array>
+#include <utility>
 
 #include "trireme/archive/hdf5_file.hpp"
 
@@ -105,15 +107,20 @@ private:
     Handle dataset_;
 };
 
-std::string link_name(hid_t group, hsize_t index, const std::string& what, std::string_view next) {
-    const auto get = [&](char* buffer, std::size_t bytes) {
-        return check_hdf5<ConfigError>(
-            H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, index, buffer, bytes, H5P_DEFAULT), what,
-            next);
-    };
-    std::string name(static_cast<std::size_t>(get(nullptr, 0)), '\0');
-    get(name.data(), name.size() + 1);
-    return name;
+herr_t add_name(hid_t, const char* name, const H5L_info_t*, void* names) {
+    static_cast<std::vector<std::string>*>(names)->emplace_back(name);
+    return 0;
+}
+
+// In the order in which they lie: to sort them, HDF5 makes a table, which it frees wrongly where a link is
+// damaged.
+std::vector<std::string> names_in(hid_t group, const std::string& what, std::string_view next) {
+    std::vector<std::string> names;
+    hsize_t first = 0;
+    check_hdf5<ConfigError>(H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, &first, add_name, &names), what,
+                            next);
+    std::sort(names.begin(), names.end());
+    return names;
 }
 
 }  // namespace
@@ -162,11 +169,9 @@ std::vector<Array> read_arrays(Id file, const std::filesystem::path& path, const
     const std::string what = cat("cannot read ", group, " of ", path.string());
     const Handle opened(check_hdf5<ConfigError>(H5Gopen2(file, group.c_str(), H5P_DEFAULT), what, next),
                         H5Gclose);
-    H5G_info_t info{};
-    check_hdf5<ConfigError>(H5Gget_info(opened.get(), &info), what, next);
     std::vector<Array> arrays;
-    for (hsize_t i = 0; i < info.nlinks; ++i)
-        arrays.push_back(ArrayReader(opened.get(), link_name(opened.get(), i, what, next), path, next).read());
+    for (std::string& name : names_in(opened.get(), what, next))
+        arrays.push_back(ArrayReader(opened.get(), std::move(name), path, next).read());
     return arrays;
 }
 

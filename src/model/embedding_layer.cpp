@@ -2,7 +2,7 @@
 
 #include "model/family.hpp"
 #include "trireme/kernels/embedding.hpp"
-#include "trireme/model/residual_branch.hpp"
+#include "trireme/model/dropout_site.hpp"
 
 namespace trireme {
 namespace {
@@ -48,10 +48,7 @@ Tensor EmbeddingLayer::forward(const Pass& pass, Weights weights, ConstTensor /*
         output = kept.tensor(pass.dtype, pass.batch.rows(), width_);
         norm_->forward(pass, weights.subspan(tables_.size()), sum, output, state.norm, kept);
     }
-    const Dropout dropout = dropout_at(pass, dropout_, 0, Site::embedding);
-    if (dropout.is_on()) {
-        launch(pass.stream, ResidualAdd{.residual = {}, .input = output, .output = output, .dropout = dropout});
-    }
+    drop_out(pass, output, dropout_at(pass, dropout_, 0, Site::embedding));
     return output;
 }
 
@@ -62,13 +59,7 @@ void EmbeddingLayer::backward_weight(const Pass& pass, Weights weights, ConstTen
                                      ConstTensor grad_output, State& state, Gradients gradients,
                                      Arena& scratch) const {
     const ArenaScope scope(scratch);
-    const Dropout dropout = dropout_at(pass, dropout_, 0, Site::embedding);
-    if (dropout.is_on()) {
-        const Tensor grad = scratch.tensor(pass.dtype, grad_output.rows, width_);
-        launch(pass.stream,
-               DropoutBackward{.grad_output = grad_output, .grad_input = grad, .dropout = dropout});
-        grad_output = grad;
-    }
+    grad_output = drop_out_backward(pass, grad_output, dropout_at(pass, dropout_, 0, Site::embedding), scratch);
     if (norm_) {
         const Tensor grad = scratch.tensor(pass.dtype, grad_output.rows, width_);
         norm_->backward_weight(pass, state.sum, grad_output, state.norm, gradients.subspan(tables_.size()));

@@ -1,6 +1,6 @@
 #include "trireme/model/head_transform.hpp"
 
-#include "trireme/model/residual_branch.hpp"
+#include "trireme/model/dropout_site.hpp"
 
 namespace trireme {
 namespace {
@@ -51,19 +51,15 @@ void HeadTransform::backward_input(const Pass& pass, Weights weights, ConstTenso
                                    ConstTensor grad_output, Tensor grad_input, State& state,
                                    Arena& kept) const {
     state.grad_inner = kept.tensor(pass.dtype, input.rows, width_);
-    state.grad_result = grad_output;
-    const Dropout dropout = dropout_at(pass, dropout_, 0, Site::head);
+    ConstTensor grad_result = state.grad_inner;
     if (norm_) {
         norm_->backward_input(pass, weights.subspan(dense_.parameter_count()), state.result, grad_output, {},
                               state.grad_inner, state.norm);
-        state.grad_result = state.grad_inner;
-    } else if (dropout.is_on()) {
-        launch(pass.stream,
-               DropoutBackward{.grad_output = grad_output, .grad_input = state.grad_inner, .dropout = dropout});
-        state.grad_result = state.grad_inner;
+    } else {
+        grad_result = drop_out_backward(pass, grad_output, dropout_at(pass, dropout_, 0, Site::head), kept);
     }
     launch(pass.stream, ActivationBackward{.input = state.inner,
-                                           .grad_output = state.grad_result,
+                                           .grad_output = grad_result,
                                            .grad_input = state.grad_inner,
                                            .kind = activation_});
     dense_.backward_input(pass, weights.first(dense_.parameter_count()), state.grad_inner, grad_input);

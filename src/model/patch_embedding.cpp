@@ -4,7 +4,7 @@
 #include "trireme/kernels/image_rows.hpp"
 #include "trireme/kernels/linear.hpp"
 #include "trireme/kernels/rows.hpp"
-#include "trireme/model/residual_branch.hpp"
+#include "trireme/model/dropout_site.hpp"
 
 namespace trireme {
 namespace {
@@ -51,10 +51,7 @@ Tensor PatchEmbedding::forward(const Pass& pass, Weights weights, ConstTensor /*
                                   .class_token = weights[class_token],
                                   .place_table = weights[place_table],
                                   .output = output});
-    const Dropout dropout = dropout_at(pass, dropout_, 0, Site::embedding);
-    if (dropout.is_on()) {
-        launch(pass.stream, ResidualAdd{.residual = {}, .input = output, .output = output, .dropout = dropout});
-    }
+    drop_out(pass, output, dropout_at(pass, dropout_, 0, Site::embedding));
     return output;
 }
 
@@ -65,13 +62,7 @@ void PatchEmbedding::backward_weight(const Pass& pass, Weights /*weights*/, Cons
                                      ConstTensor grad_output, State& state, Gradients gradients,
                                      Arena& scratch) const {
     const ArenaScope scope(scratch);
-    const Dropout dropout = dropout_at(pass, dropout_, 0, Site::embedding);
-    if (dropout.is_on()) {
-        const Tensor grad = scratch.tensor(pass.dtype, grad_output.rows, width_);
-        launch(pass.stream,
-               DropoutBackward{.grad_output = grad_output, .grad_input = grad, .dropout = dropout});
-        grad_output = grad;
-    }
+    grad_output = drop_out_backward(pass, grad_output, dropout_at(pass, dropout_, 0, Site::embedding), scratch);
     const Tensor grad_patches = scratch.tensor(pass.dtype, state.pixels.rows, width_);
     launch(pass.stream, ImageRowsBackward{.grad_output = grad_output,
                                           .grad_patches = grad_patches,

@@ -23,17 +23,6 @@ double last_deviation(const ModelConfig& config) {
 
 }  // namespace
 
-RandomKey site_key(const Pass& pass, std::size_t block, Site site) {
-    return pass.dropout_key.then(block).then(static_cast<std::uint64_t>(site));
-}
-
-Dropout dropout_at(const Pass& pass, double rate, std::size_t block, Site site) {
-    return {.rate = pass.is_training ? rate : 0,
-            .key = site_key(pass, block, site),
-            .samples = pass.batch.visits,
-            .positions = pass.batch.positions};
-}
-
 ResidualBranch::ResidualBranch(const ModelConfig& config, std::size_t block, Site site,
                                const BranchParts& parts)
     : block_(block),
@@ -88,14 +77,8 @@ void ResidualBranch::backward_close(const Pass& pass, Weights weights, ConstTens
         norm_.backward_input(pass, norm_part(weights), state.sum, grad_output, {}, grad_sum, state.norm);
         state.grad_sum = grad_sum;
     }
-    state.grad_projection = state.grad_sum;
-    const Dropout dropout = dropout_at(pass, dropout_, block_, site_);
-    if (dropout.is_on()) {
-        const Tensor grad = kept.tensor(pass.dtype, grad_output.rows, width_);
-        launch(pass.stream,
-               DropoutBackward{.grad_output = state.grad_sum, .grad_input = grad, .dropout = dropout});
-        state.grad_projection = grad;
-    }
+    state.grad_projection =
+        drop_out_backward(pass, state.grad_sum, dropout_at(pass, dropout_, block_, site_), kept);
     last_.backward_input(pass, last_part(weights), state.grad_projection, grad_result);
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -45,6 +46,14 @@ void write_json(const Setup& setup, const Evaluation& e, const std::string& path
     if (!file) throw ConfigError(cat("--output ", path, " could not be written; name another file"));
 }
 
+// Found before the work, which may be long.
+void check_output(const std::string& path) {
+    const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
+    if (path.empty() || std::filesystem::is_directory(folder)) return;
+    throw ConfigError(cat("--output ", path, " cannot be written: there is no folder ", folder.string(),
+                          "; make it, or name another file"));
+}
+
 // What a rank holds: the model, and no optimizer.
 StageMemory memory_of(const Setup& setup) { return predict(setup.model, setup.dtype, setup.largest); }
 
@@ -54,7 +63,10 @@ void evaluate(const EvaluateConfig& config, Session& session) {
     const RunOptions& run = config.run.run;
     const auto control = session.all_ranks("control", {.stall_seconds = run.stall_timeout});
     std::optional<Setup> setup;
-    agree(*control, [&] { setup = set_up_evaluation(config, session.size()); });
+    agree(*control, [&] {
+        if (session.rank() == 0) check_output(config.output);
+        setup = set_up_evaluation(config, session.size());
+    });
     const StageMemory memory = memory_of(*setup);
     agree(*control,
           [&] { refuse_more_than_memory(memory.parameters + memory.activations + memory.scratch, session); });

@@ -95,6 +95,10 @@ void fit_images(const ModelConfig& model, const CorpusInfo& corpus) {
 }
 
 void fit_labels(ModelConfig& model, const CorpusInfo& corpus) {
+    if (corpus.classes == 0) {
+        throw ConfigError(cat(corpus.path, " has no classes: its rows are of the kind ", name_of(corpus.kind),
+                              "; prepare texts with --label FIELD, or choose another --task"));
+    }
     if (model.labels == 0) model.labels = corpus.classes;
     if (corpus.classes > model.labels) {
         throw ConfigError(cat(corpus.path, " has ", corpus.classes, " classes, and the model ", model.labels,

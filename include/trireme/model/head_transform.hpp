@@ -16,8 +16,7 @@ public:
         Tensor inner;   // (rows, width): what the matrix gives
         Tensor result;  // (rows, width): after the activation; what the norm reads
         Norm::State norm;
-        ConstTensor grad_result;  // (rows, width)
-        Tensor grad_inner;        // (rows, width)
+        Tensor grad_inner;  // (rows, width)
     };
 
     explicit HeadTransform(const ModelConfig& config);

@@ -3,19 +3,13 @@
 // before the first matrix, or, in bert, behind the sum.
 #pragma once
 
-#include "trireme/kernels/dropout.hpp"
 #include "trireme/model/config.hpp"
+#include "trireme/model/dropout_site.hpp"
 #include "trireme/model/layer.hpp"
 #include "trireme/model/norm.hpp"
 #include "trireme/model/projection.hpp"
 
 namespace trireme {
-
-// The places in a model where dropout happens.
-enum class Site : std::uint64_t { embedding, attention, attention_residual, mlp_residual, head };
-
-RandomKey site_key(const Pass& pass, std::size_t block, Site site);
-Dropout dropout_at(const Pass& pass, double rate, std::size_t block, Site site);  // off when evaluating
 
 // What a branch keeps for its backward pass, and then for its weight half.
 struct BranchState {
