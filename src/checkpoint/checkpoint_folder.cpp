@@ -99,6 +99,7 @@ ModelFiles open_checkpoint(const fs::path& folder) {
     ModelFiles files{.place = folder.string(),
                      .is_checkpoint = true,
                      .config = read_config_json(folder / config_file),
+                     .config_text = read_small_file(folder / config_file),
                      .step = part.number("step"),
                      .tokenizer = read_tokenizer(folder, part.text("tokenizer_sha256")),
                      .files = {},

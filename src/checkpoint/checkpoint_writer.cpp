@@ -103,8 +103,9 @@ fs::path CheckpointWriter::finish() {
                                     [](const hdf5::Array& array) { return array.type == StoredType::f64; });
     storage_->close_part();
     storage_->write_model_file();
-    write_whole_file(partial.partial_path() / config_file,
-                     config_json_of(storage_->info.config, is_f64 ? "float64" : "float32"));
+    write_whole_file(
+        partial.partial_path() / config_file,
+        config_json_of(storage_->info.config, is_f64 ? "float64" : "float32", storage_->info.base_config));
     if (!storage_->info.tokenizer.empty())
         write_whole_file(partial.partial_path() / tokenizer_file, storage_->info.tokenizer);
     storage_->partial.keep();

@@ -90,6 +90,7 @@ ModelFiles open_huggingface(const fs::path& path) {
     ModelFiles model;
     model.place = path.string();
     model.config = read_config_json(config);
+    model.config_text = read_small_file(config);
     const fs::path tokenizer = folder / checkpoint_schema::tokenizer_file;
     if (fs::exists(tokenizer)) model.tokenizer = read_small_file(tokenizer);
     if (!is_folder) {

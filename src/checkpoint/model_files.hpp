@@ -30,6 +30,7 @@ struct ModelFiles {
     std::string place;
     bool is_checkpoint = false;
     ModelConfig config;
+    std::string config_text;  // the config.json that says so
     std::uint64_t step = 0;
     std::string tokenizer;
     std::vector<TensorFile> files;

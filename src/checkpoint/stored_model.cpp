@@ -110,6 +110,7 @@ StoredModel::~StoredModel() = default;
 const std::string& StoredModel::place() const { return storage_->place; }
 bool StoredModel::is_checkpoint() const { return storage_->is_checkpoint; }
 const ModelConfig& StoredModel::config() const { return storage_->config; }
+const std::string& StoredModel::config_text() const { return storage_->config_text; }
 std::uint64_t StoredModel::step() const { return storage_->step; }
 const std::string& StoredModel::tokenizer() const { return storage_->tokenizer; }
 

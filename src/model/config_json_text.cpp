@@ -146,10 +146,18 @@ void add_labels(std::size_t count, Json& file) {
     file["label2id"] = std::move(numbers);
 }
 
+// Whether the base knows better: tokens around a text, which ours may not know, and names of as many classes.
+bool keeps(const Json& base, const std::string& name, const Json& value) {
+    const auto old = base.find(name);
+    if (old == base.end() || old->is_null()) return false;
+    const bool names_classes = name == "id2label" || name == "label2id";
+    return value.is_null() || (names_classes && old->size() == value.size());
+}
+
 }  // namespace
 
-std::string config_json_of(const ModelConfig& config, const std::string& dtype) {
-    Json file;
+std::string config_json_of(const ModelConfig& config, const std::string& dtype, const std::string& base) {
+    Json file = Json::object();
     file["architectures"] = Json::array({architecture_of(config.family, config.task)});
     file["model_type"] = name_of(config.family);
     file["dtype"] = dtype;
@@ -161,7 +169,12 @@ std::string config_json_of(const ModelConfig& config, const std::string& dtype) 
         file["tie_word_embeddings"] = config.tied;
     }
     if (config.task == Task::classify && config.labels > 0) add_labels(config.labels, file);
-    return file.dump(2) + "\n";
+    Json whole = Json::parse(base, nullptr, false);
+    if (!whole.is_object()) whole = Json::object();
+    whole.erase("num_labels");  // the names of the classes say how many there are
+    for (const auto& [name, value] : file.items())
+        if (!keeps(whole, name, value)) whole[name] = value;
+    return whole.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace trireme

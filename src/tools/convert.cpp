@@ -58,7 +58,10 @@ void check_export_folder(const fs::path& folder) {
 
 fs::path import_model(const StoredModel& stored, const std::vector<ParameterSpec>& specs,
                       const fs::path& folder) {
-    CheckpointWriter writer(folder, {.config = stored.config(), .step = 0, .tokenizer = stored.tokenizer()});
+    CheckpointWriter writer(folder, {.config = stored.config(),
+                                     .step = 0,
+                                     .tokenizer = stored.tokenizer(),
+                                     .base_config = stored.config_text()});
     for (const ParameterSpec& spec : specs) {
         const StoredType source = stored.type_of(spec);
         const DType dtype = source == StoredType::f64 ? DType::f64 : DType::f32;

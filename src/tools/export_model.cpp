@@ -118,8 +118,9 @@ ExportFacts export_model(const StoredModel& stored, const std::vector<ParameterS
     if (shards.size() > 1)
         write_whole_file(folder.partial_path() / "model.safetensors.index.json",
                          index_text(shards, facts.bytes));
-    write_whole_file(folder.partial_path() / "config.json",
-                     config_json_of(stored.config(), torch_name_of(main_type(specs, types))));
+    write_whole_file(
+        folder.partial_path() / "config.json",
+        config_json_of(stored.config(), torch_name_of(main_type(specs, types)), stored.config_text()));
     if (!stored.tokenizer().empty())
         write_whole_file(folder.partial_path() / "tokenizer.json", stored.tokenizer());
     folder.keep();

@@ -48,8 +48,9 @@ void write_json(const Setup& setup, const Evaluation& e, const std::string& path
 
 // Found before the work, which may be long.
 void check_output(const std::string& path) {
+    if (path.empty()) return;
     const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
-    if (path.empty() || std::filesystem::is_directory(folder)) return;
+    if (std::filesystem::is_directory(folder)) return;
     throw ConfigError(cat("--output ", path, " cannot be written: there is no folder ", folder.string(),
                           "; make it, or name another file"));
 }

@@ -60,10 +60,19 @@ void set_task(ModelConfig& model, Task task, const ModelChoice& choice) {
     model.task = task;
 }
 
+// What to do where a tokenizer of another size was used. A stored model keeps its table: it may have rows to
+// spare, but not too few.
+std::string ways_out(const ModelConfig& model, const CorpusInfo& corpus, bool is_stored) {
+    const std::string prepare = "prepare it with the model's tokenizer";
+    if (!is_stored) return cat(prepare, ", or use --vocabulary ", corpus.vocabulary_size);
+    if (corpus.vocabulary_size > model.vocabulary) return prepare;
+    return cat(prepare, ", or use --vocabulary ", model.vocabulary, " if that is the one it has");
+}
+
 // A model of a known vocabulary expects the tokenizer it is known with, unless the vocabulary was said.
-void fit_vocabulary(ModelConfig& model, const ModelChoice& choice, const CorpusInfo& corpus) {
+void fit_vocabulary(ModelConfig& model, const ModelChoice& choice, const CorpusInfo& corpus, bool is_stored) {
     if (model.vocabulary == 0) model.vocabulary = corpus.vocabulary_size;
-    if (corpus.vocabulary_size > model.vocabulary) {
+    if (choice.vocabulary && corpus.vocabulary_size > model.vocabulary) {
         throw ConfigError(cat(corpus.path, " has tokens up to ", corpus.vocabulary_size - 1, " (tokenizer ",
                               corpus.tokenizer_name, "), beyond --vocabulary ", model.vocabulary,
                               "; use --vocabulary ", corpus.vocabulary_size, " or prepare the corpus again"));
@@ -71,8 +80,7 @@ void fit_vocabulary(ModelConfig& model, const ModelChoice& choice, const CorpusI
     if (!choice.vocabulary && corpus.vocabulary_size != model.vocabulary) {
         throw ConfigError(cat(corpus.path, " was made with another tokenizer: ", corpus.tokenizer_name, " of ",
                               corpus.vocabulary_size, " tokens, where ", model.name, " has ", model.vocabulary,
-                              "; prepare it with the model's tokenizer, or use --vocabulary ",
-                              corpus.vocabulary_size));
+                              "; ", ways_out(model, corpus, is_stored)));
     }
 }
 
@@ -124,7 +132,7 @@ ModelConfig choose_model(const ModelChoice& choice, const std::optional<Task>& t
         throw ConfigError(cat(corpus.path, " holds images, which ", model.name,
                               " does not read; choose --model vit-tiny or another vit"));
     } else {
-        fit_vocabulary(model, choice, corpus);
+        fit_vocabulary(model, choice, corpus, stored != nullptr);
     }
     if (model.task == Task::classify) fit_labels(model, corpus);
     check_model(model);

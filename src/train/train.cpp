@@ -147,7 +147,8 @@ private:
         CheckpointWriter writer(directory_->path() / "checkpoints",
                                 {.config = setup_.model,
                                  .step = setup_.steps,
-                                 .tokenizer = setup_.tokenizer ? setup_.tokenizer->to_bytes() : std::string()});
+                                 .tokenizer = setup_.tokenizer ? setup_.tokenizer->to_bytes() : std::string(),
+                                 .base_config = setup_.stored ? setup_.stored->config_text() : std::string()});
         replica_->save(writer);
         writer.finish();
     }

@@ -21,6 +21,8 @@ struct CheckpointInfo {
     ModelConfig config;
     std::uint64_t step = 0;
     std::string tokenizer;  // the bytes of its tokenizer.json; empty: none
+    std::string base_config =
+        {};  // the config.json that the model began with, see config_json_of(); empty: none
 };
 
 class CheckpointWriter {

@@ -30,8 +30,9 @@ public:
     const std::string& place() const;  // what was opened, for messages
     bool is_checkpoint() const;        // of ours
     const ModelConfig& config() const;
-    std::uint64_t step() const;            // updates behind it; 0 of Hugging Face's
-    const std::string& tokenizer() const;  // the bytes of a tokenizer.json; empty: none is there
+    const std::string& config_text() const;  // the config.json that says so
+    std::uint64_t step() const;              // updates behind it; 0 of Hugging Face's
+    const std::string& tokenizer() const;    // the bytes of a tokenizer.json; empty: none is there
 
     // Whether the parameter is there, under its name or one that Hugging Face has used for it: without the
     // prefix of the base model ("wte.weight"), with gamma and beta for gains and biases of norms. Throws

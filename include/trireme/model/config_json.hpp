@@ -19,6 +19,9 @@ ModelConfig model_from_config_json(std::string_view text, const std::string& pla
 ModelConfig read_config_json(const std::filesystem::path& file);
 
 // As Hugging Face writes it, so that transformers builds the same model from it; `dtype` is "float32" or such.
-std::string config_json_of(const ModelConfig& config, const std::string& dtype = "float32");
+// What a `base`, an earlier config.json of the model, says beside that is kept: which tokens end a text, names
+// of classes.
+std::string config_json_of(const ModelConfig& config, const std::string& dtype = "float32",
+                           const std::string& base = "");
 
 }  // namespace trireme

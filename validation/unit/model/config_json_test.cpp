@@ -323,6 +323,23 @@ TEST(ConfigJson, RefusesTextThatIsNoObjectOfJson) {
     EXPECT_TRUE(says(complaint(std::string(1'000'000, '[')), "nested deeper than 64 levels"));
 }
 
+TEST(ConfigJson, KeepsWhatAnEarlierOneSaysBeside) {
+    ModelConfig model = model_named("vit-tiny");
+    model.labels = 2;
+    const std::string base =
+        R"({"id2label": {"0": "cat", "1": "dog"}, "num_labels": 2, "eos_token_id": 7, "hidden_size": 5})";
+
+    const auto kept = json::parse(config_json_of(model, "float32", base));
+    model.labels = 3;
+    const auto replaced = json::parse(config_json_of(model, "float32", base));
+
+    EXPECT_EQ(kept.at("id2label").at("1"), "dog");
+    EXPECT_EQ(kept.at("eos_token_id"), 7);
+    EXPECT_EQ(kept.at("hidden_size"), 192);
+    EXPECT_EQ(replaced.at("id2label").size(), 3U);
+    EXPECT_FALSE(replaced.contains("num_labels"));
+}
+
 TEST(ConfigJson, IsReadFromAFile) {
     const ScratchFolder folder;
     const std::string file = folder.write("config.json", texts::gpt2_before);
