@@ -51,7 +51,7 @@ options() {
 }
 
 evaluate() {
-    "$program" evaluate --resume run --corpus "$2" --rows "$3" --output "evaluation-$1.json"
+    "$program" evaluate --resume run --corpus "$2" --rows "$3" --validation-share 0.05 --output "evaluation-$1.json"
 }
 
 evaluations() {

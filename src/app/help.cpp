@@ -39,11 +39,12 @@ std::string evaluate_help() {
 
 std::string prepare_help() {
     PrepareConfig config;
-    return cat("Usage: trireme prepare INPUT... --output FILE.h5 [options]\n",
-               "       trireme prepare --synthetic csn --output FILE.h5 [options]\n\n",
-               "Makes a corpus from JSON lines, text, rows of ids, SQuAD's questions, or the images of CIFAR-10 "
-               "or MNIST,\ngzipped or not.\n",
-               option_help(prepare_options(config)));
+    return cat(
+        "Usage: trireme prepare INPUT... --output FILE.h5 [options]\n",
+        "       trireme prepare --synthetic csn --output FILE.h5 [options]\n\n",
+        "Makes a corpus from JSON lines, text, rows of ids, SQuAD's questions, or the images of CIFAR-10 "
+        "or MNIST,\ngzipped or not.\n",
+        option_help(prepare_options(config)));
 }
 
 std::string convert_help() {

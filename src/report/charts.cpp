@@ -81,6 +81,7 @@ std::string score_chart(const RunRecords& records) {
         const Curve curve = curve_of(records.evaluations, field, 0.01);
         if (!curve.empty()) chart.series.push_back({name, Mark::line, colour, thinned(curve, most_points)});
     };
+    if (!records.steps.empty()) chart.first_step = records.steps.front().step;
     add("accuracy", &StepRecord::validation_accuracy, 0);
     add("exact match", &StepRecord::validation_exact_match, 0);
     add("F1", &StepRecord::validation_f1, 1);

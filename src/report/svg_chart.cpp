@@ -39,6 +39,7 @@ Span span_of(const Chart& chart, double Point::*side) {
 // Step 1 lies beside 0, where an axis is expected to begin.
 Axis x_axis(const Chart& chart) {
     Span span = span_of(chart, &Point::x);
+    span.low = std::min(span.low, chart.first_step.value_or(span.low));
     if (span.low == 1) span.low = 0;
     return {span, Scale::linear, chart.is_wide ? 11 : 6, false};
 }

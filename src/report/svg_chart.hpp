@@ -1,6 +1,7 @@
 // A chart with two axes, drawn as SVG. Its colours and fonts are the style sheet's.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,9 @@ struct Chart {
     std::string title;
     std::string y_label;  // with its unit
     bool from_zero = false;
-    bool may_be_log = false;  // where the values span more than a factor of five
-    bool is_wide = false;     // the whole page, not half of it
+    bool may_be_log = false;                // where the values span more than a factor of five
+    bool is_wide = false;                   // the whole page, not half of it
+    std::optional<double> first_step = {};  // where the axis begins, if the series begin later
     std::vector<Series> series;
 };
 

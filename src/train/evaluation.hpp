@@ -11,8 +11,8 @@ namespace trireme {
 
 struct Evaluation {
     std::size_t samples = 0;
-    std::size_t targets = 0;            // terms of the loss
-    double loss = 0;                    // per target, without label smoothing
+    std::size_t targets = 0;                 // terms of the loss
+    double loss = 0;                         // per target, without label smoothing
     std::optional<double> accuracy = {};     // share of right choices: of hidden tokens, of classes
     std::optional<double> exact_match = {};  // of answers, shares too
     std::optional<double> f1 = {};

@@ -74,6 +74,62 @@ TEST_F(Train, RefusesAnUnknownModel) {
     expect_train_refusal("--model gpt2-tyni", {"gpt2-tyni", "did you mean gpt2-tiny?"});
 }
 
+TEST_F(Train, RefusesATaskThatTheFamilyHasNoHeadFor) {
+    expect_train_refusal("--task span", {"a gpt2 model has no head for the task span", "language", "--model"});
+    expect_train_refusal("--task classify --model bert-tiny", {"corpus.h5 has no classes", "--label FIELD"});
+}
+
+TEST_F(Train, RefusesTextWithoutTheSpecialTokensOfItsTask) {
+    expect_train_refusal("--model bert-tiny", {"[CLS], [SEP], [MASK]", "--special-tokens bert"});
+}
+
+TEST_F(Train, RefusesAnArchitectureThatItDoesNotKnow) {
+    write("t5/config.json", R"({"architectures": ["T5ForConditionalGeneration"], "model_type": "t5"})");
+    write("t5/model.safetensors", "");
+
+    for (const char* option : {"--model t5/config.json", "--init t5"}) {
+        expect_train_refusal(option, {"t5/config.json", "T5ForConditionalGeneration", "LlamaForCausalLM"});
+    }
+}
+
+TEST_F(Train, RefusesAConfigJsonThatIsNone) {
+    write("config.json", "{\"architectures\":");
+
+    expect_train_refusal("--model config.json", {"config.json is not whole JSON"});
+    expect_train_refusal("--model none/config.json", {"none/config.json", "No such file or directory"});
+}
+
+TEST_F(Train, StartsFromAnEarlierRunOfTheSameModel) {
+    ASSERT_EQ(train("--run-dir first").code, 0);
+
+    const Outcome outcome = run("train --corpus corpus.h5 --init first --steps 1 --batch 4 --run-dir second");
+
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("\ninit      first/checkpoints/step-2\n"), std::string::npos) << outcome.out;
+}
+
+TEST_F(Train, RefusesToStartFromAModelOfAnotherShape) {
+    ASSERT_EQ(train("--run-dir first").code, 0);
+
+    expect_train_refusal("--init none", {"the model none does not exist", "name a checkpoint"});
+    expect_refusal("train --corpus corpus.h5 --steps 2 --init first --width 32",
+                   {"has the shape (257, 16)", "has (257, 32)", "choose the model that it was saved from"});
+    expect_refusal("train --corpus corpus.h5 --steps 2 --init first --layers 2",
+                   {"first/checkpoints/step-2 lacks 12 of the model's 28 parameters", "transformer.h.1.ln_1"});
+}
+
+TEST_F(Train, RefusesImagesOfAnotherSize) {
+    write("images.bin", std::string(3 * 3073, '\0'));
+    ASSERT_EQ(run("prepare images.bin --format cifar10 --quiet --output images.h5").code, 0);
+    const std::string line = "train --corpus images.h5 --steps 2 --batch 1 ";
+
+    expect_refusal(line + "--model vit-base",
+                   {"3 x 32 x 32", "vit-base reads 3 x 224 x 224", "--image-size 32", "--patch"});
+    expect_refusal(line + "--model vit-base --image-size 32 --patch 5", {"--image-size 32", "--patch 5"});
+    expect_refusal(line, {"images.h5 holds images", "gpt2-tiny", "--model vit-tiny"});
+    expect_train_refusal("--model vit-tiny", {"vit-tiny reads images", "corpus.h5", "text"});
+}
+
 TEST_F(Train, NamesAMissingCorpus) {
     expect_refusal("train --corpus none.h5 --steps 2", {"none.h5", "does not exist", "trireme prepare"});
 }

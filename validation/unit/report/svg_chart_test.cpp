@@ -33,6 +33,15 @@ TEST(SvgChart, DrawsAHandCheckedExample) {
     EXPECT_TRUE(says(svg, ">loss</text>"));
 }
 
+TEST(SvgChart, BeginsWithTheRunWhereItsSeriesBeginLater) {
+    Chart chart = chart_of({{2, 4}, {4, 0}});
+    EXPECT_TRUE(says(svg_chart(chart), "points=\"76.0,12.0 468.0,206.0\""));
+
+    chart.first_step = 1;
+
+    EXPECT_TRUE(says(svg_chart(chart), "points=\"272.0,12.0 468.0,206.0\""));
+}
+
 TEST(SvgChart, DrawsASinglePointAsADot) {
     const std::string svg = svg_chart(chart_of({{1, 4}}));
 

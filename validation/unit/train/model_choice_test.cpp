@@ -199,6 +199,12 @@ TEST(ModelChoice, RefusesMoreClassesThanLabels) {
     EXPECT_EQ(chosen(choice, images_of(3, 32, 10)).labels, 12U);
 }
 
+TEST(ModelChoice, RefusesToLearnClassesThatThereAreNot) {
+    EXPECT_EQ(refusal(named("bert-tiny"), corpus_of(RowKind::question), Task::classify),
+              "a.h5 has no classes: its rows are of the kind question; prepare texts with --label FIELD, or "
+              "choose another --task");
+}
+
 // A checkpoint of a small model whose parameters are all zero.
 class AStoredModel : public ::testing::Test {
 protected:
@@ -258,6 +264,22 @@ TEST_F(AStoredModel, LearnsAnotherTaskWithTheClassesOfTheCorpus) {
 
     EXPECT_EQ(model.task, Task::classify);
     EXPECT_EQ(model.labels, 4U);
+}
+
+TEST_F(AStoredModel, RefusesTheTokensOfAnotherTokenizer) {
+    const StoredModel bert = stored(small_bert());
+    CorpusInfo corpus = corpus_of(RowKind::text);
+
+    corpus.vocabulary_size = 260;
+    EXPECT_EQ(
+        message_of<ConfigError>([&] { chosen({}, corpus, {}, &bert); }),
+        "a.h5 was made with another tokenizer: bytes of 260 tokens, where bert has 257; prepare it with the "
+        "model's tokenizer");
+    corpus.vocabulary_size = 200;
+    EXPECT_EQ(
+        message_of<ConfigError>([&] { chosen({}, corpus, {}, &bert); }),
+        "a.h5 was made with another tokenizer: bytes of 200 tokens, where bert has 257; prepare it with the "
+        "model's tokenizer, or use --vocabulary 257 if that is the one it has");
 }
 
 TEST_F(AStoredModel, GivesWayToAModelThatIsNamed) {
