@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "trireme/base/error.hpp"
+#include "trireme/data/tokenizer.hpp"
 #include "trireme/model/config_json.hpp"
 
 namespace trireme {
@@ -29,6 +30,7 @@ void override_sizes(ModelConfig& model, const ModelChoice& choice) {
     override_with(choice.positions, model.positions);
     override_with(choice.vocabulary, model.vocabulary);
     override_with(choice.labels, model.labels);
+    override_with(choice.channels, model.image.channels);
     override_with(choice.image_size, model.image.size);
     override_with(choice.patch, model.image.patch);
     override_with(choice.tied, model.tied);
@@ -69,6 +71,24 @@ std::string ways_out(const ModelConfig& model, const CorpusInfo& corpus, bool is
     return cat(prepare, ", or use --vocabulary ", model.vocabulary, " if that is the one it has");
 }
 
+// None of a tokenizer of a kind that is not read here, such as BERT's own.
+std::optional<std::string> hash_of_tokenizer(const std::string& bytes) {
+    try {
+        return Tokenizer::from_bytes(bytes).hash();
+    } catch (const ConfigError&) {
+        return std::nullopt;
+    }
+}
+
+// Equal numbers of tokens are not equal tokens.
+void fit_tokenizer(const StoredModel& stored, const CorpusInfo& corpus) {
+    const auto hash = hash_of_tokenizer(stored.tokenizer());
+    if (!hash || *hash == corpus.tokenizer_hash) return;
+    throw ConfigError(cat(corpus.path, " was made with another tokenizer (", corpus.tokenizer_name, ") than ",
+                          stored.place(), " was trained with; prepare it again with --tokenizer ",
+                          stored.place(), "/tokenizer.json"));
+}
+
 // A model of a known vocabulary expects the tokenizer it is known with, unless the vocabulary was said.
 void fit_vocabulary(ModelConfig& model, const ModelChoice& choice, const CorpusInfo& corpus, bool is_stored) {
     if (model.vocabulary == 0) model.vocabulary = corpus.vocabulary_size;
@@ -92,14 +112,14 @@ void fit_images(const ModelConfig& model, const CorpusInfo& corpus) {
     }
     const ImageSize expected{model.image.channels, model.image.size, model.image.size};
     if (corpus.image == expected) return;
-    const std::string advice =
-        corpus.image.channels == expected.channels
-            ? cat("use --image-size ", corpus.image.height, " with a --patch that divides it")
-            : cat("give --model a config.json with num_channels ", corpus.image.channels);
+    const std::string channels = corpus.image.channels == expected.channels
+                                     ? std::string()
+                                     : cat("--channels ", corpus.image.channels, " and ");
     throw ConfigError(cat("the images of ", corpus.path, " are ", corpus.image.channels, " x ",
                           corpus.image.height, " x ", corpus.image.width, " (channels, height, width), and ",
                           model.name, " reads ", expected.channels, " x ", expected.height, " x ",
-                          expected.width, "; ", advice, ", or other images"));
+                          expected.width, "; use ", channels, "--image-size ", corpus.image.height,
+                          " with a --patch that divides it, or other images"));
 }
 
 void fit_labels(ModelConfig& model, const CorpusInfo& corpus) {
@@ -133,6 +153,7 @@ ModelConfig choose_model(const ModelChoice& choice, const std::optional<Task>& t
                               " does not read; choose --model vit-tiny or another vit"));
     } else {
         fit_vocabulary(model, choice, corpus, stored != nullptr);
+        if (stored != nullptr) fit_tokenizer(*stored, corpus);
     }
     if (model.task == Task::classify) fit_labels(model, corpus);
     check_model(model);

@@ -26,7 +26,7 @@ struct DataConfig {
 struct ModelChoice {
     std::string name;             // a known name or a config.json; empty: that of `init`, or gpt2-tiny
     std::string init = "random";  // or a stored model to start from: see StoredModel
-    std::optional<std::size_t> layers, width, heads, groups, mlp_width, positions, vocabulary, labels,
+    std::optional<std::size_t> layers, width, heads, groups, mlp_width, positions, vocabulary, labels, channels,
         image_size, patch;
     std::optional<bool> tied;
     std::optional<double> dropout;

@@ -169,14 +169,15 @@ TEST(ModelChoice, RefusesImagesOfAnotherSize) {
               "use --image-size 28 with a --patch that divides it, or other images");
 }
 
-// No option says how many channels there are.
 TEST(ModelChoice, RefusesImagesWithOtherChannels) {
     ModelChoice choice = named("vit-tiny");
     choice.image_size = 28;
 
     EXPECT_EQ(refusal(choice, images_of(1, 28, 10)),
               "the images of a.h5 are 1 x 28 x 28 (channels, height, width), and vit-tiny reads 3 x 28 x 28; "
-              "give --model a config.json with num_channels 1, or other images");
+              "use --channels 1 and --image-size 28 with a --patch that divides it, or other images");
+    choice.channels = 1;
+    EXPECT_EQ(chosen(choice, images_of(1, 28, 10)).positions, 50U);
 }
 
 TEST(ModelChoice, RefusesImagesThatTheModelDoesNotRead) {
@@ -221,10 +222,11 @@ protected:
         return model;
     }
 
-    StoredModel stored(const ModelConfig& model) const {
+    StoredModel stored(const ModelConfig& model, const std::string& tokenizer = "") const {
         const std::vector<ParameterSpec> specs = unique_parameters(build_layers(model));
         const ParameterTensors values(specs, DType::f32, Place::memory);
-        CheckpointWriter writer(folder_.file("checkpoints"), {.config = model, .step = 7, .tokenizer = ""});
+        CheckpointWriter writer(folder_.file("checkpoints"),
+                                {.config = model, .step = 7, .tokenizer = tokenizer});
         for (std::size_t i = 0; i < specs.size(); ++i) writer.add(specs[i], values[i], StoredType::f32);
         ModelChoice choice;
         choice.init = writer.finish().string();
@@ -280,6 +282,26 @@ TEST_F(AStoredModel, RefusesTheTokensOfAnotherTokenizer) {
         message_of<ConfigError>([&] { chosen({}, corpus, {}, &bert); }),
         "a.h5 was made with another tokenizer: bytes of 200 tokens, where bert has 257; prepare it with the "
         "model's tokenizer, or use --vocabulary 257 if that is the one it has");
+}
+
+TEST_F(AStoredModel, RefusesAnotherTokenizerOfEquallyManyTokens) {
+    const Tokenizer bytes = Tokenizer::bytes();
+    const StoredModel bert = stored(small_bert(), bytes.to_bytes());
+    CorpusInfo corpus = corpus_of(RowKind::text);
+    corpus.tokenizer_hash = bytes.hash();
+    EXPECT_EQ(chosen({}, corpus, {}, &bert).vocabulary, 257U);
+
+    corpus.tokenizer_hash = std::string(64, '0');
+    EXPECT_EQ(message_of<ConfigError>([&] { chosen({}, corpus, {}, &bert); }),
+              cat("a.h5 was made with another tokenizer (bytes) than ", bert.place(),
+                  " was trained with; prepare it again with --tokenizer ", bert.place(), "/tokenizer.json"));
+}
+
+// Hugging Face's BERT cuts words in a way that is not read here.
+TEST_F(AStoredModel, IsTakenWhereItsTokenizerIsOfAnUnknownKind) {
+    const StoredModel bert = stored(small_bert(), R"({"model": {"type": "WordPiece"}})");
+
+    EXPECT_EQ(chosen({}, corpus_of(RowKind::text), {}, &bert).vocabulary, 257U);
 }
 
 TEST_F(AStoredModel, GivesWayToAModelThatIsNamed) {
