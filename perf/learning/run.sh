@@ -40,8 +40,8 @@ options() {
                 --label-smoothing 0.1 --dropout 0.1 --validation-share 0.05 --eval-every 50
             ;;
         bert)
-            echo --model bert-tiny --layers 4 --steps 800 --batch 32 --lr 1e-3 --warmup-steps 80 --length pack \
-                --weight-decay 0.01 --validation-share 0.05 --eval-every 100
+            echo --model bert-tiny --steps 1800 --batch 16 --lr 1e-3 --warmup-steps 100 --length pack \
+                --max-length 384 --weight-decay 0.01 --validation-share 0.05 --eval-every 200
             ;;
         llama)
             echo --model llama-tiny --steps 1200 --batch 16 --lr 2e-3 --warmup-steps 100 --length pack \
