@@ -15,16 +15,13 @@ Failure from(const Error& error) {
 
 }  // namespace
 
-Failure failure_of(const std::exception_ptr& error) {
+Failure failure_of(const std::exception_ptr& error, std::string_view without_memory) {
     try {
         std::rethrow_exception(error);
     } catch (const Error& known) {
         return from(known);
     } catch (const std::bad_alloc&) {
-        return {
-            ExitCode::resource,
-            "the machine has no memory left; use a smaller --batch or --max-length, more --microbatches, or "
-            "fewer ranks on a node"};
+        return {ExitCode::resource, cat("the machine has no memory left; ", without_memory)};
     } catch (const std::exception& unknown) {
         return {ExitCode::bug, cat(unknown.what(), request)};
     } catch (...) {

@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <string>
+#include <string_view>
 
 #include "trireme/base/error.hpp"
 
@@ -13,7 +14,9 @@ struct Failure {
     std::string message;  // what happened, the numbers, what to do
 };
 
-Failure failure_of(const std::exception_ptr& error);
+// `without_memory` says what to do where there is none left.
+Failure failure_of(const std::exception_ptr& error,
+                   std::string_view without_memory = "end other programs, or use a machine with more");
 
 // One block for standard error. `place` says who failed, as "rank 3 (node7)"; empty where nobody else could
 // have.

@@ -81,7 +81,9 @@ int run_in_session(Words words, Session& session) {
     try {
         train_or_evaluate(words, session);
     } catch (...) {
-        return leave(failure_of(std::current_exception()), session, departure);
+        constexpr std::string_view smaller =
+            "use a smaller --batch or --max-length, more --microbatches, or fewer ranks on a node";
+        return leave(failure_of(std::current_exception(), smaller), session, departure);
     }
     return static_cast<int>(ExitCode::done);
 }

@@ -93,6 +93,10 @@ void take_convert_places(ConvertConfig& config, const std::vector<std::string>& 
         throw ConfigError(cat("convert takes an input and an output folder, not ", places.size(),
                               places.size() == 1 ? " name" : " names", "; see trireme convert --help"));
     }
+    if (places[0].empty() || places[1].empty()) {
+        throw ConfigError(
+            cat("the ", places[0].empty() ? "input" : "output", " of convert is an empty name; name a folder"));
+    }
     config.input = places[0];
     config.output = places[1];
 }

@@ -6,13 +6,12 @@
 #include <array>
 #include <utility>
 
+#include "archive/free_space.hpp"
 #include "trireme/archive/hdf5_file.hpp"
 
 namespace trireme::hdf5 {
 namespace {
 
-constexpr std::string_view free_space =
-    "check the free space of the output's folder, then run the command again";
 constexpr std::size_t sha256_digits = 64;
 
 hid_t file_type(StoredType type) {

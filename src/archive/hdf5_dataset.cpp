@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "archive/free_space.hpp"
 #include "trireme/archive/hdf5_file.hpp"
 
 namespace trireme::hdf5 {
@@ -12,8 +13,6 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "sums and files hold little-endian bytes");
 
-constexpr std::string_view free_space =
-    "check the free space of the output's folder, then run the command again";
 constexpr std::string_view make_again = "copy the file again, or make it again with `trireme prepare`";
 
 hid_t file_type(std::size_t element_bytes) {

@@ -6,11 +6,13 @@
 
 #include <algorithm>
 
+#include "archive/free_space.hpp"
+#include "archive/partial_path.hpp"
+#include "trireme/archive/positioned_file.hpp"
+
 namespace trireme::hdf5 {
 namespace {
 
-constexpr std::string_view free_space =
-    "check the free space of the output's folder, then run the command again";
 // Texts of a fixed length lie in the object's header, which carries a checksum. Those of variable length lie in
 // HDF5's global heap, which has none: there, one flipped bit makes the library itself crash.
 Handle text_type(std::size_t length) {
@@ -51,20 +53,20 @@ std::optional<Handle> open_scalar(hid_t object, const std::string& name, H5T_cla
 
 Handle open_read_only(const std::filesystem::path& path, std::string_view next) {
     silence();
+    const PositionedFile readable(path);  // HDF5 would wait at a pipe
     const std::string what = cat(path.string(), " cannot be opened: it is cut short or damaged");
     const Handle access(check_hdf5<ConfigError>(H5Pcreate(H5P_FILE_ACCESS), what, next), H5Pclose);
 #if H5_VERSION_GE(1, 10, 7)
     // Nothing is written: locks would only fail on the cluster file systems that have none.
     check_hdf5<ConfigError>(H5Pset_file_locking(access.get(), false, true), what, next);
 #endif
-    return Handle(
-        check_hdf5<ConfigError>(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), what, next),
-        H5Fclose);
+    return Handle(check_hdf5<ConfigError>(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), what, next),
+                  H5Fclose);
 }
 
 Handle create_file(const std::filesystem::path& path) {
     silence();
-    const std::string what = cat("cannot create ", path.string());
+    const std::string what = cat("cannot create ", whole_path(path).string());
     const Handle access(check_hdf5(H5Pcreate(H5P_FILE_ACCESS), what, free_space), H5Pclose);
     check_hdf5(H5Pset_fapl_sec2(access.get()), what, free_space);
     check_hdf5(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V110, H5F_LIBVER_V110), what, free_space);

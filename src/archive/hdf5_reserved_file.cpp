@@ -4,8 +4,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
+#include "archive/partial_path.hpp"
+#include "archive/write_fault.hpp"
 #include "trireme/archive/hdf5_file.hpp"
 
 namespace trireme::hdf5 {
@@ -15,11 +16,6 @@ constexpr std::uint64_t file_overhead = 64 << 10;  // bytes
 constexpr std::uint64_t dataset_overhead =
     4 << 10;                                     // of its header, its attributes, its link; a virtual one's map
 constexpr std::uint64_t reserve_step = 1 << 20;  // bytes
-
-[[noreturn]] void refuse(const std::filesystem::path& path, int code) {
-    throw ResourceError(cat(path.string(), " cannot be written: ", std::strerror(code),
-                            "; free some space or name another folder"));
-}
 
 }  // namespace
 
@@ -33,21 +29,21 @@ void ReservedFile::reserve(std::uint64_t bytes) {
     if (wanted_ <= reserved_) return;
     const std::uint64_t end = wanted_ + reserve_step;
     const int descriptor = ::open(path_.c_str(), O_RDWR);  // where it is emulated, it also reads
-    if (descriptor < 0) refuse(path_, errno);
+    if (descriptor < 0) refuse_to_write(path_, errno);
     const int code =
         ::posix_fallocate(descriptor, static_cast<off_t>(reserved_), static_cast<off_t>(end - reserved_));
     ::close(descriptor);
     // A file system that cannot say so may have the space all the same.
-    if (code != 0 && code != EOPNOTSUPP && code != EINVAL) refuse(path_, code);
+    if (code != 0 && code != EOPNOTSUPP && code != EINVAL) refuse_to_write(path_, code);
     reserved_ = end;
 }
 
 void ReservedFile::close() {
     const std::uint64_t size = flush(file_);
     if (file_.close() < 0)
-        throw ResourceError(cat(path_.string(), " could not be closed: HDF5 says \"", reason(),
+        throw ResourceError(cat(whole_path(path_).string(), " could not be closed: HDF5 says \"", reason(),
                                 "\"; check the free space and health of its disk"));
-    if (::truncate(path_.c_str(), static_cast<off_t>(size)) != 0) refuse(path_, errno);
+    if (::truncate(path_.c_str(), static_cast<off_t>(size)) != 0) refuse_to_write(path_, errno);
 }
 
 }  // namespace trireme::hdf5

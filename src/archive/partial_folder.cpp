@@ -3,65 +3,65 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <utility>
 
-#include "trireme/base/error.hpp"
+#include "archive/partial_path.hpp"
+#include "archive/write_fault.hpp"
+#include "trireme/archive/listing.hpp"
 
 namespace trireme {
 namespace fs = std::filesystem;
 namespace {
 
-bool is_fault_of_the_machine(int code) {
-    return code == ENOSPC || code == EDQUOT || code == EFBIG || code == EIO || code == EMFILE || code == ENFILE;
-}
-
-[[noreturn]] void refuse(const fs::path& path, int code) {
-    const std::string what = cat(path.string(), " cannot be written: ", std::strerror(code));
-    if (is_fault_of_the_machine(code))
-        throw ResourceError(cat(what, "; free some space or name another folder"));
-    throw ConfigError(cat(what, "; name another folder, or change its permissions"));
-}
-
-[[noreturn]] void refuse_late(const fs::path& path, int code) {
-    throw ResourceError(cat(path.string(), " could not be written to the disk: ", std::strerror(code),
-                            "; check its free space and health"));
-}
-
 // An absolute path without a slash at its end, so that it has a name and a folder.
 fs::path with_name(const fs::path& path) {
-    fs::path whole = fs::absolute(path).lexically_normal();
+    std::error_code error;
+    fs::path whole = fs::absolute(path, error);
+    if (error) refuse_to_write(path, error.value());
     return whole.has_filename() ? whole : whole.parent_path();
 }
 
-void sync(const fs::path& path) {
-    const int descriptor = ::open(path.c_str(), O_RDONLY);
-    const bool synced = descriptor >= 0 && ::fsync(descriptor) == 0;
-    const int code = errno;
-    if (descriptor >= 0) ::close(descriptor);
-    // File systems that cannot sync a folder say EINVAL; the rename is then as safe as they make it.
-    if (!synced && code != EINVAL) refuse_late(path, code);
+// `folder` and those above it that are not there.
+std::vector<fs::path> missing_folders(const fs::path& folder) {
+    std::vector<fs::path> missing;
+    std::error_code ignored;
+    for (fs::path at = folder; at.has_relative_path() && !fs::exists(at, ignored); at = at.parent_path())
+        missing.push_back(at);
+    return missing;
+}
+
+void remove_empty(const std::vector<fs::path>& folders) {
+    for (const fs::path& folder : folders) ::rmdir(folder.c_str());
 }
 
 void rename_or_refuse(const fs::path& from, const fs::path& to) {
-    if (::rename(from.c_str(), to.c_str()) != 0) refuse_late(to, errno);
+    if (::rename(from.c_str(), to.c_str()) != 0) refuse_to_write(to, errno);
+}
+
+// The system's error number; 0 where it is done. Nothing is replaced.
+int rename_onto_nothing(const fs::path& from, const fs::path& to) {
+    if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
+    if (errno != EINVAL && errno != ENOSYS) return errno;
+    std::error_code ignored;
+    if (fs::exists(fs::symlink_status(to, ignored))) return EEXIST;
+    return ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
 }
 
 // Afterwards `partial` holds what `final` held.
 void exchange(const fs::path& partial, const fs::path& final) {
     if (::renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, final.c_str(), RENAME_EXCHANGE) == 0) return;
-    if (errno != EINVAL && errno != ENOSYS) refuse_late(final, errno);
-    const fs::path old = cat(partial.string(), "-old");
+    if (errno != EINVAL && errno != ENOSYS) refuse_to_write(final, errno);
+    const fs::path old = partial_path_beside(final);
     rename_or_refuse(final, old);
     rename_or_refuse(partial, final);
     rename_or_refuse(old, partial);
 }
 
 void write_all(const fs::path& path, std::string_view bytes) {
-    const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (descriptor < 0) refuse(path, errno);
+    const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor < 0) refuse_to_write(path, errno);
     int code = 0;
     while (!bytes.empty() && code == 0) {
         const ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
@@ -69,59 +69,79 @@ void write_all(const fs::path& path, std::string_view bytes) {
         if (count < 0 && errno != EINTR) code = errno;
     }
     if (::close(descriptor) != 0 && code == 0) code = errno;
-    if (code != 0) refuse_late(path, code);
+    if (code != 0) refuse_to_write(path, code);
 }
 
 }  // namespace
 
-PartialFolder::PartialFolder(fs::path path) : final_(with_name(path)) {
+PartialFolder::PartialFolder(const fs::path& path, Existing existing)
+    : final_(with_name(path)), existing_(existing) {
     std::error_code error;
-    if (fs::exists(final_, error) && !fs::is_directory(final_, error)) refuse(final_, ENOTDIR);
+    const bool is_there = fs::is_directory(final_, error);
+    is_inside_ = is_there && names_in(final_).empty();
+    if (!is_there || existing_ == Existing::refused) refuse_unless_empty(final_);
+    if (is_there && !is_inside_) final_ = fs::canonical(final_);  // a link cannot be replaced by a folder
+    made_ = missing_folders(final_.parent_path());
     fs::create_directories(final_.parent_path(), error);
-    if (error) refuse(final_.parent_path(), error.value());
-    const fs::path partial =
-        final_.parent_path() / cat(".", final_.filename().string(), ".partial-", ::getpid());
-    fs::remove_all(partial, error);  // of a process of this number that was killed
-    fs::create_directory(partial, error);
-    if (error) refuse(final_, error.value());
+    const fs::path partial = is_inside_ ? partial_path_inside(final_) : partial_path_beside(final_);
+    if (!error) fs::create_directory(partial, error);
+    if (error) {
+        remove_empty(made_);
+        refuse_to_write(final_, error.value());
+    }
     partial_ = partial;
 }
-
-PartialFolder::PartialFolder(PartialFolder&& other) noexcept
-    : final_(std::move(other.final_)), partial_(std::exchange(other.partial_, {})) {}
 
 PartialFolder::~PartialFolder() {
     std::error_code ignored;
     if (!partial_.empty()) fs::remove_all(partial_, ignored);
+    remove_empty(made_);
 }
 
-void PartialFolder::keep() {
-    for (const fs::directory_entry& entry : fs::directory_iterator(partial_)) sync(entry.path());
-    sync(partial_);
-    // Onto an empty folder too, rename() is one step.
-    const bool is_free = ::rename(partial_.c_str(), final_.c_str()) == 0;
-    if (is_free) {
+void PartialFolder::keep(const std::string& last) {
+    for (const std::string& name : names_in(partial_)) sync_to_disk(partial_ / name);
+    sync_to_disk(partial_);
+    is_inside_ ? move_out(last) : put_into_place();
+    made_.clear();
+    sync_to_disk(is_inside_ ? final_ : final_.parent_path());
+}
+
+void PartialFolder::move_out(const std::string& last) {
+    std::vector<std::string> names = names_in(partial_);
+    std::stable_partition(names.begin(), names.end(), [&](const std::string& name) { return name != last; });
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        const int code = rename_onto_nothing(partial_ / names[i], final_ / names[i]);
+        if (code == 0) continue;
+        std::error_code ignored;
+        for (std::size_t done = 0; done < i; ++done) fs::remove_all(final_ / names[done], ignored);
+        refuse_to_write(final_ / names[i], code);
+    }
+    ::rmdir(partial_.c_str());
+    partial_.clear();
+}
+
+void PartialFolder::put_into_place() {
+    if (::rename(partial_.c_str(), final_.c_str()) == 0) {
         partial_.clear();
-    } else if (errno == ENOTEMPTY || errno == EEXIST) {
+    } else if ((errno == ENOTEMPTY || errno == EEXIST) && existing_ == Existing::replaced) {
         exchange(partial_, final_);
     } else {
-        refuse_late(final_, errno);
+        refuse_to_write(final_, errno);
     }
-    sync(final_.parent_path());
 }
 
 void write_whole_file(const fs::path& path, std::string_view bytes) {
     const fs::path final = with_name(path);
-    const fs::path partial = final.parent_path() / cat(".", final.filename().string(), ".partial-", ::getpid());
+    const fs::path partial = partial_path_beside(final);
     try {
         write_all(partial, bytes);
-        sync(partial);
+        sync_to_disk(partial);
         rename_or_refuse(partial, final);
     } catch (...) {
         ::unlink(partial.c_str());
         throw;
     }
-    sync(final.parent_path());
+    sync_to_disk(final.parent_path());
 }
 
 }  // namespace trireme

@@ -22,7 +22,9 @@ namespace {
 }  // namespace
 
 PositionedFile::PositionedFile(fs::path path)
-    : path_(std::move(path)), descriptor_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {
+    : path_(std::move(path)),
+      // A pipe that nobody writes to would keep a blocking open() waiting.
+      descriptor_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     if (descriptor_ < 0) refuse(path_, errno);
     struct stat facts {};
     const int code = ::fstat(descriptor_, &facts) == 0 ? 0 : errno;

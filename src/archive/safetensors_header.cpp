@@ -5,7 +5,9 @@
 #include <set>
 #include <utility>
 
+#include "trireme/archive/quoted.hpp"
 #include "trireme/archive/safetensors.hpp"
+#include "trireme/archive/shape_text.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme {
@@ -16,15 +18,6 @@ using nlohmann::json;
 constexpr std::uint64_t longest_header = 100'000'000;  // bytes: the format's own limit
 constexpr std::string_view metadata_name = "__metadata__";
 constexpr std::string_view again = "copy or download it again";
-
-// Quotes a name that a file gave: short, and without signs that would disturb a terminal.
-std::string in_quotes(std::string_view name) {
-    constexpr std::size_t longest = 80;
-    std::string text(name.substr(0, longest));
-    for (char& c : text)
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';
-    return cat('\'', text, name.size() > longest ? "...'" : "'");
-}
 
 class HeaderReader : public nlohmann::json_sax<json> {
 public:
@@ -59,8 +52,9 @@ public:
             if (key_ != "dtype") refuse_value(in_quotes(value));
             const auto type = stored_type_named(value);
             if (!type)
-                refuse(cat("stores ", in_quotes(tensor_.name), " as ", in_quotes(value),
-                           ", a type that Trireme does not read"));
+                throw ConfigError(cat("the header of ", place_, " stores ", in_quotes(tensor_.name), " as ",
+                                      in_quotes(value),
+                                      ", a type that Trireme does not read; save it as BF16"));
             tensor_.type = *type;
         }
         return true;
@@ -143,12 +137,6 @@ private:
 
 bool times(std::uint64_t& product, std::uint64_t factor) {
     return !__builtin_mul_overflow(product, factor, &product);
-}
-
-std::string shape_text(const std::vector<std::uint64_t>& shape) {
-    std::string text = "(";
-    for (std::size_t axis = 0; axis < shape.size(); ++axis) text += cat(axis == 0 ? "" : ", ", shape[axis]);
-    return text + ")";
 }
 
 void check_tensor(const StoredTensor& tensor, std::uint64_t expected_begin, std::uint64_t data_bytes,

@@ -2,9 +2,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
+#include "archive/write_fault.hpp"
 #include "trireme/archive/partial_file.hpp"
 #include "trireme/archive/safetensors.hpp"
 #include "trireme/base/error.hpp"
@@ -14,7 +14,7 @@ namespace trireme {
 struct SafetensorsWriter::Storage {
     Storage(const std::filesystem::path& path, SafetensorsHeader all)
         : partial(path), header(std::move(all)), descriptor(::open(partial.partial_path().c_str(), O_WRONLY)) {
-        if (descriptor < 0) refuse();
+        if (descriptor < 0) refuse_to_write(partial.final_path(), errno);
     }
     Storage(const Storage&) = delete;
     Storage& operator=(const Storage&) = delete;
@@ -22,17 +22,12 @@ struct SafetensorsWriter::Storage {
         if (descriptor >= 0) ::close(descriptor);
     }
 
-    [[noreturn]] void refuse() const {
-        throw ResourceError(cat(partial.final_path().string(), " cannot be written: ", std::strerror(errno),
-                                "; free some space or name another folder"));
-    }
-
     void append(std::span<const std::byte> bytes) {
         written += bytes.size();
         while (!bytes.empty()) {
             const ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
             if (count < 0 && errno == EINTR) continue;
-            if (count < 0) refuse();
+            if (count < 0) refuse_to_write(partial.final_path(), errno);
             bytes = bytes.subspan(static_cast<std::size_t>(count));
         }
     }

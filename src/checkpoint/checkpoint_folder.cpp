@@ -1,10 +1,9 @@
 // Reading a folder step-N.
-#include <algorithm>
-
 #include "checkpoint/model_files.hpp"
 #include "checkpoint/schema.hpp"
 #include "trireme/archive/hdf5_array.hpp"
 #include "trireme/archive/hdf5_file.hpp"
+#include "trireme/archive/listing.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/sha256.hpp"
 #include "trireme/model/config_json.hpp"
@@ -19,13 +18,8 @@ constexpr std::string_view again = "copy the checkpoint again, or use another on
 
 // The one file that holds the tensors; of a folder whose files are of several saves, none can be trusted.
 fs::path only_part(const fs::path& folder) {
-    std::vector<std::string> parts;
-    std::error_code error;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-        std::string name = entry.path().filename().string();
-        if (name.starts_with(part_prefix)) parts.push_back(std::move(name));
-    }
-    std::sort(parts.begin(), parts.end());
+    std::vector<std::string> parts = names_in(folder);
+    std::erase_if(parts, [](const std::string& name) { return !name.starts_with(part_prefix); });
     if (parts.empty()) throw ConfigError(cat(folder.string(), " has no part (part-*.h5); ", again));
     if (parts.size() > 1)
         throw ConfigError(
@@ -81,29 +75,33 @@ private:
     hdf5::Handle file_;
 };
 
-std::string read_tokenizer(const fs::path& folder, const std::string& sha256) {
-    if (sha256.empty()) return {};
-    std::string bytes = read_small_file(folder / tokenizer_file);
-    if (sha256_hex(bytes) != sha256)
-        throw ConfigError(cat((folder / tokenizer_file).string(),
-                              " is not the tokenizer that the checkpoint was written with: its SHA-256 is ",
-                              sha256_hex(bytes), ", recorded is ", sha256, "; ", again));
+std::string read_recorded(const fs::path& path, const std::string& sha256) {
+    std::string bytes = read_small_file(path);
+    const std::string found = sha256_hex(bytes);
+    if (found != sha256)
+        throw ConfigError(cat(path.string(),
+                              " is not the one that the checkpoint was written with: its SHA-256 ", "is ",
+                              found, ", recorded is ", sha256, "; ", again));
     return bytes;
 }
 
 }  // namespace
 
+void verify_model_file(const fs::path& folder) { hdf5::open_read_only(folder / model_file, again); }
+
 ModelFiles open_checkpoint(const fs::path& folder) {
     const fs::path path = only_part(folder);
     const PartReader part(path);
-    ModelFiles files{.place = folder.string(),
-                     .is_checkpoint = true,
-                     .config = read_config_json(folder / config_file),
-                     .config_text = read_small_file(folder / config_file),
-                     .step = part.number("step"),
-                     .tokenizer = read_tokenizer(folder, part.text("tokenizer_sha256")),
-                     .files = {},
-                     .entries = part.entries()};
+    const fs::path config = folder / config_file;
+    const std::string tokenizer_sha256 = part.text(tokenizer_sum);
+    ModelFiles files;
+    files.place = folder.string();
+    files.is_checkpoint = true;
+    files.config_text = read_recorded(config, part.text(config_sum));
+    files.config = model_from_config_json(files.config_text, config.string());
+    files.step = part.number("step");
+    if (!tokenizer_sha256.empty()) files.tokenizer = read_recorded(folder / tokenizer_file, tokenizer_sha256);
+    files.entries = part.entries();
     files.files.push_back({path.string(), PositionedFile(path)});
     return files;
 }

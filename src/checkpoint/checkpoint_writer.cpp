@@ -1,7 +1,6 @@
 #include "trireme/checkpoint/checkpoint_writer.hpp"
 
 #include <algorithm>
-#include <random>
 
 #include "checkpoint/schema.hpp"
 #include "trireme/archive/float_types.hpp"
@@ -9,6 +8,7 @@
 #include "trireme/archive/hdf5_file.hpp"
 #include "trireme/archive/hdf5_reserved_file.hpp"
 #include "trireme/archive/partial_folder.hpp"
+#include "trireme/archive/random_digits.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/sha256.hpp"
 #include "trireme/model/config_json.hpp"
@@ -19,35 +19,35 @@ using namespace checkpoint_schema;
 
 namespace {
 
-// Two saves of one step never mix: their parts have other names.
-std::string new_save_name() {
-    std::random_device random;
-    constexpr const char* digits = "0123456789abcdef";
-    std::string name;
-    for (int i = 0; i < 8; ++i) name += digits[random() % 16];
-    return name;
-}
-
 std::string array_path(const std::string& name) { return cat(parameters_group, '/', name); }
 
 }  // namespace
 
 struct CheckpointWriter::Storage {
-    Storage(const fs::path& folder, CheckpointInfo checkpoint_info)
+    Storage(const fs::path& folder, CheckpointInfo checkpoint_info, Existing existing)
         : info(std::move(checkpoint_info)),
-          partial(folder / (step_prefix + std::to_string(info.step))),
-          save(new_save_name()),
+          path(folder / (step_prefix + std::to_string(info.step))),
+          partial(path, existing),
+          save(random_digits()),
           part(partial.partial_path() / part_file(save, 0)) {}
 
+    std::string config_text() const;
     void close_part();
     void write_model_file() const;
 
     CheckpointInfo info;
+    fs::path path;          // where it goes
     PartialFolder partial;  // destroyed after the files in it
-    std::string save;
+    std::string save;       // two saves of one step never mix: their parts have other names
     hdf5::ReservedFile part;
     std::vector<hdf5::Array> arrays;
 };
+
+std::string CheckpointWriter::Storage::config_text() const {
+    const bool is_f64 = std::any_of(arrays.begin(), arrays.end(),
+                                    [](const hdf5::Array& array) { return array.type == StoredType::f64; });
+    return config_json_of(info.config, is_f64 ? "float64" : "float32", info.base_config);
+}
 
 void CheckpointWriter::Storage::close_part() {
     hdf5::write_text(part.id(), "format", format);
@@ -56,7 +56,8 @@ void CheckpointWriter::Storage::close_part() {
     hdf5::write_number(part.id(), "part", 0);
     hdf5::write_number(part.id(), "step", info.step);
     hdf5::write_number(part.id(), "tensors", arrays.size());
-    hdf5::write_text(part.id(), "tokenizer_sha256", info.tokenizer.empty() ? "" : sha256_hex(info.tokenizer));
+    hdf5::write_text(part.id(), config_sum, sha256_hex(config_text()));
+    hdf5::write_text(part.id(), tokenizer_sum, info.tokenizer.empty() ? "" : sha256_hex(info.tokenizer));
     part.close();
 }
 
@@ -73,8 +74,8 @@ void CheckpointWriter::Storage::write_model_file() const {
     file.close();
 }
 
-CheckpointWriter::CheckpointWriter(const fs::path& folder, const CheckpointInfo& info)
-    : storage_(std::make_unique<Storage>(folder, info)) {}
+CheckpointWriter::CheckpointWriter(const fs::path& folder, const CheckpointInfo& info, Existing existing)
+    : storage_(std::make_unique<Storage>(folder, info, existing)) {}
 CheckpointWriter::CheckpointWriter(CheckpointWriter&&) noexcept = default;
 CheckpointWriter::~CheckpointWriter() = default;
 
@@ -98,18 +99,13 @@ void CheckpointWriter::add(const ParameterSpec& spec, ConstTensor values, Stored
 }
 
 fs::path CheckpointWriter::finish() {
-    const PartialFolder& partial = storage_->partial;
-    const bool is_f64 = std::any_of(storage_->arrays.begin(), storage_->arrays.end(),
-                                    [](const hdf5::Array& array) { return array.type == StoredType::f64; });
+    const fs::path& partial = storage_->partial.partial_path();
     storage_->close_part();
     storage_->write_model_file();
-    write_whole_file(
-        partial.partial_path() / config_file,
-        config_json_of(storage_->info.config, is_f64 ? "float64" : "float32", storage_->info.base_config));
-    if (!storage_->info.tokenizer.empty())
-        write_whole_file(partial.partial_path() / tokenizer_file, storage_->info.tokenizer);
-    storage_->partial.keep();
-    const fs::path path = partial.final_path();
+    write_whole_file(partial / config_file, storage_->config_text());
+    if (!storage_->info.tokenizer.empty()) write_whole_file(partial / tokenizer_file, storage_->info.tokenizer);
+    storage_->partial.keep(config_file);
+    const fs::path& path = storage_->path;
     write_whole_file(path.parent_path() / latest_file, path.filename().string() + "\n");
     return path;
 }

@@ -1,24 +1,25 @@
 // From what a user named to the folder or file of a model.
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <optional>
 
 #include "checkpoint/model_files.hpp"
 #include "checkpoint/schema.hpp"
+#include "trireme/archive/listing.hpp"
+#include "trireme/archive/quoted.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/checkpoint/stored_model.hpp"
 
 namespace trireme {
 namespace fs = std::filesystem;
 namespace {
 
 using namespace checkpoint_schema;
+using namespace huggingface_files;
 
 constexpr std::string_view wanted =
     "name a checkpoint, a run directory, or a folder with config.json and model.safetensors";
-
-bool is_there(const fs::path& path) {
-    std::error_code ignored;
-    return fs::exists(path, ignored);
-}
 
 // The N of "step-N".
 std::optional<std::uint64_t> step_of(const std::string& name) {
@@ -32,10 +33,9 @@ std::optional<std::uint64_t> step_of(const std::string& name) {
 }
 
 bool holds_parts(const fs::path& folder) {
-    std::error_code error;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
-        if (entry.path().filename().string().starts_with(part_prefix)) return true;
-    return false;
+    const std::vector<std::string> names = names_in(folder);
+    return std::any_of(names.begin(), names.end(),
+                       [](const std::string& name) { return name.starts_with(part_prefix); });
 }
 
 // The folder that `latest` names.
@@ -55,18 +55,18 @@ fs::path named_by(const fs::path& latest) {
 // folders themselves say which it is: they have their names only when they are whole.
 std::optional<fs::path> newest(const fs::path& folder) {
     if (is_there(folder / latest_file)) return named_by(folder / latest_file);
-    std::optional<std::uint64_t> last;
-    std::error_code error;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-        const auto step = step_of(entry.path().filename().string());
-        if (step && entry.is_directory(error) && (!last || *step > *last)) last = step;
+    std::optional<std::string> last;
+    std::error_code ignored;
+    for (const std::string& name : names_in(folder)) {
+        const auto step = step_of(name);
+        if (step && fs::is_directory(folder / name, ignored) && (!last || *step > *step_of(*last))) last = name;
     }
     if (!last) return std::nullopt;
-    return folder / (step_prefix + std::to_string(*last));
+    return folder / *last;
 }
 
 bool is_huggingface(const fs::path& folder) {
-    return is_there(folder / "model.safetensors") || is_there(folder / "model.safetensors.index.json");
+    return is_there(folder / single_file) || is_there(folder / index_file);
 }
 
 [[noreturn]] void refuse_folder(const fs::path& folder) {
@@ -79,20 +79,41 @@ bool is_huggingface(const fs::path& folder) {
     throw ConfigError(cat(what, "there is neither a checkpoint nor model.safetensors in it; ", wanted));
 }
 
+bool is_of_a_model(const std::string& name) {
+    constexpr std::array names{latest_file, config_file, tokenizer_file, model_file, index_file};
+    return name.starts_with(part_prefix) ||
+           std::any_of(names.begin(), names.end(), [&](const char* known) { return name == known; });
+}
+
 }  // namespace
+
+std::optional<fs::path> model_of_file(const fs::path& file) {
+    const std::string name = file.filename().string();
+    if (!is_of_a_model(name) || !is_there(file)) return std::nullopt;
+    if (name == latest_file) return named_by(file);
+    const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+    if (!holds_parts(folder) && !is_huggingface(folder)) return std::nullopt;
+    return folder;
+}
 
 ModelPlace find_model(const fs::path& path) {
     std::error_code error;
     const fs::file_status status = fs::status(path, error);
-    if (!fs::exists(status)) throw ConfigError(cat("the model ", path.string(), " does not exist; ", wanted));
+    if (status.type() == fs::file_type::not_found)
+        throw ConfigError(cat("the model ", path.string(), " does not exist; ", wanted));
+    if (!fs::exists(status))
+        throw ConfigError(
+            cat("the model ", in_quotes(path.string()), " cannot be read: ", error.message(), "; ", wanted));
     if (!fs::is_directory(status)) {
         if (path.extension() != ".safetensors") throw ConfigError(cat(path.string(), " is no model; ", wanted));
         return {.path = path};
     }
     if (holds_parts(path)) return {.path = path, .is_checkpoint = true};
     if (is_huggingface(path)) return {.path = path};
-    for (const fs::path& folder : {path / "checkpoints", path})
+    for (const fs::path& folder : {path / "checkpoints", path}) {
+        if (!fs::is_directory(folder, error)) continue;
         if (const auto found = newest(folder)) return {.path = *found, .is_checkpoint = true};
+    }
     refuse_folder(path);
 }
 

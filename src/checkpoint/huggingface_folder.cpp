@@ -4,6 +4,7 @@
 
 #include "checkpoint/model_files.hpp"
 #include "checkpoint/schema.hpp"
+#include "trireme/archive/quoted.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/model/config_json.hpp"
 
@@ -11,15 +12,25 @@ namespace trireme {
 namespace fs = std::filesystem;
 namespace {
 
+using namespace huggingface_files;
 using nlohmann::json;
 
 constexpr std::string_view again = "copy or download the folder again";
-constexpr const char* single_file = "model.safetensors";
-constexpr const char* index_file = "model.safetensors.index.json";
+
+// An index has two levels. What goes much deeper means harm, and is not built.
+json parsed_index(const fs::path& path) {
+    constexpr int deepest = 8;
+    const auto is_kept = [&](int depth, json::parse_event_t, const json&) {
+        if (depth <= deepest) return true;
+        throw ConfigError(
+            cat(path.string(), " is nested deeper than ", deepest, " levels; no index is: ", again));
+    };
+    return json::parse(read_small_file(path), is_kept, false);
+}
 
 // Tensor to shard, as the index says.
 std::map<std::string, std::string> read_index(const fs::path& path) {
-    const json index = json::parse(read_small_file(path), nullptr, false);
+    const json index = parsed_index(path);
     const auto map = index.is_object() ? index.find("weight_map") : index.end();
     if (!index.is_object() || map == index.end() || !map->is_object())
         throw ConfigError(
@@ -30,8 +41,10 @@ std::map<std::string, std::string> read_index(const fs::path& path) {
         // A name is a file of this folder and nothing else, whoever wrote the index.
         if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos ||
             name.find('\0') != std::string::npos)
-            throw ConfigError(cat(path.string(), " puts ", tensor, " into ", shard.dump(-1, ' ', true),
-                                  ", which is not the name of a file beside it; ", again));
+            throw ConfigError(
+                cat(path.string(), " puts ", in_quotes(tensor), " into ",
+                    shard.is_string() ? in_quotes(name) : cat("a value that is ", shard.type_name()),
+                    ", which is not the name of a file beside it; ", again));
         shards.emplace(tensor, name);
     }
     return shards;
@@ -65,37 +78,39 @@ void open_shards(ModelFiles& model, const fs::path& folder) {
     std::map<std::string, std::map<std::string, const StoredTensor*>> missing;  // per shard, what must be in it
     for (const auto& [tensor, shard] : read_index(index)) missing[shard].emplace(tensor, nullptr);
     for (auto& [shard, tensors] : missing) {
-        if (!fs::exists(folder / shard))
-            throw ConfigError(cat(index.string(), " names ", shard, ", which is missing; ", again));
+        if (!is_there(folder / shard))
+            throw ConfigError(cat(index.string(), " names ", in_quotes(shard), ", which is missing; ", again));
         const std::size_t file = add_file(model, folder / shard);
         for (const StoredTensor& tensor : header_of(model, file).tensors) {
             if (tensors.erase(tensor.name) > 0) add_tensor(model, tensor, file);
         }
         if (!tensors.empty())
-            throw ConfigError(cat((folder / shard).string(), " has no tensor ", tensors.begin()->first,
-                                  ", which ", index_file, " puts into it; ", again));
+            throw ConfigError(cat((folder / shard).string(), " has no tensor ",
+                                  in_quotes(tensors.begin()->first), ", which ", index_file, " puts into it; ",
+                                  again));
     }
 }
 
 }  // namespace
 
 ModelFiles open_huggingface(const fs::path& path) {
-    const bool is_folder = fs::is_directory(path);
+    std::error_code ignored;
+    const bool is_folder = fs::is_directory(path, ignored);
     const fs::path folder = is_folder ? path : path.parent_path();
     const fs::path config = folder / checkpoint_schema::config_file;
-    if (!fs::exists(config))
+    if (!is_there(config))
         throw ConfigError(cat("there is no config.json beside ",
                               (is_folder ? path / single_file : path).string(),
                               ", so that nobody can say which model it is; copy it there"));
     ModelFiles model;
     model.place = path.string();
-    model.config = read_config_json(config);
     model.config_text = read_small_file(config);
+    model.config = model_from_config_json(model.config_text, config.string());
     const fs::path tokenizer = folder / checkpoint_schema::tokenizer_file;
-    if (fs::exists(tokenizer)) model.tokenizer = read_small_file(tokenizer);
+    if (is_there(tokenizer)) model.tokenizer = read_small_file(tokenizer);
     if (!is_folder) {
         open_single(model, path);
-    } else if (fs::exists(path / single_file)) {
+    } else if (is_there(path / single_file)) {
         open_single(model, path / single_file);
     } else {
         open_shards(model, path);

@@ -14,6 +14,11 @@
 
 namespace trireme {
 
+namespace huggingface_files {
+inline constexpr const char* single_file = "model.safetensors";
+inline constexpr const char* index_file = "model.safetensors.index.json";
+}  // namespace huggingface_files
+
 struct TensorFile {
     std::string path;
     std::variant<SafetensorsFile, PositionedFile> content;
@@ -44,6 +49,9 @@ struct ModelFiles {
 ModelFiles open_checkpoint(const std::filesystem::path& folder);           // a folder step-N
 ModelFiles open_huggingface(const std::filesystem::path& folder_or_file);  // with a config.json in or beside it
 
+// Throws ConfigError where the file of a checkpoint that shows every tensor to people cannot be opened.
+void verify_model_file(const std::filesystem::path& folder);
+
 // What StoredModel::open() was given, followed to where the model is.
 struct ModelPlace {
     std::filesystem::path path;
@@ -51,7 +59,10 @@ struct ModelPlace {
 };
 ModelPlace find_model(const std::filesystem::path& path);
 
-// All bytes of a small file. Throws ConfigError.
+// Also where nobody can look, so that reading it says why.
+bool is_there(const std::filesystem::path& path);
+
+// All bytes of a file that is no larger than any tokenizer or index. Throws ConfigError.
 std::string read_small_file(const std::filesystem::path& path);
 
 }  // namespace trireme

@@ -13,7 +13,7 @@ constexpr std::array<std::string_view, 3> token_tables{"transformer.wte.weight",
                                                        "bert.embeddings.word_embeddings.weight"};
 constexpr std::array<std::string_view, 2> tied_weights{"lm_head.weight", "cls.predictions.decoder.weight"};
 constexpr std::string_view prediction_bias = "cls.predictions.bias";
-constexpr std::string_view tied_bias = "cls.predictions.decoder.bias";
+constexpr std::string_view decoder_bias = "cls.predictions.decoder.bias";
 
 constexpr std::array<std::string_view, 5> computed{"attn.bias", "attn.masked_bias", "rotary_emb.inv_freq",
                                                    "embeddings.position_ids", "embeddings.token_type_ids"};
@@ -47,12 +47,13 @@ std::vector<std::string> stored_names_of(const std::string& name, bool tied) {
     add_old_norms(names);
     if (tied && is_one_of(token_tables, name))
         names.insert(names.end(), tied_weights.begin(), tied_weights.end());
-    if (name == prediction_bias) names.emplace_back(tied_bias);
+    if (name == prediction_bias) names.emplace_back(decoder_bias);
+    if (name == decoder_bias) names.emplace_back(prediction_bias);
     return names;
 }
 
 bool holds_nothing_new(std::string_view name, bool tied) {
-    if (name == tied_bias || (tied && is_one_of(tied_weights, name))) return true;
+    if (name == decoder_bias || (tied ? is_one_of(tied_weights, name) : name == prediction_bias)) return true;
     return std::any_of(computed.begin(), computed.end(),
                        [&](std::string_view end) { return ends_with_part(name, end); });
 }

@@ -15,6 +15,8 @@ inline constexpr const char* config_file = "config.json";
 inline constexpr const char* tokenizer_file = "tokenizer.json";
 inline constexpr const char* model_file = "model.h5";
 inline constexpr const char* part_prefix = "part-";
+inline constexpr const char* config_sum = "config_sha256";  // attributes of a part
+inline constexpr const char* tokenizer_sum = "tokenizer_sha256";
 inline constexpr const char* parameters_group = "/parameters";
 
 inline std::string part_file(const std::string& save, std::uint64_t part) {

@@ -7,8 +7,10 @@
 #include "checkpoint/model_files.hpp"
 #include "checkpoint/names.hpp"
 #include "trireme/archive/float_types.hpp"
+#include "trireme/archive/shape_text.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/sha256.hpp"
+#include "trireme/model/model.hpp"
 
 namespace trireme {
 
@@ -36,13 +38,6 @@ struct StoredModel::Storage : ModelFiles {
 namespace {
 
 constexpr std::size_t block_bytes = std::size_t{4} << 20;
-
-template <class Extents>
-std::string shape_text(const Extents& shape) {
-    std::string text = "(";
-    for (std::size_t axis = 0; axis < shape.size(); ++axis) text += cat(axis == 0 ? "" : ", ", shape[axis]);
-    return text + ")";
-}
 
 void check_entry(const TensorEntry& entry, const ParameterSpec& spec, const std::string& file) {
     const StoredTensor& tensor = entry.tensor;
@@ -87,6 +82,15 @@ std::string first_names(const std::vector<std::string>& names) {
     return names.size() > most ? cat(text, " and ", names.size() - most, " more") : text;
 }
 
+// The tensors of a checkpoint are the parameters of its config.json; of a converted base model, without a head.
+void check_own_tensors(const StoredModel& stored) {
+    const LoadReport report = check_fit(stored, unique_parameters(build_layers(stored.config())));
+    if (report.unused.empty()) return;
+    throw ConfigError(cat(stored.place(), " holds ", report.unused.size(),
+                          " tensors that its config.json has no ", "place for: ", first_names(report.unused),
+                          "; copy the checkpoint again, or use ", "another one"));
+}
+
 }  // namespace
 
 const TensorEntry& StoredModel::Storage::find_checked(const ParameterSpec& spec) const {
@@ -98,8 +102,10 @@ const TensorEntry& StoredModel::Storage::find_checked(const ParameterSpec& spec)
 
 StoredModel StoredModel::open(const std::filesystem::path& path) {
     const ModelPlace place = find_model(path);
-    return StoredModel(std::make_unique<Storage>(place.is_checkpoint ? open_checkpoint(place.path)
+    StoredModel stored(std::make_unique<Storage>(place.is_checkpoint ? open_checkpoint(place.path)
                                                                      : open_huggingface(place.path)));
+    if (stored.is_checkpoint()) check_own_tensors(stored);
+    return stored;
 }
 
 StoredModel::StoredModel(std::unique_ptr<Storage> storage) : storage_(std::move(storage)) {}
@@ -149,6 +155,7 @@ std::vector<StoredTensor> StoredModel::tensors() const {
 }
 
 void StoredModel::verify() const {
+    if (is_checkpoint()) verify_model_file(place());
     for (const TensorEntry& entry : storage_->entries)
         for_each_block(*storage_, entry, [](std::uint64_t, std::span<const std::byte>) {});
 }

@@ -5,6 +5,8 @@
 
 #include "tools/export_model.hpp"
 #include "tools/figures.hpp"
+#include "tools/terminal_text.hpp"
+#include "trireme/archive/listing.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/checkpoint/checkpoint_writer.hpp"
 #include "trireme/checkpoint/stored_model.hpp"
@@ -29,39 +31,14 @@ Contents contents_of(const StoredModel& stored) {
     return contents;
 }
 
-// A name in `folder` that does not belong there; empty where there is none.
-template <class Belongs>
-std::string stranger_in(const fs::path& folder, Belongs&& belongs) {
-    std::error_code error;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-        std::string name = entry.path().filename().string();
-        if (!belongs(name)) return name;
-    }
-    return {};
-}
-
-void check_checkpoint_folder(const fs::path& folder) {
-    const std::string stranger = stranger_in(folder, [](const std::string& name) {
-        return name == "step-0" || name == "latest" || name.starts_with(".step-0.partial-");
-    });
-    if (stranger.empty()) return;
-    throw ConfigError(cat("the output ", folder.string(), " already holds ", stranger,
-                          "; step-0 of a converted model needs a folder of its own: name another one"));
-}
-
-void check_export_folder(const fs::path& folder) {
-    const std::string stranger = stranger_in(folder, [](const std::string&) { return false; });
-    if (stranger.empty()) return;
-    throw ConfigError(cat("the output ", folder.string(), " already holds ", stranger,
-                          ", which would be replaced; empty it or name another folder"));
-}
-
 fs::path import_model(const StoredModel& stored, const std::vector<ParameterSpec>& specs,
                       const fs::path& folder) {
-    CheckpointWriter writer(folder, {.config = stored.config(),
-                                     .step = 0,
-                                     .tokenizer = stored.tokenizer(),
-                                     .base_config = stored.config_text()});
+    CheckpointWriter writer(folder,
+                            {.config = stored.config(),
+                             .step = 0,
+                             .tokenizer = stored.tokenizer(),
+                             .base_config = stored.config_text()},
+                            Existing::refused);
     for (const ParameterSpec& spec : specs) {
         const StoredType source = stored.type_of(spec);
         const DType dtype = source == StoredType::f64 ? DType::f64 : DType::f32;
@@ -77,7 +54,8 @@ void print_names(std::ostream& out, const std::vector<std::string>& names, const
     constexpr std::size_t most = 5;
     if (names.empty()) return;
     out << "  " << names.size() << (names.size() == 1 ? " tensor " : " tensors ") << what << ": ";
-    for (std::size_t i = 0; i < std::min(most, names.size()); ++i) out << (i == 0 ? "" : ", ") << names[i];
+    for (std::size_t i = 0; i < std::min(most, names.size()); ++i)
+        out << (i == 0 ? "" : ", ") << line_for_terminal(names[i]);
     out << (names.size() > most ? ", ...\n" : "\n");
 }
 
@@ -96,7 +74,7 @@ std::string sum_of(const std::vector<ParameterSpec>& specs) {
 
 void convert(const ConvertConfig& config, std::ostream& out) {
     const StoredModel stored = StoredModel::open(config.input);
-    stored.is_checkpoint() ? check_export_folder(config.output) : check_checkpoint_folder(config.output);
+    refuse_unless_empty(config.output);
     if (!stored.is_checkpoint() && config.dtype)
         throw ConfigError(cat("--dtype is of an export, but ", stored.place(), " becomes a checkpoint, whose ",
                               "weights keep their values; leave it out"));
@@ -111,7 +89,7 @@ void convert(const ConvertConfig& config, std::ostream& out) {
                    facts.files == 1 ? " file" : " files");
     } else {
         const fs::path path = import_model(stored, contents.specs, config.output);
-        made = cat(path.lexically_relative(fs::current_path()).string(), " holds ", sum_of(contents.specs));
+        made = cat(path.string(), " holds ", sum_of(contents.specs));
     }
     if (config.quiet) return;
     out << made << ", converted from " << stored.place() << '\n';

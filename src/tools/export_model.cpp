@@ -110,7 +110,7 @@ ExportFacts export_model(const StoredModel& stored, const std::vector<ParameterS
     for (const ParameterSpec& spec : specs) types.emplace(spec.name, plan.dtype.value_or(stored.type_of(spec)));
     const std::vector<Shard> shards = cut(specs, types, plan.shard_bytes);
     ExportFacts facts{.files = shards.size(), .types = names_of(types)};
-    PartialFolder folder(plan.folder);
+    PartialFolder folder(plan.folder, Existing::refused);
     for (std::size_t i = 0; i < shards.size(); ++i) {
         write_shard(stored, shards[i], types, folder.partial_path() / shard_name(i, shards.size()));
         facts.bytes += shards[i].bytes;
@@ -123,7 +123,7 @@ ExportFacts export_model(const StoredModel& stored, const std::vector<ParameterS
         config_json_of(stored.config(), torch_name_of(main_type(specs, types)), stored.config_text()));
     if (!stored.tokenizer().empty())
         write_whole_file(folder.partial_path() / "tokenizer.json", stored.tokenizer());
-    folder.keep();
+    folder.keep("config.json");
     return facts;
 }
 

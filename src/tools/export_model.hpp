@@ -12,7 +12,7 @@
 namespace trireme {
 
 struct ExportPlan {
-    std::filesystem::path folder;     // appears when it is whole
+    std::filesystem::path folder;     // holds nothing; what goes there appears when it is whole
     std::optional<StoredType> dtype;  // none: each tensor's own
     std::uint64_t shard_bytes = 0;
 };

@@ -4,7 +4,9 @@
 #include <span>
 #include <vector>
 
+#include "tools/fact_line.hpp"
 #include "tools/figures.hpp"
+#include "tools/terminal_text.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/checkpoint/stored_model.hpp"
 #include "trireme/model/model.hpp"
@@ -12,10 +14,6 @@
 namespace trireme {
 namespace fs = std::filesystem;
 namespace {
-
-void line(std::ostream& out, std::string_view name, const std::string& value) {
-    out << "  " << name << std::string(name.size() < 12 ? 12 - name.size() : 1, ' ') << value << '\n';
-}
 
 std::uint64_t elements_of(const StoredTensor& tensor) {
     std::uint64_t count = 1;
@@ -37,15 +35,16 @@ void print_tensors(const std::vector<StoredTensor>& tensors, std::ostream& out) 
     for (const StoredTensor& tensor : tensors) {
         elements += elements_of(tensor);
         bytes += tensor.bytes();
-        longest = std::max(longest, tensor.name.size());
+        longest = std::max(longest, line_for_terminal(tensor.name).size());
     }
-    line(out, "tensors",
-         cat(with_commas(tensors.size()), ", ", with_commas(elements), " values, ",
-             in_megabytes(static_cast<double>(bytes))));
+    print_fact(out, "tensors",
+               cat(with_commas(tensors.size()), ", ", with_commas(elements), " values, ",
+                   in_megabytes(static_cast<double>(bytes))));
     out << '\n';
     for (const StoredTensor& tensor : tensors) {
+        const std::string name = line_for_terminal(tensor.name);
         const std::string type = name_of(tensor.type);
-        out << "  " << tensor.name << std::string(longest - tensor.name.size() + 2, ' ') << type
+        out << "  " << name << std::string(longest - name.size() + 2, ' ') << type
             << std::string(6 - type.size(), ' ') << shape_of(tensor) << '\n';
     }
 }
@@ -69,11 +68,12 @@ void inspect_model(const fs::path& path, bool verify, std::ostream& out) {
     const ModelConfig& config = stored.config();
     out << stored.place() << (stored.is_checkpoint() ? " is a Trireme checkpoint" : " is a Hugging Face model")
         << '\n';
-    if (stored.is_checkpoint()) line(out, "step", with_commas(stored.step()));
-    line(out, "model", describe(config));
-    line(out, "parameters", with_commas(parameter_count(config)));
-    line(out, "tokenizer",
-         stored.tokenizer().empty() ? "none" : in_megabytes(static_cast<double>(stored.tokenizer().size())));
+    if (stored.is_checkpoint()) print_fact(out, "step", with_commas(stored.step()));
+    print_fact(out, "model", describe(config));
+    print_fact(out, "parameters", with_commas(parameter_count(config)));
+    print_fact(
+        out, "tokenizer",
+        stored.tokenizer().empty() ? "none" : in_megabytes(static_cast<double>(stored.tokenizer().size())));
     print_tensors(stored.tensors(), out);
     if (!verify) return;
     stored.verify();
@@ -89,7 +89,7 @@ void inspect_tensors(const fs::path& path, bool verify, std::ostream& out) {
     std::sort(tensors.begin(), tensors.end(),
               [](const StoredTensor& a, const StoredTensor& b) { return a.name < b.name; });
     out << path.string() << " is a safetensors file; no config.json beside it says of which model\n";
-    for (const auto& [name, value] : file.header().metadata) line(out, name, value);
+    for (const auto& [name, value] : file.header().metadata) print_fact(out, name, value);
     print_tensors(tensors, out);
     if (!verify) return;
     std::vector<std::byte> block(std::size_t{4} << 20);
@@ -107,8 +107,10 @@ bool may_hold_weights(const fs::path& path) {
 }
 
 void inspect_weights(const fs::path& path, bool verify, std::ostream& out) {
-    const bool is_file = !fs::is_directory(path);
-    if (is_file && !fs::exists(path.parent_path() / "config.json")) return inspect_tensors(path, verify, out);
+    std::error_code ignored;
+    const bool is_file = !fs::is_directory(path, ignored);
+    if (is_file && !fs::exists(path.parent_path() / "config.json", ignored))
+        return inspect_tensors(path, verify, out);
     inspect_model(path, verify, out);
 }
 

@@ -135,11 +135,29 @@ TEST_F(Convert, NamesAShardThatIsCutShort) {
     expect_refusal("convert model out", {"model/one.safetensors", "it is cut short or damaged"});
 }
 
+TEST_F(Convert, TakesNoEmptyNames) {
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"convert", "model", ""}, std::vector<std::string>{"convert", "", "out"}}) {
+        const Outcome outcome = run(words, 0, 0);
+
+        EXPECT_EQ(outcome.code, 2) << outcome.err;
+        EXPECT_NE(outcome.err.find("of convert is an empty name; name a folder"), std::string::npos)
+            << outcome.err;
+    }
+}
+
+TEST_F(Convert, NamesAnIndexThatIsNestedWithoutEnd) {
+    write("model/model.safetensors.index.json",
+          "{\"weight_map\":{\"a\":" + std::string(2'000'000, '[') + std::string(2'000'000, ']') + "}}");
+
+    expect_refusal("convert model out", {"model/model.safetensors.index.json is nested deeper than 8 levels"});
+}
+
 TEST_F(Convert, LeavesOtherFoldersAlone) {
     write_tensors("model/model.safetensors", tensors());
     write("full/notes.txt", "mine");
 
-    expect_refusal("convert model full", {"full already holds notes.txt", "name another one"});
+    expect_refusal("convert model full", {"full already holds notes.txt", "name another folder"});
     expect_refusal("convert model model", {"model already holds"});
     expect_refusal("convert model full/notes.txt", {"cannot be written", "name another folder"});
 }

@@ -10,8 +10,8 @@
 
 namespace trireme::hdf5 {
 
-// Throws ConfigError where HDF5 cannot make sense of the file: it is cut short or damaged. `next` says what to
-// do about it.
+// Throws ConfigError where it is no regular file, or HDF5 cannot make sense of it: it is cut short or damaged.
+// `next` says what to do about that.
 Handle open_read_only(const std::filesystem::path& path,
                       std::string_view next = "copy it again, or make it again with `trireme prepare`");
 

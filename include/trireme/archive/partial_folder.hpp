@@ -2,33 +2,48 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace trireme {
 
-// Owns `.NAME.partial-PID` beside `path`, and removes it with all that is in it unless it was kept.
+// What becomes of a folder of that name that holds something.
+enum class Existing { refused, replaced };
+
+// Owns a folder `.NAME.partial-XXXXXXXX` beside `path`, or `.partial-XXXXXXXX` in it where it is there and
+// empty (it may be a mount, or somebody's current folder), and removes it with all that is in it unless it was
+// kept.
 class PartialFolder {
 public:
     // Creates it empty; folders on the way are made. Throws ConfigError where the user named a place that
     // cannot be written, ResourceError where the machine refuses (no space, broken disk).
-    explicit PartialFolder(std::filesystem::path path);
-    PartialFolder(PartialFolder&& other) noexcept;
-    PartialFolder& operator=(PartialFolder&&) = delete;
+    PartialFolder(const std::filesystem::path& path, Existing existing);
+    PartialFolder(const PartialFolder&) = delete;
+    PartialFolder& operator=(const PartialFolder&) = delete;
     ~PartialFolder();
 
     const std::filesystem::path& final_path() const { return final_; }
     const std::filesystem::path& partial_path() const { return partial_; }
 
-    // Syncs every file in it and itself to the disk, then puts it into place; a folder of that name is
-    // replaced, in one step where the file system can. Throws ResourceError.
-    void keep();
+    // Syncs every file in it and itself to the disk, then puts it into place, in one step where the file system
+    // can; where files must go there one by one, `last` is the one without which nobody takes them for whole.
+    // What others have put there meanwhile stays, unless it is a folder that `existing` says to replace. Throws
+    // as the constructor does.
+    void keep(const std::string& last);
 
 private:
+    void move_out(const std::string& last);
+    void put_into_place();
+
     std::filesystem::path final_;
-    std::filesystem::path partial_;  // empty: nothing to remove
+    Existing existing_;
+    bool is_inside_ = false;                   // of final_
+    std::vector<std::filesystem::path> made_;  // folders on the way, innermost first; none once it is kept
+    std::filesystem::path partial_;            // empty: nothing to remove
 };
 
-// Puts a small file with these bytes into place, whole and synced. Throws ResourceError.
+// Puts a small file with these bytes into place, whole and synced. Throws as a PartialFolder does.
 void write_whole_file(const std::filesystem::path& path, std::string_view bytes);
 
 }  // namespace trireme

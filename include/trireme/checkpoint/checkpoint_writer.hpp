@@ -1,7 +1,7 @@
 // Writing checkpoints (README, *Files*): a folder step-N with
 //   config.json       the model, as Hugging Face has it
 //   tokenizer.json    if one is known
-//   part-<save>-0.h5  the tensors under /parameters, each with its sha256
+//   part-<save>-0.h5  the tensors under /parameters, each with its sha256, and the sha256s of the files above
 //   model.h5          every tensor whole, by virtual datasets, for people
 // written under a hidden name, synced, renamed into place; then the one-line file `latest` beside it names it.
 #pragma once
@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "trireme/archive/partial_folder.hpp"
 #include "trireme/archive/safetensors.hpp"
 #include "trireme/model/config.hpp"
 #include "trireme/model/parameter.hpp"
@@ -27,9 +28,10 @@ struct CheckpointInfo {
 
 class CheckpointWriter {
 public:
-    // A checkpoint in `folder`, which is made if need be; one of that step that is there is replaced. Throws
-    // ConfigError where nothing can be written there.
-    CheckpointWriter(const std::filesystem::path& folder, const CheckpointInfo& info);
+    // A checkpoint in `folder`, which is made if need be; `existing` is what becomes of one of that step.
+    // Throws ConfigError where nothing can be written there.
+    CheckpointWriter(const std::filesystem::path& folder, const CheckpointInfo& info,
+                     Existing existing = Existing::replaced);
     CheckpointWriter(CheckpointWriter&&) noexcept;
     ~CheckpointWriter();  // unfinished: leaves nothing behind
 

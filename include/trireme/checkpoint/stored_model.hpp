@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -49,7 +50,8 @@ public:
 
     // Every stored tensor, by name; a type is that of type_of().
     std::vector<StoredTensor> tensors() const;
-    // Reads every byte. Throws ConfigError where a file is cut short, or something does not fit its checksum.
+    // Reads every byte, and opens what a checkpoint has for people. Throws ConfigError where a file is cut
+    // short, or something does not fit its checksum.
     void verify() const;
 
     // Names of stored tensors that none of the parameters is.
@@ -61,6 +63,10 @@ private:
 
     std::unique_ptr<Storage> storage_;
 };
+
+// The stored model that a file beside its tensors, such as config.json or part-*.h5, belongs to; none where
+// there is none. Of the file `latest`, the model that it names.
+std::optional<std::filesystem::path> model_of_file(const std::filesystem::path& file);
 
 // What became of a list of parameters.
 struct LoadReport {

@@ -20,7 +20,7 @@ struct ConvertConfig {
 
 // Hugging Face's files become the checkpoint OUTPUT/step-0, a checkpoint the files of OUTPUT, which appear when
 // they are whole. Bits are kept: there and back gives the same tensors, and of a single file the same file. A
-// summary goes to `out`. Throws ConfigError where the input is no model or the output holds anything else,
+// summary goes to `out`. Throws ConfigError where the input is no model or the output holds anything,
 // ResourceError where the machine refuses.
 void convert(const ConvertConfig& config, std::ostream& out);
 

@@ -36,7 +36,12 @@ TEST(Failure, IsOneBlockThatNamesTheRank) {
 }
 
 TEST(Failure, AdvisesWhenMemoryIsShort) {
-    EXPECT_NE(failure_from(std::bad_alloc()).message.find("--batch"), std::string::npos);
+    const std::exception_ptr none_left = std::make_exception_ptr(std::bad_alloc());
+
+    EXPECT_EQ(failure_of(none_left).message,
+              "the machine has no memory left; end other programs, or use a machine with more");
+    EXPECT_EQ(failure_of(none_left, "use a smaller --batch").message,
+              "the machine has no memory left; use a smaller --batch");
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
 #include "trireme/archive/partial_folder.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 
 #include "error_message.hpp"
 #include "scratch_folder.hpp"
+#include "trireme/archive/listing.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme {
@@ -19,11 +21,11 @@ using Names = std::vector<std::string>;
 
 TEST(PartialFolder, AppearsWhenItIsKept) {
     const ScratchFolder scratch;
-    PartialFolder folder(scratch.file("made"));
+    PartialFolder folder(scratch.file("made"), Existing::refused);
     write_whole_file(folder.partial_path() / "a", "bytes");
     EXPECT_FALSE(std::filesystem::exists(scratch.file("made")));
 
-    folder.keep();
+    folder.keep("");
 
     EXPECT_EQ(read_whole(scratch.file("made/a")), "bytes");
     EXPECT_EQ(scratch.names(), Names{"made"});
@@ -32,7 +34,7 @@ TEST(PartialFolder, AppearsWhenItIsKept) {
 TEST(PartialFolder, LeavesNothingWhenItIsNotKept) {
     const ScratchFolder scratch;
     {
-        const PartialFolder folder(scratch.file("made/"));
+        const PartialFolder folder(scratch.file("made/"), Existing::refused);
         write_whole_file(folder.partial_path() / "a", "bytes");
     }
 
@@ -44,10 +46,10 @@ TEST(PartialFolder, ReplacesAFolderWithAllThatIsInIt) {
     std::filesystem::create_directory(scratch.file("made"));
     scratch.write("made/old", "old");
     {
-        PartialFolder folder(scratch.file("made"));
+        PartialFolder folder(scratch.file("made"), Existing::replaced);
         write_whole_file(folder.partial_path() / "new", "new");
 
-        folder.keep();
+        folder.keep("");
     }
 
     EXPECT_EQ(scratch.names(), Names{"made"});
@@ -58,7 +60,7 @@ TEST(PartialFolder, ReplacesAFolderWithAllThatIsInIt) {
 TEST(PartialFolder, MakesTheFoldersOnItsWay) {
     const ScratchFolder scratch;
 
-    PartialFolder(scratch.file("a/b/made")).keep();
+    PartialFolder(scratch.file("a/b/made"), Existing::refused).keep("");
 
     EXPECT_TRUE(std::filesystem::is_directory(scratch.file("a/b/made")));
 }
@@ -67,11 +69,102 @@ TEST(PartialFolder, RefusesAPlaceWhereAFileIs) {
     const ScratchFolder scratch;
     scratch.write("made", "a file");
 
-    EXPECT_TRUE(says(message_of<ConfigError>([&] { PartialFolder(scratch.file("made")); }),
+    EXPECT_TRUE(says(message_of<ConfigError>([&] { PartialFolder(scratch.file("made"), Existing::replaced); }),
                      "made cannot be written: Not a directory; name another folder"));
-    EXPECT_TRUE(says(message_of<ConfigError>([&] { PartialFolder(scratch.file("made/in")); }),
-                     "cannot be written: Not a directory"));
+    EXPECT_TRUE(
+        says(message_of<ConfigError>([&] { PartialFolder(scratch.file("made/in"), Existing::replaced); }),
+             "cannot be written: Not a directory"));
     EXPECT_EQ(read_whole(scratch.file("made")), "a file");
+}
+
+TEST(PartialFolder, RefusesAFolderThatHoldsAnything) {
+    const ScratchFolder scratch;
+    std::filesystem::create_directory(scratch.file("made"));
+    scratch.write("made/old", "old");
+
+    EXPECT_TRUE(says(message_of<ConfigError>([&] { PartialFolder(scratch.file("made"), Existing::refused); }),
+                     "made already holds old; empty it or name another folder"));
+}
+
+TEST(PartialFolder, LeavesAloneWhatCameMeanwhile) {
+    const ScratchFolder scratch;
+    PartialFolder folder(scratch.file("made"), Existing::refused);
+    write_whole_file(folder.partial_path() / "new", "new");
+    std::filesystem::create_directory(scratch.file("made"));
+    scratch.write("made/old", "old");
+
+    EXPECT_TRUE(says(message_of<ConfigError>([&] { folder.keep(""); }), "made cannot be written: "));
+    EXPECT_EQ(read_whole(scratch.file("made/old")), "old");
+    EXPECT_FALSE(std::filesystem::exists(scratch.file("made/new")));
+}
+
+TEST(PartialFolder, LeavesAloneTheFilesThatCameIntoAnEmptyFolder) {
+    const ScratchFolder scratch;
+    std::filesystem::create_directory(scratch.file("made"));
+    PartialFolder folder(scratch.file("made"), Existing::refused);
+    for (const char* name : {"a", "b"}) write_whole_file(folder.partial_path() / name, "new");
+    scratch.write("made/b", "old");
+
+    EXPECT_TRUE(
+        says(message_of<ConfigError>([&] { folder.keep(""); }), "made/b cannot be written: File exists"));
+    EXPECT_EQ(read_whole(scratch.file("made/b")), "old");
+    EXPECT_FALSE(std::filesystem::exists(scratch.file("made/a")));
+}
+
+// As a mount must, or somebody's current folder.
+TEST(PartialFolder, AnEmptyFolderStaysTheOneThatItIs) {
+    const ScratchFolder scratch;
+    std::filesystem::create_directory(scratch.file("made"));
+    std::filesystem::create_directory_symlink("made", scratch.file("link"));
+    struct stat before {};
+    struct stat after {};
+    ASSERT_EQ(::stat(scratch.file("made").c_str(), &before), 0);
+    PartialFolder folder(scratch.file("link"), Existing::refused);
+    for (const char* name : {"a", "b"}) write_whole_file(folder.partial_path() / name, name);
+
+    folder.keep("a");
+
+    ASSERT_EQ(::stat(scratch.file("made").c_str(), &after), 0);
+    EXPECT_EQ(before.st_ino, after.st_ino);
+    EXPECT_EQ(names_in(scratch.file("made")), (Names{"a", "b"}));
+}
+
+TEST(PartialFolder, AnUnkeptOneTakesTheFoldersOnItsWayAlong) {
+    const ScratchFolder scratch;
+
+    PartialFolder(scratch.file("a/b/made"), Existing::refused);
+
+    EXPECT_TRUE(scratch.names().empty());
+}
+
+TEST(PartialFolder, RefusesPlacesThatCannotBe) {
+    const ScratchFolder scratch;
+    std::filesystem::create_symlink("nowhere", scratch.file("dangling"));
+    std::filesystem::create_symlink("loop", scratch.file("loop"));
+    const auto refusal = [](const std::string& path) {
+        return message_of<ConfigError>([&] { PartialFolder(path, Existing::refused); });
+    };
+
+    EXPECT_TRUE(says(refusal(scratch.file("dangling")), "dangling cannot be written: Not a directory"));
+    EXPECT_TRUE(says(refusal(scratch.file("loop")), "loop cannot be written: Too many levels"));
+    EXPECT_TRUE(says(refusal(scratch.file(std::string(5000, 'x'))), "cannot be written: File name too long"));
+    EXPECT_NE(refusal(""), "(no error)");
+}
+
+TEST(PartialFolder, IsNotNamedInMessages) {
+    const ScratchFolder scratch;
+    const PartialFolder folder(scratch.file("made"), Existing::refused);
+    std::filesystem::create_directory(folder.partial_path() / "in");
+
+    EXPECT_TRUE(says(message_of<ConfigError>([&] { write_whole_file(folder.partial_path() / "in", "bytes"); }),
+                     scratch.file("made/in") + " cannot be written: Is a directory"));
+}
+
+TEST(Listing, SaysWhyAFolderCannotBeListed) {
+    const ScratchFolder scratch;
+
+    EXPECT_TRUE(says(message_of<ConfigError>([&] { names_in(scratch.write("file", "")); }),
+                     "file cannot be listed: Not a directory"));
 }
 
 TEST(WholeFile, IsReplacedWhole) {

@@ -1,6 +1,7 @@
 #include "trireme/archive/safetensors.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <array>
 
@@ -190,7 +191,8 @@ TEST(Safetensors, RefusesWhatIsNotExactlyAHeader) {
     EXPECT_TRUE(says(refusal(R"({"x":{}})", 0), "says no dtype of 'x'"));
     EXPECT_TRUE(says(refusal(R"({"x":{"dtype":"F32","dtype":"F32"}})", 0), "says 'dtype' twice of 'x'"));
     EXPECT_TRUE(says(refusal(R"({"x":{"type":"F32"}})", 0), "says 'type' of 'x'"));
-    EXPECT_TRUE(says(refusal(R"({"x":{"dtype":"F4"}})", 0), "stores 'x' as 'F4'"));
+    EXPECT_TRUE(says(refusal(R"({"x":{"dtype":"F8_E4M3"}})", 0),
+                     "stores 'x' as 'F8_E4M3', a type that Trireme does not read; save it as BF16"));
     EXPECT_TRUE(says(refusal(R"({"x":{"dtype":["F32"]}})", 0), "says a list where 'x'"));
     EXPECT_TRUE(says(refusal(R"({"__metadata__":{"format":1}})", 0), "says 1 where '__metadata__'"));
     EXPECT_TRUE(says(refusal("{\"\xff\":{}}", 0), "is no JSON"));
@@ -216,6 +218,24 @@ TEST(Safetensors, NamesAFileThatIsMissing) {
     EXPECT_TRUE(says(message_of<ConfigError>([] { SafetensorsFile::open("/nowhere/a.safetensors"); }),
                      "/nowhere/a.safetensors cannot be read: No such file"));
     EXPECT_TRUE(says(message_of<ConfigError>([] { SafetensorsFile::open("/"); }), "is a folder"));
+}
+
+// A limit on the size of files stands for a disk of that size.
+TEST(SafetensorsWriter, TakesNoMoreSpaceThanItsFile) {
+    const ScratchFolder scratch;
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+    const rlimit small_disk{.rlim_cur = 4096, .rlim_max = before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small_disk), 0);
+
+    const std::string message = message_of<ResourceError>([&] {
+        SafetensorsWriter writer(scratch.file("a.safetensors"), {tensor("x", StoredType::f32, {2})}, {});
+        writer.write(std::vector<std::byte>(8));
+        writer.finish();
+    });
+
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+    EXPECT_EQ(message, "(no error)");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <hdf5.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <filesystem>
@@ -133,18 +134,21 @@ TEST_F(Checkpoint, ModelFileShowsEveryTensorWhole) {
 }
 
 TEST_F(Checkpoint, KeepsDoublesAndRoundsThemOnceOnTheWayOut) {
-    const ParameterSpec spec = vector_spec("x", 2, Init::zeros);
-    std::vector<double> values{1 + 0x1p-8 + 0x1p-40, 1.0 / 3};
+    const ParameterTensors values(specs_, DType::f64, Place::memory);
+    const auto first = values[0].flattened().as<double>();
+    first[0] = 1 + 0x1p-8 + 0x1p-40;
+    first[1] = 1.0 / 3;
     CheckpointWriter writer(folder_.file(""), {.config = config_, .step = 0, .tokenizer = {}});
-    writer.add(spec, ConstTensor{values.data(), DType::f64, 1, 2, 2}, StoredType::f64);
+    for (std::size_t i = 0; i < specs_.size(); ++i) writer.add(specs_[i], values[i], StoredType::f64);
     const StoredModel stored = StoredModel::open(writer.finish());
 
-    std::vector<double> whole(2);
-    stored.read(spec, Tensor{whole.data(), DType::f64, 1, 2, 2});
-    std::vector<std::uint16_t> narrow(2);
-    stored.read(spec, StoredType::bf16, std::as_writable_bytes(std::span(narrow)));
+    const ParameterTensors whole(specs_, DType::f64, Place::memory);
+    stored.read(specs_[0], whole[0]);
+    std::vector<std::uint16_t> narrow(specs_[0].size());
+    stored.read(specs_[0], StoredType::bf16, std::as_writable_bytes(std::span(narrow)));
 
-    EXPECT_EQ(whole, values);
+    EXPECT_EQ(whole[0].flattened().as<double>()[0], first[0]);
+    EXPECT_EQ(whole[0].flattened().as<double>()[1], first[1]);
     EXPECT_EQ(narrow[0], 0x3F81);
 }
 
@@ -206,7 +210,85 @@ TEST_F(Checkpoint, AnotherTokenizerIsNotTaken) {
     write(3, "{}");
     folder_.write("checkpoints/step-3/tokenizer.json", "{ }");
 
-    EXPECT_TRUE(says(refusal(), "is not the tokenizer that the checkpoint was written with"));
+    EXPECT_TRUE(says(refusal(), "tokenizer.json is not the one that the checkpoint was written with"));
+}
+
+TEST_F(Checkpoint, AnotherConfigIsNotTaken) {
+    write(3);
+    std::string config = read_whole(folder_.file("checkpoints/step-3/config.json"));
+    const std::size_t at = config.find("\"n_head\": 2");
+    ASSERT_NE(at, std::string::npos);
+    folder_.write("checkpoints/step-3/config.json", config.replace(at, 11, "\"n_head\": 4"));
+
+    EXPECT_TRUE(says(refusal(), "config.json is not the one that the checkpoint was written with"));
+}
+
+TEST_F(Checkpoint, TensorsBesideThoseOfItsConfigAreRefused) {
+    specs_.push_back(vector_spec("transformer.h.1.ln_1.weight", 4, Init::ones));
+    const ParameterTensors more(specs_, DType::f32, Place::memory);
+    CheckpointWriter writer(folder_.file("checkpoints"), {.config = config_, .step = 3, .tokenizer = {}});
+    for (std::size_t i = 0; i < specs_.size(); ++i) writer.add(specs_[i], more[i], StoredType::f32);
+    writer.finish();
+
+    EXPECT_TRUE(says(refusal(),
+                     "holds 1 tensors that its config.json has no place for: "
+                     "transformer.h.1.ln_1.weight; copy the checkpoint again"));
+}
+
+TEST_F(Checkpoint, TensorsOfItsConfigThatAreMissingAreNamed) {
+    CheckpointWriter writer(folder_.file("checkpoints"), {.config = config_, .step = 3, .tokenizer = {}});
+    for (std::size_t i = 1; i < specs_.size(); ++i) writer.add(specs_[i], values_[i], StoredType::f32);
+    writer.finish();
+
+    EXPECT_TRUE(
+        says(refusal(), cat("lacks 1 of the model's ", specs_.size(), " parameters: ", specs_[0].name)));
+}
+
+TEST_F(Checkpoint, AModelFileThatIsNoneIsFoundWhenAllIsVerified) {
+    write(3);
+    folder_.write("checkpoints/step-3/model.h5", "junk");
+    EXPECT_TRUE(says(refusal(), "model.h5 cannot be opened: it is cut short or damaged"));
+
+    fs::remove(folder_.file("checkpoints/step-3/model.h5"));
+    EXPECT_TRUE(says(refusal(), "model.h5 cannot be read: No such file"));
+}
+
+TEST_F(Checkpoint, APipeInPlaceOfAPartIsNotWaitedFor) {
+    write(3);
+    const fs::path name = part();
+    fs::remove(name);
+    ASSERT_EQ(::mkfifo(name.c_str(), 0600), 0);
+
+    EXPECT_TRUE(says(refusal(), name.string() + " is no regular file"));
+}
+
+TEST_F(Checkpoint, OneOfTheSameStepIsLeftAloneWhereThatIsSaid) {
+    write(3);
+
+    EXPECT_TRUE(says(message_of<ConfigError>([&] {
+                         CheckpointWriter(folder_.file("checkpoints"),
+                                          {.config = config_, .step = 3, .tokenizer = {}}, Existing::refused);
+                     }),
+                     "checkpoints/step-3 already holds config.json"));
+    expect_values(StoredModel::open(folder_.file("checkpoints")));
+}
+
+TEST_F(Checkpoint, TheNewestIsFoundUnderTheNameThatItHas) {
+    write(3);
+    fs::rename(folder_.file("checkpoints/step-3"), folder_.file("checkpoints/step-00020"));
+    fs::remove(folder_.file("checkpoints/latest"));
+
+    EXPECT_EQ(StoredModel::open(folder_.file("checkpoints")).place(), folder_.file("checkpoints/step-00020"));
+}
+
+TEST_F(Checkpoint, ItsFilesKnowWhoseTheyAre) {
+    write(3);
+    const fs::path folder = folder_.file("checkpoints/step-3");
+
+    for (const fs::path& file : {folder / "model.h5", folder / "config.json", part(), folder / "../latest"})
+        EXPECT_TRUE(fs::equivalent(model_of_file(file).value(), folder)) << file;
+    EXPECT_FALSE(model_of_file(folder / "none.h5").has_value());
+    EXPECT_FALSE(model_of_file(folder_.write("config.json", "{}")).has_value());
 }
 
 TEST_F(Checkpoint, ADamagedLatestIsNamed) {
@@ -231,7 +313,7 @@ TEST_F(Checkpoint, AFullDiskIsSaidAndLeavesTheLastOneThere) {
 
     ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
     std::signal(SIGXFSZ, handler);
-    EXPECT_TRUE(says(message, "cannot be written: File too large; free some space"));
+    EXPECT_TRUE(says(message, "cannot be written: File too large; raise the limit"));
     EXPECT_FALSE(fs::exists(folder_.file("checkpoints/step-4")));
     expect_values(StoredModel::open(folder_.file("checkpoints")));
 }

@@ -1,5 +1,6 @@
 // Reading Hugging Face's folders.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 
@@ -134,13 +135,13 @@ TEST_F(HuggingFace, AMissingShardIsNamed) {
     write_shards("two.safetensors");
     std::filesystem::remove(folder_.file("two.safetensors"));
 
-    EXPECT_TRUE(says(refusal(), "model.safetensors.index.json names two.safetensors, which is missing"));
+    EXPECT_TRUE(says(refusal(), "model.safetensors.index.json names 'two.safetensors', which is missing"));
 }
 
 TEST_F(HuggingFace, ATensorMustBeInTheShardThatTheIndexSays) {
     write_shards("one.safetensors");
 
-    EXPECT_TRUE(says(refusal(), "one.safetensors has no tensor " + tensors_.back().name));
+    EXPECT_TRUE(says(refusal(), "one.safetensors has no tensor '" + tensors_.back().name));
 }
 
 TEST_F(HuggingFace, AnIndexStaysInItsFolder) {
@@ -158,6 +159,50 @@ TEST_F(HuggingFace, AnIndexThatIsNoneIsNamed) {
 
         EXPECT_TRUE(says(refusal(), "model.safetensors.index.json is no index of safetensors files")) << text;
     }
+}
+
+TEST_F(HuggingFace, AnIndexThatIsNestedWithoutEndIsNotFollowed) {
+    write_shards("two.safetensors");
+    const std::size_t levels = 2'000'000;
+    for (const std::string& deep :
+         {std::string(levels, '[') + std::string(levels, ']'), std::string("[[1]]")}) {
+        folder_.write("model.safetensors.index.json", "{\"weight_map\": {\"a\": " + deep + "}}");
+
+        EXPECT_TRUE(says(refusal(), deep.size() > levels ? "index.json is nested deeper than 8 levels"
+                                                         : "puts 'a' into a value that is array"));
+    }
+}
+
+TEST_F(HuggingFace, NamesThatNoFileCanHaveAreRefused) {
+    write_shards(std::string(5000, 'x'));
+    EXPECT_TRUE(says(refusal(), "cannot be read: File name too long"));
+    EXPECT_TRUE(says(message_of<ConfigError>([] { StoredModel::open(std::string(5000, 'x')); }),
+                     "xxx...' cannot be read: File name too long"));
+    std::filesystem::create_symlink("loop", folder_.file("loop"));
+    EXPECT_TRUE(says(message_of<ConfigError>([&] { StoredModel::open(folder_.file("loop")); }),
+                     "loop' cannot be read: Too many levels of symbolic links"));
+}
+
+TEST_F(HuggingFace, PipesAreNotWaitedFor) {
+    write_model(folder_, config_, tensors_);
+    for (const char* name : {"tokenizer.json", "model.safetensors", "config.json"}) {
+        std::filesystem::remove(folder_.file(name));
+        ASSERT_EQ(::mkfifo(folder_.file(name).c_str(), 0600), 0);
+
+        EXPECT_TRUE(says(refusal(), cat(name, " is no regular file")));
+
+        std::filesystem::remove(folder_.file(name));
+        write_model(folder_, config_, tensors_);
+    }
+}
+
+TEST_F(HuggingFace, SmallFilesHaveALimit) {
+    write_model(folder_, config_, tensors_);
+    folder_.write("tokenizer.json", "{");
+    std::filesystem::resize_file(folder_.file("tokenizer.json"), std::uintmax_t{1} << 40);
+
+    EXPECT_TRUE(
+        says(refusal(), "tokenizer.json has 1099511627776 bytes; no file of its kind has more than 268435"));
 }
 
 TEST_F(HuggingFace, ATruncatedShardIsNamed) {

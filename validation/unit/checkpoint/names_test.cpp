@@ -27,11 +27,20 @@ TEST(StoredNames, ATiedTableMayBeThereAsTheHead) {
                      "cls.predictions.decoder.weight"}));
 }
 
+TEST(StoredNames, TheMaskedHeadsBiasMayHaveEitherName) {
+    EXPECT_EQ(stored_names_of("cls.predictions.decoder.bias", false),
+              (Names{"cls.predictions.decoder.bias", "cls.predictions.bias"}));
+    EXPECT_EQ(stored_names_of("cls.predictions.bias", true),
+              (Names{"cls.predictions.bias", "cls.predictions.decoder.bias"}));
+}
+
 TEST(StoredNames, CopiesAndComputedTablesHoldNothingNew) {
     for (const char* name : {"h.0.attn.bias", "transformer.h.11.attn.masked_bias", "embeddings.position_ids",
                              "model.layers.0.self_attn.rotary_emb.inv_freq", "cls.predictions.decoder.bias"})
         EXPECT_TRUE(holds_nothing_new(name, false)) << name;
     EXPECT_TRUE(holds_nothing_new("lm_head.weight", true));
+    EXPECT_TRUE(holds_nothing_new("cls.predictions.bias", false));
+    EXPECT_FALSE(holds_nothing_new("cls.predictions.bias", true));
     EXPECT_FALSE(holds_nothing_new("lm_head.weight", false));
     EXPECT_FALSE(holds_nothing_new("h.0.attn.c_attn.bias", true));
     EXPECT_FALSE(holds_nothing_new("h.0.crossattn.bias", true));

@@ -1,0 +1,11 @@
+// What to do where HDF5 cannot write: it seldom says why.
+#pragma once
+
+#include <string_view>
+
+namespace trireme::hdf5 {
+
+inline constexpr std::string_view free_space =
+    "check the free space of the output's folder, then run the command again";
+
+}  // namespace trireme::hdf5

@@ -1,0 +1,42 @@
+#include "trireme/archive/listing.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "archive/partial_path.hpp"
+#include "archive/write_fault.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+namespace fs = std::filesystem;
+
+std::vector<std::string> names_in(const fs::path& folder) {
+    std::vector<std::string> names;
+    std::error_code error;
+    for (fs::directory_iterator at(folder, error); !error && at != fs::directory_iterator();
+         at.increment(error))
+        names.push_back(at->path().filename().string());
+    if (error)
+        throw ConfigError(cat(folder.string(), " cannot be listed: ", error.message(),
+                              "; check its name and its permissions"));
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+void refuse_unless_empty(const fs::path& folder) {
+    std::error_code error;
+    const fs::file_status status = fs::status(folder, error);
+    if (status.type() == fs::file_type::none) refuse_to_write(folder, error.value());
+    if (!fs::is_directory(status)) {
+        // A link to nowhere is as much in the way as a file is.
+        if (fs::exists(fs::symlink_status(folder, error))) refuse_to_write(folder, ENOTDIR);
+        return;
+    }
+    const std::vector<std::string> names = names_in(folder);
+    if (names.empty()) return;
+    throw ConfigError(cat("the output ", folder.string(), " already holds ", names.front(),
+                          is_partial(names.front()) ? ", of a command that still runs or was ended" : "",
+                          "; empty it or name another folder"));
+}
+
+}  // namespace trireme
