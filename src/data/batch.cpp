@@ -113,7 +113,8 @@ private:
         } else {
             write_framed(sample);
         }
-        expect(0, corpus_.label(sample.row));
+        const std::uint32_t label = corpus_.label(sample.row);
+        expect(0, rules_.labels.empty() ? label : rules_.labels.at(label));
     }
 
     void write_image(const Sample& sample) {

@@ -86,10 +86,16 @@ std::optional<Sample> question_sample(const Corpus& corpus, std::uint64_t row, c
 }
 
 void add_question(const Corpus& corpus, std::uint64_t row, const SampleRules& rules, bool validates,
-                  std::vector<Sample>& samples) {
+                  SampleIndex& index) {
     const Question places = corpus.places(row);
     const std::optional<Sample> sample = question_sample(corpus, row, places, rules);
-    if (sample && (validates || span_rows(places, sample->length).is_answered())) samples.push_back(*sample);
+    if (!validates) {
+        if (sample && span_rows(places, sample->length).is_answered()) index.train.push_back(*sample);
+    } else if (sample) {
+        index.validation.push_back(*sample);
+    } else {
+        ++index.left_out;
+    }
 }
 
 void add_row(const Corpus& corpus, std::uint64_t row, const SampleRules& rules, SampleIndex& index) {
@@ -101,7 +107,7 @@ void add_row(const Corpus& corpus, std::uint64_t row, const SampleRules& rules, 
         case Task::masked:
             return add_framed(corpus, row, rules, samples);
         case Task::span:
-            return add_question(corpus, row, rules, validates, samples);
+            return add_question(corpus, row, rules, validates, index);
         case Task::classify:
             if (corpus.info().kind != RowKind::image) return add_framed(corpus, row, rules, samples);
             samples.push_back({.row = row, .begin = 0, .length = static_cast<std::uint32_t>(rules.image_rows)});

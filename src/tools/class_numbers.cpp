@@ -7,7 +7,7 @@
 namespace trireme {
 namespace {
 
-constexpr std::uint32_t most_classes = 1'000'000;  // a class costs a row of the model's head
+constexpr std::uint32_t most_classes = 65'536;  // a class costs a row of the model's head
 
 bool is_name(const SourceRow::Field& field) {
     return field.is_text || field.value == "true" || field.value == "false";

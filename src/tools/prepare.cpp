@@ -1,5 +1,7 @@
 #include "trireme/tools/prepare.hpp"
 
+#include <algorithm>
+#include <new>
 #include <optional>
 
 #include "tools/prepare_check.hpp"
@@ -59,16 +61,22 @@ public:
             } else if (description_.kind != RowKind::image && encoded.tokens.empty()) {
                 ++empty_rows_;
             } else {
+                moved_answers_ += row.question.is_moved ? 1 : 0;
                 add(encoded);
             }
         }
         check_any();
         std::vector<std::string> names = rows_.reader().class_names();
-        return writer_.finish(names.empty() ? encoder_.class_names() : std::move(names));
+        if (names.empty()) {
+            names = encoder_.class_names();
+            check_classes(names);
+        }
+        return writer_.finish(std::move(names));
     }
 
     const RowTally& tally() const { return tally_; }
     std::uint64_t empty_rows() const { return empty_rows_; }
+    std::uint64_t moved_answers() const { return moved_answers_; }
 
 private:
     void add(const CorpusRow& row) {
@@ -100,6 +108,19 @@ private:
             cat("all ", rows_.skipped(), " rows were left out as bad; the first: ", rows_.first_fault()));
     }
 
+    // Of rows that have classes, as far as the format does not say which there are.
+    void check_classes(const std::vector<std::string>& names) const {
+        const std::vector<std::uint64_t>& rows_of = tally_.classes();
+        if (std::count_if(rows_of.begin(), rows_of.end(), [](std::uint64_t rows) { return rows > 0; }) != 1)
+            return;
+        const std::size_t only = rows_of.size() - 1;
+        throw ConfigError(cat("all rows are of one class, ", names.empty() ? std::to_string(only) : names[only],
+                              "; there is nothing to tell apart: ",
+                              description_.kind == RowKind::image
+                                  ? "add images of another class"
+                                  : "name another field with --label, or leave --label out"));
+    }
+
     WantedRows& rows_;
     PrepareProgress& progress_;
     CorpusDescription description_;
@@ -108,6 +129,7 @@ private:
     RowTally tally_;
     std::uint64_t written_ = 0;
     std::uint64_t empty_rows_ = 0;
+    std::uint64_t moved_answers_ = 0;
 };
 
 PrepareReport report_of(const CorpusInfo& info, const WantedRows& rows, const RowTally& tally) {
@@ -128,9 +150,7 @@ PrepareReport report_of(const CorpusInfo& info, const WantedRows& rows, const Ro
     return report;
 }
 
-}  // namespace
-
-PrepareReport prepare(const PrepareConfig& config, std::ostream& out) {
+PrepareReport prepare_files(const PrepareConfig& config, std::ostream& out) {
     check_files(config);
     PrepareProgress progress(out, config.quiet);
     WantedRows rows(config);
@@ -139,9 +159,23 @@ PrepareReport prepare(const PrepareConfig& config, std::ostream& out) {
     const CorpusInfo info = preparation.run();
     PrepareReport report = report_of(info, rows, preparation.tally());
     report.empty_rows = preparation.empty_rows();
+    report.moved_answers = preparation.moved_answers();
     report.seconds = progress.seconds();
     progress.summarise(info, report, preparation.tally(), rows.first_fault());
     return report;
+}
+
+}  // namespace
+
+PrepareReport prepare(const PrepareConfig& config, std::ostream& out) {
+    try {
+        return prepare_files(config, out);
+    } catch (const std::bad_alloc&) {
+        throw ResourceError(
+            "the machine has not enough memory left for this input: a row, a file of questions and the texts "
+            "that a tokenizer is learned from lie in memory as a whole; split long rows, or use a machine "
+            "with more");
+    }
 }
 
 }  // namespace trireme

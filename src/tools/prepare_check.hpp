@@ -6,7 +6,8 @@
 
 namespace trireme {
 
-// Throws ConfigError where the output would take the place of an input, or a pipe would be read twice.
+// Throws ConfigError where the output would take the place of an input, of the tokenizer or of what is no file
+// of data, or a pipe would be read twice.
 void check_files(const PrepareConfig& config);
 
 // `kind`: of the rows of the source. Throws ConfigError for an option that means nothing for such rows.

@@ -41,16 +41,20 @@ void PrepareProgress::summarise(const CorpusInfo& info, const PrepareReport& rep
     say(cat(info.path, ": ", describe_rows(info)));
     for (const std::string& line : tally.length_lines()) say(line);
     if (const std::string line = tally.class_line(info); !line.empty()) say(cat("classes: ", line));
-    say_what_was_left_out(report, first_fault);
+    say_what_was_not_taken_as_it_is(report, first_fault);
     say(cat(in_megabytes(static_cast<double>(report.bytes_in)), " in ", one_decimal(report.seconds), " s, ",
             rate(report.bytes_in, report.seconds)));
 }
 
-void PrepareProgress::say_what_was_left_out(const PrepareReport& report, const std::string& first_fault) {
+void PrepareProgress::say_what_was_not_taken_as_it_is(const PrepareReport& report,
+                                                      const std::string& first_fault) {
     if (report.filtered_rows > 0) say(cat(with_commas(report.filtered_rows), " rows do not match --where"));
     if (report.empty_rows > 0) say(cat(with_commas(report.empty_rows), " empty rows left out"));
     if (report.unanswerable > 0)
         say(cat(with_commas(report.unanswerable), " questions without an answer left out"));
+    if (report.moved_answers > 0)
+        say(cat(with_commas(report.moved_answers),
+                " answers were not at their `answer_start`; the nearest place that holds them was taken"));
     if (report.skipped_rows > 0)
         say(cat(with_commas(report.skipped_rows), " bad rows left out (--skip-bad); the first: ", first_fault));
 }

@@ -30,7 +30,7 @@ public:
     double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
 
 private:
-    void say_what_was_left_out(const PrepareReport& report, const std::string& first_fault);
+    void say_what_was_not_taken_as_it_is(const PrepareReport& report, const std::string& first_fault);
 
     using Clock = std::chrono::steady_clock;
 

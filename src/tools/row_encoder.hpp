@@ -12,10 +12,10 @@
 
 namespace trireme {
 
-// Why a row cannot be used, and what a user can do; empty: it can.
+// Why a row cannot be used, and what a user can do.
 struct RowFault {
-    std::string what;
-    std::string remedy = "repair the row";
+    std::string what;  // empty: it can be used
+    std::string remedy;
 };
 
 class RowEncoder {

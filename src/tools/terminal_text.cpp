@@ -1,6 +1,14 @@
 #include "tools/terminal_text.hpp"
 
+#include <algorithm>
+#include <utility>
+
 namespace trireme {
+namespace {
+
+bool disturbs(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }
+
+}  // namespace
 
 std::string for_terminal(std::string text, std::size_t limit) {
     if (text.size() > limit) {
@@ -9,7 +17,13 @@ std::string for_terminal(std::string text, std::size_t limit) {
         text = text.substr(0, end) + " ...";
     }
     for (char& c : text)
-        if ((static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') || c == 0x7F) c = '.';
+        if (disturbs(c) && c != '\n' && c != '\t') c = '.';
+    return text;
+}
+
+std::string line_for_terminal(std::string text, std::size_t limit) {
+    text = for_terminal(std::move(text), limit);
+    std::replace_if(text.begin(), text.end(), disturbs, '.');
     return text;
 }
 

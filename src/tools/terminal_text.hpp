@@ -10,4 +10,7 @@ namespace trireme {
 // disturb a terminal become dots.
 std::string for_terminal(std::string text, std::size_t limit);
 
+// The same on one line, for names and values.
+std::string line_for_terminal(std::string text, std::size_t limit = 200);
+
 }  // namespace trireme

@@ -14,6 +14,24 @@ SourceConfig source_of(const PrepareConfig& config) {
             .seed = config.seed};
 }
 
+struct KindInWords {
+    const char* plural;
+    const char* remedy;
+};
+
+KindInWords in_words(RowKind kind) {
+    switch (kind) {
+        case RowKind::text:
+        case RowKind::labelled_text:
+            return {.plural = "rows", .remedy = "repair the row"};
+        case RowKind::question:
+            return {.plural = "questions", .remedy = "repair the question"};
+        case RowKind::image:
+            return {.plural = "images", .remedy = "copy the file again"};
+    }
+    throw BugError("a kind of rows without a remedy");
+}
+
 }  // namespace
 
 WantedRows::WantedRows(const PrepareConfig& config)
@@ -31,7 +49,10 @@ bool WantedRows::next(SourceRow& row) {
 
 void WantedRows::refuse(const SourceRow& row, const std::string& fault, const std::string& remedy) {
     const std::string what = cat(row.place, ": ", fault);
-    if (!skip_bad_) throw ConfigError(cat(what, "; ", remedy, ", or leave bad rows out with --skip-bad"));
+    const KindInWords words = in_words(reader_.kind());
+    if (!skip_bad_)
+        throw ConfigError(cat(what, "; ", remedy.empty() ? words.remedy : remedy, ", or leave bad ",
+                              words.plural, " out with --skip-bad"));
     if (skipped_++ == 0) first_fault_ = what;
 }
 

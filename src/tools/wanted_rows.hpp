@@ -17,8 +17,9 @@ public:
     // False at the end. Throws ConfigError at a bad row where bad rows are not to be left out.
     bool next(SourceRow& row);
 
-    // Counts a bad row, or throws ConfigError as next() does.
-    void refuse(const SourceRow& row, const std::string& fault, const std::string& remedy = "repair the row");
+    // Counts a bad row, or throws ConfigError as next() does. `remedy`: what a user can do; empty: what rows of
+    // this kind ask for.
+    void refuse(const SourceRow& row, const std::string& fault, const std::string& remedy = "");
 
     // After the last row: throws ConfigError where there was none to use.
     void check_any() const;

@@ -25,6 +25,8 @@ struct BatchRules {
     double mask_share = 0.15;  // of the tokens but [CLS] and [SEP], one at least; of these, 8 in 10 become
                                // [MASK], 1 any token that is not special, 1 stays (BERT)
     std::size_t patch = 0;     // of images: pixels along the edge of a patch
+    std::vector<std::uint32_t> labels =
+        {};  // the model's class for each of the corpus; empty: the same numbers
 };
 
 struct Batch {

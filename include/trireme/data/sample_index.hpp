@@ -39,6 +39,8 @@ struct SampleIndex {
     std::vector<Sample> train;
     std::vector<Sample> validation;
     std::size_t longest = 0;  // of both
+    std::size_t left_out =
+        0;  // questions to validate on that make no sample: too long, or without room for a context
 };
 
 // Throws ConfigError if the corpus has no rows for the task or no special token that it needs, if nothing is

@@ -15,6 +15,7 @@ struct SourceQuestion {
     std::string context;
     std::size_t answer_begin = 0;  // the first answer is the bytes [begin, end) of the context
     std::size_t answer_end = 0;
+    bool is_moved = false;             // it was not where the file says, but is elsewhere in the context
     std::vector<std::string> answers;  // distinct, without white space at their ends
 };
 

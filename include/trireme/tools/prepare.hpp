@@ -34,6 +34,7 @@ struct PrepareReport {
     std::uint64_t filtered_rows = 0;     // not wanted by --where
     std::uint64_t empty_rows = 0;        // without a single token
     std::uint64_t unanswerable = 0;      // questions that have no answer
+    std::uint64_t moved_answers = 0;     // that were elsewhere in the context than the file says
     std::vector<std::uint64_t> classes;  // rows of each
     std::uint64_t bytes_in = 0;          // read, after unpacking
     double seconds = 0;
@@ -42,7 +43,7 @@ struct PrepareReport {
 
 // Writes the corpus; the output appears under its name only when it is whole, and replaces a file of that name.
 // Progress goes to `progress` about once a second, a summary at the end. Throws ConfigError where an input, a
-// row or the output cannot be used, ResourceError where the machine refuses.
+// row or the output cannot be used or all rows are of one class, ResourceError where the machine refuses.
 PrepareReport prepare(const PrepareConfig& config, std::ostream& progress);
 
 }  // namespace trireme

@@ -34,6 +34,8 @@ void check_is_hdf5(const fs::path& path) {
                               "`"));
     if (fs::is_directory(status))
         throw ConfigError(cat("the corpus ", path.string(), " is a folder; name the .h5 file in it"));
+    if (!fs::is_regular_file(status))
+        throw ConfigError(cat("the corpus ", path.string(), " is no regular file; name an .h5 file"));
 
     std::ifstream file(path, std::ios::binary);
     if (!file)

@@ -34,9 +34,10 @@ struct CorpusWriter::Storage {
     // HDF5 writes late, and crashes over a file whose last bytes the disk refused. So the space is taken first.
     void reserve(std::uint64_t more_bytes) {
         constexpr std::uint64_t beside = 1 << 19;  // headers, attributes
+        constexpr std::uint64_t ahead = 1 << 20;
         data_bytes += more_bytes;
         // The index of the chunks takes less than a hundredth.
-        partial.reserve(data_bytes + data_bytes / 100 + begun_chunks + beside);
+        partial.reserve(data_bytes + data_bytes / 100 + begun_chunks + beside, ahead);
     }
 
     template <class Element>
@@ -141,7 +142,8 @@ void name_classes(CorpusInfo& info, const std::vector<std::string>& names) {
 }  // namespace
 
 CorpusWriter::CorpusWriter(const std::filesystem::path& path, const CorpusDescription& description) {
-    storage_ = std::make_unique<Storage>(PartialFile(path), describe(path, description));
+    constexpr std::uint64_t least_space = 2 << 20;  // bytes: a disk that has no more has no room for a corpus
+    storage_ = std::make_unique<Storage>(PartialFile(path, least_space), describe(path, description));
     Storage& storage = *storage_;
     storage.reserve(0);
     if (corpus_schema::has_tokens(storage.info.kind)) {

@@ -57,19 +57,24 @@ void InputFile::skip_byte_order_mark() {
     if (portion().starts_with(byte_order_mark)) begin_ += byte_order_mark.size();
 }
 
-bool InputFile::next_line(std::string& line) {
+bool InputFile::next_line(std::string& line, std::uint64_t most) {
     line.clear();
     if (begin_ == end_ && !fill()) return false;
     ++lines_;
     while (true) {
         const char* first = buffer_.data() + begin_;
         const auto* stop = static_cast<const char*>(std::memchr(first, '\n', end_ - begin_));
+        const auto length =
+            static_cast<std::size_t>((stop == nullptr ? first + (end_ - begin_) : stop) - first);
+        if (length > most - line.size())
+            throw ConfigError(
+                cat(path_, ":", lines_, " is a line of more than ", most,
+                    " bytes, which would have to lie in memory as a whole; is it the right file?"));
+        line.append(first, length);
         if (stop != nullptr) {
-            line.append(first, stop);
-            begin_ = static_cast<std::size_t>(stop - buffer_.data()) + 1;
+            begin_ += length + 1;
             return true;
         }
-        line.append(first, end_ - begin_);
         begin_ = end_;
         if (!fill()) return true;
     }

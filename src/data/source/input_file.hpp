@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,14 +14,14 @@ namespace trireme {
 
 class InputFile {
 public:
-    static constexpr std::uint64_t any_length = std::numeric_limits<std::uint64_t>::max();
+    static constexpr std::uint64_t longest_row = std::uint64_t{1} << 30;  // bytes, unpacked, of a row
 
     // Throws ConfigError where the file cannot be opened, or is of another packed or binary form.
     explicit InputFile(const std::filesystem::path& path);
 
-    // Throw ConfigError where the file cannot be read on.
-    bool next_line(std::string& line);                         // without its '\n'; false at the end
-    std::string rest(std::uint64_t most = any_length);         // everything that is left, if it is no more
+    // Throw ConfigError where the file cannot be read on, or would give more than `most` bytes.
+    bool next_line(std::string& line, std::uint64_t most = longest_row);  // without its '\n'; false at the end
+    std::string rest(std::uint64_t most);                                 // everything that is left
     std::size_t read(std::uint8_t* bytes, std::size_t count);  // how many there were; fewer at the end
 
     // What lies in the buffer and is not read yet: at the beginning, some 100 KB of the file.

@@ -2,6 +2,7 @@
 #include <array>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "trireme/base/error.hpp"
 #include "trireme/data/source_row.hpp"
@@ -20,8 +21,15 @@ class RowHandler final : public nlohmann::json_sax<Json> {
 public:
     explicit RowHandler(SourceRow& row) : row_(row) {}
 
-    bool null() override { return scalar("", false); }
-    bool boolean(bool value) override { return scalar(value ? "true" : "false", false); }
+    bool null() override {
+        if (in_ids()) return bad_id("null");
+        return scalar("", false);
+    }
+    bool boolean(bool value) override {
+        const char* const written = value ? "true" : "false";
+        if (in_ids()) return bad_id(written);
+        return scalar(written, false);
+    }
     bool number_integer(number_integer_t value) override {
         if (in_ids()) return bad_id(std::to_string(value));
         return scalar(std::to_string(value), false);
@@ -47,7 +55,9 @@ public:
         return true;
     }
     bool key(string_t& name) override {
-        if (depth_ == 1) key_ = std::move(name);
+        if (depth_ != 1) return true;
+        if (name == "ids" && std::exchange(has_ids_, true)) return refuse("the row has `ids` twice");
+        key_ = std::move(name);
         return true;
     }
     bool end_object() override { return leave(); }
@@ -102,6 +112,7 @@ private:
     SourceRow& row_;
     std::string key_;
     int depth_ = 0;
+    bool has_ids_ = false;  // of any kind
     bool in_id_list_ = false;
 };
 

@@ -16,13 +16,13 @@ std::string_view trimmed(std::string_view text) {
     return text.substr(begin, text.find_last_not_of(white_space) + 1 - begin);
 }
 
-// The byte at which character `number` begins; the size where there are fewer.
-std::size_t byte_of_character(std::string_view text, std::uint64_t number) {
+// The byte at which character `number` begins; none where there are fewer.
+std::optional<std::size_t> byte_of_character(std::string_view text, std::uint64_t number) {
     const auto begins_character = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };
     std::uint64_t seen = 0;
     for (std::size_t byte = 0; byte < text.size(); ++byte)
         if (begins_character(text[byte]) && seen++ == number) return byte;
-    return text.size();
+    return std::nullopt;
 }
 
 // Of all places where the context holds the text, the one nearest to `wanted`.
@@ -55,7 +55,12 @@ void take_question(const SquadQuestion& question, const std::string& context, So
     const SquadAnswer& first = question.answers.front();
     const std::string_view text = trimmed(*first.text);
     const auto left_out = static_cast<std::size_t>(text.data() - first.text->data());
-    const std::size_t wanted = byte_of_character(context, *first.start) + left_out;
+    const std::optional<std::size_t> said = byte_of_character(context, *first.start);
+    if (!said) {
+        row.fault = cat("its `answer_start` is ", *first.start, ", beyond the end of its context");
+        return;
+    }
+    const std::size_t wanted = *said + left_out;
     const std::optional<std::size_t> begin = nearest(context, text, wanted);
     if (!begin) {
         row.fault = cat("its answer '", text, "' is not in its context");
@@ -65,6 +70,7 @@ void take_question(const SquadQuestion& question, const std::string& context, So
     row.question.context = context;
     row.question.answer_begin = *begin;
     row.question.answer_end = *begin + text.size();
+    row.question.is_moved = *begin != wanted;
     for (const SquadAnswer& answer : question.answers) {
         std::string distinct(trimmed(*answer.text));
         auto& answers = row.question.answers;

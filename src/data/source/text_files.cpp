@@ -13,6 +13,11 @@ void drop_carriage_return(std::string& line) {
     if (line.ends_with('\r')) line.pop_back();
 }
 
+[[noreturn]] void refuse_length(const SourceRow& row, std::uint64_t longest) {
+    throw ConfigError(cat("the paragraph at ", row.place, " has more than ", longest,
+                          " bytes without a blank line; split it, or prepare it with --rows line"));
+}
+
 }  // namespace
 
 bool JsonLines::next(SourceRow& row) {
@@ -39,7 +44,7 @@ bool PlainText::next(SourceRow& row) {
 
 bool PlainText::next_line(SourceRow& row) {
     do {
-        if (!file_.next_line(row.plain)) return false;
+        if (!file_.next_line(row.plain, longest_)) return false;
         drop_carriage_return(row.plain);
     } while (row.plain.empty());
     row.place = cat(file_.path(), ':', file_.line_number());
@@ -48,20 +53,21 @@ bool PlainText::next_line(SourceRow& row) {
 
 bool PlainText::next_paragraph(SourceRow& row) {
     do {
-        if (!file_.next_line(line_)) return false;
+        if (!file_.next_line(line_, longest_)) return false;
     } while (is_blank(line_));
     row.place = cat(file_.path(), ':', file_.line_number());
     do {
         drop_carriage_return(line_);
         if (!row.plain.empty()) row.plain += '\n';
         row.plain += line_;
-    } while (file_.next_line(line_) && !is_blank(line_));
+        if (row.plain.size() > longest_) refuse_length(row, longest_);
+    } while (file_.next_line(line_, longest_) && !is_blank(line_));
     return true;
 }
 
 bool PlainText::whole_file(SourceRow& row) {
     row.place = cat(file_.path(), ":1");
-    row.plain = file_.rest();
+    row.plain = file_.rest(longest_);
     return !row.plain.empty();
 }
 

@@ -24,7 +24,9 @@ private:
 
 class PlainText {
 public:
-    PlainText(InputFile file, RowUnit unit) : file_(std::move(file)), unit_(unit) {
+    // Throws ConfigError, from next(), for a row of more than `longest` bytes.
+    PlainText(InputFile file, RowUnit unit, std::uint64_t longest = InputFile::longest_row)
+        : file_(std::move(file)), unit_(unit), longest_(longest) {
         file_.skip_byte_order_mark();
     }
 
@@ -39,6 +41,7 @@ private:
 
     InputFile file_;
     RowUnit unit_;
+    std::uint64_t longest_;
     std::string line_;
 };
 

@@ -222,6 +222,17 @@ TEST(ClassifiedTexts, HaveTheirClassAtTheFirstRow) {
     EXPECT_EQ(batch.target_count, 2U);
 }
 
+TEST(ClassifiedTexts, TakeTheModelsNumberForTheirClass) {
+    const ScratchFolder folder;
+    const Corpus corpus = corpus_of(folder, described(RowKind::labelled_text, bert_bytes()),
+                                    {labelled_row({11}, 2), labelled_row({21}, 0)});
+    const std::vector<Sample> samples{{0, 0, 3}, {1, 0, 3}};
+
+    const Batch batch = built(corpus, samples, {.task = Task::classify, .labels = {7, 3, 0}}, {{0, 0}, {0, 1}});
+
+    EXPECT_EQ(batch.targets, (Ints{0, -1, -1, 7, -1, -1}));
+}
+
 // 2 x 2 x 4 pixels in patches of 2, numbered so that a pixel says where it was:
 //
 //   channel 0   0  1 |  2  3      channel 1    8  9 | 10 11

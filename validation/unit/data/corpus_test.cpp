@@ -176,7 +176,7 @@ TEST(CorpusWriter, SaysThatTheDiskIsFullAndLeavesNothing) {
 
     for (const rlim_t limit : {1'000, 500'000, 1'600'000, 2'000'000, 3'500'000, 4'000'000})
         EXPECT_EXIT(write_with_limit(folder, limit), testing::ExitedWithCode(3),
-                    "c.h5 cannot be written: File too large; free some space")
+                    "c.h5 cannot be written: File too large; raise the limit")
             << limit;
 }
 

@@ -98,6 +98,19 @@ TEST(Mnist, PairsImagesWithTheirLabels) {
     EXPECT_EQ(rows[1].image.pixels, (std::vector<std::uint8_t>{'g', 'h', 'i', 'j', 'k', 'l'}));
 }
 
+TEST(Mnist, TellsOfLabelsThatAreNoDigits) {
+    const ScratchFolder folder;
+    const std::string images = folder.write("i-ubyte", idx_images(3, 1, 1, "abc"));
+    const std::string labels = folder.write("l-ubyte", idx_labels(3, "\x09\xC8\x01"));
+
+    const std::vector<SourceRow> rows = rows_of({images, labels});
+
+    ASSERT_EQ(rows.size(), 3U);
+    EXPECT_EQ(rows[0].fault, "");
+    EXPECT_EQ(rows[1].fault, "its label is 200, but MNIST has 10 classes, 0 to 9");
+    EXPECT_EQ(rows[2].fault, "");
+}
+
 TEST(Mnist, RefusesFilesThatDoNotBelongTogether) {
     const ScratchFolder folder;
     const std::string images = folder.write("i-ubyte", idx_images(2, 1, 1, "ab"));

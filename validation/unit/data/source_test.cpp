@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "data/source/text_files.hpp"
 #include "error_message.hpp"
 #include "scratch_folder.hpp"
 #include "trireme/base/error.hpp"
@@ -86,6 +87,11 @@ TEST(JsonRow, SaysWhatIsWrong) {
     EXPECT_TRUE(says(parsed(R"({"ids": [1, 2.5]})").fault, "`ids` holds 2.5 at position 1"));
     EXPECT_TRUE(says(parsed(R"({"ids": [4294967296]})").fault, "`ids` holds 4294967296 at position 0"));
     EXPECT_TRUE(says(parsed(R"({"ids": ["a"]})").fault, "`ids` holds a string at position 0"));
+    EXPECT_TRUE(says(parsed(R"({"ids": [1, null, 2]})").fault, "`ids` holds null at position 1"));
+    EXPECT_TRUE(says(parsed(R"({"ids": [1, 2, true]})").fault, "`ids` holds true at position 2"));
+    EXPECT_TRUE(says(parsed(R"({"ids": [false]})").fault, "`ids` holds false at position 0"));
+    EXPECT_EQ(parsed(R"({"ids": [1], "ids": [2]})").fault, "the row has `ids` twice");
+    EXPECT_EQ(parsed(R"({"ids": null, "ids": [2]})").fault, "the row has `ids` twice");
 }
 
 TEST(RowReader, NamesTheLineOfABadRowAndGoesOn) {
@@ -122,6 +128,45 @@ TEST(RowReader, ReadsLinesLongerThanItsBuffer) {
     const Texts texts = texts_of(folder.write("a.jsonl", "{\"text\": \"" + text + "\"}\n{\"text\": \"b\"}"));
 
     EXPECT_EQ(texts, Texts({text, "b"}));
+}
+
+TEST(InputFile, RefusesALineThatIsTooLong) {
+    const ScratchFolder folder;
+    const std::string path = folder.write("a.txt", "one\ntwelve");
+    const std::string long_line = folder.write("b.txt", std::string(1'000'000, 'x'));  // in several portions
+    std::string line;
+
+    InputFile file(path);
+    EXPECT_TRUE(file.next_line(line, 5));
+    EXPECT_EQ(line, "one");
+    EXPECT_EQ(message_of<ConfigError>([&] { file.next_line(line, 5); }),
+              path +
+                  ":2 is a line of more than 5 bytes, which would have to lie in memory as a whole; is it the "
+                  "right file?");
+    InputFile fits(long_line);
+    EXPECT_TRUE(fits.next_line(line, 1'000'000));
+    EXPECT_EQ(line.size(), 1'000'000U);
+    InputFile beyond(long_line);
+    EXPECT_TRUE(says(message_of<ConfigError>([&] { beyond.next_line(line, 999'999); }), "more than 999999"));
+}
+
+TEST(PlainText, RefusesARowThatIsTooLong) {
+    const ScratchFolder folder;
+    const std::string path = folder.write("a.txt", "one\n\none\ntwo\nthree\n");
+    const auto refusal = [&](RowUnit unit) {
+        PlainText text(InputFile(path), unit, 7);
+        SourceRow row;
+        return message_of<ConfigError>([&] {
+            while (text.next(row)) {
+            }
+        });
+    };
+
+    EXPECT_EQ(refusal(RowUnit::paragraph),
+              "the paragraph at " + path +
+                  ":3 has more than 7 bytes without a blank line; split it, or prepare it with --rows line");
+    EXPECT_TRUE(says(refusal(RowUnit::file), "a.txt holds more than 7 bytes, unpacked"));
+    EXPECT_EQ(refusal(RowUnit::line), "(no error)");
 }
 
 TEST(RowReader, TellsAGzipFileThatIsCutShort) {

@@ -99,7 +99,10 @@ TEST(Squad, FindsAnAnswerNearWhereItShouldBe) {
 
     EXPECT_EQ(only_row(squad(context, question(answer("one", 7)))).question.answer_begin, 8U);
     EXPECT_EQ(only_row(squad(context, question(answer("one", 10)))).question.answer_begin, 8U);
-    EXPECT_EQ(only_row(squad(context, question(answer("one", 1000)))).question.answer_begin, 16U);
+    EXPECT_EQ(only_row(squad(context, question(answer("one", 18)))).question.answer_begin, 16U);
+    EXPECT_TRUE(only_row(squad(context, question(answer("one", 18)))).question.is_moved);
+    EXPECT_FALSE(only_row(squad(context, question(answer("one", 16)))).question.is_moved);
+    EXPECT_FALSE(only_row(squad(context, question(answer(" one", 15)))).question.is_moved);
 }
 
 TEST(Squad, PassesOverQuestionsWithoutAnAnswerAndCountsThem) {
@@ -136,6 +139,7 @@ TEST(Squad, SaysWhatIsWrongWithAQuestion) {
     EXPECT_EQ(fault(question(R"({"text": "one"})")), "its first answer has no `answer_start` of 0 or more");
     EXPECT_EQ(fault(question(answer("one", -1))), "its first answer has no `answer_start` of 0 or more");
     EXPECT_EQ(fault(question(answer("one\\u0000", 0))), "an answer holds a zero byte");
+    EXPECT_EQ(fault(question(answer("one", 7))), "its `answer_start` is 7, beyond the end of its context");
     EXPECT_EQ(fault(question(answer("one", 0), "  ")), "it has no text `question`");
     EXPECT_EQ(only_row(squad("", question(answer("one", 0)))).fault, "its paragraph has no text `context`");
     EXPECT_EQ(only_row(R"({"data": [{"paragraphs": [{"qas": [{}]}]}]})").fault, "it has no text `question`");

@@ -48,6 +48,17 @@ TEST(ClassNumbers, NumbersTruthValuesAsTexts) {
     EXPECT_EQ(classes.names(), (std::vector<std::string>{"true", "false"}));
 }
 
+TEST(ClassNumbers, KeepSoManyNamesAndNoMore) {
+    ClassNumbers classes("label");
+    const auto named = [&](int name) {
+        return take(classes, R"({"text": "a", "label": "n)" + std::to_string(name) + "\"}");
+    };
+    for (int name = 0; name < 65536; ++name) ASSERT_EQ(named(name).fault, "");
+
+    EXPECT_EQ(named(65536).fault, "its class, 'n65536', is one more than the 65536 that are kept");
+    EXPECT_EQ(named(65535).label, 65535U);
+}
+
 TEST(ClassNumbers, SayWhatIsWrong) {
     ClassNumbers numbers("label");
     ClassNumbers names("label");
@@ -59,7 +70,9 @@ TEST(ClassNumbers, SayWhatIsWrong) {
     EXPECT_TRUE(says(take(numbers, R"({"text": "a", "label": [1]})").fault, "the row has no number"));
     EXPECT_TRUE(says(take(numbers, R"({"text": "a", "label": null})").fault, "its class, 'label', is empty"));
     EXPECT_TRUE(says(take(numbers, R"({"text": "a", "label": -1})").fault,
-                     "its class, 'label', is -1; classes are whole numbers from 0 to 999999, or texts"));
+                     "its class, 'label', is -1; classes are whole numbers from 0 to 65535, or texts"));
+    EXPECT_TRUE(says(take(numbers, R"({"text": "a", "label": 65536})").fault,
+                     "is 65536; classes are whole numbers from 0 to 65535, or texts"));
     EXPECT_TRUE(says(take(numbers, R"({"text": "a", "label": 1.5})").fault, "is 1.5; classes are whole"));
     EXPECT_TRUE(says(take(numbers, R"({"text": "a", "label": 4000000000})").fault, "is 4000000000; classes"));
     EXPECT_TRUE(says(take(numbers, R"({"text": "a", "label": "ham"})").fault,

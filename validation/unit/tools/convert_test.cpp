@@ -1,6 +1,7 @@
 #include "trireme/tools/convert.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -11,6 +12,7 @@
 #include "trireme/archive/float_types.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/checkpoint/stored_model.hpp"
+#include "trireme/tools/inspect.hpp"
 #include "unit/checkpoint/small_model.hpp"
 
 namespace trireme {
@@ -59,7 +61,8 @@ protected:
         unsigned next = 1;
         for (const StoredTensor& tensor : writer.tensors()) {
             std::vector<std::byte> bytes(tensor.bytes());
-            for (std::byte& byte : bytes) byte = static_cast<std::byte>((next = next * 1103515245 + 12345) >> 8);
+            for (std::byte& byte : bytes)
+                byte = static_cast<std::byte>((next = next * 1103515245 + 12345) >> 8);
             writer.write(bytes);
         }
         writer.finish();
@@ -148,11 +151,27 @@ TEST_F(Convert, SaysWhatItDid) {
     EXPECT_TRUE(says(back, " as BF16 in 1 file, converted from " + path("checkpoints/step-0")));
 }
 
-TEST_F(Convert, AConvertedCheckpointCanBeReplaced) {
+TEST_F(Convert, AConvertedCheckpointIsNotReplaced) {
     write_model_of(StoredType::f32);
     run("model", "checkpoints");
+    const auto before = files("checkpoints/step-0");
 
-    EXPECT_NE(run("model", "checkpoints"), "");
+    EXPECT_TRUE(
+        says(refusal("model", "checkpoints"), "checkpoints already holds latest; empty it or name another"));
+    EXPECT_EQ(files("checkpoints/step-0"), before);
+}
+
+TEST_F(Convert, AnEmptyFolderIsFilledAndNotReplaced) {
+    write_model_of(StoredType::f32);
+    run("model", "checkpoints");
+    fs::create_directory(path("mount"));
+    fs::create_directory_symlink("mount", path("link"));
+
+    run("checkpoints", "link");
+
+    EXPECT_TRUE(fs::is_symlink(path("link")));
+    EXPECT_EQ(files("mount").at("model.safetensors"), files("model").at("model.safetensors"));
+    EXPECT_EQ(files("mount").size(), 2U);
 }
 
 TEST_F(Convert, OutputsThatHoldAnythingElseAreLeftAlone) {
@@ -168,6 +187,7 @@ TEST_F(Convert, OutputsThatHoldAnythingElseAreLeftAlone) {
     EXPECT_TRUE(says(refusal("checkpoints", "full"), "full already holds notes.txt"));
     EXPECT_TRUE(says(refusal("checkpoints", "full/notes.txt"), "notes.txt cannot be written: Not a directory"));
     EXPECT_TRUE(says(refusal("model", "full/notes.txt"), "cannot be written"));
+    EXPECT_TRUE(says(refusal("model", std::string(5000, 'x')), "cannot be written: File name too long"));
     EXPECT_EQ(files("full"), (std::map<std::string, std::string>{{"notes.txt", "mine"}}));
 }
 
@@ -198,6 +218,49 @@ TEST_F(Convert, InspectDescribesBothEnds) {
     fs::remove(path("model/config.json"));
     EXPECT_TRUE(says(described("model/model.safetensors"), "is a safetensors file; no config.json beside it"));
     EXPECT_TRUE(says(described("model/model.safetensors"), "format      pt\n"));
+}
+
+TEST_F(Convert, NamesOfAFileReachTheTerminalTamed) {
+    std::vector<StoredTensor> tensors(2);
+    tensors[0].name = "a\x1B[31m\nb";
+    tensors[1].name = std::string(100'000, 'x');
+    SafetensorsWriter writer(path("odd.safetensors"), tensors, {{"for\x1Bmat", "p\x1Bt"}});
+    const std::vector<std::byte> value(4);
+    for (std::size_t i = 0; i < tensors.size(); ++i) writer.write(value);
+    writer.finish();
+    std::ostringstream out;
+
+    inspect_weights(path("odd.safetensors"), false, out);
+
+    EXPECT_TRUE(says(out.str(), "  for.mat     p.t\n"));
+    EXPECT_TRUE(says(out.str(), "  a.[31m.b "));
+    EXPECT_LT(out.str().size(), 2000U);
+}
+
+TEST_F(Convert, InspectNamesTheModelThatAFileIsOf) {
+    write_model_of(StoredType::f32);
+    run("model", "checkpoints");
+
+    for (const char* file :
+         {"checkpoints/latest", "checkpoints/step-0/model.h5", "checkpoints/step-0/config.json"}) {
+        std::ostringstream out;
+        EXPECT_TRUE(says(message_of<ConfigError>([&] { inspect(path(file), false, out); }),
+                         cat(file, " is a file of a model; see the whole with `trireme inspect ",
+                             path("checkpoints/step-0"))));
+    }
+}
+
+TEST_F(Convert, InspectDoesNotWaitForPipes) {
+    for (const char* name : {"pipe", "pipe.safetensors"}) {
+        ASSERT_EQ(::mkfifo(path(name).c_str(), 0600), 0);
+        std::ostringstream out;
+        EXPECT_TRUE(
+            says(message_of<ConfigError>([&] { inspect(path(name), false, out); }), "is no regular file"));
+    }
+    std::ostringstream out;
+    EXPECT_TRUE(
+        says(message_of<ConfigError>([&] { inspect(std::string(5000, 'x') + ".safetensors", false, out); }),
+             "File name too long"));
 }
 
 }  // namespace

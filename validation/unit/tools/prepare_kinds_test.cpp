@@ -85,7 +85,8 @@ TEST(PrepareLabelledText, RecordsClassesAndTheirNames) {
 TEST(PrepareLabelledText, CountsRowsWithoutAClassAsBad) {
     const ScratchFolder folder;
     PrepareConfig config =
-        config_for(folder, "a.jsonl", "{\"text\": \"a\", \"label\": 3}\n{\"text\": \"b\"}\n");
+        config_for(folder, "a.jsonl",
+                   "{\"text\": \"a\", \"label\": 3}\n{\"text\": \"b\"}\n{\"text\": \"c\", \"label\": 0}\n");
     config.label = "label";
     PrepareConfig skipping = config;
     skipping.skip_bad = true;
@@ -95,6 +96,21 @@ TEST(PrepareLabelledText, CountsRowsWithoutAClassAsBad) {
                      "class; repair the row, name another field with --label, or leave bad"));
     EXPECT_EQ(run(skipping).report.skipped_rows, 1U);
     EXPECT_EQ(Corpus::open(config.output).info().classes, 4U);
+}
+
+TEST(PrepareLabelledText, RefusesRowsOfASingleClass) {
+    const ScratchFolder folder;
+    PrepareConfig named = config_for(folder, "a.jsonl", "{\"text\": \"a\", \"is_new\": true}\n");
+    named.label = "is_new";
+    PrepareConfig numbered =
+        config_for(folder, "b.jsonl", "{\"text\": \"a\", \"label\": 3}\n{\"text\": \"b\", \"label\": 3}\n");
+    numbered.label = "label";
+
+    EXPECT_EQ(refusal(named),
+              "all rows are of one class, true; there is nothing to tell apart: name another field with "
+              "--label, or leave --label out");
+    EXPECT_TRUE(says(refusal(numbered), "all rows are of one class, 3; there is nothing to tell apart"));
+    EXPECT_FALSE(std::filesystem::exists(folder.file("c.h5")));
 }
 
 TEST(PrepareText, GetsSpecialTokensWhenAsked) {
@@ -204,6 +220,50 @@ TEST(PrepareImages, KeepsPixelsAndLabels) {
     EXPECT_TRUE(says(text, "  rows        2, images of 3 x 32 x 32 pixels\n  classes     10: airplane (0)"));
     EXPECT_TRUE(says(text, "  row 1, of class truck, looks like\n\n    " + std::string(32, '@') + '\n'));
     EXPECT_EQ(text.find("tokenizer"), std::string::npos);
+}
+
+TEST(PrepareQuestions, SayHowManyAnswersWereMoved) {
+    const ScratchFolder folder;
+    std::string moved = two_questions;
+    moved.replace(moved.find("\"answer_start\": 20"), 18, "\"answer_start\": 18");
+    const PrepareConfig as_said = config_for(folder, "a.json", two_questions);
+    const PrepareConfig elsewhere = config_for(folder, "b.json", moved);
+
+    const Outcome untouched = run(as_said);
+    const Outcome outcome = run(elsewhere);
+
+    EXPECT_EQ(untouched.report.moved_answers, 0U);
+    EXPECT_EQ(untouched.said.find("answer_start"), std::string::npos);
+    EXPECT_EQ(outcome.report.moved_answers, 1U);
+    EXPECT_TRUE(
+        says(outcome.said,
+             "1 answers were not at their `answer_start`; the nearest place that holds them was taken"));
+}
+
+TEST(PrepareQuestions, AdviseOnQuestionsNotOnRows) {
+    const ScratchFolder folder;
+    std::string beyond = two_questions;
+    beyond.replace(beyond.find("\"answer_start\": 20"), 18, "\"answer_start\": 90");
+
+    EXPECT_TRUE(says(refusal(config_for(folder, "a.json", beyond)),
+                     "a.json, question b: its `answer_start` is 90, beyond the end of its context; repair the "
+                     "question, or leave bad questions out with --skip-bad"));
+}
+
+TEST(PrepareImages, AdviseOnImagesNotOnRows) {
+    const ScratchFolder folder;
+
+    EXPECT_TRUE(says(refusal(config_for(folder, "a.bin", cifar_image(10, 0))),
+                     "classes, 0 to 9; copy the file again, or leave bad images out with --skip-bad"));
+}
+
+TEST(PrepareImages, RefuseMnistOfASingleClass) {
+    const ScratchFolder folder;
+    PrepareConfig config = config_for(folder, "i-ubyte", idx_images(2, 1, 1, "ab"));
+    config.inputs.push_back(folder.write("l-ubyte", idx_labels(2, "\2\2")));
+
+    EXPECT_EQ(refusal(config),
+              "all rows are of one class, 2; there is nothing to tell apart: add images of another class");
 }
 
 TEST(PrepareImages, TakesMnistWithNumbersForNames) {

@@ -1,8 +1,10 @@
 #include "trireme/tools/prepare.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
+#include <new>
 #include <sstream>
 
 #include "error_message.hpp"
@@ -109,6 +111,52 @@ TEST(Prepare, CountsBadRowsWhenAsked) {
     EXPECT_EQ(outcome.report.skipped_rows, 2U);
     EXPECT_TRUE(says(outcome.said,
                      "2 bad rows left out (--skip-bad); the first: " + config.inputs[0] + ":2: broken JSON"));
+}
+
+TEST(Prepare, DoesNotTakeThePlaceOfItsTokenizer) {
+    const ScratchFolder folder;
+    PrepareConfig file = config_for(folder, rows_of_two);
+    file.tokenizer = folder.write("tokenizer.json", Tokenizer::bytes().to_bytes());
+    file.output = file.tokenizer;
+    PrepareConfig in_folder = file;
+    in_folder.tokenizer = "gpt2:" + std::filesystem::path(file.output).parent_path().string();
+
+    const std::string sentence =
+        "--output " + file.output + " is the tokenizer " + file.output + "; name another file";
+    EXPECT_EQ(refusal(file), sentence);
+    EXPECT_EQ(refusal(in_folder), sentence);
+    EXPECT_EQ(validation::read_whole(file.output), Tokenizer::bytes().to_bytes());
+}
+
+TEST(Prepare, DoesNotTakeThePlaceOfADeviceOrAPipe) {
+    const ScratchFolder folder;
+    PrepareConfig config = config_for(folder, rows_of_two);
+    config.output = folder.file("pipe");
+    ASSERT_EQ(::mkfifo(config.output.c_str(), 0600), 0);
+
+    EXPECT_EQ(refusal(config),
+              "--output " + config.output +
+                  " is there already and is no file of data, but a pipe, a device or a socket; name another "
+                  "file");
+    EXPECT_TRUE(std::filesystem::is_fifo(config.output));
+}
+
+// Stands for a machine whose memory is gone at the first word.
+class NoMemory : public std::streambuf {
+    int_type overflow(int_type) override { throw std::bad_alloc(); }
+};
+
+TEST(Prepare, SpeaksOfItsInputWhereMemoryIsShort) {
+    const ScratchFolder folder;
+    NoMemory no_memory;
+    std::ostream out(&no_memory);
+    out.exceptions(std::ios::badbit);
+
+    const std::string message =
+        message_of<ResourceError>([&] { prepare(config_for(folder, rows_of_two), out); });
+
+    EXPECT_TRUE(says(message, "the machine has not enough memory left for this input"));
+    EXPECT_EQ(message.find("--batch"), std::string::npos);
 }
 
 TEST(Prepare, SaysSoWhenNoRowIsLeft) {
