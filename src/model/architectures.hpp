@@ -24,7 +24,6 @@ std::string known_architectures();                              // joined with c
 std::optional<Family> family_named(std::string_view model_type);
 
 std::optional<ActivationKind> activation_named(std::string_view name);
-const char* name_of(ActivationKind kind);  // "gelu_new"
-std::string known_activations();           // joined with commas
+std::string known_activations();  // joined with commas
 
 }  // namespace trireme

@@ -99,6 +99,14 @@ void check_token_types(const ModelConfig& config) {
     }
 }
 
+void check_labels(const ModelConfig& config) {
+    require_size("--labels", config.labels);
+    if (!config.label_names.empty() && config.label_names.size() != config.labels) {
+        throw ConfigError(cat("the model has names for ", config.label_names.size(),
+                              " labels, and --labels is ", config.labels, "; every label needs one, or none"));
+    }
+}
+
 // Long waves were hardly seen whole in training, so only they are slowed.
 // (Dubey et al., The Llama 3 herd of models, 2024)
 double stretched_by_wave(double frequency, const RotaryConfig& rotary) {
@@ -160,6 +168,8 @@ std::vector<double> rotary_frequencies(const ModelConfig& config) {
     return frequencies;
 }
 
+std::string unnamed_label(std::size_t label) { return cat("LABEL_", label); }
+
 void check_model(const ModelConfig& config) {
     check_task(config);
     require_size("--layers", config.layers, std::size_t{1} << 16);
@@ -168,7 +178,7 @@ void check_model(const ModelConfig& config) {
     require_size("--mlp-width", config.mlp_width);
     require_size("--positions", config.positions);
     if (!config.reads_images()) require_size("--vocabulary", config.vocabulary);
-    if (config.task == Task::classify) require_size("--labels", config.labels);
+    if (config.task == Task::classify) check_labels(config);
     if (config.family == Family::llama) check_rotary(config);
     if (config.family == Family::bert) check_token_types(config);
     if (config.reads_images()) check_image(config);

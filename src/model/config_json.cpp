@@ -77,6 +77,21 @@ std::size_t labels_in(const ConfigFields& fields, std::size_t otherwise) {
     return names->size();
 }
 
+// None where the file has no text for each of the labels 0 to `count` - 1, or those that transformers makes up.
+std::vector<std::string> label_names_in(const ConfigFields& fields, std::size_t count) {
+    const Json* stored = fields.find("id2label");
+    if (stored == nullptr) return {};
+    std::vector<std::string> names;
+    bool is_made_up = true;
+    for (std::size_t label = 0; label < count; ++label) {
+        const auto name = stored->find(std::to_string(label));
+        if (name == stored->end() || !name->is_string()) return {};
+        names.push_back(name->get<std::string>());
+        is_made_up = is_made_up && names.back() == unnamed_label(label);
+    }
+    return is_made_up ? std::vector<std::string>() : names;
+}
+
 // A base without a head leaves the number of its labels to the corpus.
 std::size_t classes_in(const ConfigFields& fields, const Architecture& architecture) {
     const std::size_t labels = labels_in(fields, architecture.has_head ? 2 : 0);
@@ -128,6 +143,10 @@ ModelConfig model_from_config_json(std::string_view text, const std::string& pla
     config.tied = fields.flag("tie_word_embeddings", config.tied);
     config.init_deviation = fields.number("initializer_range", 0.02);
     if (config.task == Task::classify) config.labels = classes_in(fields, architecture);
+    // A base may come with those of a head that it no longer has.
+    if (config.task == Task::classify && architecture.has_head) {
+        config.label_names = label_names_in(fields, config.labels);
+    }
     if (config.task == Task::span && labels_in(fields, 2) != 2) {
         throw ConfigError(cat(place, ": a head of ", labels_in(fields, 2),
                               " labels does not answer questions; it needs 2, for begin and end"));

@@ -134,11 +134,12 @@ void add_family(const ModelConfig& config, Json& file) {
 }
 
 // transformers counts the classes by their names.
-void add_labels(std::size_t count, Json& file) {
+void add_labels(const ModelConfig& config, Json& file) {
     Json names = Json::object();
     Json numbers = Json::object();
-    for (std::size_t label = 0; label < count; ++label) {
-        const std::string name = cat("LABEL_", label);
+    for (std::size_t label = 0; label < config.labels; ++label) {
+        const std::string name =
+            config.label_names.empty() ? unnamed_label(label) : config.label_names.at(label);
         names[std::to_string(label)] = name;
         numbers[name] = label;
     }
@@ -168,10 +169,14 @@ std::string config_json_of(const ModelConfig& config, const std::string& dtype, 
         file["vocab_size"] = config.vocabulary;
         file["tie_word_embeddings"] = config.tied;
     }
-    if (config.task == Task::classify && config.labels > 0) add_labels(config.labels, file);
+    if (config.task == Task::classify && config.labels > 0) add_labels(config, file);
     Json whole = Json::parse(base, nullptr, false);
     if (!whole.is_object()) whole = Json::object();
     whole.erase("num_labels");  // the names of the classes say how many there are
+    if (!config.label_names.empty()) {
+        whole.erase("id2label");
+        whole.erase("label2id");
+    }
     for (const auto& [name, value] : file.items())
         if (!keeps(whole, name, value)) whole[name] = value;
     return whole.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

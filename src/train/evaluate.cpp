@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -18,6 +20,11 @@ namespace {
 void print(const Setup& setup, const Evaluation& e, std::ostream& out) {
     out << fmt::format("model         {} ({}, {}), step {}\n", setup.stored->place(), setup.model.name,
                        name_of(setup.model.task), setup.stored->step());
+    const LoadReport report = check_fit(*setup.stored, unique_parameters(build_layers(setup.model)));
+    if (!report.unused.empty()) {
+        out << fmt::format("unused        {} stored tensors that the model has no place for: {}, ...\n",
+                           report.unused.size(), report.unused.front());
+    }
     out << fmt::format("corpus        {}: {} samples, {} targets\n", setup.corpus.info().path, e.samples,
                        e.targets);
     out << fmt::format("loss          {:.6f} per target\n", e.loss);
@@ -46,17 +53,43 @@ void write_json(const Setup& setup, const Evaluation& e, const std::string& path
     if (!file) throw ConfigError(cat("--output ", path, " could not be written; name another file"));
 }
 
-// Found before the work, which may be long.
+// Found before the work, which may be long. What is there may be anything, the corpus or a part of the model:
+// it is never replaced.
 void check_output(const std::string& path) {
     if (path.empty()) return;
-    const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
-    if (std::filesystem::is_directory(folder)) return;
+    std::error_code error;
+    const std::filesystem::path folder = std::filesystem::absolute(path, error).parent_path();
+    if (std::filesystem::symlink_status(path, error).type() != std::filesystem::file_type::not_found) {
+        throw ConfigError(
+            cat("--output ", path, " is there already, or cannot be; remove it, or name another file"));
+    }
+    if (std::filesystem::is_directory(folder, error)) return;
     throw ConfigError(cat("--output ", path, " cannot be written: there is no folder ", folder.string(),
                           "; make it, or name another file"));
 }
 
-// What a rank holds: the model, and no optimizer.
-StageMemory memory_of(const Setup& setup) { return predict(setup.model, setup.dtype, setup.largest); }
+// The name of a parameter with a number that is none; empty: all are finite.
+std::string broken_parameter(const Stage& stage) {
+    for (std::size_t i = 0; i < stage.parameters().size(); ++i) {
+        bool is_finite = true;
+        visit_float(stage.dtype(), [&]<class T>(T) {
+            const auto values = stage.values()[i].flattened().as<T>();
+            is_finite =
+                std::all_of(values.data, values.data + values.columns, [](T v) { return std::isfinite(v); });
+        });
+        if (!is_finite) return stage.parameters()[i].name;
+    }
+    return {};
+}
+
+void check_finite(const Setup& setup, const Stage& stage, const Evaluation& evaluation) {
+    if (std::isfinite(evaluation.loss)) return;
+    const std::string broken = broken_parameter(stage);
+    throw ConfigError(
+        cat("the loss of ", setup.stored->place(), " is ", evaluation.loss, ": ",
+            broken.empty() ? "its numbers grow beyond all bounds" : broken + " holds numbers that are none",
+            "; use an earlier checkpoint"));
+}
 
 }  // namespace
 
@@ -68,13 +101,14 @@ void evaluate(const EvaluateConfig& config, Session& session) {
         if (session.rank() == 0) check_output(config.output);
         setup = set_up_evaluation(config, session.size());
     });
-    const StageMemory memory = memory_of(*setup);
+    const StageMemory memory = predicted_memory(*setup);
     agree(*control,
           [&] { refuse_more_than_memory(memory.parameters + memory.activations + memory.scratch, session); });
     Stream stream = make_stream(config.run.precision.device, threads_per_rank(run.threads, session, *control));
     Stage stage(setup->model, setup->dtype, Place::memory, memory);
     agree(*control, [&] { load(*setup->stored, stage.parameters(), stage.values()); });
     const Evaluation evaluation = evaluate_samples(stage, stream, *setup, *control);
+    check_finite(*setup, stage, evaluation);
     if (session.rank() != 0) return;
     print(*setup, evaluation, std::cout);
     if (!config.output.empty()) write_json(*setup, evaluation, config.output);

@@ -12,6 +12,10 @@
 namespace trireme {
 namespace {
 
+// Ranks whose samples are unlike drift apart; they meet now and then, so that none waits long enough for the
+// others to take them for dead.
+constexpr std::size_t rounds_between_meetings = 8;
+
 // Sums over the micro-batches of one rank, and then over the ranks.
 struct Sums {
     double loss = 0, targets = 0, right = 0, exact = 0, f1 = 0;
@@ -88,16 +92,18 @@ Evaluation evaluate_samples(Stage& stage, Stream& stream, const Setup& setup, Co
     const std::size_t parts = (samples + setup.micro_batch_samples - 1) / setup.micro_batch_samples;
     const auto cut = cut_evenly(every_sample(samples), parts);
     Sums own;
-    for (auto m = static_cast<std::size_t>(group.rank()); m < parts; m += setup.replicas) {
+    for (std::size_t m = 0; m < parts; ++m) {
+        if (m % (setup.replicas * rounds_between_meetings) == 0) barrier(group);
+        if (m % setup.replicas != static_cast<std::size_t>(group.rank())) continue;
         add(setup, make_micro_batch(cut[m], setup.samples.validation, setup.length, setup.samples.longest),
             stage, stream, own);
     }
     const Sums total = added_up(group, own);
-    Evaluation result{.samples = samples,
+    Evaluation result{.samples = samples + setup.samples.left_out,
                       .targets = static_cast<std::size_t>(total.targets),
                       .loss = total.loss / total.targets,
                       .has_perplexity = setup.model.has_vocabulary_head()};
-    const auto count = static_cast<double>(samples);
+    const auto count = static_cast<double>(result.samples);
     if (setup.model.task == Task::span) {
         result.exact_match = total.exact / count;
         result.f1 = total.f1 / count;

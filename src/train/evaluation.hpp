@@ -10,10 +10,10 @@
 namespace trireme {
 
 struct Evaluation {
-    std::size_t samples = 0;
-    std::size_t targets = 0;                 // terms of the loss
-    double loss = 0;                         // per target, without label smoothing
-    std::optional<double> accuracy = {};     // share of right choices: of hidden tokens, of classes
+    std::size_t samples = 0;              // questions that made no sample included: they have no right answer
+    std::size_t targets = 0;              // terms of the loss
+    double loss = 0;                      // per target, without label smoothing
+    std::optional<double> accuracy = {};  // share of right choices: of hidden tokens, of classes
     std::optional<double> exact_match = {};  // of answers, shares too
     std::optional<double> f1 = {};
     bool has_perplexity = false;  // the loss is of tokens

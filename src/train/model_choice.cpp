@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "train/label_names.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/data/tokenizer.hpp"
 #include "trireme/model/config_json.hpp"
@@ -134,6 +135,26 @@ void fit_labels(ModelConfig& model, const CorpusInfo& corpus) {
     }
 }
 
+// Weights of equal shapes mean something else where these differ.
+void refuse_another_meaning(const ModelConfig& model, const StoredModel& stored) {
+    const ModelConfig& origin = stored.config();
+    const auto refuse = [&](const char* what, auto wanted, auto had) {
+        throw ConfigError(cat("the weights of ", stored.place(), " were trained with ", what, " ", had,
+                              ", not ", wanted,
+                              "; keep what they were trained with, or start from --init random"));
+    };
+    if (model.family != origin.family) refuse("the family", name_of(model.family), name_of(origin.family));
+    if (model.heads != origin.heads) refuse("--heads", model.heads, origin.heads);
+    if (model.key_groups() != origin.key_groups()) refuse("--groups", model.key_groups(), origin.key_groups());
+    if (model.image.patch != origin.image.patch) refuse("--patch", model.image.patch, origin.image.patch);
+    if (model.activation != origin.activation)
+        refuse("the activation", name_of(model.activation), name_of(origin.activation));
+    if (model.norm_epsilon != origin.norm_epsilon)
+        refuse("the norm epsilon", model.norm_epsilon, origin.norm_epsilon);
+    if (model.rotary.base != origin.rotary.base)
+        refuse("the rotary base", model.rotary.base, origin.rotary.base);
+}
+
 }  // namespace
 
 std::optional<StoredModel> stored_model(const ModelChoice& choice) {
@@ -155,8 +176,14 @@ ModelConfig choose_model(const ModelChoice& choice, const std::optional<Task>& t
         fit_vocabulary(model, choice, corpus, stored != nullptr);
         if (stored != nullptr) fit_tokenizer(*stored, corpus);
     }
-    if (model.task == Task::classify) fit_labels(model, corpus);
+    if (model.task == Task::classify) {
+        fit_labels(model, corpus);
+        name_labels(model, stored, corpus);
+    } else {
+        model.label_names.clear();
+    }
     check_model(model);
+    if (stored != nullptr) refuse_another_meaning(model, *stored);
     return model;
 }
 

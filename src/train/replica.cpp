@@ -54,7 +54,7 @@ MemoryPlan plan_memory(const Setup& setup, const OptimizerConfig& optimizer, con
     const std::size_t elements = ParameterTensors(specs, setup.dtype, Place::ghost).all().columns;
     const std::size_t largest = std::min(bucket_elements, elements);
     const ConstTensor bucket{nullptr, setup.dtype, 1, largest, largest};
-    return {.stage = predict(setup.model, setup.dtype, setup.largest),
+    return {.stage = predicted_memory(setup),
             .optimizer = Optimizer(optimizer, specs, setup.dtype, Place::ghost).bytes(),
             .communication = sum_scratch_bytes(data_group, bucket)};
 }

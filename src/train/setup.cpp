@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "train/label_names.hpp"
 #include "train/model_choice.hpp"
 #include "trireme/base/error.hpp"
 
@@ -24,11 +25,13 @@ SampleRules sample_rules(const RunConfig& config, const ModelConfig& model) {
 }
 
 // What is hidden from a model in an evaluation does not depend on the run, so that losses can be compared.
-BatchRules batch_rules(const RunConfig& config, const ModelConfig& model, RandomKey mask_key) {
+BatchRules batch_rules(const RunConfig& config, const ModelConfig& model, RandomKey mask_key,
+                       const std::vector<std::uint32_t>& labels) {
     return {.task = model.task,
             .mask_key = mask_key,
             .mask_share = config.task.mask_share,
-            .patch = model.reads_images() ? model.image.patch : 0};
+            .patch = model.reads_images() ? model.image.patch : 0,
+            .labels = labels};
 }
 
 std::size_t count_replicas(const LayoutConfig& layout, int ranks) {
@@ -51,23 +54,39 @@ std::size_t count_steps(const RunConfig& config, std::size_t samples) {
     return static_cast<std::size_t>(steps);
 }
 
-// The micro-batch with the most rows: the longest samples together, each as long as its policy makes it. One
-// that spans the border of two epochs may hold a sample twice, and more often where the corpus is small.
-BatchShape largest_micro_batch(const SampleIndex& index, std::size_t count, LengthPolicy policy) {
+// The micro-batch of `count` samples with the most rows: the longest ones together, each up to `times` times,
+// each as long as the policy makes it.
+BatchShape largest_micro_batch(std::span<const Sample> samples, std::size_t count, std::size_t times,
+                               LengthPolicy policy, std::size_t longest) {
     std::vector<std::size_t> lengths;
-    for (const Sample& sample : index.train) lengths.push_back(sample.length);
-    for (const Sample& sample : index.validation) lengths.push_back(sample.length);
+    for (const Sample& sample : samples) lengths.push_back(sample.length);
     std::sort(lengths.rbegin(), lengths.rend());
-    const std::size_t per_epoch = std::max<std::size_t>(1, index.train.size());
-    const std::size_t epochs_met = 1 + (count + per_epoch - 2) / per_epoch;
     BatchShape shape;
     for (std::size_t i = 0; i < count; ++i) {
-        const std::size_t packed = lengths[std::min(i / epochs_met, lengths.size() - 1)];
-        const std::size_t length = policy == LengthPolicy::pack ? packed : lengths.front();
+        const std::size_t packed = lengths[std::min(i / times, lengths.size() - 1)];
+        const std::size_t padded = policy == LengthPolicy::fixed ? longest : lengths.front();
+        const std::size_t length = policy == LengthPolicy::pack ? packed : padded;
         shape.segments.push_back({.begin = shape.rows, .length = length});
         shape.rows += length;
     }
     return shape;
+}
+
+// One of training that spans the border of two epochs may hold a sample twice, and more often where the corpus
+// is small; an evaluation visits every sample once.
+std::vector<BatchShape> largest_micro_batches(const Setup& setup) {
+    const SampleIndex& index = setup.samples;
+    const std::size_t count = setup.micro_batch_samples;
+    std::vector<BatchShape> shapes;
+    if (!index.train.empty()) {
+        const std::size_t epochs_met = 1 + (count + index.train.size() - 2) / index.train.size();
+        shapes.push_back(largest_micro_batch(index.train, count, epochs_met, setup.length, index.longest));
+    }
+    if (!index.validation.empty()) {
+        const std::size_t met = std::min(count, index.validation.size());
+        shapes.push_back(largest_micro_batch(index.validation, met, 1, setup.length, index.longest));
+    }
+    return shapes;
 }
 
 void check_evaluation(const RunConfig& config, const SampleIndex& samples) {
@@ -78,11 +97,14 @@ void check_evaluation(const RunConfig& config, const SampleIndex& samples) {
     }
 }
 
-void check_batch(const RunConfig& config, std::size_t replicas) {
+void check_batch_size(const RunConfig& config) {
     constexpr std::size_t most_samples = std::size_t{1} << 24;
     if (config.run.batch > most_samples) {
         throw ConfigError(cat("--batch ", config.run.batch, " is beyond ", most_samples, " samples a step"));
     }
+}
+
+void check_batch_is_enough(const RunConfig& config, std::size_t replicas) {
     const std::size_t parts = replicas * config.schedule.microbatches;
     if (config.run.batch < parts) {
         throw ConfigError(cat("--batch ", config.run.batch, " is smaller than ", parts, " micro-batches (",
@@ -91,10 +113,32 @@ void check_batch(const RunConfig& config, std::size_t replicas) {
     }
 }
 
+void check_task_options(const TaskConfig& options, Task task) {
+    if (options.label_smoothing > 0 && task != Task::classify) {
+        throw ConfigError(cat("--label-smoothing ", options.label_smoothing, " is of classes, and the task is ",
+                              name_of(task), "; leave it out"));
+    }
+    if (options.mask_share != TaskConfig{}.mask_share && task != Task::masked) {
+        throw ConfigError(cat("--mask-share ", options.mask_share, " is of hidden tokens, and the task is ",
+                              name_of(task), "; leave it out"));
+    }
+}
+
+// An answer that was cut off is no term of the loss, and a loss without terms is no number.
+void check_validation_targets(const Setup& setup) {
+    const std::vector<Sample>& samples = setup.samples.validation;
+    if (setup.model.task != Task::span || samples.empty()) return;
+    std::vector<SampleVisit> visits(samples.size());
+    for (std::size_t s = 0; s < visits.size(); ++s) visits[s].sample = s;
+    if (count_targets(setup.corpus, samples, setup.validation_rules, visits) > 0) return;
+    throw ConfigError(cat("of the ", samples.size(), " questions of ", setup.corpus.info().path,
+                          " to evaluate, none has its answer within --max-length; raise it"));
+}
+
 // What training and evaluation have in common.
 Setup set_up_model_and_data(const RunConfig& config, int ranks) {
     const std::size_t replicas = count_replicas(config.layout, ranks);
-    check_batch(config, replicas);
+    check_batch_size(config);
     Corpus corpus = Corpus::open(config.data.corpus);
     std::optional<StoredModel> stored = stored_model(config.model);
     const ModelConfig model =
@@ -102,28 +146,45 @@ Setup set_up_model_and_data(const RunConfig& config, int ranks) {
     if (stored) check_fit(*stored, unique_parameters(build_layers(model)));
     std::optional<Tokenizer> tokenizer;
     if (!model.reads_images()) tokenizer = corpus.tokenizer();
+    check_task_options(config.task, model.task);
+    const std::vector<std::uint32_t> labels = labels_of_classes(model, corpus.info());
     SampleIndex samples = index_samples(corpus, sample_rules(config, model));
     const std::size_t parts = replicas * config.schedule.microbatches;
     const std::size_t micro_batch_samples = (config.run.batch + parts - 1) / parts;
-    return {.model = model,
-            .stored = std::move(stored),
-            .corpus = std::move(corpus),
-            .tokenizer = std::move(tokenizer),
-            .samples = samples,
-            .train_rules = batch_rules(config, model, RandomKey{config.run.seed}.then("mask")),
-            .validation_rules = batch_rules(config, model, RandomKey{}.then("mask")),
-            .length = config.schedule.length,
-            .dtype = config.precision.dtype == Precision::f64 ? DType::f64 : DType::f32,
-            .replicas = replicas,
-            .micro_batches = config.schedule.microbatches,
-            .micro_batch_samples = micro_batch_samples,
-            .largest = largest_micro_batch(samples, micro_batch_samples, config.schedule.length)};
+    Setup setup{.model = model,
+                .stored = std::move(stored),
+                .corpus = std::move(corpus),
+                .tokenizer = std::move(tokenizer),
+                .samples = samples,
+                .train_rules = batch_rules(config, model, RandomKey{config.run.seed}.then("mask"), labels),
+                .validation_rules = batch_rules(config, model, RandomKey{}.then("validation mask"), labels),
+                .length = config.schedule.length,
+                .dtype = config.precision.dtype == Precision::f64 ? DType::f64 : DType::f32,
+                .replicas = replicas,
+                .micro_batches = config.schedule.microbatches,
+                .micro_batch_samples = micro_batch_samples};
+    setup.largest = largest_micro_batches(setup);
+    check_validation_targets(setup);
+    return setup;
 }
 
 }  // namespace
 
+StageMemory predicted_memory(const Setup& setup) {
+    StageMemory most;
+    for (const BatchShape& shape : setup.largest) {
+        const StageMemory memory = predict(setup.model, setup.dtype, shape);
+        most.parameters = memory.parameters;
+        most.gradients = memory.gradients;
+        most.activations = std::max(most.activations, memory.activations);
+        most.scratch = std::max(most.scratch, memory.scratch);
+    }
+    return most;
+}
+
 Setup set_up(const RunConfig& config, int ranks) {
     check_optimizer(config.optimizer);
+    check_batch_is_enough(config, count_replicas(config.layout, ranks));
     Setup setup = set_up_model_and_data(config, ranks);
     check_evaluation(config, setup.samples);
     setup.steps = count_steps(config, setup.samples.train.size());

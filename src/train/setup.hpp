@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <vector>
 
 #include "trireme/checkpoint/stored_model.hpp"
 #include "trireme/data/batch.hpp"
@@ -23,10 +24,13 @@ struct Setup {
     DType dtype = DType::f32;
     std::size_t steps = 0;
     std::size_t replicas = 1;
-    std::size_t micro_batches = 1;        // per replica
-    std::size_t micro_batch_samples = 1;  // of the largest micro-batch
-    BatchShape largest;                   // micro-batch that any step or evaluation may hold
+    std::size_t micro_batches = 1;         // per replica
+    std::size_t micro_batch_samples = 1;   // of the largest micro-batch
+    std::vector<BatchShape> largest = {};  // micro-batches that a step and an evaluation may hold
 };
+
+// What a stage needs for the largest micro-batches.
+StageMemory predicted_memory(const Setup& setup);
 
 // Throws ConfigError for whatever of the configuration cannot be used with `ranks` ranks. Communicates nothing.
 Setup set_up(const RunConfig& config, int ranks);

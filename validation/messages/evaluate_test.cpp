@@ -142,6 +142,8 @@ TEST_F(Evaluate, RefusesToEvaluateNothing) {
 }
 
 TEST_F(Evaluate, RefusesAnOutputThatHasNoFolderBeforeTheWork) {
+    expect_refusal("evaluate --resume run --corpus corpus.h5 --output corpus.h5",
+                   {"--output corpus.h5 is there already", "name another file"});
     expect_refusal("evaluate --resume run --corpus corpus.h5 --output none/f.json",
                    {"--output none/f.json cannot be written", "name another file"});
 }

@@ -18,7 +18,8 @@ namespace trireme {
 //   vit     bidirectional over the patches of an image and a class token (Dosovitskiy et al., 2021)
 enum class Family : std::uint8_t { gpt2, llama, bert, vit };
 
-const char* name_of(Family family);  // "gpt2"
+const char* name_of(Family family);        // "gpt2"
+const char* name_of(ActivationKind kind);  // "gelu_new", as Hugging Face has it
 
 // How positions become angles. A stretched model reads texts longer than those it was first trained on:
 //   linear   all frequencies are divided by `factor`
@@ -61,6 +62,7 @@ struct ModelConfig {
     std::size_t vocabulary = 50257;                         // 0: the corpus decides; a vit has none
     std::size_t token_types = 0;                            // of bert
     std::size_t labels = 0;                                 // of Task::classify; 0: the corpus decides
+    std::vector<std::string> label_names = {};              // as many as labels, or none
     ImageInput image = {};                                  // of vit
     RotaryConfig rotary = {};                               // of llama
     ActivationKind activation = ActivationKind::gelu_tanh;  // not of llama
@@ -88,6 +90,9 @@ std::vector<Task> tasks_of(Family family);
 
 // The frequency of each pair of channels of a head (head size / 2), in radians per position.
 std::vector<double> rotary_frequencies(const ModelConfig& config);
+
+// What stands for a name where the model has none: "LABEL_3", as transformers has it.
+std::string unnamed_label(std::size_t label);
 
 // Throws ConfigError for sizes that contradict each other, such as heads that do not divide the width, and for
 // a task that the family has no head for.

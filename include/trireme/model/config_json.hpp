@@ -19,8 +19,8 @@ ModelConfig model_from_config_json(std::string_view text, const std::string& pla
 ModelConfig read_config_json(const std::filesystem::path& file);
 
 // As Hugging Face writes it, so that transformers builds the same model from it; `dtype` is "float32" or such.
-// What a `base`, an earlier config.json of the model, says beside that is kept: which tokens end a text, names
-// of classes.
+// What a `base`, an earlier config.json of the model, says beside that is kept: which tokens end a text, and,
+// where the configuration has no names for its labels, those of equally many.
 std::string config_json_of(const ModelConfig& config, const std::string& dtype = "float32",
                            const std::string& base = "");
 

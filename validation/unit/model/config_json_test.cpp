@@ -40,6 +40,7 @@ ModelConfig renamed(ModelConfig config, const char* name) {
 TEST(ConfigJson, OfPublishedModelsIsThatOfTheNamedOnes) {
     ModelConfig vit = renamed(model_named("vit-base"), "vit");
     vit.labels = 3;
+    vit.label_names = {"cat", "dog", "ship"};
 
     EXPECT_EQ(read(texts::gpt2_before), model_named("gpt2"));
     EXPECT_EQ(read(texts::llama_before), renamed(model_named("llama-1b"), "llama"));
@@ -69,6 +70,7 @@ TEST(ConfigJson, OfTheFifthTransformersIsReadToo) {
     EXPECT_EQ(read(texts::bert_since).task, Task::classify);
     EXPECT_EQ(read(texts::bert_since).labels, 2U);
     EXPECT_EQ(read(texts::vit_since).labels, 5U);
+    EXPECT_TRUE(read(texts::vit_since).label_names.empty());  // those that transformers makes up
     EXPECT_EQ(read(texts::vit_since).positions, 5U);
 }
 
@@ -94,6 +96,30 @@ TEST(ConfigJson, KeepsEveryTaskOfAFamily) {
 
         EXPECT_EQ(read(config_json_of(config)), config) << name_of(task);
     }
+}
+
+TEST(ConfigJson, KeepsTheNamesOfLabels) {
+    ModelConfig config = renamed(model_named("vit-tiny"), "vit");
+    for (int label = 0; label < 12; ++label) config.label_names.push_back(cat("name ", 12 - label));
+    config.labels = config.label_names.size();
+
+    const std::string text = config_json_of(config);
+
+    EXPECT_EQ(read(text), config);
+    EXPECT_EQ(json::parse(text).at("id2label").at("10"), "name 2");
+    EXPECT_EQ(json::parse(text).at("label2id").at("name 2"), 10);
+}
+
+TEST(ConfigJson, TakesNamesOnlyOfEveryLabelOfAHead) {
+    const auto names_of = [](const json& changes) {
+        return read(with(texts::vit_before, changes)).label_names;
+    };
+
+    EXPECT_EQ(names_of(json::object()), (std::vector<std::string>{"cat", "dog", "ship"}));
+    EXPECT_TRUE(names_of({{"architectures", {"ViTModel"}}}).empty());
+    EXPECT_TRUE(names_of({{"id2label", {{"0", "cat"}, {"2", "dog"}}}}).empty());
+    EXPECT_TRUE(names_of({{"id2label", {{"0", 1}, {"1", 2}}}}).empty());
+    EXPECT_EQ(names_of({{"id2label", {{"0", "LABEL_1"}, {"1", "LABEL_0"}}}}).size(), 2U);
 }
 
 TEST(ConfigJson, KeepsStretchedPositions) {
@@ -330,13 +356,18 @@ TEST(ConfigJson, KeepsWhatAnEarlierOneSaysBeside) {
         R"({"id2label": {"0": "cat", "1": "dog"}, "num_labels": 2, "eos_token_id": 7, "hidden_size": 5})";
 
     const auto kept = json::parse(config_json_of(model, "float32", base));
+    model.label_names = {"dog", "cat"};
+    const auto renamed_labels = json::parse(config_json_of(model, "float32", base));
     model.labels = 3;
+    model.label_names.clear();
     const auto replaced = json::parse(config_json_of(model, "float32", base));
 
     EXPECT_EQ(kept.at("id2label").at("1"), "dog");
     EXPECT_EQ(kept.at("eos_token_id"), 7);
     EXPECT_EQ(kept.at("hidden_size"), 192);
     EXPECT_EQ(replaced.at("id2label").size(), 3U);
+    EXPECT_EQ(renamed_labels.at("id2label").at("1"), "cat");
+    EXPECT_EQ(renamed_labels.at("label2id").at("cat"), 1);
     EXPECT_FALSE(replaced.contains("num_labels"));
 }
 

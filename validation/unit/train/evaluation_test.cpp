@@ -41,7 +41,7 @@ protected:
         config.precision = {.dtype = Precision::f64, .device = DeviceKind::reference};
         auto setup = set_up(config, 1);
         setup.samples.validation = setup.samples.train;
-        Stage stage(setup.model, setup.dtype, Place::memory, predict(setup.model, setup.dtype, setup.largest));
+        Stage stage(setup.model, setup.dtype, Place::memory, predicted_memory(setup));
         Stream stream = make_stream(config.precision.device, 1);
         return evaluate_samples(stage, stream, setup, *single_rank("data"));
     }

@@ -1,0 +1,72 @@
+// Choosing a model for a corpus of which only the description is there.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "scratch_folder.hpp"
+#include "train/model_choice.hpp"
+#include "trireme/checkpoint/checkpoint_writer.hpp"
+#include "trireme/model/model.hpp"
+
+namespace trireme::validation {
+
+inline CorpusInfo corpus_of(RowKind kind) {
+    CorpusInfo corpus;
+    corpus.path = "a.h5";
+    corpus.kind = kind;
+    corpus.tokenizer_name = "bytes";
+    corpus.vocabulary_size = 257;
+    return corpus;
+}
+
+inline CorpusInfo images_of(std::size_t channels, std::size_t edge, std::size_t classes) {
+    CorpusInfo corpus;
+    corpus.path = "a.h5";
+    corpus.kind = RowKind::image;
+    corpus.image = {channels, edge, edge};
+    corpus.classes = classes;
+    return corpus;
+}
+
+inline ModelConfig chosen(const ModelChoice& choice, const CorpusInfo& corpus = corpus_of(RowKind::text),
+                          const std::optional<Task>& task = {}, const StoredModel* stored = nullptr) {
+    return choose_model(choice, task, stored, corpus);
+}
+
+inline ModelChoice named(const std::string& name) {
+    ModelChoice choice;
+    choice.name = name;
+    return choice;
+}
+
+// A checkpoint of a small model whose parameters are all zero.
+class AStoredModel : public ::testing::Test {
+protected:
+    static ModelConfig small_bert() {
+        ModelConfig model = model_named("bert-tiny");
+        model.layers = 1;
+        model.width = 4;
+        model.heads = 2;
+        model.mlp_width = 8;
+        model.positions = 16;
+        model.vocabulary = 257;
+        model.task = Task::classify;
+        model.labels = 5;
+        return model;
+    }
+
+    StoredModel stored(const ModelConfig& model, const std::string& tokenizer = "") const {
+        const std::vector<ParameterSpec> specs = unique_parameters(build_layers(model));
+        const ParameterTensors values(specs, DType::f32, Place::memory);
+        CheckpointWriter writer(folder_.file("checkpoints"),
+                                {.config = model, .step = 7, .tokenizer = tokenizer});
+        for (std::size_t i = 0; i < specs.size(); ++i) writer.add(specs[i], values[i], StoredType::f32);
+        ModelChoice choice;
+        choice.init = writer.finish().string();
+        return stored_model(choice).value();
+    }
+
+    ScratchFolder folder_;
+};
+
+}  // namespace trireme::validation
