@@ -4,7 +4,8 @@
 #
 #   TRIREME_TEST_DATA=FOLDER perf/learning/run.sh PROGRAM RESULTS [vit|bert|llama ...]
 #
-# RESULTS/NAME gets config.ini, manifest.json, steps.jsonl, summary.json, report.html and evaluation-*.json. A NAME whose
+# RESULTS/NAME gets config.ini, manifest.json, steps.jsonl, summary.json and evaluation-*.json; `trireme report`
+# draws it. A NAME whose
 # summary is there is left as it is, so the script can be started again where it was stopped.
 set -euo pipefail
 
@@ -61,9 +62,8 @@ evaluations() {
 }
 
 keep() {
-    "$program" report run > /dev/null
     mkdir -p "$1"
-    cp run/{config.ini,manifest.json,steps.jsonl,summary.json,report.html} evaluation-*.json "$1/"
+    cp run/{config.ini,manifest.json,steps.jsonl,summary.json} evaluation-*.json "$1/"
 }
 
 for name in "${names[@]}"; do
