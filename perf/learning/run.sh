@@ -4,9 +4,8 @@
 #
 #   TRIREME_TEST_DATA=FOLDER perf/learning/run.sh PROGRAM RESULTS [vit|bert|llama ...]
 #
-# RESULTS/NAME gets config.ini, manifest.json, steps.jsonl, summary.json and evaluation-*.json; `trireme report`
-# draws it. A NAME whose
-# summary is there is left as it is, so the script can be started again where it was stopped.
+# RESULTS/NAME gets config.ini, manifest.json, steps.jsonl, summary.json and evaluation-*.json; `trireme report` draws
+# it. A NAME whose summary is there is left as it is, so the script can be started again where it was stopped.
 set -euo pipefail
 
 program=$(realpath "${1:?the trireme program}")
