@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# One GPT-2 (124M) f32 training step on one core, by Trireme and by PyTorch, alternated on the same core so that
-# both meet the same machine. Prints both medians of every round and the ratio of the medians over the rounds.
+# One f32 training step of GPT-2 (124M) or Llama (160M) on one core, by Trireme and by PyTorch, alternated on the same
+# core so that both meet the same machine. Prints both medians of every round and the ratio of the medians over the
+# rounds.
 #
-#   perf/cpu/compare_pytorch.sh BUILD_DIR PYTHON [ROUNDS [RESULT_DIR]]
+#   perf/cpu/compare_pytorch.sh BUILD_DIR PYTHON [ROUNDS [RESULT_DIR [gpt2|llama-160m]]]
 #
 # PYTHON is an interpreter with torch and transformers (pip install torch transformers).
 set -euo pipefail
@@ -11,15 +12,16 @@ build=${1:?the build directory, such as build/release}
 python=${2:?a Python with torch and transformers}
 rounds=${3:-3}
 results=${4:-$(mktemp -d)}
+model=${5:-gpt2}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 core=$(($(nproc) - 1))
 mkdir -p "$results"
 
 for length in 64 512; do
     for round in $(seq "$rounds"); do
-        taskset -c "$core" "$build/bin/perf_cpu_step" gpt2 4 "$length" 3 1 "$results/trireme-4x$length-$round.json" |
+        taskset -c "$core" "$build/bin/perf_cpu_step" "$model" 4 "$length" 3 1 "$results/trireme-4x$length-$round.json" |
             grep -E '^(step|memory)'
-        taskset -c "$core" "$python" "$here/pytorch_step.py" 4 "$length" 3 "$results/pytorch-4x$length-$round.json"
+        taskset -c "$core" "$python" "$here/pytorch_step.py" "$model" 4 "$length" 3 "$results/pytorch-4x$length-$round.json"
     done
 done
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The same training step by PyTorch: a GPT-2 of Hugging Face's, f32, one thread, gradient clipping and AdamW.
+"""The same training step by PyTorch: a model of Hugging Face's, f32, one thread, gradient clipping and AdamW.
 
-    pytorch_step.py [SAMPLES [LENGTH [REPEATS [RESULT.json]]]]
+    pytorch_step.py [MODEL [SAMPLES [LENGTH [REPEATS [RESULT.json]]]]]      gpt2 or llama-160m
 
 Prints the median seconds of a step, the version, and the libraries PyTorch was built with. The loss counts every
 token, as in perf_cpu_step. Each of PyTorch's own AdamW forms is tried; the fastest counts.
@@ -38,14 +38,24 @@ def median_seconds(step, repeats):
     return statistics.median(seconds)
 
 
+def make_model(name):
+    if name == "gpt2":
+        config = transformers.GPT2Config(resid_pdrop=0, embd_pdrop=0, attn_pdrop=0, use_cache=False,
+                                         activation_function="gelu_pytorch_tanh", attn_implementation="sdpa")
+        return transformers.GPT2LMHeadModel(config).train()
+    config = transformers.LlamaConfig(hidden_size=768, num_hidden_layers=12, num_attention_heads=12,
+                                      intermediate_size=3072, vocab_size=32000, max_position_embeddings=2048,
+                                      use_cache=False, attn_implementation="sdpa")
+    return transformers.LlamaForCausalLM(config).train()
+
+
 def main():
-    words = sys.argv[1:] + [None] * 4
-    samples, length, repeats = (int(w or d) for w, d in zip(words[:3], (4, 64, 7)))
+    words = sys.argv[1:] + [None] * 5
+    samples, length, repeats = (int(w or d) for w, d in zip(words[1:4], (4, 64, 7)))
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    config = transformers.GPT2Config(resid_pdrop=0, embd_pdrop=0, attn_pdrop=0, activation_function="gelu_pytorch_tanh",
-                                     use_cache=False, attn_implementation="sdpa")
-    model = transformers.GPT2LMHeadModel(config).train()
+    model = make_model(words[0] or "gpt2")
+    config = model.config
     tokens = torch.randint(config.vocab_size, (samples, length))
     targets = torch.randint(config.vocab_size, (samples, length))
     seconds = {}
@@ -59,8 +69,8 @@ def main():
     print(f"PyTorch {torch.__version__}, {samples} x {length}: {1e3 * seconds[best]:.1f} ms a step ({best} AdamW), "
           f"{result['tokens_per_s']:.1f} tokens/s")
     print(result["blas"])
-    if words[3]:
-        with open(words[3], "w", encoding="utf-8") as file:
+    if words[4]:
+        with open(words[4], "w", encoding="utf-8") as file:
             json.dump(result, file, indent=2)
             file.write("\n")
 
