@@ -27,7 +27,6 @@ public:
     void backward_weight(const Pass& pass, ConstTensor input, ConstTensor grad_output,
                          Gradients gradients) const;
 
-    std::size_t input_width() const { return input_width_; }
     std::size_t output_width() const;
     std::size_t parameter_count() const { return parts_.size() * (has_bias_ ? 2 : 1); }
 
