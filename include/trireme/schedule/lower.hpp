@@ -1,0 +1,23 @@
+// From compute instructions to whole programs: messages and collectives are put where they belong.
+#pragma once
+
+#include <vector>
+
+#include "trireme/schedule/instruction.hpp"
+#include "trireme/schedule/pipeline_shape.hpp"
+
+namespace trireme {
+
+// A send follows the compute instruction whose result it carries. A receive stands as early as its channel's
+// slots allow: the k-th on a channel right behind the compute instruction that reads the (k - slots)-th, in the
+// order of the sends. In training REDUCE follows a team's last backward (or weight half) of a stage, and the
+// STEPs of all its stages end the program, also of a team that executes no micro-batch. Programs that have
+// messages already are given back with what is missing of REDUCE and STEP.
+//
+// Gives back programs that may be wrong where `compute` was: check() tells.
+std::vector<Program> lower(const std::vector<Program>& compute, const PipelineShape& shape);
+
+// Without messages and collectives.
+std::vector<Program> compute_only(const std::vector<Program>& programs);
+
+}  // namespace trireme

@@ -1,0 +1,43 @@
+// How long programs take, for given costs: the programs are executed with a clock.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "trireme/schedule/instruction.hpp"
+#include "trireme/schedule/pipeline_shape.hpp"
+
+namespace trireme {
+
+// Of one stage, in seconds or any unit. A whole backward is one act of backward_input + backward_weight, and
+// its gradient leaves at its end.
+struct StageCost {
+    double forward = 1;
+    double backward_input = 1;
+    double backward_weight = 1;
+    double send = 0;    // from the send instruction to the arrival, once the receive is posted
+    double reduce = 0;  // from the last team's REDUCE to the end of the sum
+    double step = 0;
+};
+
+struct Span {
+    Instruction instruction;  // compute or step
+    double begin = 0;
+    double end = 0;
+};
+
+struct Prediction {
+    double makespan = 0;
+    std::vector<double> busy;              // per team: in compute and step
+    std::vector<std::vector<Span>> spans;  // per team, in order
+    std::vector<int> peak_activations;     // per team: see Proof
+
+    double idle(std::size_t team) const { return makespan - busy[team]; }
+    double bubble() const;  // 1 - mean busy / makespan
+};
+
+// `costs` has one entry for each stage. Throws BugError for programs that check() refuses.
+Prediction predict(const std::vector<Program>& programs, const PipelineShape& shape,
+                   const std::vector<StageCost>& costs);
+
+}  // namespace trireme
