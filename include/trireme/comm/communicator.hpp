@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "trireme/base/error.hpp"
 #include "trireme/device/tensor.hpp"
 #include "trireme/device/wait.hpp"
 
@@ -15,6 +16,20 @@ namespace trireme {
 struct Traffic {
     double wait_seconds = 0;
     std::uint64_t bytes_sent = 0;
+};
+
+// What a message is, so that one that comes out of order, or of another length than was waited for, is found:
+// both sides say it, where the library carries it. Unique among the messages in flight between two ranks of a
+// group.
+using Label = std::int32_t;
+
+// A message that is not the one that was waited for.
+class MessageMismatch : public BugError {
+public:
+    MessageMismatch(const std::string& what, Label expected, Label arrived)
+        : BugError(what), expected(expected), arrived(arrived) {}
+    Label expected;
+    Label arrived;  // equal to `expected` where only the length differs
 };
 
 // Messages from one rank to another arrive in the order they were sent; there are no wildcards, and lengths are
@@ -30,9 +45,10 @@ public:
     virtual const std::string& name() const = 0;  // "control", "data group"
 
     // Point-to-point with `peer`. The tensor must be contiguous.
-    virtual Ticket start_send(ConstTensor tensor, int peer) = 0;
-    virtual Ticket start_receive(Tensor tensor, int peer) = 0;
-    virtual bool is_done(Ticket ticket) = 0;  // once true, the ticket is no longer valid
+    virtual Ticket start_send(ConstTensor tensor, int peer, Label label = 0) = 0;
+    virtual Ticket start_receive(Tensor tensor, int peer, Label label = 0) = 0;
+    // Once true, the ticket is no longer valid. Throws MessageMismatch.
+    virtual bool is_done(Ticket ticket) = 0;
 
     // Waits for all, counting the time. Throws ResourceError when a message stalls, naming group and peer.
     void wait(std::span<const Ticket> tickets);
@@ -52,5 +68,9 @@ private:
 
 // A group of one; sending is a bug.
 std::unique_ptr<Communicator> single_rank(std::string name);
+
+// Rank `rank` of a group of `size` that nobody else is in: messages are done at once and carry nothing. For
+// walks with ghost tensors.
+std::unique_ptr<Communicator> ghost_group(std::string name, int rank, int size);
 
 }  // namespace trireme

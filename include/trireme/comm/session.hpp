@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "trireme/comm/communicator.hpp"
 
@@ -24,6 +25,11 @@ public:
 
     // Collective over all ranks. A group of all ranks with message order of its own.
     std::unique_ptr<Communicator> all_ranks(std::string name, Patience patience) const;
+
+    // Collective over `ranks` alone (of the job, ascending, this one among them); groups are made in one order
+    // on every rank. Rank r of the group is ranks[r].
+    std::unique_ptr<Communicator> group_of(const std::vector<int>& ranks, std::string name,
+                                           Patience patience) const;
 
     // Ends the job on every rank, at once.
     [[noreturn]] void abort(int exit_code) const;

@@ -1,0 +1,31 @@
+// The judge beside which the tests put check(): it executes all programs in every order that their meaning
+// (trireme/schedule/check.hpp) allows, one state after the other, and assumes nothing about orders being alike.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "trireme/schedule/instruction.hpp"
+#include "trireme/schedule/pipeline_shape.hpp"
+
+namespace trireme {
+
+// How far each team is: the number of its instructions that have run.
+using ProgramCounters = std::vector<std::size_t>;
+
+struct Exploration {
+    std::string objection;                        // why the programs are rejected; empty: they are accepted
+    std::size_t states = 0;                       // program counters that were met; 0: rejected as written
+    std::vector<ProgramCounters> ends;            // the different ones at which no team can go on
+    std::vector<int> peak_activations;            // as in Proof, where the programs are accepted
+    std::vector<std::vector<int>> peak_of_stage;  // likewise
+
+    bool is_accepted() const { return objection.empty(); }
+};
+
+// Wants one program for each team of a sound shape. Throws std::length_error where the product of the programs'
+// lengths passes some tens of millions: time and memory grow with it.
+Exploration explore(const std::vector<Program>& programs, const PipelineShape& shape);
+
+}  // namespace trireme
