@@ -1,5 +1,7 @@
 #include "trireme/model/dropout_site.hpp"
 
+#include "trireme/model/tensor_group.hpp"
+
 namespace trireme {
 
 RandomKey site_key(const Pass& pass, std::size_t block, Site site) {
@@ -7,6 +9,14 @@ RandomKey site_key(const Pass& pass, std::size_t block, Site site) {
 }
 
 Dropout dropout_at(const Pass& pass, double rate, std::size_t block, Site site) {
+    const Range own = own_rows(pass);
+    Dropout dropout = dropout_of_all_rows(pass, rate, block, site);
+    dropout.samples = dropout.samples.column_range(own.begin, own.count);
+    dropout.positions = dropout.positions.column_range(own.begin, own.count);
+    return dropout;
+}
+
+Dropout dropout_of_all_rows(const Pass& pass, double rate, std::size_t block, Site site) {
     return {.rate = pass.is_training ? rate : 0,
             .key = site_key(pass, block, site),
             .samples = pass.batch.visits,

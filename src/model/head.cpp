@@ -3,11 +3,15 @@
 #include <algorithm>
 
 #include "model/family.hpp"
+#include "trireme/comm/row_collectives.hpp"
 #include "trireme/kernels/cross_entropy.hpp"
 #include "trireme/kernels/fill.hpp"
 #include "trireme/kernels/linear.hpp"
+#include "trireme/kernels/logit_statistics.hpp"
 #include "trireme/kernels/read.hpp"
 #include "trireme/kernels/rows.hpp"
+#include "trireme/layout/shares.hpp"
+#include "trireme/model/tensor_group.hpp"
 
 namespace trireme {
 namespace {
@@ -45,9 +49,9 @@ std::optional<ParameterSpec> bias_of(const ModelConfig& config) {
 
 // What is left out is an absent tensor.
 struct Head::Wanted {
-    Tensor grad_input = {};   // (rows, width)
-    Tensor grad_weight = {};  // (outputs, width)
-    Tensor grad_bias = {};    // (outputs)
+    Tensor grad_input = {};   // (own rows, width)
+    Tensor grad_weight = {};  // (own outputs, width)
+    Tensor grad_bias = {};    // (own outputs)
     bool counts_loss = true;
     bool gives_choices = false;
 
@@ -59,17 +63,24 @@ struct Head::Tile {
     std::size_t begin;    // of the first one among the predicted rows
     ConstTensor targets;  // (count) i32
     Tensor hidden;        // (count, width): space for the rows where they lie apart
-    Tensor logits;        // (count, outputs)
+    Tensor logits;        // (count, own outputs)
     Tensor losses;        // (count)
     Tensor choices;       // (count) i32
 };
 
-Head::Head(const ModelConfig& config)
+Head::Head(const ModelConfig& config, const TensorPart& part)
     : weight_(weight_of(config)),
       bias_(bias_of(config)),
       width_(config.width),
-      outputs_(weight_.rows),
-      smooths_(config.task == Task::classify) {}
+      all_outputs_(weight_.rows),
+      outputs_(config.has_vocabulary_head() ? part.vocabulary(config) : Range{0, all_outputs_}),
+      smooths_(config.task == Task::classify),
+      is_shared_(config.has_vocabulary_head() && !part.is_whole()),
+      is_first_(part.is_first()) {
+    const Channels own{.width = all_outputs_, .own = {outputs_}};
+    weight_ = part_of(weight_, own, all_channels(width_));
+    if (bias_) bias_ = part_of(*bias_, all_channels(1), own);
+}
 
 std::vector<ParameterSpec> Head::parameters() const {
     std::vector<ParameterSpec> specs{weight_};
@@ -78,7 +89,7 @@ std::vector<ParameterSpec> Head::parameters() const {
 }
 
 std::size_t Head::most_tile_rows(DType dtype) const {
-    return std::max<std::size_t>(1, tile_bytes / (std::max(outputs_, width_) * bytes_of(dtype)));
+    return std::max<std::size_t>(1, tile_bytes / (std::max(outputs_.count, width_) * bytes_of(dtype)));
 }
 
 std::size_t Head::tile_rows(DType dtype, std::size_t rows) const {
@@ -114,20 +125,25 @@ void Head::backward(const Pass& pass, Weights weights, ConstTensor input, Tensor
         state, scratch);
 }
 
-void Head::for_each_tile(const Pass& pass, Weights weights, ConstTensor input, const Wanted& wanted,
+void Head::for_each_tile(const Pass& pass, Weights weights, ConstTensor own_input, const Wanted& asked,
                          State& state, Arena& scratch) const {
     const ArenaScope scope(scratch);
+    const ConstTensor input = whole_rows(pass, own_input, scratch);
+    Wanted wanted = asked;
+    const bool makes_grad_input = asked.grad_input.is_present();
+    const bool is_cut = own_input.rows < input.rows;
+    if (makes_grad_input && is_cut) wanted.grad_input = scratch.tensor(pass.dtype, input.rows, width_);
     const ConstTensor predicted = pass.batch.predicted;
     const std::size_t most = tile_rows(pass.dtype, predicted.columns);
     // As much as the tile of any smaller micro-batch, or of one with fewer predictions, may need, so that
     // memory follows the largest one.
     const std::size_t space = std::min(most_tile_rows(pass.dtype), input.rows);
     const Tensor hidden = scratch.tensor(pass.dtype, space, width_);
-    const Tensor logits = scratch.tensor(pass.dtype, space, outputs_);
+    const Tensor logits = scratch.tensor(pass.dtype, space, outputs_.count);
     const Tensor losses = scratch.tensor(DType::f64, 1, input.rows).column_range(0, predicted.columns);
     const Tensor choices = scratch.tensor(DType::i32, 1, input.rows).column_range(0, predicted.columns);
     const bool is_everywhere = predicted.columns == input.rows;
-    if (!is_everywhere && wanted.grad_input.is_present()) {
+    if (!is_everywhere && makes_grad_input) {
         launch(pass.stream, Fill{.output = wanted.grad_input, .value = 0});
     }
     for (std::size_t begin = 0; begin < predicted.columns; begin += most) {
@@ -140,14 +156,21 @@ void Head::for_each_tile(const Pass& pass, Weights weights, ConstTensor input, c
                  .logits = logits.row_range(0, count),
                  .losses = losses.column_range(begin, count),
                  .choices = wanted.gives_choices ? choices.column_range(begin, count) : Tensor{}},
-                wanted);
+                wanted, scratch);
     }
+    if (makes_grad_input) give_own_rows(pass, wanted.grad_input, asked.grad_input);
     if (wanted.counts_loss) state.loss = read_sum(pass.stream, losses);
     if (wanted.gives_choices) state.choices = read_numbers(pass.stream, choices);
 }
 
-void Head::compute(const Pass& pass, Weights weights, ConstTensor input, const Tile& tile,
-                   const Wanted& wanted) const {
+// From the gradient of all rows, to which every rank has added its own outputs', to that of the own rows.
+void Head::give_own_rows(const Pass& pass, Tensor all, Tensor own) const {
+    const Tensor sum = is_shared_ ? sum_over_ranks(pass, all) : own_part(pass, all);
+    if (own.rows < all.rows) launch(pass.stream, Copy{.input = sum, .output = own});
+}
+
+void Head::compute(const Pass& pass, Weights weights, ConstTensor input, const Tile& tile, const Wanted& wanted,
+                   Arena& scratch) const {
     const bool is_apart = tile.rows.is_present();
     if (is_apart) launch(pass.stream, GatherRows{.input = input, .rows = tile.rows, .output = tile.hidden});
     const ConstTensor hidden =
@@ -157,29 +180,71 @@ void Head::compute(const Pass& pass, Weights weights, ConstTensor input, const T
                                .bias = bias_ ? weights[1] : ConstTensor{},
                                .output = tile.logits,
                                .axes = WeightAxes::out_in});
+    const double gradient_scale = wanted.has_gradients() ? pass.loss_scale : 0;
+    if (is_shared_) {
+        find_loss_of_shared(pass, tile, gradient_scale, scratch);
+    } else {
+        find_loss(pass, tile, gradient_scale);
+    }
+    add_gradients(pass, weights, hidden, tile, wanted);
+}
+
+void Head::find_loss(const Pass& pass, const Tile& tile, double gradient_scale) const {
     launch(pass.stream, CrossEntropy{.logits = tile.logits,
                                      .targets = tile.targets,
                                      .losses = tile.losses,
                                      .choices = tile.choices,
-                                     .gradient_scale = wanted.has_gradients() ? pass.loss_scale : 0,
+                                     .gradient_scale = gradient_scale,
                                      .smoothing = smooths_ ? pass.label_smoothing : 0});
-    if (wanted.grad_weight.is_present()) {
+}
+
+void Head::find_loss_of_shared(const Pass& pass, const Tile& tile, double gradient_scale,
+                               Arena& scratch) const {
+    const ArenaScope scope(scratch);
+    const std::size_t rows = tile.logits.rows;
+    const auto ranks = static_cast<std::size_t>(pass.group->ranks.size());
+    const auto own = static_cast<std::size_t>(pass.group->ranks.rank());
+    const Tensor parts = scratch.tensor(DType::f64, ranks * rows, logit_field::count);
+    const Tensor log_sums = scratch.tensor(DType::f64, 1, rows);
+    launch(pass.stream, LogitStatistics{.logits = tile.logits,
+                                        .targets = tile.targets,
+                                        .statistics = parts.row_range(own * rows, rows),
+                                        .first_column = outputs_.begin});
+    if (!pass.stream.is_ghost()) gather_rows(pass.group->ranks, parts, cut_evenly(ranks * rows, ranks));
+    launch(pass.stream, MergeLogitStatistics{.parts = parts,
+                                             .targets = tile.targets,
+                                             .log_sums = log_sums,
+                                             .losses = tile.losses,
+                                             .choices = tile.choices,
+                                             .columns = all_outputs_});
+    if (gradient_scale == 0) return;
+    launch(pass.stream, LogitGradients{.logits = tile.logits,
+                                       .targets = tile.targets,
+                                       .log_sums = log_sums,
+                                       .first_column = outputs_.begin,
+                                       .columns = all_outputs_,
+                                       .gradient_scale = gradient_scale});
+}
+
+void Head::add_gradients(const Pass& pass, Weights weights, ConstTensor hidden, const Tile& tile,
+                         const Wanted& wanted) const {
+    if (wanted.grad_weight.is_present() && (is_shared_ || is_first_)) {
         launch(pass.stream, LinearBackwardWeight{.input = hidden,
                                                  .grad_output = tile.logits,
                                                  .grad_weight = wanted.grad_weight,
                                                  .grad_bias = wanted.grad_bias,
                                                  .axes = WeightAxes::out_in});
     }
-    if (wanted.grad_input.is_present()) {
-        // Rows that lie apart are not read any more: their gradients take their place.
-        const Tensor grad = is_apart ? tile.hidden : wanted.grad_input.row_range(tile.begin, tile.logits.rows);
-        launch(pass.stream, LinearBackwardInput{.grad_output = tile.logits,
-                                                .weight = weights[0],
-                                                .grad_input = grad,
-                                                .axes = WeightAxes::out_in});
-        if (is_apart) {
-            launch(pass.stream, ScatterRows{.input = grad, .rows = tile.rows, .output = wanted.grad_input});
-        }
+    if (!wanted.grad_input.is_present()) return;
+    // Rows that lie apart are not read any more: their gradients take their place.
+    const bool is_apart = tile.rows.is_present();
+    const Tensor grad = is_apart ? tile.hidden : wanted.grad_input.row_range(tile.begin, tile.logits.rows);
+    launch(
+        pass.stream,
+        LinearBackwardInput{
+            .grad_output = tile.logits, .weight = weights[0], .grad_input = grad, .axes = WeightAxes::out_in});
+    if (is_apart) {
+        launch(pass.stream, ScatterRows{.input = grad, .rows = tile.rows, .output = wanted.grad_input});
     }
 }
 

@@ -1,6 +1,7 @@
 #include "trireme/model/head_transform.hpp"
 
 #include "trireme/model/dropout_site.hpp"
+#include "trireme/model/tensor_group.hpp"
 
 namespace trireme {
 namespace {
@@ -13,7 +14,8 @@ std::string dense_name(Task task) {
 
 HeadTransform::HeadTransform(const ModelConfig& config)
     : width_(config.width),
-      dense_(config, config.width, {{dense_name(config.task), config.width}}, config.init_deviation),
+      dense_(config, all_channels(config.width), {{dense_name(config.task), all_channels(config.width)}},
+             config.init_deviation),
       activation_(config.task == Task::masked ? config.activation : ActivationKind::tanh),
       dropout_(config.task == Task::masked ? 0 : config.dropout) {
     if (config.task == Task::masked) norm_.emplace(config, "cls.predictions.transform.LayerNorm");
@@ -68,6 +70,7 @@ void HeadTransform::backward_input(const Pass& pass, Weights weights, ConstTenso
 void HeadTransform::backward_weight(const Pass& pass, Weights /*weights*/, ConstTensor input,
                                     ConstTensor grad_output, State& state, Gradients gradients,
                                     Arena& /*scratch*/) const {
+    if (!counts_what_all_hold(pass)) return;
     dense_.backward_weight(pass, input, state.grad_inner, gradients.first(dense_.parameter_count()));
     if (norm_) {
         norm_->backward_weight(pass, state.result, grad_output, state.norm,

@@ -5,29 +5,29 @@
 namespace trireme {
 namespace {
 
-BranchParts mlp_parts(const ModelConfig& config) {
+BranchParts mlp_parts(const ModelConfig& config, const TensorPart& part) {
     const BlockNames names = traits_of(config.family).block;
-    BranchParts parts{
-        .norm = names.mlp_norm, .first = {}, .last = names.mlp_out, .result_width = config.mlp_width};
-    for (const std::string& name : names.mlp_in) parts.first.push_back({name, config.mlp_width});
+    const Channels columns = part.mlp(config);
+    BranchParts parts{.norm = names.mlp_norm, .first = {}, .last = names.mlp_out, .result = columns};
+    for (const std::string& name : names.mlp_in) parts.first.push_back({name, columns});
     return parts;
 }
 
 }  // namespace
 
-MlpHalf::MlpHalf(const ModelConfig& config, std::size_t block)
-    : branch_(config, block, Site::mlp_residual, mlp_parts(config)),
-      mlp_width_(config.mlp_width),
+MlpHalf::MlpHalf(const ModelConfig& config, const TensorPart& part, std::size_t block)
+    : branch_(config, block, Site::mlp_residual, mlp_parts(config, part), part.is_first()),
+      mlp_width_(part.mlp(config).count()),
       is_gated_(traits_of(config.family).block.mlp_in.size() == 2),
       activation_(config.activation) {}
 
-void MlpHalf::activate(const Pass& pass, State& state) const {
+void MlpHalf::activate(const Pass& pass, ConstTensor inner, Tensor result) const {
     if (is_gated_) {
-        launch(pass.stream, SiluGate{.gate = state.inner.column_range(0, mlp_width_),
-                                     .up = state.inner.column_range(mlp_width_, mlp_width_),
-                                     .output = state.result});
+        launch(pass.stream, SiluGate{.gate = inner.column_range(0, mlp_width_),
+                                     .up = inner.column_range(mlp_width_, mlp_width_),
+                                     .output = result});
     } else {
-        launch(pass.stream, Activation{.input = state.inner, .output = state.result, .kind = activation_});
+        launch(pass.stream, Activation{.input = inner, .output = result, .kind = activation_});
     }
 }
 
@@ -47,25 +47,32 @@ void MlpHalf::deactivate(const Pass& pass, ConstTensor grad_result, State& state
 }
 
 Tensor MlpHalf::forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept) const {
+    const ArenaScope scope(pass.scratch);
     branch_.open(pass, weights, input, state, kept);
-    state.result = kept.tensor(pass.dtype, input.rows, mlp_width_);
-    activate(pass, state);
+    state.result = (pass.keeps_little ? pass.scratch : kept).tensor(pass.dtype, pass.batch.rows(), mlp_width_);
+    activate(pass, state.inner, state.result);
     return branch_.close(pass, weights, input, state, kept);
 }
 
 void MlpHalf::backward_input(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
                              Tensor grad_input, State& state, Arena& kept) const {
-    state.grad_inner = kept.tensor(pass.dtype, input.rows, branch_.inner_width());
+    state.grad_inner = kept.tensor(pass.dtype, pass.batch.rows(), branch_.inner_width());
     // Without a gate the activation's gradient takes the place of what it is made from.
-    const Tensor grad_result = is_gated_ ? kept.tensor(pass.dtype, input.rows, mlp_width_) : state.grad_inner;
+    const Tensor grad_result =
+        is_gated_ ? kept.tensor(pass.dtype, pass.batch.rows(), mlp_width_) : state.grad_inner;
     branch_.backward_close(pass, weights, grad_output, grad_result, state, kept);
     deactivate(pass, grad_result, state);
     branch_.backward_open(pass, weights, input, grad_input, state, kept);
 }
 
-void MlpHalf::backward_weight(const Pass& pass, Weights /*weights*/, ConstTensor input, ConstTensor grad_output,
-                              State& state, Gradients gradients, Arena& /*scratch*/) const {
-    branch_.backward_weight(pass, input, grad_output, state, gradients);
+void MlpHalf::backward_weight(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
+                              State& state, Gradients gradients, Arena& scratch) const {
+    const ArenaScope scope(scratch);
+    if (pass.keeps_little) {
+        state.result = scratch.tensor(pass.dtype, pass.batch.rows(), mlp_width_);
+        activate(pass, state.inner, state.result);
+    }
+    branch_.backward_weight(pass, weights, input, grad_output, state, gradients, scratch);
 }
 
 }  // namespace trireme

@@ -6,24 +6,24 @@
 
 namespace trireme {
 
-std::vector<Layer> build_layers(const ModelConfig& config) {
+std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& part) {
     std::vector<Layer> layers;
     layers.reserve(2 * config.layers + 3);
     if (config.reads_images()) {
-        layers.emplace_back(PatchEmbedding(config));
+        layers.emplace_back(PatchEmbedding(config, part));
     } else {
-        layers.emplace_back(EmbeddingLayer(config));
+        layers.emplace_back(EmbeddingLayer(config, part));
     }
     for (std::size_t block = 0; block < config.layers; ++block) {
-        layers.emplace_back(AttentionHalf(config, block));
-        layers.emplace_back(MlpHalf(config, block));
+        layers.emplace_back(AttentionHalf(config, part, block));
+        layers.emplace_back(MlpHalf(config, part, block));
     }
     if (!traits_of(config.family).final_norm.empty()) layers.emplace_back(FinalNorm(config));
     if (config.family == Family::bert && config.task != Task::span) layers.emplace_back(HeadTransform(config));
     if (config.task == Task::span) {
-        layers.emplace_back(SpanHead(config));
+        layers.emplace_back(SpanHead(config, part));
     } else {
-        layers.emplace_back(Head(config));
+        layers.emplace_back(Head(config, part));
     }
     return layers;
 }

@@ -1,6 +1,7 @@
 #include "trireme/model/norm.hpp"
 
 #include "trireme/kernels/norm.hpp"
+#include "trireme/model/tensor_group.hpp"
 
 namespace trireme {
 namespace {
@@ -64,6 +65,7 @@ void Norm::backward_input(const Pass& pass, Weights weights, ConstTensor input, 
 
 void Norm::backward_weight(const Pass& pass, ConstTensor input, ConstTensor grad_output, const State& state,
                            Gradients gradients) const {
+    if (!counts_what_all_hold(pass)) return;
     if (is_rms_) {
         launch(pass.stream, RmsNormBackwardWeight{.input = input,
                                                   .inv_rms = state.inv_scale,

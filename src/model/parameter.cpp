@@ -17,10 +17,26 @@ std::size_t total_bytes(const std::vector<ParameterSpec>& specs, DType dtype) {
     return sum;
 }
 
+void fill_normal(Stream& stream, const ParameterSpec& spec, Tensor values, RandomKey key) {
+    for (const Placement& placement : spec.placements) {
+        const Box& box = placement.box;
+        launch(stream, FillNormal{.output = values.row_range(placement.row, box.rows.count)
+                                                .column_range(placement.column, box.columns.count),
+                                  .key = key,
+                                  .deviation = spec.deviation,
+                                  .first_element = box.rows.begin * spec.all_columns + box.columns.begin,
+                                  .global_columns = spec.all_columns});
+    }
+}
+
 }  // namespace
 
 ParameterSpec vector_spec(std::string name, std::size_t size, Init init) {
-    return {.name = std::move(name), .shape = {size}, .rows = 1, .columns = size, .init = init};
+    ParameterSpec spec = matrix_spec(std::move(name), 1, size, 0);
+    spec.shape = {size};
+    spec.init = init;
+    spec.decays = false;
+    return spec;
 }
 
 ParameterSpec matrix_spec(std::string name, std::size_t rows, std::size_t columns, double deviation) {
@@ -28,6 +44,9 @@ ParameterSpec matrix_spec(std::string name, std::size_t rows, std::size_t column
             .shape = {rows, columns},
             .rows = rows,
             .columns = columns,
+            .all_rows = rows,
+            .all_columns = columns,
+            .placements = {{.box = {{0, rows}, {0, columns}}}},
             .init = Init::normal,
             .deviation = deviation,
             .decays = true};
@@ -54,10 +73,7 @@ void initialise(Stream& stream, const std::vector<ParameterSpec>& specs, const P
         const ParameterSpec& spec = specs[i];
         switch (spec.init) {
             case Init::normal:
-                launch(stream, FillNormal{.output = values[i],
-                                          .key = RandomKey{seed}.then(spec.name),
-                                          .deviation = spec.deviation,
-                                          .global_columns = spec.columns});
+                fill_normal(stream, spec, values[i], RandomKey{seed}.then(spec.name));
                 break;
             case Init::zeros:
                 launch(stream, Fill{.output = values[i], .value = 0});

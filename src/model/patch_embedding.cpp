@@ -5,6 +5,7 @@
 #include "trireme/kernels/linear.hpp"
 #include "trireme/kernels/rows.hpp"
 #include "trireme/model/dropout_site.hpp"
+#include "trireme/model/tensor_group.hpp"
 
 namespace trireme {
 namespace {
@@ -13,17 +14,20 @@ enum : std::size_t { class_token, place_table, weight, bias };
 
 }  // namespace
 
-PatchEmbedding::PatchEmbedding(const ModelConfig& config)
-    : image_(config.image), width_(config.width), deviation_(config.init_deviation), dropout_(config.dropout) {}
+PatchEmbedding::PatchEmbedding(const ModelConfig& config, const TensorPart& part)
+    : image_(config.image),
+      width_(config.width),
+      deviation_(config.init_deviation),
+      dropout_(config.dropout),
+      is_first_(part.is_first()) {}
 
 std::vector<ParameterSpec> PatchEmbedding::parameters() const {
     const std::string projection = "vit.embeddings.patch_embeddings.projection.";
     const auto table = [&](std::string name, std::size_t rows) {
-        return ParameterSpec{.name = std::move(name),
-                             .shape = {1, rows, width_},
-                             .rows = rows,
-                             .columns = width_,
-                             .deviation = deviation_};
+        ParameterSpec spec = matrix_spec(std::move(name), rows, width_, deviation_);
+        spec.shape = {1, rows, width_};
+        spec.decays = false;
+        return spec;
     };
     ParameterSpec matrix = matrix_spec(projection + "weight", width_, image_.patch_values(), deviation_);
     matrix.shape = {width_, image_.channels, image_.patch, image_.patch};
@@ -51,8 +55,8 @@ Tensor PatchEmbedding::forward(const Pass& pass, Weights weights, ConstTensor /*
                                   .class_token = weights[class_token],
                                   .place_table = weights[place_table],
                                   .output = output});
-    drop_out(pass, output, dropout_at(pass, dropout_, 0, Site::embedding));
-    return output;
+    drop_out(pass, output, dropout_of_all_rows(pass, dropout_, 0, Site::embedding));
+    return own_part(pass, output);
 }
 
 void PatchEmbedding::backward_input(const Pass&, Weights, ConstTensor, ConstTensor, Tensor, State&,
@@ -62,7 +66,10 @@ void PatchEmbedding::backward_weight(const Pass& pass, Weights /*weights*/, Cons
                                      ConstTensor grad_output, State& state, Gradients gradients,
                                      Arena& scratch) const {
     const ArenaScope scope(scratch);
-    grad_output = drop_out_backward(pass, grad_output, dropout_at(pass, dropout_, 0, Site::embedding), scratch);
+    grad_output = whole_rows(
+        pass, drop_out_backward(pass, grad_output, dropout_at(pass, dropout_, 0, Site::embedding), scratch),
+        scratch);
+    if (!is_first_) return;
     const Tensor grad_patches = scratch.tensor(pass.dtype, state.pixels.rows, width_);
     launch(pass.stream, ImageRowsBackward{.grad_output = grad_output,
                                           .grad_patches = grad_patches,

@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "model/family.hpp"
+#include "trireme/kernels/rows.hpp"
+#include "trireme/model/tensor_group.hpp"
 
 namespace trireme {
 namespace {
@@ -24,16 +26,17 @@ double last_deviation(const ModelConfig& config) {
 }  // namespace
 
 ResidualBranch::ResidualBranch(const ModelConfig& config, std::size_t block, Site site,
-                               const BranchParts& parts)
+                               const BranchParts& parts, bool has_bias)
     : block_(block),
       width_(config.width),
       site_(site),
       is_norm_behind_(traits_of(config.family).is_norm_behind),
       dropout_(config.dropout),
       norm_(config, block_prefix(config, block) + parts.norm),
-      first_(config, config.width, in_block(block_prefix(config, block), parts.first), config.init_deviation),
-      last_(config, parts.result_width, {{block_prefix(config, block) + parts.last, config.width}},
-            last_deviation(config)) {}
+      first_(config, all_channels(config.width), in_block(block_prefix(config, block), parts.first),
+             config.init_deviation),
+      last_(config, parts.result, {{block_prefix(config, block) + parts.last, all_channels(config.width)}},
+            last_deviation(config), has_bias) {}
 
 std::vector<ParameterSpec> ResidualBranch::parameters() const {
     std::vector<ParameterSpec> specs = norm_.parameters();
@@ -46,20 +49,24 @@ void ResidualBranch::open(const Pass& pass, Weights weights, ConstTensor input, 
                           Arena& kept) const {
     ConstTensor read = input;
     if (!is_norm_behind_) {
-        state.normed = kept.tensor(pass.dtype, input.rows, width_);
-        norm_.forward(pass, norm_part(weights), input, state.normed, state.norm, kept);
-        read = state.normed;
+        const Tensor normed = (pass.keeps_little ? pass.scratch : kept).tensor(pass.dtype, input.rows, width_);
+        norm_.forward(pass, norm_part(weights), input, normed, state.norm, kept);
+        if (!pass.keeps_little) state.normed = normed;
+        read = normed;
     }
-    state.inner = kept.tensor(pass.dtype, input.rows, inner_width());
-    first_.forward(pass, first_part(weights), read, state.inner);
+    state.inner = kept.tensor(pass.dtype, pass.batch.rows(), inner_width());
+    first_.forward(pass, first_part(weights), whole_rows(pass, read, pass.scratch), state.inner);
 }
 
 Tensor ResidualBranch::close(const Pass& pass, Weights weights, ConstTensor input, BranchState& state,
                              Arena& kept) const {
-    const Tensor sum = kept.tensor(pass.dtype, input.rows, width_);
-    last_.forward(pass, last_part(weights), state.result, sum);
+    const bool is_cut = input.rows < pass.batch.rows();
+    const Tensor partial = (is_cut ? pass.scratch : kept).tensor(pass.dtype, pass.batch.rows(), width_);
+    last_.forward(pass, last_part(weights), state.result, partial);
+    const Tensor projected = sum_over_ranks(pass, partial);
+    const Tensor sum = is_cut ? kept.tensor(pass.dtype, input.rows, width_) : projected;
     launch(pass.stream, ResidualAdd{.residual = input,
-                                    .input = sum,
+                                    .input = projected,
                                     .output = sum,
                                     .dropout = dropout_at(pass, dropout_, block_, site_)});
     if (!is_norm_behind_) return sum;
@@ -77,15 +84,17 @@ void ResidualBranch::backward_close(const Pass& pass, Weights weights, ConstTens
         norm_.backward_input(pass, norm_part(weights), state.sum, grad_output, {}, grad_sum, state.norm);
         state.grad_sum = grad_sum;
     }
-    state.grad_projection =
+    const ConstTensor grad_projection =
         drop_out_backward(pass, state.grad_sum, dropout_at(pass, dropout_, block_, site_), kept);
+    state.grad_projection = whole_rows(pass, grad_projection, kept);
     last_.backward_input(pass, last_part(weights), state.grad_projection, grad_result);
 }
 
 void ResidualBranch::backward_open(const Pass& pass, Weights weights, ConstTensor input, Tensor grad_input,
                                    BranchState& state, Arena& kept) const {
-    state.grad_normed = kept.tensor(pass.dtype, input.rows, width_);
-    first_.backward_input(pass, first_part(weights), state.grad_inner, state.grad_normed);
+    const Tensor partial = kept.tensor(pass.dtype, pass.batch.rows(), width_);
+    first_.backward_input(pass, first_part(weights), state.grad_inner, partial);
+    state.grad_normed = sum_over_ranks(pass, partial);
     if (is_norm_behind_) {
         launch(
             pass.stream,
@@ -97,14 +106,24 @@ void ResidualBranch::backward_open(const Pass& pass, Weights weights, ConstTenso
     }
 }
 
-void ResidualBranch::backward_weight(const Pass& pass, ConstTensor input, ConstTensor grad_output,
-                                     const BranchState& state, Gradients gradients) const {
+ConstTensor ResidualBranch::normed_again(const Pass& pass, Weights weights, ConstTensor input,
+                                         Arena& scratch) const {
+    const Tensor normed = scratch.tensor(pass.dtype, input.rows, width_);
+    Norm::State unused;
+    norm_.forward(pass, norm_part(weights), input, normed, unused, scratch);
+    return normed;
+}
+
+void ResidualBranch::backward_weight(const Pass& pass, Weights weights, ConstTensor input,
+                                     ConstTensor grad_output, const BranchState& state, Gradients gradients,
+                                     Arena& scratch) const {
     last_.backward_weight(pass, state.result, state.grad_projection, last_part(gradients));
+    ConstTensor read = is_norm_behind_ ? input : ConstTensor(state.normed);
+    if (!is_norm_behind_ && pass.keeps_little) read = normed_again(pass, weights, input, scratch);
+    first_.backward_weight(pass, whole_rows(pass, read, scratch), state.grad_inner, first_part(gradients));
     if (is_norm_behind_) {
-        first_.backward_weight(pass, input, state.grad_inner, first_part(gradients));
         norm_.backward_weight(pass, state.sum, grad_output, state.norm, norm_part(gradients));
     } else {
-        first_.backward_weight(pass, state.normed, state.grad_inner, first_part(gradients));
         norm_.backward_weight(pass, input, state.grad_normed, state.norm, norm_part(gradients));
     }
 }

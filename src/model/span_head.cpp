@@ -3,6 +3,7 @@
 #include "trireme/kernels/linear.hpp"
 #include "trireme/kernels/read.hpp"
 #include "trireme/kernels/span_loss.hpp"
+#include "trireme/model/tensor_group.hpp"
 
 namespace trireme {
 namespace {
@@ -12,7 +13,8 @@ constexpr std::size_t outputs = 2;  // where an answer begins, where it ends
 
 }  // namespace
 
-SpanHead::SpanHead(const ModelConfig& config) : width_(config.width), deviation_(config.init_deviation) {}
+SpanHead::SpanHead(const ModelConfig& config, const TensorPart& part)
+    : width_(config.width), deviation_(config.init_deviation), is_first_(part.is_first()) {}
 
 std::vector<ParameterSpec> SpanHead::parameters() const {
     std::vector<ParameterSpec> specs{matrix_spec("qa_outputs.weight", outputs, width_, deviation_),
@@ -43,7 +45,8 @@ Tensor SpanHead::forward(const Pass& pass, Weights weights, ConstTensor input, S
                          Arena& kept) const {
     if (pass.is_training) return {};
     const ArenaScope scope(kept);
-    const Tensor logits = logits_and_loss(pass, weights, input, 0, state, kept);
+    const ConstTensor whole = whole_rows(pass, input, kept);
+    const Tensor logits = logits_and_loss(pass, weights, whole, 0, state, kept);
     const Tensor choices = kept.tensor(DType::i32, pass.batch.segments.size(), 2);
     launch(pass.stream, BestSpan{.logits = logits,
                                  .segments = pass.batch.segments,
@@ -55,17 +58,19 @@ Tensor SpanHead::forward(const Pass& pass, Weights weights, ConstTensor input, S
 
 void SpanHead::backward_input(const Pass& pass, Weights weights, ConstTensor input, ConstTensor /*grad_output*/,
                               Tensor grad_input, State& state, Arena& kept) const {
-    state.grad_logits = logits_and_loss(pass, weights, input, pass.loss_scale, state, kept);
-    launch(pass.stream, LinearBackwardInput{.grad_output = state.grad_logits,
+    state.input = whole_rows(pass, input, kept);
+    state.grad_logits = logits_and_loss(pass, weights, state.input, pass.loss_scale, state, kept);
+    launch(pass.stream, LinearBackwardInput{.grad_output = own_part(pass, state.grad_logits),
                                             .weight = weights[weight],
                                             .grad_input = grad_input,
                                             .axes = WeightAxes::out_in});
 }
 
-void SpanHead::backward_weight(const Pass& pass, Weights /*weights*/, ConstTensor input,
+void SpanHead::backward_weight(const Pass& pass, Weights /*weights*/, ConstTensor /*input*/,
                                ConstTensor /*grad_output*/, State& state, Gradients gradients,
                                Arena& /*scratch*/) const {
-    launch(pass.stream, LinearBackwardWeight{.input = input,
+    if (!is_first_) return;
+    launch(pass.stream, LinearBackwardWeight{.input = state.input,
                                              .grad_output = state.grad_logits,
                                              .grad_weight = gradients[weight],
                                              .grad_bias = gradients[bias],

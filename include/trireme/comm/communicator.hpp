@@ -26,8 +26,9 @@ using Label = std::int32_t;
 // A message that is not the one that was waited for.
 class MessageMismatch : public BugError {
 public:
-    MessageMismatch(const std::string& what, Label expected, Label arrived)
-        : BugError(what), expected(expected), arrived(arrived) {}
+    MessageMismatch(const std::string& what, Label expected_label, Label arrived_label)
+        : BugError(what), expected(expected_label), arrived(arrived_label) {}
+
     Label expected;
     Label arrived;  // equal to `expected` where only the length differs
 };

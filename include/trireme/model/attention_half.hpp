@@ -7,13 +7,13 @@ namespace trireme {
 
 class AttentionHalf {
 public:
-    // inner: queries, keys and values side by side (rows, width + 2 groups * head size); result: the context
-    // (rows, width)
+    // Of this rank's heads. inner: queries, keys and values side by side (rows, (heads + 2 groups) * head
+    // size); result: the context (rows, heads * head size)
     struct State : BranchState {
         Tensor log_sum;  // (rows, heads)
     };
 
-    AttentionHalf(const ModelConfig& config, std::size_t block);
+    AttentionHalf(const ModelConfig& config, const TensorPart& part, std::size_t block);
     std::vector<ParameterSpec> parameters() const { return branch_.parameters(); }
 
     Tensor forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept) const;
@@ -28,19 +28,19 @@ private:
                 bool is_backward) const;  // queries and keys, by their positions
     template <class View>
     View query(View inner) const {
-        return inner.column_range(0, width_);
+        return inner.column_range(0, query_width_);
     }
     template <class View>
     View key(View inner) const {
-        return inner.column_range(width_, key_width_);
+        return inner.column_range(query_width_, key_width_);
     }
     template <class View>
     View value(View inner) const {
-        return inner.column_range(width_ + key_width_, key_width_);
+        return inner.column_range(query_width_ + key_width_, key_width_);
     }
 
     ResidualBranch branch_;
-    std::size_t width_, heads_, groups_, key_width_;
+    std::size_t head_size_, groups_, heads_, first_head_, query_width_, key_width_;  // of this rank
     bool is_causal_;
     double dropout_;
     std::vector<double> frequencies_;  // of rotary positions; none: positions are learned

@@ -9,7 +9,9 @@ namespace trireme {
 enum class Site : std::uint64_t { embedding, attention, attention_residual, mlp_residual, head };
 
 RandomKey site_key(const Pass& pass, std::size_t block, Site site);
-Dropout dropout_at(const Pass& pass, double rate, std::size_t block, Site site);  // off when evaluating
+// Of the own rows of the micro-batch, or of all; off when evaluating.
+Dropout dropout_at(const Pass& pass, double rate, std::size_t block, Site site);
+Dropout dropout_of_all_rows(const Pass& pass, double rate, std::size_t block, Site site);
 
 // values = dropout(values), where it is on.
 void drop_out(const Pass& pass, Tensor values, const Dropout& dropout);

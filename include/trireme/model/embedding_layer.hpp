@@ -1,21 +1,22 @@
 // The tables that tokens become rows by: of tokens, of learned positions, of token types; in bert a norm;
-// dropout.
+// dropout. A tensor rank has some rows of the token table; the first one has the other tables.
 #pragma once
 
 #include <optional>
 
 #include "trireme/model/norm.hpp"
+#include "trireme/model/tensor_part.hpp"
 
 namespace trireme {
 
 class EmbeddingLayer {
 public:
     struct State {
-        Tensor sum;  // (rows, width): what the norm reads
+        Tensor sum;  // (own rows, width): what the norm reads
         Norm::State norm;
     };
 
-    explicit EmbeddingLayer(const ModelConfig& config);
+    EmbeddingLayer(const ModelConfig& config, const TensorPart& part);
     std::vector<ParameterSpec> parameters() const;  // the tables, then the norm's
 
     Tensor forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept) const;
@@ -26,11 +27,11 @@ public:
 
 private:
     std::size_t table_count() const { return tables_.size(); }
-    bool has_positions() const { return tables_.size() > 1; }
+    bool has_positions() const { return tables_.size() > 1; }  // this rank
     bool has_types() const { return tables_.size() > 2; }
 
     std::vector<ParameterSpec> tables_;  // tokens, positions, types
-    std::size_t width_;
+    std::size_t width_, first_token_, vocabulary_;
     std::optional<Norm> norm_;
     double dropout_;
 };

@@ -1,5 +1,6 @@
 // The output projection and the loss: over a vocabulary or over classes. Only rows from which something is to
-// be predicted have logits, and those exist one tile of rows at a time.
+// be predicted have logits, and those exist one tile of rows at a time. Tensor ranks have some columns of a
+// vocabulary each; classes are few, and every rank computes them all.
 //
 // In training the forward pass only remembers that it was asked: nothing downstream waits for the loss, and a
 // backward pass that makes each tile of logits once serves the loss and both gradients with it. (Told apart
@@ -10,6 +11,7 @@
 
 #include "trireme/model/config.hpp"
 #include "trireme/model/layer.hpp"
+#include "trireme/model/tensor_part.hpp"
 
 namespace trireme {
 
@@ -17,7 +19,7 @@ class Head {
 public:
     struct State : LossState {};
 
-    explicit Head(const ModelConfig& config);
+    Head(const ModelConfig& config, const TensorPart& part);
     std::vector<ParameterSpec> parameters() const;  // the matrix, and its bias if it has one
 
     // Gives back an absent tensor: the loss is in the state.
@@ -40,13 +42,22 @@ private:
     std::size_t most_tile_rows(DType dtype) const;
     void for_each_tile(const Pass& pass, Weights weights, ConstTensor input, const Wanted& wanted, State& state,
                        Arena& scratch) const;
-    void compute(const Pass& pass, Weights weights, ConstTensor input, const Tile& tile,
-                 const Wanted& wanted) const;
+    void compute(const Pass& pass, Weights weights, ConstTensor input, const Tile& tile, const Wanted& wanted,
+                 Arena& scratch) const;
+    // From logits to losses and choices, and to gradients where they are wanted.
+    void find_loss(const Pass& pass, const Tile& tile, double gradient_scale) const;
+    void find_loss_of_shared(const Pass& pass, const Tile& tile, double gradient_scale, Arena& scratch) const;
+    void give_own_rows(const Pass& pass, Tensor all, Tensor own) const;
+    void add_gradients(const Pass& pass, Weights weights, ConstTensor hidden, const Tile& tile,
+                       const Wanted& wanted) const;
 
     ParameterSpec weight_;
     std::optional<ParameterSpec> bias_;
-    std::size_t width_, outputs_;
-    bool smooths_;  // label smoothing applies
+    std::size_t width_, all_outputs_;
+    Range outputs_;   // of this rank
+    bool smooths_;    // label smoothing applies
+    bool is_shared_;  // tensor ranks have some outputs each
+    bool is_first_;   // of the tensor ranks
 };
 
 }  // namespace trireme

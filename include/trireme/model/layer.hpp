@@ -11,8 +11,8 @@
 //   void backward_weight(const Pass&, Weights, ConstTensor input, ConstTensor grad_output, State&, Gradients,
 //                        Arena& scratch) const;
 // Tensors that must live until the matching backward_weight come from `kept`; grad_output may be overwritten
-// only after that. `input` and `grad_input` are (rows, width), absent for the embedding, which reads tokens or
-// pixels.
+// only after that. `input` and `grad_input` are (own rows, width), see own_rows(), absent for the embedding,
+// which reads tokens or pixels.
 #pragma once
 
 #include <span>
@@ -39,15 +39,20 @@ struct TokenBatch {
     std::size_t rows() const { return tokens.columns; }
 };
 
+struct TensorGroup;
+
 // One micro-batch's way through the model.
 struct Pass {
     Stream& stream;
     const TokenBatch& batch;
+    Arena& scratch;  // for what no later call needs; not the arena that a forward pass keeps in
     DType dtype = DType::f32;
-    bool is_training = false;    // dropout is on, and the head leaves the loss to its backward pass
-    RandomKey dropout_key = {};  // of the run
-    double loss_scale = 1;       // gradients are of loss_scale * sum of losses
-    double label_smoothing = 0;  // of the classes, in training
+    bool is_training = false;            // dropout is on, and the head leaves the loss to its backward pass
+    RandomKey dropout_key = {};          // of the run
+    double loss_scale = 1;               // gradients are of loss_scale * sum of losses
+    double label_smoothing = 0;          // of the classes, in training
+    bool keeps_little = false;           // what is cheap to compute again is not kept for the backward pass
+    const TensorGroup* group = nullptr;  // the ranks that share this replica's tensors; none: there is one
 };
 
 // What the last layer, a head, leaves in its state.

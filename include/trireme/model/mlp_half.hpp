@@ -8,11 +8,11 @@ namespace trireme {
 
 class MlpHalf {
 public:
-    // inner: before the activation (rows, mlp width), or gate and values side by side (rows, 2 mlp width);
-    // result: after it (rows, mlp width)
+    // Of this rank's columns. inner: before the activation (rows, mlp width), or gate and values side by side
+    // (rows, 2 mlp width); result: after it (rows, mlp width)
     struct State : BranchState {};
 
-    MlpHalf(const ModelConfig& config, std::size_t block);
+    MlpHalf(const ModelConfig& config, const TensorPart& part, std::size_t block);
     std::vector<ParameterSpec> parameters() const { return branch_.parameters(); }
 
     Tensor forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept) const;
@@ -22,7 +22,7 @@ public:
                          State& state, Gradients gradients, Arena& scratch) const;
 
 private:
-    void activate(const Pass& pass, State& state) const;
+    void activate(const Pass& pass, ConstTensor inner, Tensor result) const;
     // From the gradient of the result to state.grad_inner.
     void deactivate(const Pass& pass, ConstTensor grad_result, State& state) const;
 

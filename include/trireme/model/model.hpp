@@ -27,7 +27,8 @@ using LayerState =
 template <class L>
 inline constexpr bool is_head = std::is_same_v<L, Head> || std::is_same_v<L, SpanHead>;
 
-std::vector<Layer> build_layers(const ModelConfig& config);
+// All layers of the model, or a tensor rank's part of each.
+std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& part = {});
 std::vector<ParameterSpec> parameters_of(const Layer& layer);
 LayerState make_state(const Layer& layer);
 const LossState& loss_state(const LayerState& state);  // of a head

@@ -1,9 +1,10 @@
 // What images become rows by: one matrix for the patches, a class token before them, a table of places;
-// dropout.
+// dropout. Every tensor rank computes all of it.
 #pragma once
 
 #include "trireme/model/config.hpp"
 #include "trireme/model/layer.hpp"
+#include "trireme/model/tensor_part.hpp"
 
 namespace trireme {
 
@@ -13,7 +14,7 @@ public:
         ConstTensor pixels;  // (images * patches, channels * patch * patch), in the type of the pass
     };
 
-    explicit PatchEmbedding(const ModelConfig& config);
+    PatchEmbedding(const ModelConfig& config, const TensorPart& part);
     std::vector<ParameterSpec> parameters() const;  // class token, places, the matrix and its bias
 
     Tensor forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept) const;
@@ -26,6 +27,7 @@ private:
     ImageInput image_;
     std::size_t width_;
     double deviation_, dropout_;
+    bool is_first_;  // of the tensor ranks
 };
 
 }  // namespace trireme

@@ -1,5 +1,6 @@
 // One or several matrices that read the same rows and write side by side: a fused "attn.c_attn", or queries,
-// keys and values.
+// keys and values. A tensor rank has some of the channels that they write, or some of those that they read; in
+// the latter case it makes a part of each sum, and only the first rank has the biases.
 #pragma once
 
 #include <string>
@@ -8,6 +9,7 @@
 #include "trireme/kernels/linear.hpp"
 #include "trireme/model/config.hpp"
 #include "trireme/model/layer.hpp"
+#include "trireme/model/tensor_part.hpp"
 
 namespace trireme {
 
@@ -15,11 +17,12 @@ class Projection {
 public:
     struct Part {
         std::string name;
-        std::size_t width = 0;  // channels that it writes
+        Channels output;  // channels that it writes
     };
 
-    // `deviation` is of the matrices' first values.
-    Projection(const ModelConfig& config, std::size_t input_width, std::vector<Part> parts, double deviation);
+    // `deviation` is of the matrices' first values; `has_bias` is asked of families that have biases.
+    Projection(const ModelConfig& config, Channels input, std::vector<Part> parts, double deviation,
+               bool has_bias = true);
     std::vector<ParameterSpec> parameters() const;  // weight, and bias if the family has them, of each part
 
     void forward(const Pass& pass, Weights weights, ConstTensor input, Tensor output) const;
@@ -31,7 +34,7 @@ public:
     std::size_t parameter_count() const { return parts_.size() * (has_bias_ ? 2 : 1); }
 
 private:
-    std::size_t input_width_;
+    Channels input_;
     std::vector<Part> parts_;
     double deviation_;
     WeightAxes axes_;

@@ -14,27 +14,31 @@ namespace trireme {
 // What a branch keeps for its backward pass, and then for its weight half.
 struct BranchState {
     Norm::State norm;
-    Tensor normed;         // (rows, width)         what the first matrix reads, where the norm is before it
-    Tensor inner;          // (rows, inner width)   what the first matrix gives
-    Tensor result;         // (rows, result width)  what the last matrix reads
-    Tensor sum;            // (rows, width)         what the norm reads, where it is behind
-    ConstTensor grad_sum;  // (rows, width)         gradient of residual + branch
+    Tensor normed;  // (own rows, width)     what the first matrix reads, where the norm is before it; may be
+                    //                       absent where little is kept
+    Tensor inner;   // (rows, inner width)   what the first matrix gives
+    Tensor result;  // (rows, result width)  what the last matrix reads; may be absent where little is kept
+    Tensor sum;     // (own rows, width)     what the norm reads, where it is behind
+    ConstTensor grad_sum;         // (own rows, width)     gradient of residual + branch
     ConstTensor grad_projection;  // (rows, width)         gradient of what the last matrix gives
     Tensor grad_inner;            // (rows, inner width)
-    Tensor grad_normed;           // (rows, width)         gradient of what the first matrix reads
+    Tensor grad_normed;           // (own rows, width)     gradient of what the first matrix reads
 };
 
-// The parts of a branch, by their names within a block.
+// The parts of a branch, by their names within a block; what lies between the two matrices is shared by tensor
+// ranks.
 struct BranchParts {
     std::string norm;  // "ln_1"
     std::vector<Projection::Part> first;
     std::string last;  // "attn.c_proj"
-    std::size_t result_width = 0;
+    Channels result;   // that the last matrix reads
 };
 
 class ResidualBranch {
 public:
-    ResidualBranch(const ModelConfig& config, std::size_t block, Site site, const BranchParts& parts);
+    // `has_bias`: whether this rank has the bias of the last matrix.
+    ResidualBranch(const ModelConfig& config, std::size_t block, Site site, const BranchParts& parts,
+                   bool has_bias);
     std::vector<ParameterSpec> parameters() const;  // of the norm, the first matrix, the last one
 
     // From the input to state.inner, and from state.result, which must be filled by then, to the output.
@@ -47,13 +51,15 @@ public:
     void backward_open(const Pass& pass, Weights weights, ConstTensor input, Tensor grad_input,
                        BranchState& state, Arena& kept) const;
 
-    void backward_weight(const Pass& pass, ConstTensor input, ConstTensor grad_output, const BranchState& state,
-                         Gradients gradients) const;
+    void backward_weight(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
+                         const BranchState& state, Gradients gradients, Arena& scratch) const;
 
     std::size_t block() const { return block_; }
     std::size_t inner_width() const { return first_.output_width(); }
 
 private:
+    ConstTensor normed_again(const Pass& pass, Weights weights, ConstTensor input, Arena& scratch) const;
+
     // Its own weights or gradients among those of the branch.
     template <class Span>
     Span norm_part(Span all) const {

@@ -3,16 +3,18 @@
 
 #include "trireme/model/config.hpp"
 #include "trireme/model/layer.hpp"
+#include "trireme/model/tensor_part.hpp"
 
 namespace trireme {
 
 class SpanHead {
 public:
     struct State : LossState {
+        ConstTensor input;   // (rows, width): all rows
         Tensor grad_logits;  // (rows, 2)
     };
 
-    explicit SpanHead(const ModelConfig& config);
+    SpanHead(const ModelConfig& config, const TensorPart& part);
     std::vector<ParameterSpec> parameters() const;  // qa_outputs.weight and .bias
 
     // Gives back an absent tensor: the loss is in the state.
@@ -23,12 +25,14 @@ public:
                          State& state, Gradients gradients, Arena& scratch) const;
 
 private:
-    // The logits of all rows; with a scale for gradients, these in their place. Fills state.loss.
+    // Every tensor rank computes all. The logits of all rows; with a scale for gradients, these in their place.
+    // Fills state.loss.
     Tensor logits_and_loss(const Pass& pass, Weights weights, ConstTensor input, double gradient_scale,
                            State& state, Arena& arena) const;
 
     std::size_t width_;
     double deviation_;
+    bool is_first_;  // of the tensor ranks
 };
 
 }  // namespace trireme

@@ -1,19 +1,35 @@
-// Updates the parameters of a rank from their gradients.
+// Updates parameters of a rank from their gradients.
 #pragma once
 
 #include <vector>
 
+#include "trireme/layout/box.hpp"
 #include "trireme/model/parameter.hpp"
 #include "trireme/optim/config.hpp"
 
 namespace trireme {
 
+// A part of one of the rank's parameters: `box` counts within the rank's own memory of it.
+struct ParameterShard {
+    std::size_t parameter = 0;
+    Box box;
+
+    friend bool operator==(const ParameterShard&, const ParameterShard&) = default;
+};
+
+// Every parameter whole.
+std::vector<ParameterShard> whole_parameters(const std::vector<ParameterSpec>& specs);
+
+// The sum of squares of the gradients in `shards`, added in their order; 0 of none. Temporaries come from
+// `scratch`.
+double sum_of_squares(Stream& stream, const ParameterTensors& gradients,
+                      const std::vector<ParameterShard>& shards, Arena& scratch);
+
 class Optimizer {
 public:
-    Optimizer(const OptimizerConfig& config, const std::vector<ParameterSpec>& specs, DType dtype, Place place);
-
-    // The norm of all gradients together.
-    double gradient_norm(Stream& stream, const ParameterTensors& gradients);
+    // Keeps the moments of `shards` alone: those are what it updates.
+    Optimizer(const OptimizerConfig& config, const std::vector<ParameterSpec>& specs,
+              std::vector<ParameterShard> shards, DType dtype, Place place);
 
     // One update with gradients scaled by `gradient_scale`.
     void update(Stream& stream, const ParameterTensors& values, const ParameterTensors& gradients, double rate,
@@ -24,8 +40,8 @@ public:
 private:
     OptimizerConfig config_;
     std::vector<ParameterSpec> specs_;
+    std::vector<ParameterShard> shards_;
     std::vector<ParameterTensors> moments_;  // two for adamw, one for sgd with momentum, none without
-    Buffer norm_parts_;                      // (parameters) f64
     std::size_t steps_ = 0;
 };
 

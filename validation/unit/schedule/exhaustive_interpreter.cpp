@@ -1,188 +1,17 @@
 #include "unit/schedule/exhaustive_interpreter.hpp"
 
 #include <algorithm>
-#include <cstdint>
-#include <limits>
 #include <map>
 #include <numeric>
 #include <stdexcept>
-#include <tuple>
+#include <utility>
+
+#include "unit/schedule/written_programs.hpp"
 
 namespace trireme {
 namespace {
 
-constexpr std::size_t never = std::numeric_limits<std::size_t>::max();
-
-bool is_send(Op op) { return op == Op::send_forward || op == Op::send_backward; }
-bool is_receive(Op op) { return op == Op::receive_forward || op == Op::receive_backward; }
-bool is_collective(Op op) { return op == Op::reduce || op == Op::step; }
-// What has to do with activations; all else has to do with gradients.
-bool goes_forward(Op op) { return op == Op::forward || op == Op::send_forward || op == Op::receive_forward; }
-
-// The stage at the other end of a message; for a compute instruction, the stage that reads its result.
-int other_stage(const Instruction& instruction) {
-    const bool is_up = goes_forward(instruction.op) != is_receive(instruction.op);
-    return instruction.stage + (is_up ? 1 : -1);
-}
-
-bool has_stage(const PipelineShape& shape, int stage) { return stage >= 0 && stage < shape.stages(); }
-
-struct Channel {
-    int source = 0;
-    int destination = 0;
-    bool has_activations = true;
-
-    auto operator<=>(const Channel&) const = default;
-};
-
-Channel channel_of(const Instruction& instruction, int team, const PipelineShape& shape) {
-    const int peer = shape.executor_of(other_stage(instruction), instruction.micro_batch);
-    const bool comes_in = is_receive(instruction.op);
-    return {comes_in ? peer : team, comes_in ? team : peer, goes_forward(instruction.op)};
-}
-
-// --- what is wrong with the programs as they are written ----------------------------------------------------
-
-// Where each instruction stands in the program of the team that it must stand in.
-class Positions {
-public:
-    Positions(std::size_t teams, const PipelineShape& shape)
-        : teams_(teams),
-          micro_batches_(static_cast<std::size_t>(shape.micro_batches)),
-          positions_(operations * static_cast<std::size_t>(shape.stages()) * (micro_batches_ + 1) * teams,
-                     never) {}
-
-    std::size_t& of(int team, const Instruction& instruction) { return positions_[index(team, instruction)]; }
-    std::size_t of(int team, const Instruction& instruction) const {
-        return positions_[index(team, instruction)];
-    }
-    bool has(int team, const Instruction& instruction) const { return of(team, instruction) != never; }
-
-private:
-    static constexpr std::size_t operations = static_cast<std::size_t>(Op::step) + 1;
-
-    std::size_t index(int team, const Instruction& instruction) const {
-        const auto stage = static_cast<std::size_t>(instruction.stage);
-        const auto row = static_cast<std::size_t>(instruction.micro_batch + 1);
-        const std::size_t cell = stage * (micro_batches_ + 1) + row;
-        return (cell * teams_ + static_cast<std::size_t>(team)) * operations +
-               static_cast<std::size_t>(instruction.op);
-    }
-
-    std::size_t teams_;
-    std::size_t micro_batches_;
-    std::vector<std::size_t> positions_;
-};
-
-// Empty, or why this instruction may not stand in this team's program, wherever it stands.
-std::string objection_to(const Instruction& instruction, int team, const PipelineShape& shape) {
-    const std::string name = text_of(instruction) + " of team " + std::to_string(team);
-    if (!has_stage(shape, instruction.stage)) return name + ": no such stage";
-    if (!shape.is_training && (is_collective(instruction.op) || !goes_forward(instruction.op))) {
-        return name + ": forward only";
-    }
-    if (is_collective(instruction.op)) {
-        if (instruction.micro_batch != no_micro_batch) return name + ": has a micro-batch";
-        return shape.holds(team, instruction.stage) ? "" : name + ": does not hold the stage";
-    }
-    const int micro_batch = instruction.micro_batch;
-    if (micro_batch < 0 || micro_batch >= shape.micro_batches) return name + ": no such micro-batch";
-    if (shape.executor_of(instruction.stage, micro_batch) != team) return name + ": is not the executor";
-    if (is_compute(instruction.op)) return "";
-    const int other = other_stage(instruction);
-    if (!has_stage(shape, other)) return name + ": nobody is at the other end";
-    return shape.executor_of(other, micro_batch) == team ? name + ": a message to oneself" : "";
-}
-
-std::string find_positions(const std::vector<Program>& programs, const PipelineShape& shape,
-                           Positions& positions) {
-    for (std::size_t team = 0; team < programs.size(); ++team) {
-        for (std::size_t at = 0; at < programs[team].size(); ++at) {
-            const Instruction& instruction = programs[team][at];
-            const int who = static_cast<int>(team);
-            if (std::string objection = objection_to(instruction, who, shape); !objection.empty())
-                return objection;
-            if (positions.has(who, instruction)) return text_of(instruction) + " stands twice";
-            positions.of(who, instruction) = at;
-        }
-    }
-    return "";
-}
-
-std::string objection_to_work(const Positions& positions, const PipelineShape& shape) {
-    for (int stage = 0; stage < shape.stages(); ++stage) {
-        for (int micro_batch = 0; micro_batch < shape.micro_batches; ++micro_batch) {
-            const int team = shape.executor_of(stage, micro_batch);
-            const auto has = [&](Op op) { return positions.has(team, {op, stage, micro_batch}); };
-            const std::string name = std::to_string(stage) + " of micro-batch " + std::to_string(micro_batch);
-            if (!has(Op::forward)) return "no forward of stage " + name;
-            if (!shape.is_training) continue;
-            const bool has_halves = has(Op::backward_input) && has(Op::backward_weight);
-            const bool has_any_half = has(Op::backward_input) || has(Op::backward_weight);
-            if (has(Op::backward) ? has_any_half : !has_halves) return "not one backward of stage " + name;
-        }
-    }
-    return "";
-}
-
-std::string objection_to_collectives(const Positions& positions, const PipelineShape& shape) {
-    for (int stage = 0; shape.is_training && stage < shape.stages(); ++stage) {
-        for (const int team : shape.holders[static_cast<std::size_t>(stage)]) {
-            for (const Op op : {Op::reduce, Op::step}) {
-                const Instruction wanted{op, stage, no_micro_batch};
-                if (!positions.has(team, wanted))
-                    return "no " + text_of(wanted) + " of team " + std::to_string(team);
-            }
-        }
-    }
-    return "";
-}
-
-// Two stages that two teams both hold are reduced by both in the same order.
-std::string objection_to_reduce_order(const Positions& positions, const PipelineShape& shape) {
-    const auto position = [&](int team, int stage) {
-        return positions.of(team, {Op::reduce, stage, no_micro_batch});
-    };
-    const auto disagree = [&](int one, int other, int a, int b) {
-        const bool have_both =
-            shape.holds(one, a) && shape.holds(one, b) && shape.holds(other, a) && shape.holds(other, b);
-        return have_both && (position(one, a) < position(one, b)) != (position(other, a) < position(other, b));
-    };
-    for (int b = 0; shape.is_training && b < shape.stages(); ++b) {
-        for (int a = 0; a < b; ++a) {
-            for (int one = 0; one < shape.teams; ++one) {
-                for (int other = 0; other < one; ++other) {
-                    if (disagree(one, other, a, b)) return "teams reduce common stages in unlike orders";
-                }
-            }
-        }
-    }
-    return "";
-}
-
-// The k-th send of a channel meets its k-th receive, whatever the order of execution: each end is one program.
-std::string objection_to_pairs(const std::vector<Program>& programs, const PipelineShape& shape) {
-    std::map<Channel, std::pair<Program, Program>> channels;  // what is sent, and what is received
-    for (std::size_t team = 0; team < programs.size(); ++team) {
-        for (const Instruction& instruction : programs[team]) {
-            if (is_compute(instruction.op) || is_collective(instruction.op)) continue;
-            auto& [sent, received] = channels[channel_of(instruction, static_cast<int>(team), shape)];
-            (is_send(instruction.op) ? sent : received).push_back(instruction);
-        }
-    }
-    for (const auto& [channel, ends] : channels) {
-        const auto& [sent, received] = ends;
-        if (sent.size() != received.size()) return "a message lacks one of its ends";
-        for (std::size_t k = 0; k < sent.size(); ++k) {
-            const bool is_same_message =
-                other_stage(sent[k]) == received[k].stage && sent[k].micro_batch == received[k].micro_batch;
-            if (!is_same_message) return text_of(sent[k]) + " meets " + text_of(received[k]);
-        }
-    }
-    return "";
-}
-
-// --- what may run when --------------------------------------------------------------------------------------
+using namespace written;
 
 // Says of any state which teams may go on. Wants programs to which there is no objection as they are written.
 class Machine {
@@ -314,8 +143,6 @@ private:
     std::vector<std::vector<std::vector<Instruction>>> rivals_;  // per team and position
 };
 
-// --- all orders ---------------------------------------------------------------------------------------------
-
 // Numbers all program counters, so that those already met are bits.
 class StateNumbers {
 public:
@@ -410,11 +237,7 @@ Exploration explore(const std::vector<Program>& programs, const PipelineShape& s
     Exploration exploration;
     Positions positions(programs.size(), shape);
     std::string& objection = exploration.objection;
-    objection = find_positions(programs, shape, positions);
-    if (objection.empty()) objection = objection_to_work(positions, shape);
-    if (objection.empty()) objection = objection_to_collectives(positions, shape);
-    if (objection.empty()) objection = objection_to_reduce_order(positions, shape);
-    if (objection.empty()) objection = objection_to_pairs(programs, shape);
+    objection = objection_to_text(programs, shape, positions);
     if (!objection.empty()) return exploration;
 
     visit_all(programs, Machine(programs, shape, positions), exploration);

@@ -1,0 +1,29 @@
+// What an engine drives: the stages of one rank, as far as a program can tell.
+#pragma once
+
+#include <cstddef>
+
+#include "trireme/device/tensor.hpp"
+#include "trireme/schedule/instruction.hpp"
+
+namespace trireme {
+
+class StageWorker {
+public:
+    virtual ~StageWorker() = default;
+
+    // Of the micro-batch, on all ranks of a team together. One without rows sends no messages.
+    virtual std::size_t rows(int micro_batch) const = 0;
+
+    // Memory for what a receive brings, contiguous: (own rows, width). Asked once, when it is posted.
+    virtual Tensor place_for(const Instruction& receive) = 0;
+
+    // What a send carries, contiguous: (own rows, width). It stays as it is until sent() has been called.
+    virtual ConstTensor result_for(const Instruction& send) = 0;
+    virtual void sent(const Instruction& send) = 0;
+
+    // A compute instruction whose inputs are there, REDUCE or STEP.
+    virtual void run(const Instruction& instruction) = 0;
+};
+
+}  // namespace trireme

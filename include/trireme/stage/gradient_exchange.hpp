@@ -1,0 +1,67 @@
+// The gradients of a rank, summed over all ranks that hold them, bucket by bucket, while its backward pass goes
+// on. Each bucket's rows are spread over its holders (layout/pieces.hpp): every holder gets the others'
+// gradients of its own shards and adds them in rank order.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trireme/comm/communicator.hpp"
+#include "trireme/comm/session.hpp"
+#include "trireme/layout/pieces.hpp"
+#include "trireme/optim/optimizer.hpp"
+
+namespace trireme {
+
+// A group for each set of ranks that hold something together, of those that this rank is in.
+using DataGroups = std::map<std::vector<int>, std::unique_ptr<Communicator>>;
+
+// Collective over all ranks of the job, those that hold nothing included. Makes the groups in the order of the
+// buckets.
+DataGroups make_data_groups(const Session& session, const std::vector<Bucket>& buckets, Patience patience);
+
+// What the ranks hold, and how it is summed: the same on every rank.
+struct GradientPlan {
+    std::vector<HeldTensor> tensors;
+    std::vector<Piece> pieces;
+    std::vector<Bucket> buckets;
+};
+
+class GradientExchange {
+public:
+    // `specs`, `values` and `gradients` are of rank `rank`, whose group for each of its buckets with several
+    // holders is in `groups`. Everything outlives the exchange.
+    GradientExchange(const GradientPlan& plan, int rank, const std::vector<ParameterSpec>& specs,
+                     const ParameterTensors& values, const ParameterTensors& gradients,
+                     const DataGroups& groups, Place place);
+    ~GradientExchange();
+
+    // The shards whose gradients this rank adds up, in the order of the buckets.
+    const std::vector<ParameterShard>& own_shards() const;
+    std::size_t bytes() const;  // of its buffers
+
+    // A new step: nothing is complete.
+    void begin();
+    // The last backward pass of the step has left these parameters (numbers in `specs`): their gradients will
+    // not change any more. Starts the buckets that are complete by that, in their order within each group, so
+    // far as there is room for more in flight; never waits.
+    void complete(const std::vector<std::size_t>& parameters);
+    // Lets what is in flight go on, and starts what there is room for. Never waits.
+    void advance();
+    // Waits until the own shards of `gradients` hold their sums. All parameters must be complete.
+    void finish();
+
+    // Every holder of a bucket gets the shards of the other holders: of the gradients' sums, or of the values.
+    void share_gradients();
+    void share_values();
+
+    double wait_seconds() const;  // since begin()
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace trireme

@@ -1,0 +1,169 @@
+#include "trireme/layout/partition.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <string_view>
+
+#include "trireme/base/error.hpp"
+#include "trireme/base/nearest.hpp"
+#include "trireme/layout/shares.hpp"
+
+namespace trireme {
+namespace {
+
+// The embedding, a block or the head.
+struct Item {
+    std::size_t layers = 0;
+    std::size_t parameters = 0;
+    bool is_block = false;
+};
+
+using Cuts = std::vector<std::size_t>;  // the number of items of each stage
+
+std::vector<Item> items_of(const std::vector<LayerFacts>& layers) {
+    std::vector<Item> items;
+    for (const LayerFacts& layer : layers) {
+        if (layer.item >= items.size()) items.resize(layer.item + 1);
+        Item& item = items[layer.item];
+        ++item.layers;
+        item.parameters += layer.parameters;
+        item.is_block |= layer.is_block;
+    }
+    return items;
+}
+
+void check_stages(const std::vector<Item>& items, std::size_t stages, const std::string& wish) {
+    if (stages >= 1 && stages <= items.size()) return;
+    throw ConfigError(cat("--partition ", wish, " cannot cut ", items.size(),
+                          " items (embedding, blocks and head) into ", stages, " stages; use 1 to ",
+                          items.size(), " stages: change --pipe or --chunks"));
+}
+
+Cuts uniform_cuts(const std::vector<Item>& items, std::size_t stages) {
+    Cuts cuts;
+    for (const Range& range : cut_evenly(items.size(), stages)) cuts.push_back(range.count);
+    return cuts;
+}
+
+// Fills one stage after the other with as many items as `limit` parameters allow, leaving one for each stage
+// to come. None where the last stage would exceed the limit.
+std::optional<Cuts> filled_cuts(const std::vector<Item>& items, std::size_t stages, std::size_t limit) {
+    Cuts cuts(stages, 0);
+    std::size_t next = 0;
+    for (std::size_t s = 0; s < stages; ++s) {
+        const std::size_t end = items.size() - (stages - 1 - s);
+        std::size_t parameters = 0;
+        while (next < end && parameters + items[next].parameters <= limit) {
+            parameters += items[next++].parameters;
+            ++cuts[s];
+        }
+    }
+    return next == items.size() ? std::optional(cuts) : std::nullopt;
+}
+
+// Bisects the largest stage's parameters.
+Cuts cuts_by_parameters(const std::vector<Item>& items, std::size_t stages) {
+    std::size_t low = 0;
+    std::size_t high = 0;
+    for (const Item& item : items) {
+        low = std::max(low, item.parameters);
+        high += item.parameters;
+    }
+    while (low < high) {
+        const std::size_t middle = low + (high - low) / 2;
+        if (filled_cuts(items, stages, middle)) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return *filled_cuts(items, stages, high);
+}
+
+Cuts cuts_by_type(const std::vector<Item>& items, std::size_t stages) {
+    std::vector<std::size_t> blocks;  // their numbers among the items
+    for (std::size_t i = 0; i < items.size(); ++i) {
+        if (items[i].is_block) blocks.push_back(i);
+    }
+    if (stages > blocks.size()) {
+        throw ConfigError(cat("--partition type cannot give each of ", stages,
+                              " stages a block, for the model has ", blocks.size(), "; use at most ",
+                              blocks.size(), " stages or --partition uniform"));
+    }
+    Cuts cuts;
+    std::size_t begin = 0;
+    for (const Range& range : cut_evenly(blocks.size(), stages)) {
+        const std::size_t end = range.end() < blocks.size() ? blocks[range.end()] : items.size();
+        cuts.push_back(end - begin);
+        begin = end;
+    }
+    return cuts;
+}
+
+// "4,3,3,4"; none where the text is something else.
+std::optional<Cuts> numbers_of(std::string_view text) {
+    Cuts numbers;
+    const char* const end = text.data() + text.size();
+    for (const char* at = text.data();; ++at) {
+        std::uint32_t number = 0;  // so that no sum of them overflows
+        const auto [after, error] = std::from_chars(at, end, number);
+        if (error != std::errc{}) return std::nullopt;
+        numbers.push_back(number);
+        if (after == end) return numbers;
+        if (*after != ',') return std::nullopt;
+        at = after;
+    }
+}
+
+Cuts listed_cuts(const std::vector<Item>& items, std::size_t stages, const std::string& wish,
+                 const Cuts& cuts) {
+    if (cuts.size() != stages) {
+        throw ConfigError(cat("--partition ", wish, " names ", cuts.size(), " stages and there are ", stages,
+                              "; name the items of each stage, ", items.size(), " in all"));
+    }
+    if (const auto empty = std::ranges::find(cuts, 0U); empty != cuts.end()) {
+        throw ConfigError(cat("--partition ", wish, " gives stage ", empty - cuts.begin(),
+                              " no item; give every stage at least one"));
+    }
+    const std::size_t sum = std::accumulate(cuts.begin(), cuts.end(), std::size_t{0});
+    if (sum != items.size()) {
+        throw ConfigError(cat("--partition ", wish, " gives away ", sum, " items and the model has ",
+                              items.size(), " (embedding, blocks and head); make the sum ", items.size()));
+    }
+    return cuts;
+}
+
+Cuts cuts_for(const std::vector<Item>& items, std::size_t stages, const std::string& wish) {
+    if (wish == "uniform") return uniform_cuts(items, stages);
+    if (wish == "parameters") return cuts_by_parameters(items, stages);
+    if (wish == "type") return cuts_by_type(items, stages);
+    if (const auto cuts = numbers_of(wish)) return listed_cuts(items, stages, wish, *cuts);
+    const std::array<std::string, 3> known{"uniform", "parameters", "type"};
+    throw ConfigError(cat("--partition takes uniform, parameters, type or the items of each stage, as in "
+                          "4,3,3,4, and not \"",
+                          wish, "\"", did_you_mean(wish, known)));
+}
+
+}  // namespace
+
+std::vector<std::size_t> cut_layers(const std::vector<LayerFacts>& layers, std::size_t stages,
+                                    const std::string& wish) {
+    const std::vector<Item> items = items_of(layers);
+    check_stages(items, stages, wish);
+    std::vector<std::size_t> lengths;
+    auto item = items.begin();
+    for (const std::size_t count : cuts_for(items, stages, wish)) {
+        std::size_t length = 0;
+        for (const auto end = item + static_cast<std::ptrdiff_t>(count); item != end; ++item) {
+            length += item->layers;
+        }
+        lengths.push_back(length);
+    }
+    return lengths;
+}
+
+}  // namespace trireme

@@ -1,0 +1,96 @@
+#include "trireme/layout/shares.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+namespace {
+
+std::string list_of(std::span<const std::size_t> numbers) {
+    std::string text;
+    for (const std::size_t number : numbers) text += (text.empty() ? "" : ",") + std::to_string(number);
+    return text;
+}
+
+void check_shares(std::size_t count, std::span<const std::size_t> weights, const std::string& what) {
+    if (std::ranges::count(weights, 0U) > 0) {
+        throw ConfigError(cat(what, " cannot be cut by the shares ", list_of(weights),
+                              "; make every share at least 1, or leave out the rank whose share is 0"));
+    }
+    if (count < weights.size()) {
+        throw ConfigError(cat(count, " ", what, " cannot be shared by ", weights.size(),
+                              " ranks; each needs at least one: use --tensor ", count,
+                              " or less, or replicas of at most ", count, " ranks"));
+    }
+}
+
+// What is still to be shared, and the weights of those who share it.
+struct Rest {
+    std::size_t count = 0;
+    std::size_t weight = 0;
+};
+
+// Whoever would get less than one unit gets one. That leaves less for the others, who are looked at again
+// until each of them would get one or more.
+Rest give_the_smallest_one_unit(std::vector<std::size_t>& units, Rest rest,
+                                std::span<const std::size_t> weights) {
+    for (bool is_settled = false; !is_settled;) {
+        is_settled = true;
+        for (std::size_t i = 0; i < weights.size(); ++i) {
+            if (units[i] > 0 || rest.count * weights[i] >= rest.weight) continue;
+            units[i] = 1;
+            rest = {rest.count - 1, rest.weight - weights[i]};
+            is_settled = false;
+        }
+    }
+    return rest;
+}
+
+// The method of largest remainders, among those without units. (Hamilton, 1792)
+void share_in_proportion(std::vector<std::size_t>& units, Rest rest, std::span<const std::size_t> weights) {
+    std::vector<std::size_t> sharers;
+    std::size_t left = rest.count;
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+        if (units[i] > 0) continue;
+        sharers.push_back(i);
+        units[i] = rest.count * weights[i] / rest.weight;
+        left -= units[i];
+    }
+    const auto remainder = [&](std::size_t i) { return rest.count * weights[i] % rest.weight; };
+    std::ranges::stable_sort(sharers, std::ranges::greater{}, remainder);
+    for (std::size_t i = 0; i < left; ++i) ++units[sharers[i]];
+}
+
+}  // namespace
+
+std::vector<Range> cut_in_shares(std::size_t count, std::span<const std::size_t> weights,
+                                 const std::string& what) {
+    check_shares(count, weights, what);
+    std::vector<std::size_t> units(weights.size(), 0);
+    const Rest whole{count, std::accumulate(weights.begin(), weights.end(), std::size_t{0})};
+    share_in_proportion(units, give_the_smallest_one_unit(units, whole, weights), weights);
+
+    std::vector<Range> ranges;
+    std::size_t begin = 0;
+    for (const std::size_t length : units) {
+        ranges.push_back({begin, length});
+        begin += length;
+    }
+    return ranges;
+}
+
+std::vector<Range> cut_evenly(std::size_t count, std::size_t parts) {
+    std::vector<Range> ranges;
+    ranges.reserve(parts);
+    std::size_t begin = 0;
+    for (std::size_t p = 0; p < parts; ++p) {
+        const std::size_t length = count / parts + (p < count % parts ? 1 : 0);
+        ranges.push_back({begin, length});
+        begin += length;
+    }
+    return ranges;
+}
+
+}  // namespace trireme

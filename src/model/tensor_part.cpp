@@ -1,0 +1,60 @@
+#include "trireme/model/tensor_part.hpp"
+
+#include "trireme/layout/shares.hpp"
+
+namespace trireme {
+namespace {
+
+Range scaled(Range units, std::size_t size) { return {units.begin * size, units.count * size}; }
+
+}  // namespace
+
+std::size_t Channels::count() const {
+    std::size_t sum = 0;
+    for (const Range& range : own) sum += range.count;
+    return sum;
+}
+
+Channels all_channels(std::size_t width) { return {.width = width, .own = {{0, width}}}; }
+
+Range TensorPart::groups(const ModelConfig& config) const {
+    const char* const unit = config.key_groups() == config.heads ? "heads" : "groups of heads";
+    return cut_in_shares(config.key_groups(), shares, unit)[static_cast<std::size_t>(rank)];
+}
+
+Channels TensorPart::queries(const ModelConfig& config) const {
+    return {.width = config.width, .own = {scaled(groups(config), config.width / config.key_groups())}};
+}
+
+Channels TensorPart::keys(const ModelConfig& config) const {
+    return {.width = config.key_groups() * config.head_size(),
+            .own = {scaled(groups(config), config.head_size())}};
+}
+
+Channels TensorPart::mlp(const ModelConfig& config) const {
+    return {.width = config.mlp_width,
+            .own = {cut_in_shares(config.mlp_width, shares, "MLP columns")[static_cast<std::size_t>(rank)]}};
+}
+
+Range TensorPart::vocabulary(const ModelConfig& config) const {
+    return cut_in_shares(config.vocabulary, shares, "vocabulary rows")[static_cast<std::size_t>(rank)];
+}
+
+ParameterSpec part_of(const ParameterSpec& whole, const Channels& rows, const Channels& columns) {
+    ParameterSpec part = whole;
+    part.rows = rows.count();
+    part.columns = columns.count();
+    part.placements.clear();
+    std::size_t row = 0;
+    for (const Range& own_rows : rows.own) {
+        std::size_t column = 0;
+        for (const Range& own_columns : columns.own) {
+            part.placements.push_back({.box = {own_rows, own_columns}, .row = row, .column = column});
+            column += own_columns.count;
+        }
+        row += own_rows.count;
+    }
+    return part;
+}
+
+}  // namespace trireme

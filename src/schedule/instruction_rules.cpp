@@ -1,0 +1,187 @@
+#include "schedule/instruction_rules.hpp"
+
+#include <algorithm>
+
+#include "schedule/place_text.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+namespace {
+
+using Broken = std::optional<std::string>;
+
+// Instructions of which one is needed; empty: nothing is.
+using Alternatives = std::vector<Instruction>;
+
+std::string place_of(const Case& at) { return place_of(at.programs, at.team, at.position); }
+
+bool is_of_training(Op op) {
+    return op != Op::forward && op != Op::send_forward && op != Op::receive_forward;
+}
+
+Broken unknown_number(const Case& at) {
+    const auto [op, stage, micro_batch] = at.instruction();
+    if (stage < 0 || stage >= at.shape.stages()) {
+        return cat(place_of(at), ", names stage ", stage, "; there are ", at.shape.stages(), ", from 0");
+    }
+    if (!has_micro_batch(op) && micro_batch != no_micro_batch) {
+        return cat(place_of(at), ", names micro-batch ", micro_batch, "; it is for all of them");
+    }
+    if (has_micro_batch(op) && (micro_batch < 0 || micro_batch >= at.shape.micro_batches)) {
+        return cat(place_of(at), ", names micro-batch ", micro_batch, "; there are ", at.shape.micro_batches,
+                   ", from 0");
+    }
+    return std::nullopt;
+}
+
+Broken training_in_forward_only(const Case& at) {
+    if (at.shape.is_training || !is_of_training(at.instruction().op)) return std::nullopt;
+    return cat(place_of(at), ", is of training; these programs are forward only");
+}
+
+Broken wrong_team(const Case& at) {
+    const auto [op, stage, micro_batch] = at.instruction();
+    if (!has_micro_batch(op)) {
+        if (at.before.holds(at.team, stage)) return std::nullopt;
+        return cat(place_of(at), ", is for the holders of stage ", stage, "; team ", at.team, " is none");
+    }
+    const int executor = at.shape.executor_of(stage, micro_batch);
+    if (executor == at.team) return std::nullopt;
+    return cat(place_of(at), ", is for team ", executor, ", which executes micro-batch ", micro_batch,
+               " in stage ", stage);
+}
+
+Broken message_to_nobody(const Case& at) {
+    const auto [op, stage, micro_batch] = at.instruction();
+    if (is_compute(op) || !has_micro_batch(op)) return std::nullopt;
+    const bool is_above = op == Op::send_forward || op == Op::receive_backward;
+    if (stage == (is_above ? at.shape.stages() - 1 : 0)) {
+        return cat(place_of(at), ", has no other end: stage ", stage, " is the ", is_above ? "last" : "first");
+    }
+    if (peer_of(at.instruction(), at.shape) != at.team) return std::nullopt;
+    return cat(place_of(at), ", is no message: team ", at.team, " executes micro-batch ", micro_batch,
+               " in stage ", stage + (is_above ? 1 : -1), " too");
+}
+
+bool is_same_work(const Instruction& one, const Instruction& other) {
+    const auto is_part = [](Op op) { return op == Op::backward_input || op == Op::backward_weight; };
+    const bool is_whole_and_part = (one.op == Op::backward && is_part(other.op)) ||
+                                   (other.op == Op::backward && is_part(one.op));
+    return one.stage == other.stage && one.micro_batch == other.micro_batch &&
+           (one.op == other.op || is_whole_and_part);
+}
+
+Broken repetition(const Case& at) {
+    const Instruction& instruction = at.instruction();
+    const auto& [op, stage, micro_batch] = instruction;
+    const bool is_new = has_micro_batch(op) ? !at.before.has_part_of(instruction)
+                        : op == Op::reduce  ? !at.before.held(at.team, stage).is_reduced
+                                            : !at.before.held(at.team, stage).is_stepped;
+    if (is_new) return std::nullopt;
+    const auto first = std::find_if(at.program().begin(), at.program().end(),
+                                    [&](const Instruction& other) { return is_same_work(instruction, other); });
+    return cat(place_of(at), ", repeats ", text_of(*first), ", its ",
+               ordinal(static_cast<std::size_t>(first - at.program().begin()) + 1));
+}
+
+Alternatives needed_by_forward(const Case& at) {
+    const auto [op, stage, micro_batch] = at.instruction();
+    if (stage == 0) return {};
+    if (at.shape.executor_of(stage - 1, micro_batch) == at.team) return {{Op::forward, stage - 1, micro_batch}};
+    return {{Op::receive_forward, stage, micro_batch}};
+}
+
+Alternatives needed_by_backward(const Case& at) {
+    const auto [op, stage, micro_batch] = at.instruction();
+    const Instruction forward = {Op::forward, stage, micro_batch};
+    if (!at.before.has_part_of(forward)) return {forward};
+    if (stage == at.shape.stages() - 1) return {};
+    if (at.shape.executor_of(stage + 1, micro_batch) != at.team) {
+        return {{Op::receive_backward, stage, micro_batch}};
+    }
+    return {{Op::backward, stage + 1, micro_batch}, {Op::backward_input, stage + 1, micro_batch}};
+}
+
+// The first of the team's backward work in the stage that is not done.
+Alternatives needed_by_reduce(const Case& at) {
+    const int stage = at.instruction().stage;
+    const HeldStage& held = at.before.held(at.team, stage);
+    if (held.done == held.to_do) return {};
+    for (int micro_batch = 0; micro_batch < at.shape.micro_batches; ++micro_batch) {
+        const Instruction weight = {Op::backward_weight, stage, micro_batch};
+        if (at.shape.executor_of(stage, micro_batch) == at.team && !at.before.has_part_of(weight)) {
+            return {{Op::backward, stage, micro_batch}, weight};
+        }
+    }
+    throw BugError(cat("team ", at.team, " has done ", held.done, " of ", held.to_do,
+                       " micro-batches in stage ", stage, ", but none of them is missing"));
+}
+
+// What must have come before, of which nothing has.
+Alternatives missing_before(const Case& at) {
+    const auto [op, stage, micro_batch] = at.instruction();
+    Alternatives needed;
+    switch (op) {
+        case Op::forward: needed = needed_by_forward(at); break;
+        case Op::backward:
+        case Op::backward_input: needed = needed_by_backward(at); break;
+        case Op::backward_weight: needed = {{Op::backward_input, stage, micro_batch}}; break;
+        case Op::send_forward: needed = {{Op::forward, stage, micro_batch}}; break;
+        case Op::send_backward:
+            needed = {{Op::backward, stage, micro_batch}, {Op::backward_input, stage, micro_batch}};
+            break;
+        case Op::receive_forward:
+        case Op::receive_backward: return {};
+        case Op::reduce: return needed_by_reduce(at);
+        case Op::step:
+            if (at.before.held(at.team, stage).is_reduced) return {};
+            return {{Op::reduce, stage}};
+    }
+    const bool is_there = std::any_of(needed.begin(), needed.end(),
+                                      [&](const Instruction& one) { return at.before.has_part_of(one); });
+    return is_there ? Alternatives{} : needed;
+}
+
+Broken too_early(const Case& at) {
+    const Alternatives missing = missing_before(at);
+    if (missing.empty()) return std::nullopt;
+    std::string names = text_of(missing.front());
+    if (missing.size() > 1) names += " or " + text_of(missing.back());
+    const auto later = std::find_first_of(at.program().begin(), at.program().end(), missing.begin(), missing.end());
+    if (later == at.program().end()) {
+        return cat(place_of(at), ", needs ", names, " before it, which its program does not have");
+    }
+    return cat(place_of(at), ", needs ", names, " before it; ", text_of(*later), " is the ",
+               ordinal(static_cast<std::size_t>(later - at.program().begin()) + 1));
+}
+
+Broken too_many_activations(const Case& at) {
+    const auto kept = static_cast<std::size_t>(at.before.kept(at.team));
+    const std::size_t most = at.shape.most_activations;
+    if (at.instruction().op != Op::forward || most == 0 || kept < most) return std::nullopt;
+    return cat(place_of(at), ", would make it keep ", kept + 1,
+               " micro-batches, counted over its stages; it has memory for ", most);
+}
+
+}  // namespace
+
+std::optional<std::string> broken_rule(const Case& at) {
+    for (const auto rule : {unknown_number, training_in_forward_only, wrong_team, message_to_nobody, repetition,
+                            too_early, too_many_activations}) {
+        if (Broken broken = rule(at)) return broken;
+    }
+    return std::nullopt;
+}
+
+Instruction send_of(const Instruction& receive) {
+    return receive.op == Op::receive_forward
+               ? Instruction{Op::send_forward, receive.stage - 1, receive.micro_batch}
+               : Instruction{Op::send_backward, receive.stage + 1, receive.micro_batch};
+}
+
+int peer_of(const Instruction& message, const PipelineShape& shape) {
+    const bool is_above = message.op == Op::send_forward || message.op == Op::receive_backward;
+    return shape.executor_of(message.stage + (is_above ? 1 : -1), message.micro_batch);
+}
+
+}  // namespace trireme

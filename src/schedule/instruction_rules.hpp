@@ -1,0 +1,37 @@
+// What an instruction has to keep within its own program, whatever the other teams do.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "schedule/work_record.hpp"
+#include "trireme/schedule/instruction.hpp"
+#include "trireme/schedule/pipeline_shape.hpp"
+
+namespace trireme {
+
+// The instruction at a place of the programs, and what was done before it. All are references.
+struct Case {
+    const std::vector<Program>& programs;
+    const PipelineShape& shape;
+    const WorkRecord& before;
+    int team = 0;
+    std::size_t position = 0;
+
+    const Program& program() const { return programs[static_cast<std::size_t>(team)]; }
+    const Instruction& instruction() const { return program()[position]; }
+};
+
+// The rule that the instruction breaks, as a sentence that names it: it names a stage or micro-batch that is not
+// there, is for another team, repeats another one, comes before what it needs, or takes more memory than there is.
+std::optional<std::string> broken_rule(const Case& at);
+
+// Of a stage that has that neighbour: the send of what a receive posts for.
+Instruction send_of(const Instruction& receive);
+
+// The team at the other end of a send or a receive, whose stage has that neighbour.
+int peer_of(const Instruction& message, const PipelineShape& shape);
+
+}  // namespace trireme

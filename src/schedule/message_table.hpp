@@ -1,0 +1,69 @@
+// The messages of a step: which channel carries each, and in which place.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "trireme/schedule/check.hpp"
+#include "trireme/schedule/instruction.hpp"
+#include "trireme/schedule/pipeline_shape.hpp"
+
+namespace trireme {
+
+// The messages of one kind from one team to another, in the order of the sends.
+struct Channel {
+    int source = 0;
+    int destination = 0;
+    bool is_gradient = false;
+    std::vector<Instruction> sends;
+};
+
+// The `place`-th message of a channel, counted from 0.
+struct Message {
+    std::size_t channel = 0;
+    std::size_t place = 0;
+};
+
+class MessageTable {
+public:
+    // `programs` follow the rules of ProgramRules: all sends are there, once, each at its team.
+    MessageTable(const std::vector<Program>& programs, const PipelineShape& shape);
+
+    const std::vector<Channel>& channels() const { return channels_; }
+
+    // What a forward, a whole backward, its input half or a receive reads, and what these or a send give. None
+    // where the same team has the other end, or where there is no other end.
+    std::optional<Message> read_by(const Instruction& instruction) const;
+    std::optional<Message> given_by(const Instruction& instruction) const;
+
+    // The first receive that would get another message than it names.
+    std::optional<Fault> crossing(const std::vector<Program>& programs) const;
+
+private:
+    static constexpr int no_channel = -1;
+    struct Entry {
+        int channel = no_channel;
+        int place = 0;
+    };
+
+    std::size_t index(bool is_gradient, int sender, int micro_batch) const;
+    std::optional<Message> message(bool is_gradient, int sender, int micro_batch) const;
+    Fault crossed(const std::vector<Program>& programs, const Message& due, std::size_t position) const;
+
+    std::size_t stages_;
+    std::size_t micro_batches_;
+    std::vector<Channel> channels_;
+    std::vector<Entry> entries_;  // (activation or gradient, sending stage, micro-batch)
+};
+
+// The team at the other end of a send or a receive. There is one: the stage has that neighbour.
+int peer_of(const Instruction& message, const PipelineShape& shape);
+
+// The send of what a receive posts for.
+Instruction send_of(const Instruction& receive);
+
+bool is_send(Op op);
+bool is_receive(Op op);
+
+}  // namespace trireme

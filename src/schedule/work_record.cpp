@@ -1,0 +1,92 @@
+#include "schedule/work_record.hpp"
+
+#include <algorithm>
+
+namespace trireme {
+namespace {
+
+// The bits of what an instruction does; none for collectives, which are recorded by team.
+std::uint8_t marks_of(Op op) {
+    switch (op) {
+        case Op::forward: return 1;
+        case Op::backward_input: return 2;
+        case Op::backward_weight: return 4;
+        case Op::backward: return 2 | 4;
+        case Op::send_forward: return 8;
+        case Op::receive_forward: return 16;
+        case Op::send_backward: return 32;
+        case Op::receive_backward: return 64;
+        case Op::reduce:
+        case Op::step: return 0;
+    }
+    return 0;
+}
+
+auto place_in(auto& stages, int stage) {
+    return std::lower_bound(stages.begin(), stages.end(), stage,
+                            [](const HeldStage& held, int wanted) { return held.stage < wanted; });
+}
+
+}  // namespace
+
+WorkRecord::WorkRecord(const PipelineShape& shape)
+    : micro_batches_(static_cast<std::size_t>(shape.micro_batches)),
+      is_training_(shape.is_training),
+      marks_(shape.holders.size() * micro_batches_),
+      held_(static_cast<std::size_t>(shape.teams)),
+      kept_(held_.size()),
+      most_kept_(held_.size()) {
+    for (int stage = 0; stage < shape.stages(); ++stage) {
+        for (const int team : shape.holders[static_cast<std::size_t>(stage)]) {
+            held_[static_cast<std::size_t>(team)].push_back({.stage = stage});
+        }
+        for (const int team : shape.executor[static_cast<std::size_t>(stage)]) ++held(team, stage).to_do;
+    }
+}
+
+bool WorkRecord::has_part_of(const Instruction& instruction) const {
+    return (marks_[index(instruction.stage, instruction.micro_batch)] & marks_of(instruction.op)) != 0;
+}
+
+void WorkRecord::add(int team, const Instruction& instruction) {
+    const auto [op, stage, micro_batch] = instruction;
+    if (has_micro_batch(op)) marks_[index(stage, micro_batch)] |= marks_of(op);
+    if (op == Op::forward) {
+        keep(team, held(team, stage));
+        if (!is_training_) release(team, held(team, stage));
+    }
+    if (op == Op::backward || op == Op::backward_weight) {
+        release(team, held(team, stage));
+        ++held(team, stage).done;
+    }
+    if (op == Op::reduce) held(team, stage).is_reduced = true;
+    if (op == Op::step) held(team, stage).is_stepped = true;
+}
+
+const HeldStage& WorkRecord::held(int team, int stage) const { return *place_in(held_by(team), stage); }
+
+HeldStage& WorkRecord::held(int team, int stage) {
+    return *place_in(held_[static_cast<std::size_t>(team)], stage);
+}
+
+bool WorkRecord::holds(int team, int stage) const {
+    const auto found = place_in(held_by(team), stage);
+    return found != held_by(team).end() && found->stage == stage;
+}
+
+std::size_t WorkRecord::index(int stage, int micro_batch) const {
+    return static_cast<std::size_t>(stage) * micro_batches_ + static_cast<std::size_t>(micro_batch);
+}
+
+void WorkRecord::keep(int team, HeldStage& stage) {
+    const auto t = static_cast<std::size_t>(team);
+    stage.most_kept = std::max(stage.most_kept, ++stage.kept);
+    most_kept_[t] = std::max(most_kept_[t], ++kept_[t]);
+}
+
+void WorkRecord::release(int team, HeldStage& stage) {
+    --stage.kept;
+    --kept_[static_cast<std::size_t>(team)];
+}
+
+}  // namespace trireme

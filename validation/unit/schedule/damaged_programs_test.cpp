@@ -1,0 +1,188 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "trireme/base/error.hpp"
+#include "trireme/schedule/check.hpp"
+#include "unit/schedule/exhaustive_interpreter.hpp"
+#include "unit/schedule/program_damage.hpp"
+#include "unit/schedule/sound_programs.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr RandomKey seed{20260411};
+constexpr std::size_t cases_of_a_family = 2500;
+
+// What a failure prints.
+std::string drawn(const PipelineShape& shape, const std::vector<Program>& programs) {
+    std::string text = std::to_string(shape.slots) + " slots, " + std::to_string(shape.micro_batches) +
+                       " micro-batches, at most " + std::to_string(shape.most_activations) + " kept\n";
+    for (std::size_t stage = 0; stage < shape.executor.size(); ++stage) {
+        text += "stage " + std::to_string(stage) + " is executed by";
+        for (const int team : shape.executor[stage]) text += " " + std::to_string(team);
+        text += "\n";
+    }
+    for (const Program& program : programs) text += text_of(program) + "\n";
+    return text;
+}
+
+struct DamagedCase {
+    std::string story;
+    PipelineShape shape;
+    std::vector<Program> programs;
+};
+
+DamagedCase damaged_case(const std::vector<Subject>& subjects, Draw draw) {
+    const Subject& subject = subjects[draw.below(subjects.size())];
+    DamagedCase result{subject.name, subject.shape, sound_programs(subject, draw)};
+    const Verdict before = check(result.programs, result.shape);
+    EXPECT_TRUE(before.is_proved()) << before.fault->what << "\n"
+                                    << subject.name << "\n"
+                                    << drawn(result.shape, result.programs);
+    if (before.is_proved() && draw.one_in(4)) {
+        const std::vector<int>& peaks = before.proof.peak_activations;
+        result.shape.most_activations = static_cast<std::size_t>(*std::max_element(peaks.begin(), peaks.end()));
+    }
+    result.story += ": " + damage_once(result.programs, result.shape, draw);
+    const bool is_empty = std::all_of(result.programs.begin(), result.programs.end(),
+                                      [](const Program& program) { return program.empty(); });
+    if (draw.one_in(4) && !is_empty) {
+        result.story += ", then " + damage_once(result.programs, result.shape, draw);
+    }
+    return result;
+}
+
+std::set<std::string> words_of(const std::string& text) {
+    std::set<std::string> words;
+    std::string word;
+    for (const char c : text + " ") {
+        if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_') {
+            word += c;
+        } else if (!word.empty()) {
+            words.insert(std::exchange(word, ""));
+        }
+    }
+    return words;
+}
+
+bool is_instruction(const std::string& word) {
+    try {
+        parse_instruction(word, "a fault");
+        return true;
+    } catch (const ConfigError&) {
+        return false;
+    }
+}
+
+void expect_to_name_an_instruction(const Fault& fault, const std::vector<Program>& programs) {
+    ASSERT_GE(fault.team, 0);
+    ASSERT_LT(static_cast<std::size_t>(fault.team), programs.size());
+    const Program& program = programs[static_cast<std::size_t>(fault.team)];
+    ASSERT_LE(fault.position, program.size());
+    const std::set<std::string> words = words_of(fault.what);
+    if (fault.position < program.size()) {
+        EXPECT_TRUE(words.contains(text_of(program[fault.position]))) << fault.what;
+    } else {
+        EXPECT_TRUE(std::any_of(words.begin(), words.end(), is_instruction)) << fault.what;
+    }
+}
+
+struct Count {
+    std::size_t accepted = 0;
+    std::size_t rejected_as_written = 0;
+    std::size_t rejected_when_run = 0;
+};
+
+void judge(const DamagedCase& damaged, Count& count) {
+    const Exploration exploration = explore(damaged.programs, damaged.shape);
+    const Verdict verdict = check(damaged.programs, damaged.shape);
+    SCOPED_TRACE(damaged.story + "\n" + drawn(damaged.shape, damaged.programs));
+    EXPECT_EQ(verdict.is_proved(), exploration.is_accepted())
+        << "check: " << (verdict.fault ? verdict.fault->what : "proved") << "\n"
+        << "interpreter: " << (exploration.is_accepted() ? "accepted" : exploration.objection);
+    if (verdict.fault) expect_to_name_an_instruction(*verdict.fault, damaged.programs);
+    if (verdict.is_proved() && exploration.is_accepted()) {
+        EXPECT_EQ(verdict.proof.peak_activations, exploration.peak_activations);
+        EXPECT_EQ(verdict.proof.peak_of_stage, exploration.peak_of_stage);
+        ++count.accepted;
+    } else if (exploration.states == 0) {
+        ++count.rejected_as_written;
+    } else {
+        ++count.rejected_when_run;
+    }
+}
+
+// Stops at the first case that fails: its text says all.
+void judge_damaged(const std::vector<Subject>& subjects, std::string_view family) {
+    Count count;
+    for (std::size_t i = 0; i < cases_of_a_family && !testing::Test::HasFailure(); ++i) {
+        judge(damaged_case(subjects, Draw(seed.then(family).then(i))), count);
+    }
+    testing::Test::RecordProperty("accepted", std::to_string(count.accepted));
+    testing::Test::RecordProperty("rejected_as_written", std::to_string(count.rejected_as_written));
+    testing::Test::RecordProperty("rejected_when_run", std::to_string(count.rejected_when_run));
+    const std::size_t tenth = cases_of_a_family / 10;
+    EXPECT_GT(count.accepted, tenth);
+    EXPECT_GT(count.rejected_as_written, tenth);
+    EXPECT_GT(count.rejected_when_run, tenth);
+}
+
+TEST(DamagedPrograms, OfOneRowAreJudgedAsTheInterpreterJudgesThem) { judge_damaged(one_row(), "one row"); }
+
+TEST(DamagedPrograms, OfTwoRowsAreJudgedAsTheInterpreterJudgesThem) { judge_damaged(two_rows(), "two rows"); }
+
+TEST(DamagedPrograms, OfUnevenStagesAreJudgedAsTheInterpreterJudgesThem) {
+    judge_damaged(uneven_stages(), "uneven stages");
+}
+
+TEST(DamagedPrograms, OfForwardsAloneAreJudgedAsTheInterpreterJudgesThem) {
+    judge_damaged(forwards_alone(), "forwards alone");
+}
+
+TEST(SoundPrograms, AreProvedAndAcceptedByTheInterpreter) {
+    for (const auto& subjects : {one_row(), two_rows(), uneven_stages(), forwards_alone()}) {
+        for (const Subject& subject : subjects) {
+            Draw draw(seed.then("sound").then(subject.name));
+            const std::vector<Program> programs = sound_programs(subject, draw);
+            SCOPED_TRACE(subject.name + "\n" + drawn(subject.shape, programs));
+
+            const Exploration exploration = explore(programs, subject.shape);
+            const Verdict verdict = check(programs, subject.shape);
+
+            EXPECT_TRUE(verdict.is_proved()) << verdict.fault->what;
+            EXPECT_TRUE(exploration.is_accepted()) << exploration.objection;
+            EXPECT_EQ(verdict.proof.peak_activations, exploration.peak_activations);
+        }
+    }
+}
+
+// What one order of execution proves holds for all of them.
+TEST(Programs, ComeToTheSameEndInEveryOrder) {
+    std::size_t finished = 0;
+    std::size_t stuck = 0;
+    for (const auto& subjects : {one_row(), two_rows(), uneven_stages(), forwards_alone()}) {
+        for (std::size_t i = 0; i < 400; ++i) {
+            const DamagedCase damaged = damaged_case(subjects, Draw(seed.then("orders").then(i)));
+
+            const Exploration exploration = explore(damaged.programs, damaged.shape);
+
+            if (exploration.states == 0) continue;
+            EXPECT_EQ(exploration.ends.size(), 1U) << damaged.story << "\n"
+                                                   << drawn(damaged.shape, damaged.programs);
+            ++(exploration.is_accepted() ? finished : stuck);
+        }
+    }
+    EXPECT_GT(finished, 200U);
+    EXPECT_GT(stuck, 200U);
+}
+
+}  // namespace
+}  // namespace trireme
