@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <array>
 
+#include "comm/peers.hpp"
+#include "comm/rank_order_sum.hpp"
+
 namespace trireme {
 namespace {
-
-using Tickets = std::vector<Communicator::Ticket>;
 
 // Which elements of a vector each rank adds up.
 struct Pieces {
@@ -26,38 +27,18 @@ Pieces pieces_of(const Communicator& group, ConstTensor values) {
     return {.elements = values.size(), .ranks = static_cast<std::size_t>(group.size())};
 }
 
-template <class Use>
-void for_each_peer(const Communicator& group, Use&& use) {
-    for (int step = 1; step < group.size(); ++step) use((group.rank() + step) % group.size());
-}
-
-// sum[i] = values of rank 0 + of rank 1 + ..., in that order on whichever rank adds
-template <class T>
-void add_in_order(const Communicator& group, Tensor own, Tensor received) {
-    const auto sum = own.as<T>();
-    const auto others = received.as<T>();
-    const auto rank = static_cast<std::size_t>(group.rank());
-    const auto size = static_cast<std::size_t>(group.size());
-    for (std::size_t i = 0; i < sum.columns; ++i) {
-        T total{};
-        for (std::size_t r = 0; r < size; ++r) total += r == rank ? sum[i] : others(r, i);
-        sum[i] = total;
-    }
-}
-
 void exchange_pieces(Communicator& group, const Pieces& pieces, Tensor values, Tensor received) {
-    Tickets tickets;
+    auto tickets = room_for_tickets(group);
     for_each_peer(group, [&](int peer) {
-        const Tensor slot =
-            received.row_range(static_cast<std::size_t>(peer), 1).column_range(0, pieces.count(group.rank()));
-        tickets.push_back(group.start_receive(slot, peer));
+        const Tensor row = received_from(group, received, peer);
+        tickets.push_back(group.start_receive(row.column_range(0, pieces.count(group.rank())), peer));
     });
     for_each_peer(group, [&](int peer) { tickets.push_back(group.start_send(pieces.of(values, peer), peer)); });
     group.wait(tickets);
 }
 
 void gather_pieces(Communicator& group, const Pieces& pieces, Tensor values) {
-    Tickets tickets;
+    auto tickets = room_for_tickets(group);
     for_each_peer(group,
                   [&](int peer) { tickets.push_back(group.start_receive(pieces.of(values, peer), peer)); });
     const Tensor own = pieces.of(values, group.rank());
@@ -71,7 +52,7 @@ std::size_t sum_scratch_bytes(const Communicator& group, ConstTensor values) {
     if (group.size() == 1) return 0;
     constexpr std::size_t alignment = 64;
     const Pieces pieces = pieces_of(group, values);
-    return pieces.ranks * pieces.largest() * bytes_of(values.dtype) + alignment;
+    return (pieces.ranks - 1) * pieces.largest() * bytes_of(values.dtype) + alignment;
 }
 
 void sum_in_rank_order(Communicator& group, Tensor values, Arena& scratch) {
@@ -79,12 +60,9 @@ void sum_in_rank_order(Communicator& group, Tensor values, Arena& scratch) {
     const ArenaScope scope(scratch);
     const Tensor flat = values.flattened();
     const Pieces pieces = pieces_of(group, flat);
-    const Tensor received =
-        scratch.tensor(values.dtype, pieces.ranks, pieces.largest());  // a row for each rank
+    const Tensor received = scratch.tensor(values.dtype, pieces.ranks - 1, pieces.largest());
     exchange_pieces(group, pieces, flat, received);
-    visit_float(values.dtype, [&](auto zero) {
-        add_in_order<decltype(zero)>(group, pieces.of(flat, group.rank()), received);
-    });
+    add_in_rank_order(group, pieces.of(flat, group.rank()), received);
     gather_pieces(group, pieces, flat);
 }
 

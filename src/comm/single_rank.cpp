@@ -11,8 +11,8 @@ public:
     int size() const override { return 1; }
     const std::string& name() const override { return name_; }
 
-    Ticket start_send(ConstTensor, int peer) override { refuse(peer); }
-    Ticket start_receive(Tensor, int peer) override { refuse(peer); }
+    Ticket start_send(ConstTensor, int peer, Label) override { refuse(peer); }
+    Ticket start_receive(Tensor, int peer, Label) override { refuse(peer); }
     bool is_done(Ticket) override { return true; }
 
 protected:

@@ -12,6 +12,14 @@ std::size_t touched_bytes(const ConstTensor& table, std::size_t count) {
     return std::min(count, table.rows) * table.columns * bytes_of(table.dtype);
 }
 
+// `vocabulary` of 0: the table has all tokens.
+void check_part(const ShapeCheck& check, std::string_view table_name, std::size_t first_token,
+                std::size_t own_tokens, std::size_t vocabulary) {
+    const std::size_t all = vocabulary == 0 ? own_tokens : vocabulary;
+    check.demand(first_token + own_tokens <= all, "a ", table_name, " of ", own_tokens, " tokens from token ",
+                 first_token, " on does not fit into a vocabulary of ", all);
+}
+
 void check_types(const ShapeCheck& check, const ConstTensor& types, std::string_view table_name,
                  const ConstTensor& table, std::size_t rows, std::size_t columns) {
     check.demand(table.is_present() || !types.is_present(), "there are ", types.size(), " types but no ",
@@ -28,6 +36,7 @@ void Embedding::check() const {
     check.vector_of(DType::i32, "tokens", tokens, output.rows);
     check.vector_of(DType::i32, "positions", positions, output.rows);
     check.matrix("token_table", token_table, token_table.rows, output.columns);
+    check_part(check, "token_table", first_token, token_table.rows, vocabulary);
     if (position_table.is_present()) {
         check.matrix("position_table", position_table, position_table.rows, output.columns);
     }
@@ -49,6 +58,7 @@ void EmbeddingBackward::check() const {
     check.vector_of(DType::i32, "positions", positions, grad_output.rows);
     check.matrix("grad_output", grad_output, grad_output.rows, grad_output.columns);
     check.matrix("grad_token_table", grad_token_table, grad_token_table.rows, grad_output.columns);
+    check_part(check, "grad_token_table", first_token, grad_token_table.rows, vocabulary);
     if (grad_position_table.is_present()) {
         check.matrix("grad_position_table", grad_position_table, grad_position_table.rows, grad_output.columns);
     }

@@ -1,6 +1,7 @@
 #include "kernels/index_check.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 namespace trireme {
@@ -14,6 +15,12 @@ void check_range(std::string_view name, const ConstTensor& indices, std::int64_t
     const auto* wrong = std::find_if(begin, begin + indices.columns, is_wrong);
     if (wrong == begin + indices.columns) return;
     throw BugError(cat(name, "[", wrong - begin, "] is ", *wrong, ", not within ", first, " .. ", last));
+}
+
+// The table may have a part of the vocabulary: tokens that other ranks look up are right here, too.
+void check_tokens(std::string_view name, const ConstTensor& tokens, std::size_t vocabulary,
+                  const ConstTensor& table) {
+    check_range(name, tokens, 0, vocabulary == 0 ? table.rows : vocabulary);
 }
 
 void check_lookup(std::string_view name, const ConstTensor& indices, const ConstTensor& table) {
@@ -41,19 +48,33 @@ void check_distinct(std::string_view name, const ConstTensor& indices, std::size
 }  // namespace
 
 void check_indices(const Embedding& op) {
-    check_range("embedding: tokens", op.tokens, 0, op.token_table.rows);
+    check_tokens("embedding: tokens", op.tokens, op.vocabulary, op.token_table);
     check_lookup("embedding: positions", op.positions, op.position_table);
     check_lookup("embedding: types", op.types, op.type_table);
 }
 
 void check_indices(const EmbeddingBackward& op) {
-    check_range("embedding_backward: tokens", op.tokens, 0, op.grad_token_table.rows);
+    check_tokens("embedding_backward: tokens", op.tokens, op.vocabulary, op.grad_token_table);
     check_lookup("embedding_backward: positions", op.positions, op.grad_position_table);
     check_lookup("embedding_backward: types", op.types, op.grad_type_table);
 }
 
 void check_indices(const CrossEntropy& op) {
     check_range("cross_entropy: targets", op.targets, no_target, op.logits.columns);
+}
+
+// A rank cannot tell how many columns the others have.
+void check_indices(const LogitStatistics& op) {
+    constexpr std::size_t end = std::size_t{std::numeric_limits<std::int32_t>::max()} + 1;
+    check_range("logit_statistics: targets", op.targets, no_target, end);
+}
+
+void check_indices(const MergeLogitStatistics& op) {
+    check_range("merge_logit_statistics: targets", op.targets, no_target, op.columns);
+}
+
+void check_indices(const LogitGradients& op) {
+    check_range("logit_gradients: targets", op.targets, no_target, op.columns);
 }
 
 void check_indices(const GatherRows& op) { check_range("gather_rows: rows", op.rows, 0, op.input.rows); }

@@ -4,6 +4,7 @@
 
 #include "trireme/kernels/cross_entropy.hpp"
 #include "trireme/kernels/embedding.hpp"
+#include "trireme/kernels/logit_statistics.hpp"
 #include "trireme/kernels/rows.hpp"
 #include "trireme/kernels/span_loss.hpp"
 
@@ -12,6 +13,9 @@ namespace trireme {
 void check_indices(const Embedding& op);
 void check_indices(const EmbeddingBackward& op);
 void check_indices(const CrossEntropy& op);
+void check_indices(const LogitStatistics& op);
+void check_indices(const MergeLogitStatistics& op);
+void check_indices(const LogitGradients& op);
 void check_indices(const GatherRows& op);
 void check_indices(const ScatterRows& op);
 void check_indices(const SpanLoss& op);

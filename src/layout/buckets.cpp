@@ -83,41 +83,30 @@ public:
 
     void spread(const Filling& filling, Bucket& bucket) {
         for (std::size_t i = 0; i < filling.boxes.size(); ++i) {
-            const Box& box = filling.boxes[i];
-            if (box.rows.count < bucket.holders.size()) {
-                give(bucket, bucket.pieces[i], box, *std::ranges::min_element(bucket.holders, {}, load()));
-            } else {
-                spread_rows(bucket, bucket.pieces[i], box);
-            }
+            spread_rows(bucket, bucket.pieces[i], filling.boxes[i]);
         }
     }
 
 private:
-    auto load() const {
-        return [this](int rank) { return elements_[static_cast<std::size_t>(rank)]; };
-    }
-
     void spread_rows(Bucket& bucket, std::size_t piece, const Box& box) {
         std::vector<int> owners = bucket.holders;
-        std::ranges::stable_sort(owners, {}, load());
-        const std::vector<Range> parts = cut_evenly(box.rows.count, owners.size());
-        for (std::size_t i = 0; i < owners.size(); ++i) {
-            const Range rows{box.rows.begin + parts[i].begin, parts[i].count};
-            give(bucket, piece, {rows, box.columns}, owners[i]);
+        std::ranges::stable_sort(owners, {}, [&](int rank) { return elements(rank); });
+        const std::size_t parts = box.rows.count < owners.size() ? 1 : owners.size();
+        const std::vector<Range> ranges = cut_evenly(box.rows.count, parts);
+        for (std::size_t i = 0; i < parts; ++i) {
+            const Range rows{box.rows.begin + ranges[i].begin, ranges[i].count};
+            bucket.shards.push_back({piece, {rows, box.columns}, owners[i]});
+            elements(owners[i]) += rows.count * box.columns.count;
         }
     }
 
-    void give(Bucket& bucket, std::size_t piece, const Box& box, int owner) {
-        bucket.shards.push_back({piece, box, owner});
-        elements_[static_cast<std::size_t>(owner)] += box.size();
-    }
+    std::size_t& elements(int rank) { return elements_[static_cast<std::size_t>(rank)]; }
 
     std::vector<std::size_t> elements_;  // of each rank
 };
 
 // The numbers of the pieces, in the order in which a backward pass completes them.
-std::vector<std::size_t> by_last_use(const std::vector<HeldTensor>& tensors,
-                                     const std::vector<Piece>& pieces) {
+std::vector<std::size_t> by_last_use(const std::vector<HeldTensor>& tensors, const std::vector<Piece>& pieces) {
     std::vector<std::size_t> order(pieces.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::stable_sort(order, std::ranges::greater{},

@@ -143,9 +143,10 @@ Cuts cuts_for(const std::vector<Item>& items, std::size_t stages, const std::str
     if (wish == "type") return cuts_by_type(items, stages);
     if (const auto cuts = numbers_of(wish)) return listed_cuts(items, stages, wish, *cuts);
     const std::array<std::string, 3> known{"uniform", "parameters", "type"};
-    throw ConfigError(cat("--partition takes uniform, parameters, type or the items of each stage, as in "
-                          "4,3,3,4, and not \"",
-                          wish, "\"", did_you_mean(wish, known)));
+    throw ConfigError(
+        cat("--partition takes uniform, parameters, type or the items of each stage, as in "
+            "4,3,3,4, and not \"",
+            wish, "\"", did_you_mean(wish, known)));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "trireme/optim/optimizer.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "trireme/kernels/read.hpp"
@@ -14,53 +15,140 @@ std::size_t moments_needed(const OptimizerConfig& config) {
     return config.momentum > 0 ? 1 : 0;
 }
 
-}  // namespace
-
-Optimizer::Optimizer(const OptimizerConfig& config, const std::vector<ParameterSpec>& specs, DType dtype,
-                     Place place)
-    : config_(config), specs_(specs), norm_parts_(specs.size() * bytes_of(DType::f64), place) {
-    for (std::size_t m = 0; m < moments_needed(config); ++m) moments_.emplace_back(specs, dtype, place);
+void require_inside(const ParameterSpec& spec, const Box& box) {
+    if (box.rows.end() <= spec.rows && box.columns.end() <= spec.columns) return;
+    throw BugError(cat("a shard ends at row ", box.rows.end(), " and column ", box.columns.end(), " of ",
+                       spec.name, ", of which this rank has ", spec.rows, " x ", spec.columns));
 }
 
-double Optimizer::gradient_norm(Stream& stream, const ParameterTensors& gradients) {
-    const Tensor parts{norm_parts_.data(), DType::f64, 1, specs_.size(), specs_.size()};
-    for (std::size_t i = 0; i < specs_.size(); ++i) {
-        launch(stream, SumOfSquares{.input = gradients[i].flattened(), .result = parts.column_range(i, 1)});
+// A spec for each shard alone.
+std::vector<ParameterSpec> specs_of(const std::vector<ParameterShard>& shards,
+                                    const std::vector<ParameterSpec>& specs) {
+    std::vector<ParameterSpec> parts;
+    for (const auto& [parameter, box] : shards) {
+        require_inside(specs[parameter], box);
+        parts.push_back({.name = specs[parameter].name, .rows = box.rows.count, .columns = box.columns.count});
     }
-    return std::sqrt(read_sum(stream, parts));
+    return parts;
+}
+
+// Kernels take contiguous tensors: a view with gaps between its rows is a call for each row.
+std::size_t calls_for(const ConstTensor& view) { return view.is_contiguous() ? 1 : view.rows; }
+
+// The view as call `number` of those sees it.
+template <class View>
+View operand(const View& view, std::size_t calls, std::size_t number) {
+    return calls == 1 ? view : view.row_range(number, 1);
+}
+
+// What an update reads and writes; all of the same shape, moments that there are none of being absent.
+struct Operands {
+    Tensor parameter;
+    ConstTensor gradient;
+    std::array<Tensor, 2> moments = {};
+
+    Operands of_call(std::size_t calls, std::size_t number) const {
+        Operands part{operand(parameter, calls, number), operand(gradient, calls, number)};
+        for (std::size_t m = 0; m < moments.size(); ++m) {
+            if (moments[m].is_present()) part.moments[m] = operand(moments[m], calls, number);
+        }
+        return part;
+    }
+};
+
+struct UpdateRule {
+    const OptimizerConfig& config;
+    double weight_decay;
+    double gradient_scale;
+    double rate;
+    std::size_t step;  // from 1
+};
+
+void apply(Stream& stream, const UpdateRule& rule, const Operands& operands) {
+    if (rule.config.kind == OptimizerKind::adamw) {
+        launch(stream, AdamWUpdate{.parameter = operands.parameter,
+                                   .gradient = operands.gradient,
+                                   .moment1 = operands.moments[0],
+                                   .moment2 = operands.moments[1],
+                                   .gradient_scale = rule.gradient_scale,
+                                   .rate = rule.rate,
+                                   .beta1 = rule.config.beta1,
+                                   .beta2 = rule.config.beta2,
+                                   .epsilon = rule.config.epsilon,
+                                   .weight_decay = rule.weight_decay,
+                                   .step = rule.step});
+    } else {
+        launch(stream, SgdUpdate{.parameter = operands.parameter,
+                                 .gradient = operands.gradient,
+                                 .velocity = operands.moments[0],
+                                 .gradient_scale = rule.gradient_scale,
+                                 .rate = rule.rate,
+                                 .momentum = rule.config.momentum,
+                                 .weight_decay = rule.weight_decay});
+    }
+}
+
+}  // namespace
+
+Tensor shard_of(const ParameterTensors& tensors, const ParameterShard& shard) {
+    const auto& [rows, columns] = shard.box;
+    return tensors[shard.parameter]
+        .row_range(rows.begin, rows.count)
+        .column_range(columns.begin, columns.count);
+}
+
+std::vector<ParameterShard> whole_parameters(const std::vector<ParameterSpec>& specs) {
+    std::vector<ParameterShard> shards;
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+        shards.push_back({.parameter = i, .box = {{0, specs[i].rows}, {0, specs[i].columns}}});
+    }
+    return shards;
+}
+
+double sum_of_squares(Stream& stream, const ParameterTensors& gradients,
+                      const std::vector<ParameterShard>& shards, Arena& scratch) {
+    std::size_t count = 0;
+    for (const ParameterShard& shard : shards) count += calls_for(shard_of(gradients, shard));
+    if (count == 0) return 0;
+    const ArenaScope scope(scratch);
+    const Tensor sums = scratch.tensor(DType::f64, 1, count);
+    std::size_t next = 0;
+    for (const ParameterShard& shard : shards) {
+        const ConstTensor view = shard_of(gradients, shard);
+        const std::size_t calls = calls_for(view);
+        for (std::size_t c = 0; c < calls; ++c) {
+            const ConstTensor input = operand(view, calls, c);
+            launch(stream, SumOfSquares{.input = input, .result = sums.column_range(next++, 1)});
+        }
+    }
+    return read_sum(stream, sums);
+}
+
+Optimizer::Optimizer(const OptimizerConfig& config, const std::vector<ParameterSpec>& specs,
+                     std::vector<ParameterShard> shards, DType dtype, Place place)
+    : config_(config), specs_(specs), shards_(std::move(shards)) {
+    const std::vector<ParameterSpec> parts = specs_of(shards_, specs_);
+    for (std::size_t m = 0; m < moments_needed(config); ++m) moments_.emplace_back(parts, dtype, place);
 }
 
 void Optimizer::update(Stream& stream, const ParameterTensors& values, const ParameterTensors& gradients,
                        double rate, double gradient_scale) {
     ++steps_;
-    for (std::size_t i = 0; i < specs_.size(); ++i) {
-        const double weight_decay = specs_[i].decays ? config_.weight_decay : 0;
-        if (config_.kind == OptimizerKind::adamw) {
-            launch(stream, AdamWUpdate{.parameter = values[i],
-                                       .gradient = gradients[i],
-                                       .moment1 = moments_[0][i],
-                                       .moment2 = moments_[1][i],
-                                       .gradient_scale = gradient_scale,
-                                       .rate = rate,
-                                       .beta1 = config_.beta1,
-                                       .beta2 = config_.beta2,
-                                       .epsilon = config_.epsilon,
-                                       .weight_decay = weight_decay,
-                                       .step = steps_});
-        } else {
-            launch(stream, SgdUpdate{.parameter = values[i],
-                                     .gradient = gradients[i],
-                                     .velocity = moments_.empty() ? Tensor{} : moments_[0][i],
-                                     .gradient_scale = gradient_scale,
-                                     .rate = rate,
-                                     .momentum = config_.momentum,
-                                     .weight_decay = weight_decay});
-        }
+    for (std::size_t s = 0; s < shards_.size(); ++s) {
+        const UpdateRule rule{.config = config_,
+                              .weight_decay = specs_[shards_[s].parameter].decays ? config_.weight_decay : 0,
+                              .gradient_scale = gradient_scale,
+                              .rate = rate,
+                              .step = steps_};
+        Operands all{.parameter = shard_of(values, shards_[s]), .gradient = shard_of(gradients, shards_[s])};
+        for (std::size_t m = 0; m < moments_.size(); ++m) all.moments[m] = moments_[m][s];
+        const std::size_t calls = calls_for(all.parameter);
+        for (std::size_t c = 0; c < calls; ++c) apply(stream, rule, all.of_call(calls, c));
     }
 }
 
 std::size_t Optimizer::bytes() const {
-    std::size_t sum = norm_parts_.bytes();
+    std::size_t sum = 0;
     for (const ParameterTensors& moments : moments_) sum += moments.bytes();
     return sum;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedule/message_ends.hpp"
 #include "schedule/place_text.hpp"
 #include "trireme/base/error.hpp"
 
@@ -171,17 +172,6 @@ std::optional<std::string> broken_rule(const Case& at) {
         if (Broken broken = rule(at)) return broken;
     }
     return std::nullopt;
-}
-
-Instruction send_of(const Instruction& receive) {
-    return receive.op == Op::receive_forward
-               ? Instruction{Op::send_forward, receive.stage - 1, receive.micro_batch}
-               : Instruction{Op::send_backward, receive.stage + 1, receive.micro_batch};
-}
-
-int peer_of(const Instruction& message, const PipelineShape& shape) {
-    const bool is_above = message.op == Op::send_forward || message.op == Op::receive_backward;
-    return shape.executor_of(message.stage + (is_above ? 1 : -1), message.micro_batch);
 }
 
 }  // namespace trireme

@@ -28,10 +28,4 @@ struct Case {
 // there, is for another team, repeats another one, comes before what it needs, or takes more memory than there is.
 std::optional<std::string> broken_rule(const Case& at);
 
-// Of a stage that has that neighbour: the send of what a receive posts for.
-Instruction send_of(const Instruction& receive);
-
-// The team at the other end of a send or a receive, whose stage has that neighbour.
-int peer_of(const Instruction& message, const PipelineShape& shape);
-
 }  // namespace trireme

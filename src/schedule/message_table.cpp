@@ -4,25 +4,11 @@
 #include <map>
 #include <tuple>
 
+#include "schedule/message_ends.hpp"
 #include "schedule/place_text.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme {
-
-bool is_send(Op op) { return op == Op::send_forward || op == Op::send_backward; }
-
-bool is_receive(Op op) { return op == Op::receive_forward || op == Op::receive_backward; }
-
-int peer_of(const Instruction& message, const PipelineShape& shape) {
-    const bool is_above = message.op == Op::send_forward || message.op == Op::receive_backward;
-    return shape.executor_of(message.stage + (is_above ? 1 : -1), message.micro_batch);
-}
-
-Instruction send_of(const Instruction& receive) {
-    return receive.op == Op::receive_forward
-               ? Instruction{Op::send_forward, receive.stage - 1, receive.micro_batch}
-               : Instruction{Op::send_backward, receive.stage + 1, receive.micro_batch};
-}
 
 MessageTable::MessageTable(const std::vector<Program>& programs, const PipelineShape& shape)
     : stages_(static_cast<std::size_t>(shape.stages())),

@@ -27,7 +27,7 @@ struct Message {
 
 class MessageTable {
 public:
-    // `programs` follow the rules of ProgramRules: all sends are there, once, each at its team.
+    // In `programs` all sends and receives are there, once, each at its team.
     MessageTable(const std::vector<Program>& programs, const PipelineShape& shape);
 
     const std::vector<Channel>& channels() const { return channels_; }
@@ -56,14 +56,5 @@ private:
     std::vector<Channel> channels_;
     std::vector<Entry> entries_;  // (activation or gradient, sending stage, micro-batch)
 };
-
-// The team at the other end of a send or a receive. There is one: the stage has that neighbour.
-int peer_of(const Instruction& message, const PipelineShape& shape);
-
-// The send of what a receive posts for.
-Instruction send_of(const Instruction& receive);
-
-bool is_send(Op op);
-bool is_receive(Op op);
 
 }  // namespace trireme

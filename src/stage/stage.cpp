@@ -1,21 +1,34 @@
 #include "trireme/stage/stage.hpp"
 
-#include <unordered_map>
+#include "trireme/kernels/rows.hpp"
+#include "trireme/model/tensor_group.hpp"
 
 namespace trireme {
-
-struct Stage::Passage {
-    Pass pass;
-    std::vector<LayerState> states;   // per layer
-    std::vector<ConstTensor> inputs;  // (rows, width) per layer; absent for the embedding
-};
-
 namespace {
 
-std::unordered_map<std::string, std::size_t> places_of(const std::vector<ParameterSpec>& specs) {
-    std::unordered_map<std::string, std::size_t> places;
-    for (std::size_t i = 0; i < specs.size(); ++i) places[specs[i].name] = i;
-    return places;
+std::vector<Layer> layers_of(const ModelConfig& config, const StageSpec& spec) {
+    std::vector<Layer> all = build_layers(config, spec.part);
+    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(spec.layers.begin);
+    return {begin, begin + static_cast<std::ptrdiff_t>(spec.layers.count)};
+}
+
+// The halves of a block go together; every other layer stands alone.
+std::vector<Range> blocks_of(const std::vector<Layer>& layers) {
+    std::vector<Range> blocks;
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+        const bool goes_on = l > 0 && std::holds_alternative<MlpHalf>(layers[l]) &&
+                             std::holds_alternative<AttentionHalf>(layers[l - 1]);
+        if (goes_on) {
+            ++blocks.back().count;
+        } else {
+            blocks.push_back({l, 1});
+        }
+    }
+    return blocks;
+}
+
+bool is_of_head(const Layer& layer) {
+    return std::visit([]<class L>(const L&) { return is_head<L>; }, layer);
 }
 
 // Calls use(layer, state) with the types that belong together.
@@ -24,146 +37,146 @@ void visit_layer(const Layer& layer, LayerState& state, Use&& use) {
     std::visit([&]<class L>(const L& l) { use(l, std::get<typename L::State>(state)); }, layer);
 }
 
-// The largest batch of that shape: every row predicted.
-TokenBatch ghost_batch(const ModelConfig& config, const BatchShape& shape, Arena& inputs) {
-    const auto numbers = [&](std::size_t rows, std::size_t columns) {
-        return inputs.tensor(DType::i32, rows, columns);
-    };
-    const std::size_t patches = config.reads_images() ? shape.segments.size() * config.image.patches() : 0;
-    return {.tokens = numbers(1, shape.rows),
-            .positions = numbers(1, shape.rows),
-            .types = numbers(1, shape.rows),
-            .visits = inputs.tensor(DType::i64, 1, shape.rows),
-            .segments = shape.segments,
-            .predicted = numbers(1, shape.rows),
-            .targets = numbers(1, shape.rows),
-            .answers = numbers(shape.segments.size(), 2),
-            .contexts = numbers(shape.segments.size(), 2),
-            .pixels = inputs.tensor(DType::f32, patches, config.image.patch_values())};
-}
-
 }  // namespace
 
-Stage::Stage(const ModelConfig& config, DType dtype, Place place, const StageMemory& memory)
-    : layers_(build_layers(config)),
-      specs_(unique_parameters(layers_)),
-      dtype_(dtype),
-      values_(specs_, dtype, place),
-      gradients_(specs_, dtype, place),
-      activations_("activation", memory.activations, place),
-      scratch_("scratch", memory.scratch, place) {
-    const auto places = places_of(specs_);
+Stage::Stage(const ModelConfig& config, const StageSpec& spec)
+    : spec_(spec),
+      layers_(layers_of(config, spec)),
+      blocks_(blocks_of(layers_)),
+      width_(config.width),
+      is_last_(is_of_head(layers_.back())) {}
+
+std::vector<ParameterSpec> Stage::parameters() const { return unique_parameters(layers_); }
+
+void Stage::bind(const LocalParameters& parameters) {
     for (const Layer& layer : layers_) {
-        auto& weights = layer_weights_.emplace_back();
-        auto& gradients = layer_gradients_.emplace_back();
+        auto& weights = weights_.emplace_back();
+        auto& gradients = gradients_.emplace_back();
+        auto& numbers = numbers_.emplace_back();
         for (const ParameterSpec& spec : parameters_of(layer)) {
-            const std::size_t i = places.at(spec.name);
-            weights.push_back(values_[i]);
-            gradients.push_back(gradients_[i]);
+            const std::size_t i = parameters.number_of(spec.name);
+            weights.push_back(parameters.values()[i]);
+            gradients.push_back(parameters.gradients()[i]);
+            numbers.push_back(i);
         }
     }
 }
 
-Weights Stage::weights_of(std::size_t layer) const { return layer_weights_[layer]; }
-Gradients Stage::gradients_of(std::size_t layer) const { return layer_gradients_[layer]; }
+std::vector<std::size_t> Stage::parameter_uses() const {
+    std::vector<std::size_t> all;
+    for (const auto& numbers : numbers_) all.insert(all.end(), numbers.begin(), numbers.end());
+    return all;
+}
 
-void Stage::forward(Passage& passage) {
-    ConstTensor hidden;
-    for (std::size_t l = 0; l < layers_.size(); ++l) {
-        passage.inputs.push_back(hidden);
-        passage.states.push_back(make_state(layers_[l]));
-        visit_layer(layers_[l], passage.states[l], [&]<class L>(const L& layer, typename L::State& state) {
-            Arena& kept = is_head<L> ? scratch_ : activations_;  // a head keeps nothing
-            hidden = layer.forward(passage.pass, weights_of(l), hidden, state, kept);
+bool Stage::keeps_inputs_alone(const Pass& pass) const {
+    return !pass.is_training || spec_.recompute == Recompute::full;
+}
+
+Tensor Stage::forward(const Pass& pass, ConstTensor input, Flight& flight, Workspace& workspace) const {
+    flight.inputs.resize(layers_.size());
+    for (const Layer& layer : layers_) flight.states.push_back(make_state(layer));
+    if (keeps_inputs_alone(pass)) return run_blocks(pass, input, flight, workspace.again);
+    Pass own = pass;
+    own.keeps_little = spec_.recompute == Recompute::selective;
+    return run_layers(own, {0, layers_.size()}, input, flight, flight.kept);
+}
+
+Tensor Stage::run_layers(const Pass& pass, Range layers, ConstTensor input, Flight& flight, Arena& kept) const {
+    Tensor output;
+    for (std::size_t l = layers.begin; l < layers.end(); ++l) {
+        flight.inputs[l] = input;
+        visit_layer(layers_[l], flight.states[l], [&]<class L>(const L& layer, typename L::State& state) {
+            Arena& arena = is_head<L> ? pass.scratch : kept;  // a head keeps nothing
+            output = layer.forward(pass, weights_[l], input, state, arena);
         });
+        input = output;
+    }
+    return output;
+}
+
+// What a block made is forgotten but for its output; of a block that is only evaluated even that, once the next
+// one has read it.
+Tensor Stage::run_blocks(const Pass& pass, ConstTensor input, Flight& flight, Arena& again) const {
+    Tensor output;
+    for (const Range& block : blocks_) {
+        const ArenaScope scope(again);
+        const Tensor made = run_layers(pass, block, input, flight, again);
+        if (!made.is_present()) return {};
+        if (!pass.is_training) flight.kept.release(0);
+        output = flight.kept.tensor(pass.dtype, made.rows, made.columns);
+        launch(pass.stream, Copy{.input = made, .output = output});
+        input = output;
+    }
+    return output;
+}
+
+void Stage::backward_layer(const Pass& pass, std::size_t l, ConstTensor grad_output, Tensor grad_input,
+                           Flight& flight) const {
+    const ArenaScope scope(pass.scratch);  // what the halves of one layer leave for each other
+    visit_layer(layers_[l], flight.states[l], [&]<class L>(const L& layer, typename L::State& state) {
+        const ConstTensor input = flight.inputs[l];
+        if constexpr (std::is_same_v<L, Head>) {
+            layer.backward(pass, weights_[l], input, grad_input, state, gradients_[l], pass.scratch);
+        } else {
+            layer.backward_input(pass, weights_[l], input, grad_output, grad_input, state, pass.scratch);
+            layer.backward_weight(pass, weights_[l], input, grad_output, state, gradients_[l], pass.scratch);
+        }
+    });
+}
+
+void Stage::backward(const Pass& pass, ConstTensor grad_output, Tensor grad_input, Flight& flight,
+                     Workspace& workspace, const LayerLeft& left) const {
+    const ArenaScope scope(pass.scratch);
+    const std::size_t rows = own_rows(pass).count;
+    Tensor next = pass.scratch.tensor(pass.dtype, rows, width_);
+    Tensor spare = pass.scratch.tensor(pass.dtype, rows, width_);
+    Pass own = pass;
+    own.keeps_little = spec_.recompute == Recompute::selective;
+    for (std::size_t b = blocks_.size(); b-- > 0;) {
+        const ArenaScope block_scope(workspace.again);
+        if (spec_.recompute == Recompute::full) {
+            run_layers(own, blocks_[b], flight.inputs[blocks_[b].begin], flight, workspace.again);
+        }
+        for (std::size_t l = blocks_[b].end(); l-- > blocks_[b].begin;) {
+            const Tensor target = l == 0 && grad_input.is_present() ? grad_input : next;
+            backward_layer(own, l, grad_output, target, flight);
+            left(numbers_[l]);
+            grad_output = target;
+            std::swap(next, spare);
+        }
     }
 }
 
-LossState Stage::evaluate(Stream& stream, const TokenBatch& batch) {
-    if (batch.rows() == 0) return {};
-    const ArenaScope scope(activations_);
-    Passage passage{.pass = {.stream = stream, .batch = batch, .dtype = dtype_}, .states = {}, .inputs = {}};
-    forward(passage);
-    return loss_state(passage.states.back());
-}
-
-double Stage::forward_backward(Stream& stream, const TokenBatch& batch, const PassOptions& options,
-                               BackwardHalves halves) {
-    if (batch.rows() == 0) return 0;
-    const ArenaScope kept(activations_);
-    const ArenaScope scope(scratch_);
-    Passage passage{.pass = {.stream = stream,
-                             .batch = batch,
-                             .dtype = dtype_,
-                             .is_training = true,
-                             .dropout_key = options.dropout_key,
-                             .loss_scale = options.loss_scale,
-                             .label_smoothing = options.label_smoothing},
-                    .states = {},
-                    .inputs = {}};
-    forward(passage);
-    halves == BackwardHalves::together ? backward(passage) : backward_apart(passage);
-    return loss_state(passage.states.back()).loss;
-}
-
-void Stage::backward(Passage& passage) {
-    const std::size_t rows = passage.pass.batch.rows();
-    const std::size_t width = passage.inputs.back().columns;
-    Tensor grad_output = scratch_.tensor(dtype_, rows, width);
-    Tensor grad_input = scratch_.tensor(dtype_, rows, width);
+void Stage::backward_input(const Pass& pass, ConstTensor grad_output, Tensor grad_input, Flight& flight) const {
+    if (spec_.recompute == Recompute::full) {
+        throw BugError("a stage that computes its activations again was asked for half a backward pass");
+    }
+    Pass own = pass;
+    own.keeps_little = spec_.recompute == Recompute::selective;
+    flight.grad_outputs.resize(layers_.size());
     for (std::size_t l = layers_.size(); l-- > 0;) {
-        const ArenaScope scope(scratch_);  // what the halves of one layer leave for each other
-        visit_layer(layers_[l], passage.states[l], [&]<class L>(const L& layer, typename L::State& state) {
-            const ConstTensor input = passage.inputs[l];
-            if constexpr (std::is_same_v<L, Head>) {
-                layer.backward(passage.pass, weights_of(l), input, grad_input, state, gradients_of(l),
-                               scratch_);
-            } else {
-                layer.backward_input(passage.pass, weights_of(l), input, grad_output, grad_input, state,
-                                     scratch_);
-                layer.backward_weight(passage.pass, weights_of(l), input, grad_output, state, gradients_of(l),
-                                      scratch_);
-            }
+        flight.grad_outputs[l] = grad_output;
+        const bool is_given = l == 0 && grad_input.is_present();
+        const Tensor target =
+            is_given ? grad_input : flight.kept.tensor(pass.dtype, own_rows(pass).count, width_);
+        visit_layer(layers_[l], flight.states[l], [&](const auto& layer, auto& state) {
+            layer.backward_input(own, weights_[l], flight.inputs[l], grad_output, target, state, flight.kept);
         });
-        std::swap(grad_output, grad_input);
+        grad_output = target;
     }
 }
 
-void Stage::backward_apart(Passage& passage) {
-    const std::size_t rows = passage.pass.batch.rows();
-    const std::size_t width = passage.inputs.back().columns;
-    std::vector<Tensor> grad_outputs(layers_.size());  // per layer; absent for the head
+void Stage::backward_weight(const Pass& pass, Flight& flight, const LayerLeft& left) const {
+    Pass own = pass;
+    own.keeps_little = spec_.recompute == Recompute::selective;
     for (std::size_t l = layers_.size(); l-- > 0;) {
-        const Tensor grad_input = activations_.tensor(dtype_, rows, width);
-        visit_layer(layers_[l], passage.states[l], [&](const auto& layer, auto& state) {
-            layer.backward_input(passage.pass, weights_of(l), passage.inputs[l], grad_outputs[l], grad_input,
-                                 state, activations_);
+        const ArenaScope scope(pass.scratch);
+        visit_layer(layers_[l], flight.states[l], [&](const auto& layer, auto& state) {
+            layer.backward_weight(own, weights_[l], flight.inputs[l], flight.grad_outputs[l], state,
+                                  gradients_[l], pass.scratch);
         });
-        if (l > 0) grad_outputs[l - 1] = grad_input;
+        left(numbers_[l]);
     }
-    for (std::size_t l = layers_.size(); l-- > 0;) {
-        visit_layer(layers_[l], passage.states[l], [&](const auto& layer, auto& state) {
-            layer.backward_weight(passage.pass, weights_of(l), passage.inputs[l], grad_outputs[l], state,
-                                  gradients_of(l), scratch_);
-        });
-    }
-}
-
-StageMemory Stage::peak() const {
-    return {.parameters = values_.bytes(),
-            .gradients = gradients_.bytes(),
-            .activations = activations_.peak(),
-            .scratch = scratch_.peak()};
-}
-
-StageMemory predict(const ModelConfig& config, DType dtype, const BatchShape& shape, BackwardHalves halves) {
-    Stage stage(config, dtype, Place::ghost, {});
-    Stream stream{.backend = GhostStream{}};
-    Arena inputs("input", 0, Place::ghost);
-    const TokenBatch batch = ghost_batch(config, shape, inputs);
-    stage.forward_backward(stream, batch, {}, halves);
-    stage.evaluate(stream, batch);
-    return stage.peak();
 }
 
 }  // namespace trireme

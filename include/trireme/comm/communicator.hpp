@@ -43,13 +43,16 @@ public:
 
     virtual int rank() const = 0;
     virtual int size() const = 0;
-    virtual const std::string& name() const = 0;  // "control", "data group"
+    virtual const std::string& name() const = 0;     // "control", "data group"
+    virtual bool is_ghost() const { return false; }  // no values come: tensors may be ghosts
 
     // Point-to-point with `peer`. The tensor must be contiguous.
     virtual Ticket start_send(ConstTensor tensor, int peer, Label label = 0) = 0;
     virtual Ticket start_receive(Tensor tensor, int peer, Label label = 0) = 0;
     // Once true, the ticket is no longer valid. Throws MessageMismatch.
     virtual bool is_done(Ticket ticket) = 0;
+    // Messages in flight go on while nobody waits for them: called now and then during long computations.
+    virtual void progress() {}
 
     // Waits for all, counting the time. Throws ResourceError when a message stalls, naming group and peer.
     void wait(std::span<const Ticket> tickets);

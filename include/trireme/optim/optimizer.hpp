@@ -17,6 +17,9 @@ struct ParameterShard {
     friend bool operator==(const ParameterShard&, const ParameterShard&) = default;
 };
 
+// A view of it; with gaps between its rows where it is narrower than the parameter.
+Tensor shard_of(const ParameterTensors& tensors, const ParameterShard& shard);
+
 // Every parameter whole.
 std::vector<ParameterShard> whole_parameters(const std::vector<ParameterSpec>& specs);
 

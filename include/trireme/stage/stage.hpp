@@ -1,83 +1,74 @@
-// A run of layers on one rank: their parameters and gradients, and what micro-batches in flight have left
-// behind.
+// A run of layers on one rank: its part of each, and what it does with a micro-batch.
 #pragma once
 
-#include <memory>
-#include <string>
+#include <functional>
 #include <vector>
 
+#include "trireme/layout/box.hpp"
 #include "trireme/model/model.hpp"
+#include "trireme/plan/recompute.hpp"
+#include "trireme/stage/flight.hpp"
+#include "trireme/stage/local_parameters.hpp"
+#include "trireme/stage/workspace.hpp"
 
 namespace trireme {
 
-// Bytes a stage holds while it works.
-struct StageMemory {
-    std::size_t parameters = 0;
-    std::size_t gradients = 0;
-    std::size_t activations = 0;  // of one micro-batch
-    std::size_t scratch = 0;      // within one layer's backward pass
+struct StageSpec {
+    Range layers;  // of the model's list
+    TensorPart part = {};
+    Recompute recompute = Recompute::none;
 };
 
-// What a training pass is told beside its batch.
-struct PassOptions {
-    RandomKey dropout_key = {};
-    double loss_scale = 1;
-    double label_smoothing = 0;
-};
-
-// What a micro-batch looks like, for sizing.
-struct BatchShape {
-    std::vector<Segment> segments;
-    std::size_t rows = 0;
-};
-
-// Whether each layer's backward_input and backward_weight follow each other, or all input halves come first.
-// The gradients are the same; what must be kept meanwhile is not.
-enum class BackwardHalves : std::uint8_t { together, apart };
+// Told the numbers, among the rank's parameters, of those whose gradients a layer's backward pass has just
+// left.
+using LayerLeft = std::function<void(const std::vector<std::size_t>& parameters)>;
 
 class Stage {
 public:
-    // `memory.activations` and `.scratch` are the capacities of the arenas; see predict().
-    Stage(const ModelConfig& config, DType dtype, Place place, const StageMemory& memory);
+    Stage(const ModelConfig& config, const StageSpec& spec);
 
-    const std::vector<ParameterSpec>& parameters() const { return specs_; }
-    const ParameterTensors& values() const { return values_; }
-    const ParameterTensors& gradients() const { return gradients_; }
-    DType dtype() const { return dtype_; }
+    std::vector<ParameterSpec> parameters() const;
+    // Where they are; before the first pass. `parameters` outlives the stage.
+    void bind(const LocalParameters& parameters);
 
-    // The sum of losses over a micro-batch and what the model chose, without dropout and label smoothing;
-    // gradients stay as they are.
-    LossState evaluate(Stream& stream, const TokenBatch& batch);
+    // The numbers of the parameters that each layer uses, layer by layer: what `left` will be told, in all.
+    std::vector<std::size_t> parameter_uses() const;
 
-    // Forward and backward: adds the gradients of loss_scale * the sum of losses, and gives back that sum.
-    double forward_backward(Stream& stream, const TokenBatch& batch, const PassOptions& options,
-                            BackwardHalves halves = BackwardHalves::together);
+    bool is_first() const { return spec_.layers.begin == 0; }
+    bool is_last() const { return is_last_; }
+    std::size_t width() const { return width_; }
 
-    // What the arenas have held at most.
-    StageMemory peak() const;
+    // (own rows, width), in the flight's memory; absent of the last stage. `input` stays until the backward
+    // pass; it is absent of the first stage. When evaluating nothing but the output is kept.
+    Tensor forward(const Pass& pass, ConstTensor input, Flight& flight, Workspace& workspace) const;
+
+    // Both halves of the backward pass, layer by layer. `grad_output` is absent of the last stage, `grad_input`
+    // of the first.
+    void backward(const Pass& pass, ConstTensor grad_output, Tensor grad_input, Flight& flight,
+                  Workspace& workspace, const LayerLeft& left) const;
+
+    // The halves apart: all layers' input halves, and later their weight halves. `grad_output` stays until
+    // then. Not of a stage that recomputes in full.
+    void backward_input(const Pass& pass, ConstTensor grad_output, Tensor grad_input, Flight& flight) const;
+    void backward_weight(const Pass& pass, Flight& flight, const LayerLeft& left) const;
+
+    const LossState& outcome(const Flight& flight) const { return loss_state(flight.states.back()); }
 
 private:
-    struct Passage;  // one micro-batch on its way
+    bool keeps_inputs_alone(const Pass& pass) const;
+    Tensor run_layers(const Pass& pass, Range layers, ConstTensor input, Flight& flight, Arena& kept) const;
+    Tensor run_blocks(const Pass& pass, ConstTensor input, Flight& flight, Arena& again) const;
+    void backward_layer(const Pass& pass, std::size_t layer, ConstTensor grad_output, Tensor grad_input,
+                        Flight& flight) const;
 
-    void forward(Passage& passage);
-    void backward(Passage& passage);
-    void backward_apart(Passage& passage);
-    Weights weights_of(std::size_t layer) const;
-    Gradients gradients_of(std::size_t layer) const;
-
+    StageSpec spec_;
     std::vector<Layer> layers_;
-    std::vector<ParameterSpec> specs_;
-    DType dtype_;
-    ParameterTensors values_;
-    ParameterTensors gradients_;
-    std::vector<std::vector<ConstTensor>> layer_weights_;  // per layer, in the order of its parameters
-    std::vector<std::vector<Tensor>> layer_gradients_;
-    Arena activations_;
-    Arena scratch_;
+    std::vector<Range> blocks_;  // layers that are computed again together; counted from the stage's first
+    std::size_t width_;
+    bool is_last_;
+    std::vector<std::vector<ConstTensor>> weights_;  // per layer, in the order of its parameters
+    std::vector<std::vector<Tensor>> gradients_;     // likewise
+    std::vector<std::vector<std::size_t>> numbers_;  // likewise: among the rank's parameters
 };
-
-// Adds up what a stage will hold, by walking through a step with addresses that are counted and never followed.
-StageMemory predict(const ModelConfig& config, DType dtype, const BatchShape& batch,
-                    BackwardHalves halves = BackwardHalves::together);
 
 }  // namespace trireme

@@ -3,16 +3,37 @@
 #include <algorithm>
 
 #include "comm/mpi/check_mpi.hpp"
+#include "comm/mpi/create_group.hpp"
 
 namespace trireme {
 namespace {
 
-constexpr std::size_t part_bytes = std::size_t{1} << 30;  // well below what an int counts
-constexpr int tag = 0;                                    // order alone pairs messages
+constexpr unsigned slot_bits = 20;  // of a ticket; the others are a serial number
+constexpr Communicator::Ticket slot_mask = (Communicator::Ticket{1} << slot_bits) - 1;
+
+MPI_Comm duplicate(MPI_Comm parent) {
+    MPI_Comm comm = MPI_COMM_NULL;
+    check_mpi(MPI_Comm_dup(parent, &comm), "MPI_Comm_dup");
+    return comm;
+}
+
+std::uint32_t number_of_tags() {
+    int* largest = nullptr;
+    int is_known = 0;
+    check_mpi(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &largest, &is_known), "MPI_Comm_get_attr");
+    constexpr std::uint32_t promised_by_standard = 32768;
+    return is_known != 0 ? static_cast<std::uint32_t>(*largest) + 1 : promised_by_standard;
+}
+
+bool is_truncated(int code) {
+    int error_class = MPI_SUCCESS;
+    if (code != MPI_SUCCESS) MPI_Error_class(code, &error_class);
+    return error_class == MPI_ERR_TRUNCATE;
+}
 
 // Calls start(offset in bytes, count of bytes) for each part of a message; an empty message has one part.
 template <class Start>
-void for_each_part(std::size_t bytes, Start&& start) {
+void for_each_part(std::size_t bytes, std::size_t part_bytes, Start&& start) {
     std::size_t offset = 0;
     do {
         const std::size_t count = std::min(part_bytes, bytes - offset);
@@ -27,65 +48,123 @@ void require_contiguous(bool is_contiguous) {
 
 }  // namespace
 
-MpiCommunicator::MpiCommunicator(MPI_Comm parent, std::string name, Patience patience)
-    : Communicator(patience), name_(std::move(name)) {
-    check_mpi(MPI_Comm_dup(parent, &comm_), "MPI_Comm_dup");
+MpiCommunicator::MpiCommunicator(MPI_Comm parent, std::string name, Patience patience, std::size_t part_bytes)
+    : MpiCommunicator(Own{duplicate(parent)}, std::move(name), patience, part_bytes) {}
+
+MpiCommunicator::MpiCommunicator(MPI_Comm parent, const std::vector<int>& ranks, std::string name,
+                                 Patience patience)
+    : MpiCommunicator(Own{create_group(parent, ranks, name)}, name, patience, largest_part) {}
+
+MpiCommunicator::MpiCommunicator(Own own, std::string name, Patience patience, std::size_t part_bytes)
+    : Communicator(patience), comm_(own.comm), name_(std::move(name)), part_bytes_(part_bytes) {
     check_mpi(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     check_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
     check_mpi(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
+    tags_ = number_of_tags();
 }
 
 MpiCommunicator::~MpiCommunicator() {
     int is_finalized = 0;
     MPI_Finalized(&is_finalized);
     // With messages in flight the job is about to be aborted, and to free would be to wait for their senders.
-    if (is_finalized == 0 && in_flight_.empty()) MPI_Comm_free(&comm_);
+    if (is_finalized == 0 && free_slots_.size() == slots_.size()) MPI_Comm_free(&comm_);
 }
 
-Communicator::Ticket MpiCommunicator::start_send(ConstTensor tensor, int peer) {
+int MpiCommunicator::tag_of(Label label) const {
+    return static_cast<int>(static_cast<std::uint32_t>(label) % tags_);
+}
+
+Communicator::Ticket MpiCommunicator::start_send(ConstTensor tensor, int peer, Label label) {
     require_contiguous(tensor.is_contiguous());
-    Message message{.peer = peer, .is_send = true, .parts = {}};
+    Slot& slot = take_slot(peer, label, true, tensor.bytes());
     const auto* bytes = static_cast<const std::byte*>(tensor.data);
-    for_each_part(tensor.bytes(), [&](std::size_t offset, int count) {
-        MPI_Request& request = message.parts.emplace_back(MPI_REQUEST_NULL);
-        check_mpi(MPI_Isend(bytes + offset, count, MPI_BYTE, peer, tag, comm_, &request), "MPI_Isend");
+    for_each_part(slot.bytes, part_bytes_, [&](std::size_t offset, int count) {
+        MPI_Request& request = slot.parts.emplace_back(MPI_REQUEST_NULL);
+        check_mpi(MPI_Isend(bytes + offset, count, MPI_BYTE, peer, tag_of(label), comm_, &request),
+                  "MPI_Isend");
     });
-    traffic_.bytes_sent += tensor.bytes();
-    return remember(std::move(message));
+    traffic_.bytes_sent += slot.bytes;
+    return slot.ticket;
 }
 
-Communicator::Ticket MpiCommunicator::start_receive(Tensor tensor, int peer) {
+Communicator::Ticket MpiCommunicator::start_receive(Tensor tensor, int peer, Label label) {
     require_contiguous(tensor.is_contiguous());
-    Message message{.peer = peer, .is_send = false, .parts = {}};
+    Slot& slot = take_slot(peer, label, false, tensor.bytes());
     auto* bytes = static_cast<std::byte*>(tensor.data);
-    for_each_part(tensor.bytes(), [&](std::size_t offset, int count) {
-        MPI_Request& request = message.parts.emplace_back(MPI_REQUEST_NULL);
-        check_mpi(MPI_Irecv(bytes + offset, count, MPI_BYTE, peer, tag, comm_, &request), "MPI_Irecv");
+    for_each_part(slot.bytes, part_bytes_, [&](std::size_t offset, int count) {
+        MPI_Request& request = slot.parts.emplace_back(MPI_REQUEST_NULL);
+        check_mpi(MPI_Irecv(bytes + offset, count, MPI_BYTE, peer, MPI_ANY_TAG, comm_, &request), "MPI_Irecv");
     });
-    return remember(std::move(message));
+    return slot.ticket;
 }
 
-Communicator::Ticket MpiCommunicator::remember(Message message) {
-    in_flight_.emplace(next_ticket_, std::move(message));
-    return next_ticket_++;
+MpiCommunicator::Slot& MpiCommunicator::take_slot(int peer, Label label, bool is_send, std::size_t bytes) {
+    if (free_slots_.empty()) {
+        if (slots_.size() > slot_mask) throw BugError(cat(slots_.size(), " messages of ", name_, " in flight"));
+        free_slots_.push_back(slots_.size());
+        slots_.emplace_back();
+    }
+    const std::size_t index = free_slots_.back();
+    free_slots_.pop_back();
+    Slot& slot = slots_[index];
+    slot.ticket = (next_serial_++ << slot_bits) | index;
+    slot.peer = peer;
+    slot.label = label;
+    slot.is_send = is_send;
+    slot.bytes = bytes;
+    slot.parts_done = 0;
+    slot.parts.clear();
+    return slot;
+}
+
+void MpiCommunicator::give_back(Slot& slot) {
+    free_slots_.push_back(slot.ticket & slot_mask);
+    slot.ticket = 0;
+}
+
+std::size_t MpiCommunicator::index_of(Ticket ticket) const {
+    const std::size_t index = ticket & slot_mask;
+    if (index >= slots_.size() || slots_[index].ticket != ticket)
+        throw BugError(cat("message ", ticket, " of the ", name_, " group is not in flight"));
+    return index;
 }
 
 bool MpiCommunicator::is_done(Ticket ticket) {
-    const auto message = in_flight_.find(ticket);
-    if (message == in_flight_.end())
-        throw BugError(cat("message ", ticket, " of ", name_, " is not in flight"));
-    auto& parts = message->second.parts;
-    int is_done = 0;
-    check_mpi(MPI_Testall(static_cast<int>(parts.size()), parts.data(), &is_done, MPI_STATUSES_IGNORE),
-              "MPI_Testall");
-    if (is_done == 0) return false;
-    in_flight_.erase(message);
+    Slot& slot = slots_[index_of(ticket)];
+    while (slot.parts_done < slot.parts.size()) {
+        int is_part_done = 0;
+        MPI_Status status{};
+        const int code = MPI_Test(&slot.parts[slot.parts_done], &is_part_done, &status);
+        if (code == MPI_SUCCESS && is_part_done == 0) return false;
+        finish_part(slot, {.code = code, .status = status});
+    }
     return true;
 }
 
+void MpiCommunicator::finish_part(Slot& slot, const Outcome& outcome) {
+    const bool is_longer = is_truncated(outcome.code);
+    if (!is_longer) check_mpi(outcome.code, "MPI_Test");
+    const std::size_t offset = slot.parts_done * part_bytes_;
+    if (++slot.parts_done == slot.parts.size()) give_back(slot);
+    if (slot.is_send) return;
+    int count = 0;
+    check_mpi(MPI_Get_count(&outcome.status, MPI_BYTE, &count), "MPI_Get_count");
+    const std::size_t end = offset + static_cast<std::size_t>(count);
+    const int tag = outcome.status.MPI_TAG;
+    if (!is_longer && tag == tag_of(slot.label) && end == std::min(offset + part_bytes_, slot.bytes)) return;
+    // How much longer a message is than its memory, libraries do not say.
+    const std::string length = is_longer ? cat("more than ", slot.bytes) : cat(end);
+    const Label arrived = tag == tag_of(slot.label) ? slot.label : tag;
+    throw MessageMismatch(
+        cat("rank ", rank_, " of the ", name_, " group waited for message ", slot.label, " of ", slot.bytes,
+            " bytes from rank ", slot.peer, ", but message ", arrived, " of ", length,
+            " bytes came; the two ranks send and receive in different orders"),
+        slot.label, arrived);
+}
+
 std::string MpiCommunicator::describe(Ticket ticket) const {
-    const Message& message = in_flight_.at(ticket);
-    return cat("rank ", rank_, message.is_send ? "'s message to rank " : "'s message from rank ", message.peer);
+    const Slot& slot = slots_[index_of(ticket)];
+    return cat("rank ", rank_, slot.is_send ? "'s message to rank " : "'s message from rank ", slot.peer);
 }
 
 }  // namespace trireme

@@ -1,9 +1,11 @@
 // A group of ranks over an MPI communicator of its own.
+//
+// Labels travel as tags, modulo the number of tags that the library has; receives take any tag, so that order
+// alone pairs messages and a label that is not the expected one is found when its message comes.
 #pragma once
 
 #include <mpi.h>
 
-#include <map>
 #include <vector>
 
 #include "trireme/comm/communicator.hpp"
@@ -12,8 +14,14 @@ namespace trireme {
 
 class MpiCommunicator final : public Communicator {
 public:
+    // MPI counts are int: larger messages travel in parts, well below what an int counts.
+    static constexpr std::size_t largest_part = std::size_t{1} << 30;  // bytes
+
     // Collective over `parent`: duplicates it.
-    MpiCommunicator(MPI_Comm parent, std::string name, Patience patience);
+    MpiCommunicator(MPI_Comm parent, std::string name, Patience patience,
+                    std::size_t part_bytes = largest_part);
+    // Collective over `ranks` of `parent` alone: ascending, this one among them.
+    MpiCommunicator(MPI_Comm parent, const std::vector<int>& ranks, std::string name, Patience patience);
     ~MpiCommunicator() override;
     MpiCommunicator(const MpiCommunicator&) = delete;
     MpiCommunicator& operator=(const MpiCommunicator&) = delete;
@@ -22,27 +30,49 @@ public:
     int size() const override { return size_; }
     const std::string& name() const override { return name_; }
 
-    Ticket start_send(ConstTensor tensor, int peer) override;
-    Ticket start_receive(Tensor tensor, int peer) override;
+    Ticket start_send(ConstTensor tensor, int peer, Label label) override;
+    Ticket start_receive(Tensor tensor, int peer, Label label) override;
     bool is_done(Ticket ticket) override;
 
 protected:
     std::string describe(Ticket ticket) const override;
 
 private:
-    struct Message {
+    // A place for a message in flight, used again by later ones: starting a message allocates nothing.
+    struct Slot {
+        Ticket ticket = 0;  // of no message: those have serial numbers from 1
         int peer = 0;
+        Label label = 0;
         bool is_send = false;
-        std::vector<MPI_Request> parts;  // MPI counts are int: large messages travel in several
+        std::size_t bytes = 0;
+        std::size_t parts_done = 0;
+        std::vector<MPI_Request> parts = {};
     };
-    Ticket remember(Message message);
+    struct Outcome {
+        int code;  // what MPI_Test returned
+        const MPI_Status& status;
+    };
+    struct Own {
+        MPI_Comm comm;
+    };
+
+    MpiCommunicator(Own own, std::string name, Patience patience, std::size_t part_bytes);
+
+    int tag_of(Label label) const;
+    Slot& take_slot(int peer, Label label, bool is_send, std::size_t bytes);
+    void give_back(Slot& slot);
+    std::size_t index_of(Ticket ticket) const;  // throws BugError if it is not in flight
+    void finish_part(Slot& slot, const Outcome& outcome);
 
     MPI_Comm comm_ = MPI_COMM_NULL;
     std::string name_;
+    std::size_t part_bytes_;
     int rank_ = 0;
     int size_ = 1;
-    Ticket next_ticket_ = 0;
-    std::map<Ticket, Message> in_flight_;
+    std::uint32_t tags_ = 1;  // how many the library has
+    Ticket next_serial_ = 1;
+    std::vector<Slot> slots_;
+    std::vector<std::size_t> free_slots_;
 };
 
 }  // namespace trireme

@@ -44,6 +44,12 @@ std::unique_ptr<Communicator> Session::all_ranks(std::string name, Patience pati
     return std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, std::move(name), patience);
 }
 
+std::unique_ptr<Communicator> Session::group_of(const std::vector<int>& ranks, std::string name,
+                                                Patience patience) const {
+    if (ranks == std::vector{rank_}) return single_rank(std::move(name));
+    return std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, ranks, std::move(name), patience);
+}
+
 void Session::abort(int exit_code) const {
     std::fflush(nullptr);
     MPI_Abort(MPI_COMM_WORLD, exit_code);

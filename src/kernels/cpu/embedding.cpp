@@ -1,33 +1,55 @@
 #include "trireme/kernels/embedding.hpp"
 
+#include <algorithm>
+
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/index_check.hpp"
 
 namespace trireme {
 namespace {
 
-// A table and which of its rows belongs to which row of the output.
+// A table, or the part of one from row `first_row` on, and which of the rows belongs to which row of the
+// output.
 template <class T>
 struct Lookup {
-    Lookup(const ConstTensor& table, const ConstTensor& indices)
-        : rows(table.as<T>()), places(indices.as<std::int32_t>().data) {}
+    Lookup(const ConstTensor& table, const ConstTensor& indices, std::size_t first_row = 0)
+        : rows(table.as<T>()), places(indices.as<std::int32_t>().data), first(first_row) {}
 
     const T* row(std::size_t r) const { return rows.row(static_cast<std::size_t>(places[r])); }
 
+    // nullptr if the part has not got that row. One below `first` becomes a place far beyond the part.
+    const T* row_of_part(std::size_t r) const {
+        const std::size_t place = static_cast<std::size_t>(places[r]) - first;
+        return place < rows.rows ? rows.row(place) : nullptr;
+    }
+
     Elements<const T> rows;
     const std::int32_t* places;
+    std::size_t first;
 };
+
+// y = the sum of the rows, 0 if there are none
+template <class T, class... Row>
+void write_sum(T* y, std::size_t columns, const Row*... rows) {
+    if constexpr (sizeof...(rows) == 0) {
+        std::fill_n(y, columns, T{0});
+    } else {
+#pragma omp simd
+        for (std::size_t c = 0; c < columns; ++c) y[c] = (... + rows[c]);
+    }
+}
 
 // Every row is written once, whatever is added: threads share the rows.
 template <class T, class... Added>
 void embed_rows(int threads, const Elements<T>& output, const Lookup<T>& tokens, const Added&... added) {
     cpu::for_each_rows(threads, output.rows, output.columns, [&](std::size_t begin, std::size_t end) {
         for (std::size_t r = begin; r < end; ++r) {
-            const auto write = [y = output.row(r), columns = output.columns](const auto*... x) {
-#pragma omp simd
-                for (std::size_t c = 0; c < columns; ++c) y[c] = (... + x[c]);
-            };
-            write(tokens.row(r), added.row(r)...);
+            const T* token = tokens.row_of_part(r);
+            if (token != nullptr) {
+                write_sum(output.row(r), output.columns, token, added.row(r)...);
+            } else {
+                write_sum(output.row(r), output.columns, added.row(r)...);
+            }
         }
     });
 }
@@ -35,7 +57,7 @@ void embed_rows(int threads, const Elements<T>& output, const Lookup<T>& tokens,
 template <class T>
 void embed(int threads, const Embedding& op) {
     const auto output = op.output.as<T>();
-    const Lookup<T> tokens(op.token_table, op.tokens);
+    const Lookup<T> tokens(op.token_table, op.tokens, op.first_token);
     const bool has_positions = op.position_table.is_present();
     const bool has_types = op.type_table.is_present();
     if (has_positions && has_types) {
@@ -52,14 +74,17 @@ void embed(int threads, const Embedding& op) {
 
 // A token may occur in many rows: threads share the channels and each goes through the rows in their order.
 template <class T>
-void add_rows(int threads, const Elements<const T>& rows, const ConstTensor& indices, const Tensor& tensor) {
+void add_rows(int threads, const Elements<const T>& rows, const ConstTensor& indices, const Tensor& tensor,
+              std::size_t first = 0) {
     if (!tensor.is_present()) return;
     const std::int32_t* places = indices.as<std::int32_t>().data;
     const auto table = tensor.as<T>();
     cpu::for_each_columns(threads, rows.rows, rows.columns, [&](std::size_t begin, std::size_t end) {
         for (std::size_t r = 0; r < rows.rows; ++r) {
+            const std::size_t place = static_cast<std::size_t>(places[r]) - first;
+            if (place >= table.rows) continue;  // another rank has it
             const T* from = rows.row(r);
-            T* to = table.row(static_cast<std::size_t>(places[r]));
+            T* to = table.row(place);
 #pragma omp simd
             for (std::size_t c = begin; c < end; ++c) to[c] += from[c];
         }
@@ -78,7 +103,7 @@ void run(CpuStream& stream, const EmbeddingBackward& op) {
     visit_float(op.grad_output.dtype, [&](auto zero) {
         using T = decltype(zero);
         const auto grad_output = op.grad_output.as<T>();
-        add_rows(stream.threads, grad_output, op.tokens, op.grad_token_table);
+        add_rows(stream.threads, grad_output, op.tokens, op.grad_token_table, op.first_token);
         add_rows(stream.threads, grad_output, op.positions, op.grad_position_table);
         add_rows(stream.threads, grad_output, op.types, op.grad_type_table);
     });

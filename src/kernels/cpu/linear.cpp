@@ -76,6 +76,7 @@ void run(CpuStream& stream, const LinearBackwardInput& op) {
 }
 
 void run(CpuStream& stream, const LinearBackwardWeight& op) {
+    if (op.input.rows == 0) return;  // a library may refuse a product without depth, of nothing at no address
     visit_float(op.grad_output.dtype, [&](auto zero) {
         using T = decltype(zero);
         const Factor<T> input{op.input.as<T>()};

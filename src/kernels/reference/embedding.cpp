@@ -6,16 +6,21 @@
 namespace trireme {
 namespace {
 
+// The row of a table that begins with row `first` of the whole one; nullptr if it has not got that row.
 template <class T>
-T* named_row(const Elements<T>& table, const Elements<const std::int32_t>& indices, std::size_t r) {
-    return table.row(static_cast<std::size_t>(indices[r]));
+T* named_row(const Elements<T>& table, std::size_t first, const Elements<const std::int32_t>& indices,
+             std::size_t r) {
+    const auto index = static_cast<std::size_t>(indices[r]);
+    return first <= index && index < first + table.rows ? table.row(index - first) : nullptr;
 }
 
 template <class T>
-void add(const ConstTensor& table, const ConstTensor& indices, const Elements<T>& output) {
+void add(const ConstTensor& table, const ConstTensor& indices, const Elements<T>& output,
+         std::size_t first = 0) {
     if (!table.is_present()) return;
     for (std::size_t r = 0; r < output.rows; ++r) {
-        const T* row = named_row(table.as<T>(), indices.as<std::int32_t>(), r);
+        const T* row = named_row(table.as<T>(), first, indices.as<std::int32_t>(), r);
+        if (row == nullptr) continue;
         for (std::size_t c = 0; c < output.columns; ++c) output(r, c) += row[c];
     }
 }
@@ -24,18 +29,20 @@ template <class T>
 void forward(const Embedding& op) {
     const auto output = op.output.as<T>();
     for (std::size_t r = 0; r < output.rows; ++r) {
-        const T* token = named_row(op.token_table.as<T>(), op.tokens.as<std::int32_t>(), r);
-        for (std::size_t c = 0; c < output.columns; ++c) output(r, c) = token[c];
+        for (std::size_t c = 0; c < output.columns; ++c) output(r, c) = 0;
     }
+    add(op.token_table, op.tokens, output, op.first_token);
     add(op.position_table, op.positions, output);
     add(op.type_table, op.types, output);
 }
 
 template <class T>
-void scatter(const Elements<const T>& rows, const ConstTensor& indices, const Tensor& table) {
+void scatter(const Elements<const T>& rows, const ConstTensor& indices, const Tensor& table,
+             std::size_t first = 0) {
     if (!table.is_present()) return;
     for (std::size_t r = 0; r < rows.rows; ++r) {
-        T* sum = named_row(table.as<T>(), indices.as<std::int32_t>(), r);
+        T* sum = named_row(table.as<T>(), first, indices.as<std::int32_t>(), r);
+        if (sum == nullptr) continue;
         for (std::size_t c = 0; c < rows.columns; ++c) sum[c] += rows(r, c);
     }
 }
@@ -43,7 +50,7 @@ void scatter(const Elements<const T>& rows, const ConstTensor& indices, const Te
 template <class T>
 void backward(const EmbeddingBackward& op) {
     const auto grad_output = op.grad_output.as<T>();
-    scatter(grad_output, op.tokens, op.grad_token_table);
+    scatter(grad_output, op.tokens, op.grad_token_table, op.first_token);
     scatter(grad_output, op.positions, op.grad_position_table);
     scatter(grad_output, op.types, op.grad_type_table);
 }

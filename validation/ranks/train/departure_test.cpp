@@ -16,8 +16,8 @@ public:
     int rank() const override { return 0; }
     int size() const override { return 2; }
     const std::string& name() const override { return name_; }
-    Ticket start_send(ConstTensor, int) override { return 0; }
-    Ticket start_receive(Tensor, int) override { return 0; }
+    Ticket start_send(ConstTensor, int, Label) override { return 0; }
+    Ticket start_receive(Tensor, int, Label) override { return 0; }
     bool is_done(Ticket) override { return false; }
 
 protected:

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "error_message.hpp"
+
 namespace trireme {
 namespace {
 
@@ -53,7 +55,12 @@ protected:
     }
 
     Optimizer optimizer_of(const OptimizerConfig& config) const {
-        return {config, matrix_and_vector, GetParam().dtype, Place::memory};
+        return {config, matrix_and_vector, whole_parameters(matrix_and_vector), GetParam().dtype,
+                Place::memory};
+    }
+
+    double squares_of(const std::vector<ParameterShard>& shards) {
+        return sum_of_squares(stream_, gradients_, shards, scratch_);
     }
 
     // The one number that all elements of a parameter have.
@@ -67,6 +74,8 @@ protected:
     ParameterTensors gradients_{matrix_and_vector, GetParam().dtype, Place::memory};
 
 private:
+    Arena scratch_{"scratch", 4096, Place::memory};
+
     static double number_of(const Tensor& tensor) {
         const Numbers numbers = numbers_of(tensor);
         for (const double number : numbers) EXPECT_EQ(number, numbers.front());
@@ -146,24 +155,43 @@ TEST_P(OptimizerOn, ChangesNothingAtRateZero) {
 }
 
 // 1 + 4 + 4 + 16 + 144 + 0 = 13 * 13
-TEST_P(OptimizerOn, TakesTheNormOfAllGradientsTogether) {
-    Optimizer optimizer = optimizer_of({});
+TEST_P(OptimizerOn, AddsTheSquaresOfAllGradients) {
     fill(gradients_[0], {1, -2, 2, 4});
     fill(gradients_[1], {-12, 0});
 
-    EXPECT_EQ(optimizer.gradient_norm(stream_, gradients_), 13);
-    EXPECT_EQ(optimizer.gradient_norm(stream_, gradients_), 13);  // nothing is left of the first time
+    EXPECT_EQ(squares_of(whole_parameters(matrix_and_vector)), 169);
+    EXPECT_EQ(squares_of(whole_parameters(matrix_and_vector)), 169);  // nothing is left of the first time
 }
 
-TEST_P(OptimizerOn, HasNoFiniteNormForGradientsThatAreNot) {
-    Optimizer optimizer = optimizer_of({});
+TEST_P(OptimizerOn, AddsTheSquaresOfShardsAlone) {
+    fill(gradients_[0], {1, -2, 2, 4});
+    fill(gradients_[1], {-12, 5});
 
+    EXPECT_EQ(squares_of({}), 0);
+    EXPECT_EQ(squares_of({{0, {{1, 1}, {0, 2}}}}), 4 + 16);                         // a row
+    EXPECT_EQ(squares_of({{0, {{0, 2}, {1, 1}}}}), 4 + 16);                         // a column
+    EXPECT_EQ(squares_of({{1, {{0, 1}, {1, 1}}}, {0, {{0, 2}, {0, 1}}}}), 25 + 5);  // of both
+}
+
+TEST_P(OptimizerOn, HasNoFiniteSumOfSquaresForGradientsThatAreNotFinite) {
     for (const double bad :
          {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
         start(0, 1);
         fill(gradients_[1], {1, bad});
-        EXPECT_FALSE(std::isfinite(optimizer.gradient_norm(stream_, gradients_)));
+        EXPECT_FALSE(std::isfinite(squares_of(whole_parameters(matrix_and_vector))));
     }
+}
+
+TEST_P(OptimizerOn, LeavesAloneWhatNoShardHolds) {
+    const std::vector<ParameterShard> right_column{{0, {{0, 2}, {1, 1}}}};
+    Optimizer optimizer({.kind = OptimizerKind::sgd, .weight_decay = 0, .momentum = 0}, matrix_and_vector,
+                        right_column, GetParam().dtype, Place::memory);
+    start(3, 2);
+
+    optimizer.update(stream_, values_, gradients_, 0.5, 1);
+
+    EXPECT_EQ(numbers_of(values_[0]), (Numbers{3, 2, 3, 2}));
+    EXPECT_EQ(vector(), 3);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -175,18 +203,88 @@ INSTANTIATE_TEST_SUITE_P(
         return std::string(m.backend == Backend::cpu ? "cpu_" : "reference_") + name_of(m.dtype);
     });
 
+std::size_t bytes_with(const OptimizerConfig& config, const std::vector<ParameterShard>& shards) {
+    return Optimizer(config, matrix_and_vector, shards, DType::f32, Place::ghost).bytes();
+}
+
 TEST(OptimizerMemory, IsTwoMomentsOneVelocityOrNone) {
-    const auto bytes_with = [](const OptimizerConfig& config) {
-        return Optimizer(config, matrix_and_vector, DType::f32, Place::memory).bytes();
+    const std::vector<ParameterShard> all = whole_parameters(matrix_and_vector);
+    const std::size_t one_of_each = ParameterTensors(matrix_and_vector, DType::f32, Place::ghost).bytes();
+
+    EXPECT_EQ(bytes_with({.kind = OptimizerKind::sgd, .momentum = 0}, all), 0);
+    EXPECT_EQ(bytes_with({.kind = OptimizerKind::sgd, .momentum = 0.9}, all), one_of_each);
+    EXPECT_EQ(bytes_with({.kind = OptimizerKind::adamw}, all), 2 * one_of_each);
+}
+
+TEST(OptimizerMemory, IsThatOfItsOwnShardsAlone) {
+    const std::vector<ParameterSpec> large{{.name = "matrix", .rows = 64, .columns = 100}};
+    const auto bytes_of_rows = [&](std::size_t rows) {
+        const std::vector<ParameterShard> shards{{0, {{0, rows}, {0, 50}}}};
+        return Optimizer({.kind = OptimizerKind::adamw}, large, shards, DType::f32, Place::ghost).bytes();
     };
-    const std::size_t one_of_each = ParameterTensors(matrix_and_vector, DType::f32, Place::memory).bytes();
 
-    const std::size_t plain = bytes_with({.kind = OptimizerKind::sgd, .momentum = 0});
-    const std::size_t with_momentum = bytes_with({.kind = OptimizerKind::sgd, .momentum = 0.9});
-    const std::size_t adamw = bytes_with({.kind = OptimizerKind::adamw});
+    EXPECT_EQ(bytes_with({.kind = OptimizerKind::adamw}, {}), 0);
+    EXPECT_EQ(bytes_of_rows(64), 2 * 64 * 50 * sizeof(float));
+    EXPECT_EQ(bytes_of_rows(16), 2 * 16 * 50 * sizeof(float));
+}
 
-    EXPECT_EQ(with_momentum - plain, one_of_each);
-    EXPECT_EQ(adamw - plain, 2 * one_of_each);
+TEST(Optimizer, RefusesAShardThatSticksOutOfItsParameter) {
+    const std::vector<ParameterShard> too_wide{{0, {{0, 2}, {1, 2}}}};
+
+    const std::string message = validation::message_of<BugError>(
+        [&] { Optimizer({}, matrix_and_vector, too_wide, DType::f32, Place::memory); });
+
+    EXPECT_EQ(message, "a shard ends at row 2 and column 3 of matrix, of which this rank has 2 x 2");
+}
+
+// A matrix of 37 x 1013 and a vector, cut in various ways.
+const std::vector<ParameterSpec> uneven{{.name = "matrix", .rows = 37, .columns = 1013, .decays = true},
+                                        {.name = "vector", .rows = 1, .columns = 259, .decays = false}};
+
+std::vector<ParameterShard> by_rows() {
+    return {{1, {{0, 1}, {0, 259}}},
+            {0, {{0, 1}, {0, 1013}}},
+            {0, {{1, 19}, {0, 1013}}},
+            {0, {{20, 17}, {0, 1013}}}};
+}
+
+std::vector<ParameterShard> by_columns() {
+    return {{0, {{0, 37}, {0, 3}}},
+            {0, {{0, 37}, {3, 1000}}},
+            {0, {{0, 37}, {1003, 10}}},
+            {1, {{0, 1}, {100, 159}}},
+            {1, {{0, 1}, {0, 100}}}};
+}
+
+// What three updates by these shards make of values and gradients that are the same each time.
+std::vector<Numbers> updated(const OptimizerConfig& config, const Machine& machine,
+                             const std::vector<ParameterShard>& shards) {
+    Stream stream = stream_on(machine.backend);
+    const ParameterTensors values(uneven, machine.dtype, Place::memory);
+    const ParameterTensors gradients(uneven, machine.dtype, Place::memory);
+    Optimizer optimizer(config, uneven, shards, machine.dtype, Place::memory);
+    for (std::size_t i = 0; i < uneven.size(); ++i) {
+        Numbers value(uneven[i].size()), gradient(uneven[i].size());
+        for (std::size_t e = 0; e < value.size(); ++e) {
+            value[e] = std::sin(static_cast<double>(e));
+            gradient[e] = std::cos(3 * static_cast<double>(e));
+        }
+        fill(values[i], value);
+        fill(gradients[i], gradient);
+    }
+    for (const double rate : {0.1, 0.01, 0.3}) optimizer.update(stream, values, gradients, rate, 0.7);
+    return {numbers_of(values[0]), numbers_of(values[1])};
+}
+
+TEST_P(OptimizerOn, GivesTheSameBitsByShardsOfRowsOrColumns) {
+    for (const OptimizerConfig& config :
+         {OptimizerConfig{.kind = OptimizerKind::adamw}, OptimizerConfig{.kind = OptimizerKind::sgd},
+          OptimizerConfig{.kind = OptimizerKind::sgd, .momentum = 0}}) {
+        const std::vector<Numbers> expected = updated(config, GetParam(), whole_parameters(uneven));
+
+        EXPECT_EQ(updated(config, GetParam(), by_rows()), expected);
+        EXPECT_EQ(updated(config, GetParam(), by_columns()), expected);
+    }
 }
 
 // More elements than any vector register or thread's portion holds, compared with the formula in double.
@@ -198,7 +296,7 @@ TEST(Optimizer, FollowsTheAdamWFormulaOverManyStepsAndElements) {
         Stream stream = stream_on(backend);
         const ParameterTensors values(specs, DType::f64, Place::memory);
         const ParameterTensors gradients(specs, DType::f64, Place::memory);
-        Optimizer optimizer(config, specs, DType::f64, Place::memory);
+        Optimizer optimizer(config, specs, whole_parameters(specs), DType::f64, Place::memory);
         Numbers expected(size, 0.5), moment1(size), moment2(size), gradient(size);
         fill(values[0], expected);
 

@@ -1,0 +1,66 @@
+// Everything that is needed to run a step: who holds what, who executes what, and in which order.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trireme/layout/layout.hpp"
+#include "trireme/plan/recompute.hpp"
+#include "trireme/schedule/generate.hpp"
+#include "trireme/schedule/pipeline_shape.hpp"
+
+namespace trireme {
+
+// Programs for all teams, proved.
+struct ProvedPrograms {
+    PipelineShape shape;
+    std::vector<Program> programs;                // per team
+    std::vector<std::vector<int>> peak_of_stage;  // per team and stage: micro-batches kept at most
+    std::vector<int> peak_activations;            // per team, over its stages
+};
+
+struct Plan {
+    Layout layout;
+    std::vector<Team> teams;           // of the layout
+    std::vector<Recompute> recompute;  // per stage
+    bool cuts_rows = false;            // sequence parallelism
+    bool shards_optimizer = true;      // each holder of a piece updates its shard of it
+    std::string schedule = "1f1b";     // a name, or a file's
+    ProvedPrograms training;
+    ProvedPrograms evaluation;  // forward only, of as many micro-batches
+
+    int micro_batches() const { return training.shape.micro_batches; }  // of a step, over all replicas
+    int team_of(int rank) const { return team_of_rank(teams, rank); }   // -1: idle
+};
+
+struct PlanWish {
+    Layout layout;  // checked: see check_layout()
+    std::string schedule = "1f1b";
+    std::vector<Program> own_programs = {};  // of a file: one for each team, or for each rank that works (those
+                                             // of a team equal); none: the schedule is one of ours
+    int micro_batches = 1;                   // per replica of a grid, or in all
+    std::vector<Recompute> recompute = {};   // one for all stages, or one for each
+    bool cuts_rows = false;
+    bool shards_optimizer = true;
+};
+
+// Generates, lowers and proves. On a grid row d of teams executes the micro-batches that follow on those of row
+// d - 1; elsewhere micro-batch m is executed by replica m % replicas of each stage. Channels get as many slots
+// as a proof needs, up to 4. Throws ConfigError for a schedule that is not made for the layout, for a file's
+// programs that the checker refuses (what it says, with the file's name), and for a list of another length than
+// the stages.
+Plan make_plan(const PlanWish& wish);
+
+// As DESIGN has layout.json: {"layers": 27, "stages": [{"layers": [0, 8], "replicas": [{"ranks": [0, 1],
+// "shares": [5, 3]}, {"ranks": [2]}]}, ...], "idle": [7]}; layers are begin and end, shares may be left out
+// where they are even. Throws ConfigError for a text that is no such thing, naming the place in it;
+// check_layout() is the caller's.
+Layout layout_from_json(std::string_view text, const std::string& place);
+std::string json_of(const Layout& layout);
+
+// All of a plan, in one line, and what names it: the first 16 digits of that line's SHA-256.
+std::string json_of(const Plan& plan);
+std::string hash_of(const Plan& plan);
+
+}  // namespace trireme

@@ -1,0 +1,31 @@
+// What a stage will hold, before it holds anything: a walk through its passes with addresses that are counted
+// and never followed.
+#pragma once
+
+#include <vector>
+
+#include "trireme/stage/stage.hpp"
+
+namespace trireme {
+
+// What a micro-batch looks like, for sizing.
+struct BatchShape {
+    std::vector<Segment> segments;
+    std::size_t rows = 0;
+};
+
+// Whether each layer's backward_input and backward_weight follow each other, or all input halves come first.
+// The gradients are the same; what must be kept meanwhile is not.
+enum class BackwardHalves : std::uint8_t { together, apart };
+
+struct PassKind {
+    DType dtype = DType::f32;
+    bool cuts_rows = false;  // sequence parallelism
+    BackwardHalves halves = BackwardHalves::together;
+};
+
+// Of a training pass and of an evaluating one, the larger of each. Every row counts as predicted.
+StageMemory predict(const ModelConfig& config, const StageSpec& spec, const BatchShape& shape,
+                    const PassKind& kind);
+
+}  // namespace trireme

@@ -1,0 +1,30 @@
+// Memory for what stages hand to each other: buffers of one size, made when they are first needed and used
+// again.
+#pragma once
+
+#include <vector>
+
+#include "trireme/device/buffer.hpp"
+
+namespace trireme {
+
+class RowBuffers {
+public:
+    // Each of at most `rows` x `width`.
+    RowBuffers(std::size_t rows, std::size_t width, DType dtype, Place place);
+
+    Tensor take(std::size_t rows);  // (rows, width), contiguous
+    void give_back(const Tensor& tensor);
+
+    std::size_t count() const { return buffers_.size(); }  // that were in use at once, at most
+    std::size_t bytes_each() const { return most_rows_ * width_ * bytes_of(dtype_); }
+
+private:
+    std::size_t most_rows_, width_;
+    DType dtype_;
+    Place place_;
+    std::vector<Buffer> buffers_;
+    std::vector<std::byte*> free_;
+};
+
+}  // namespace trireme

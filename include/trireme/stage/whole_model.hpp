@@ -1,0 +1,50 @@
+// A model on one rank, one micro-batch at a time, without schedule or neighbours: what the numbers of others
+// are held against, and what kernels are timed in.
+#pragma once
+
+#include "trireme/stage/predict.hpp"
+#include "trireme/stage/stage.hpp"
+
+namespace trireme {
+
+// What a training pass is told beside its batch.
+struct PassOptions {
+    RandomKey dropout_key = {};
+    double loss_scale = 1;
+    double label_smoothing = 0;
+};
+
+class WholeModel {
+public:
+    // `memory` are the capacities it works in; see predict().
+    WholeModel(const ModelConfig& config, DType dtype, Place place, const StageMemory& memory,
+               Recompute recompute = Recompute::none);
+
+    const std::vector<ParameterSpec>& parameters() const { return parameters_.specs(); }
+    const ParameterTensors& values() const { return parameters_.values(); }
+    const ParameterTensors& gradients() const { return parameters_.gradients(); }
+    DType dtype() const { return dtype_; }
+
+    // The sum of losses over a micro-batch and what the model chose, without dropout and label smoothing;
+    // gradients stay as they are.
+    LossState evaluate(Stream& stream, const TokenBatch& batch);
+
+    // Forward and backward: adds the gradients of loss_scale * the sum of losses, and gives back that sum.
+    double forward_backward(Stream& stream, const TokenBatch& batch, const PassOptions& options,
+                            BackwardHalves halves = BackwardHalves::together);
+
+    StageMemory peak() const;  // what has been held at most
+
+private:
+    DType dtype_;
+    Stage stage_;
+    LocalParameters parameters_;
+    Workspace workspace_;
+    Flight flight_;
+};
+
+// Of a WholeModel.
+StageMemory predict(const ModelConfig& config, DType dtype, const BatchShape& shape,
+                    BackwardHalves halves = BackwardHalves::together, Recompute recompute = Recompute::none);
+
+}  // namespace trireme

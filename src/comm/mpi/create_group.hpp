@@ -1,0 +1,15 @@
+// Making the MPI communicator of some ranks.
+#pragma once
+
+#include <mpi.h>
+
+#include <string>
+#include <vector>
+
+namespace trireme {
+
+// Collective over `ranks` of `parent` alone: ascending, this one among them. `name` is for messages. The caller
+// frees the communicator.
+MPI_Comm create_group(MPI_Comm parent, const std::vector<int>& ranks, const std::string& name);
+
+}  // namespace trireme

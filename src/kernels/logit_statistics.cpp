@@ -1,0 +1,63 @@
+#include "trireme/kernels/logit_statistics.hpp"
+
+#include "kernels/shape_check.hpp"
+
+namespace trireme {
+namespace {
+
+void check_smoothing(const ShapeCheck& check, double smoothing) {
+    check.demand(smoothing >= 0 && smoothing < 1, "a smoothing of ", smoothing, " is not in [0, 1)");
+}
+
+}  // namespace
+
+void LogitStatistics::check() const {
+    const ShapeCheck check("logit_statistics", logits.dtype);
+    check.matrix("logits", logits, logits.rows, logits.columns);
+    check.demand(logits.columns > 0, "there is no part of a vocabulary: logits have no columns");
+    check.vector_of(DType::i32, "targets", targets, logits.rows);
+    check.matrix_of(DType::f64, "statistics", statistics, logits.rows, logit_field::count);
+}
+
+Cost LogitStatistics::cost() const {
+    const std::size_t bytes = logits.bytes() + targets.bytes() + statistics.bytes();
+    return {.kernel = "logit_statistics", .bytes = static_cast<double>(bytes)};
+}
+
+void MergeLogitStatistics::check() const {
+    const std::size_t rows = targets.columns;
+    const ShapeCheck check("merge_logit_statistics", parts.dtype);
+    check.matrix_of(DType::f64, "parts", parts, parts.rows, logit_field::count);
+    check.vector_of(DType::i32, "targets", targets, rows);
+    check.demand(rows == 0 ? parts.rows == 0 : parts.rows > 0 && parts.rows % rows == 0, "parts of ",
+                 parts.rows, " rows are not those of ranks that have ", rows, " rows each");
+    check.vector_of(DType::f64, "log_sums", log_sums, rows);
+    check.vector_of(DType::f64, "losses", losses, rows);
+    if (choices.is_present()) check.vector_of(DType::i32, "choices", choices, rows);
+    check.demand(columns > 0, "there is no vocabulary: it has no columns");
+    check_smoothing(check, smoothing);
+}
+
+Cost MergeLogitStatistics::cost() const {
+    const std::size_t written = log_sums.bytes() + losses.bytes() + choices.bytes();
+    return {.kernel = "merge_logit_statistics",
+            .bytes = static_cast<double>(parts.bytes() + targets.bytes() + written)};
+}
+
+void LogitGradients::check() const {
+    const ShapeCheck check("logit_gradients", logits.dtype);
+    check.matrix("logits", logits, logits.rows, logits.columns);
+    check.demand(logits.columns > 0, "there is no part of a vocabulary: logits have no columns");
+    check.demand(first_column + logits.columns <= columns, logits.columns, " columns from column ",
+                 first_column, " on do not fit into a vocabulary of ", columns);
+    check.vector_of(DType::i32, "targets", targets, logits.rows);
+    check.vector_of(DType::f64, "log_sums", log_sums, logits.rows);
+    check_smoothing(check, smoothing);
+}
+
+Cost LogitGradients::cost() const {
+    const std::size_t bytes = 2 * logits.bytes() + targets.bytes() + log_sums.bytes();
+    return {.kernel = "logit_gradients", .bytes = static_cast<double>(bytes)};
+}
+
+}  // namespace trireme

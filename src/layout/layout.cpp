@@ -1,0 +1,85 @@
+#include "trireme/layout/layout.hpp"
+
+#include <algorithm>
+
+#include "layout/rank_list.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+namespace {
+
+ReplicaLayout grid_replica(const Grid& grid, int pipe, int data) {
+    const int first = (pipe * grid.data + data) * grid.tensor;
+    ReplicaLayout replica{{}, grid.shares};
+    for (int t = 0; t < grid.tensor; ++t) replica.ranks.push_back(first + t);
+    if (replica.shares.empty()) replica.shares.assign(replica.ranks.size(), 1);
+    return replica;
+}
+
+// Where a layer begins in items (embedding, block, ..., block, head), times two: only the embedding, layer 0,
+// is an item of its own.
+std::size_t half_items(std::size_t layer) { return layer == 0 ? 0 : layer + 1; }
+
+std::string text_of_halves(std::size_t halves) {
+    return std::to_string(halves / 2) + (halves % 2 == 1 ? ".5" : "");
+}
+
+// "layers 0-3", or "layers 0-3.5" and "layers 3.5-6" where a cut falls inside block 3.
+std::string text_of_layers(Range layers) {
+    const std::size_t begin = half_items(layers.begin);
+    const std::size_t end = half_items(layers.end());
+    const std::size_t last = end % 2 == 0 ? end - 2 : end;
+    if (last <= begin) return "layer " + text_of_halves(begin);
+    return "layers " + text_of_halves(begin) + "-" + text_of_halves(last);
+}
+
+bool are_even(const std::vector<std::size_t>& shares) {
+    return std::ranges::adjacent_find(shares, std::ranges::not_equal_to{}) == shares.end();
+}
+
+std::string text_of_replica(const ReplicaLayout& replica) {
+    std::string text = text_of_ranks(replica.ranks);
+    if (are_even(replica.shares)) return text;
+    char mark = '(';
+    text += ' ';
+    for (const std::size_t share : replica.shares) {
+        text += mark + std::to_string(share);
+        mark = ':';
+    }
+    return text + ')';
+}
+
+}  // namespace
+
+Layout grid_layout(const Grid& grid, const std::vector<std::size_t>& cuts) {
+    const auto stages = static_cast<std::size_t>(grid.pipe) * static_cast<std::size_t>(grid.chunks);
+    if (cuts.size() != stages) {
+        throw BugError(cat("a grid of ", stages, " stages was given the layers of ", cuts.size()));
+    }
+    Layout layout;
+    for (int s = 0; s < grid.pipe * grid.chunks; ++s) {
+        const std::size_t length = cuts[static_cast<std::size_t>(s)];
+        StageLayout& stage = layout.stages.emplace_back(StageLayout{{layout.layers, length}, {}});
+        for (int d = 0; d < grid.data; ++d) stage.replicas.push_back(grid_replica(grid, s % grid.pipe, d));
+        layout.layers += length;
+    }
+    return layout;
+}
+
+std::string text_of(const Layout& layout) {
+    std::string text;
+    for (std::size_t s = 0; s < layout.stages.size(); ++s) {
+        const StageLayout& stage = layout.stages[s];
+        text += cat("stage ", s, ": ", text_of_layers(stage.layers));
+        const char* mark = ", ";
+        for (const ReplicaLayout& replica : stage.replicas) {
+            text += mark + text_of_replica(replica);
+            mark = " | ";
+        }
+        text += '\n';
+    }
+    if (!layout.idle.empty()) text += "idle: " + text_of_ranks(layout.idle) + '\n';
+    return text;
+}
+
+}  // namespace trireme

@@ -1,0 +1,180 @@
+#include <algorithm>
+
+#include "layout/rank_list.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/layout/layout.hpp"
+
+namespace trireme {
+namespace {
+
+std::string text_of_layers(std::size_t begin, std::size_t end) {
+    if (end - begin == 1) return cat("layer ", begin);
+    return cat("layers ", begin, "-", end - 1);
+}
+
+void check_first_layer(const Layout& layout, std::size_t s, std::size_t expected, const std::string& place) {
+    const std::size_t begin = layout.stages[s].layers.begin;
+    if (begin > expected) {
+        throw ConfigError(cat("no stage of ", place, " holds ", text_of_layers(expected, begin), "; let stage ",
+                              s, " begin at layer ", expected));
+    }
+    if (begin < expected) {
+        throw ConfigError(cat("stage ", s, " of ", place, " begins at layer ", begin, ", but stage ", s - 1,
+                              " ends with layer ", expected - 1, "; let stage ", s, " begin at layer ",
+                              expected));
+    }
+}
+
+void check_layers(const Layout& layout, std::size_t layers, const std::string& place) {
+    if (layout.layers != layers) {
+        throw ConfigError(cat(place, " is for a model of ", layout.layers, " layers and this one has ", layers,
+                              " (halves of blocks count one each); use a layout made for this model"));
+    }
+    if (layout.stages.empty()) throw ConfigError(cat(place, " has no stage; name at least one"));
+    std::size_t next = 0;
+    for (std::size_t s = 0; s < layout.stages.size(); ++s) {
+        const Range range = layout.stages[s].layers;
+        if (range.count == 0) {
+            throw ConfigError(
+                cat("stage ", s, " of ", place, " has no layer; give it at least one, or leave it out"));
+        }
+        check_first_layer(layout, s, next, place);
+        next = range.end();
+    }
+    const std::size_t last = layout.stages.size() - 1;
+    if (next < layers) {
+        throw ConfigError(cat("no stage of ", place, " holds ", text_of_layers(next, layers), "; let stage ",
+                              last, " end with layer ", layers - 1));
+    }
+    if (next > layers) {
+        throw ConfigError(cat("stage ", last, " of ", place, " ends with layer ", next - 1,
+                              " and the model has ", layers, ", 0-", layers - 1, "; let it end with layer ",
+                              layers - 1));
+    }
+}
+
+void check_shares(const ReplicaLayout& replica, const std::string& name) {
+    if (replica.ranks.empty())
+        throw ConfigError(cat(name, " has no rank; give it at least one, or leave it out"));
+    if (replica.shares.size() != replica.ranks.size()) {
+        throw ConfigError(cat(name, " has ", replica.ranks.size(), " ranks and ", replica.shares.size(),
+                              " shares; give each of its ranks one share"));
+    }
+    const auto zero = std::ranges::find(replica.shares, 0U);
+    if (zero == replica.shares.end()) return;
+    throw ConfigError(cat(name, " gives rank ",
+                          replica.ranks[static_cast<std::size_t>(zero - replica.shares.begin())],
+                          " a share of 0; make it at least 1, or leave the rank out"));
+}
+
+void check_replicas(const Layout& layout, const std::string& place) {
+    for (std::size_t s = 0; s < layout.stages.size(); ++s) {
+        const auto& replicas = layout.stages[s].replicas;
+        if (replicas.empty()) {
+            throw ConfigError(
+                cat("stage ", s, " of ", place, " has no replica; give it at least one, with its ranks"));
+        }
+        for (std::size_t r = 0; r < replicas.size(); ++r) {
+            check_shares(replicas[r], cat("replica ", r, " of stage ", s, " of ", place));
+        }
+    }
+}
+
+// What each rank does, seen while the layout is read.
+class Duties {
+public:
+    Duties(const Layout& layout, int ranks, const std::string& place)
+        : layout_(layout), place_(place), duties_(static_cast<std::size_t>(ranks)) {}
+
+    void work(int rank, std::size_t stage, std::size_t replica) {
+        Duty& duty = duty_of(rank);
+        if (duty.is_working && duty.stage == stage) refuse_two_replicas(rank, duty, replica);
+        if (duty.is_working && ranks_of(duty) != ranks_of({true, false, stage, replica})) {
+            refuse_two_teams(rank, duty, {true, false, stage, replica});
+        }
+        duty = {true, false, stage, replica};
+    }
+
+    void rest(int rank) {
+        Duty& duty = duty_of(rank);
+        if (duty.is_working) {
+            throw ConfigError(cat("rank ", rank, " is both idle and in replica ", duty.replica, " of stage ",
+                                  duty.stage, " of ", place_, "; name it in one of them"));
+        }
+        if (duty.is_idle) throw ConfigError(cat("rank ", rank, " is idle twice in ", place_, "; name it once"));
+        duty.is_idle = true;
+    }
+
+    void check_everyone() const {
+        std::vector<int> nowhere;
+        for (std::size_t r = 0; r < duties_.size(); ++r) {
+            if (!duties_[r].is_working && !duties_[r].is_idle) nowhere.push_back(static_cast<int>(r));
+        }
+        if (nowhere.empty()) return;
+        throw ConfigError(cat(text_of_ranks(nowhere), " of ", duties_.size(),
+                              nowhere.size() == 1 ? " is" : " are", " nowhere in ", place_,
+                              "; use every rank, call these idle, or start ", duties_.size() - nowhere.size(),
+                              " ranks"));
+    }
+
+private:
+    struct Duty {
+        bool is_working = false;
+        bool is_idle = false;
+        std::size_t stage = 0;    // the last one seen
+        std::size_t replica = 0;  // of that stage
+    };
+
+    Duty& duty_of(int rank) {
+        if (rank < 0 || static_cast<std::size_t>(rank) >= duties_.size()) {
+            throw ConfigError(cat(place_, " names rank ", rank, " and there are ", duties_.size(), " ranks, 0-",
+                                  duties_.size() - 1, "; use other ranks or start more"));
+        }
+        return duties_[static_cast<std::size_t>(rank)];
+    }
+
+    const std::vector<int>& ranks_of(const Duty& duty) const {
+        return layout_.stages[duty.stage].replicas[duty.replica].ranks;
+    }
+
+    [[noreturn]] void refuse_two_replicas(int rank, const Duty& duty, std::size_t replica) const {
+        if (duty.replica == replica) {
+            throw ConfigError(cat("rank ", rank, " is twice in replica ", replica, " of stage ", duty.stage,
+                                  " of ", place_, "; name it once"));
+        }
+        throw ConfigError(cat("rank ", rank, " is in replicas ", duty.replica, " and ", replica, " of stage ",
+                              duty.stage, " of ", place_, "; name it in one of them"));
+    }
+
+    [[noreturn]] void refuse_two_teams(int rank, const Duty& one, const Duty& other) const {
+        throw ConfigError(cat("rank ", rank, " works with ", text_of_ranks(ranks_of(one)), " in stage ",
+                              one.stage, " and with ", text_of_ranks(ranks_of(other)), " in stage ",
+                              other.stage, " of ", place_, "; name the same ranks in the same order in both"));
+    }
+
+    const Layout& layout_;
+    const std::string& place_;
+    std::vector<Duty> duties_;
+};
+
+void check_ranks(const Layout& layout, int ranks, const std::string& place) {
+    Duties duties(layout, ranks, place);
+    for (std::size_t s = 0; s < layout.stages.size(); ++s) {
+        const auto& replicas = layout.stages[s].replicas;
+        for (std::size_t r = 0; r < replicas.size(); ++r) {
+            for (const int rank : replicas[r].ranks) duties.work(rank, s, r);
+        }
+    }
+    for (const int rank : layout.idle) duties.rest(rank);
+    duties.check_everyone();
+}
+
+}  // namespace
+
+void check_layout(const Layout& layout, int ranks, std::size_t layers, const std::string& place) {
+    check_layers(layout, layers, place);
+    check_replicas(layout, place);
+    check_ranks(layout, ranks, place);
+}
+
+}  // namespace trireme

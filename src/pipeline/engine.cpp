@@ -1,0 +1,176 @@
+#include "trireme/pipeline/engine.hpp"
+
+#include <deque>
+#include <map>
+#include <tuple>
+
+#include "pipeline/routes.hpp"
+
+namespace trireme {
+namespace {
+
+// What both sides of a message call it: the stage that made it, and the micro-batch.
+Label label_of(const Instruction& message, const PipelineShape& shape) {
+    const bool is_from_before = message.op == Op::receive_forward;
+    const bool is_from_behind = message.op == Op::receive_backward;
+    const int maker = message.stage - (is_from_before ? 1 : 0) + (is_from_behind ? 1 : 0);
+    return maker * shape.micro_batches + message.micro_batch;
+}
+
+Instruction receive_of(Label label, const PipelineShape& shape, Op op) {
+    const int maker = label / shape.micro_batches;
+    return {op, maker + (op == Op::receive_forward ? 1 : -1), label % shape.micro_batches};
+}
+
+Op message_op(Op compute_op) { return compute_op == Op::forward ? Op::send_forward : Op::send_backward; }
+
+// Whether an instruction makes something that another stage reads.
+bool has_result(Op op) { return op == Op::forward || op == Op::backward || op == Op::backward_input; }
+
+using Tickets = std::vector<Communicator::Ticket>;
+
+struct Message {
+    Instruction instruction;
+    Tickets tickets;
+};
+
+// The team at the other end, and whether it is a gradient: what one channel carries.
+using Channel = std::pair<int, bool>;
+
+}  // namespace
+
+struct Engine::State {
+    explicit State(const EngineWiring& engine_wiring) : wiring(engine_wiring), routes(engine_wiring) {}
+
+    void run(const Instruction& instruction);
+    void send(const Instruction& instruction);
+    void receive(const Instruction& instruction);
+    void wait_for_input(const Instruction& compute);
+    void wait_for_room(const Instruction& compute);
+    void wait_for_own_send(const Instruction& backward);
+    void complete_sends(std::deque<Message>& sends, std::size_t most_left);
+    void wait(const Message& message);
+
+    Communicator& group_of(Op op) { return is_of_gradient(op) ? wiring.gradients : wiring.activations; }
+
+    EngineWiring wiring;
+    Routes routes;
+    StageWorker* worker = nullptr;
+    const Program* program = nullptr;
+    std::size_t position = 0;
+    std::map<std::tuple<Op, int, int>, Message> receives;  // posted and not yet read
+    std::map<Channel, std::deque<Message>> sends;          // started and not yet complete
+};
+
+Engine::Engine(const EngineWiring& wiring) : state_(std::make_unique<State>(wiring)) {}
+Engine::~Engine() = default;
+
+void Engine::execute(const Program& program, StageWorker& worker) {
+    State& state = *state_;
+    state.worker = &worker;
+    state.program = &program;
+    for (state.position = 0; state.position < program.size(); ++state.position) {
+        state.run(program[state.position]);
+    }
+    for (auto& [channel, sends] : state.sends) state.complete_sends(sends, 0);
+    state.program = nullptr;
+}
+
+std::string Engine::position() const {
+    const State& state = *state_;
+    if (state.program == nullptr) return "is between programs";
+    if (state.position == state.program->size()) return "has messages on their way at the end of its program";
+    return cat("stands at ", text_of((*state.program)[state.position]), ", instruction ", state.position + 1,
+               " of ", state.program->size());
+}
+
+void Engine::progress() {
+    state_->wiring.activations.progress();
+    state_->wiring.gradients.progress();
+}
+
+void Engine::State::run(const Instruction& instruction) {
+    const bool is_empty = has_micro_batch(instruction.op) && worker->rows(instruction.micro_batch) == 0;
+    if (is_empty) return;
+    if (is_send(instruction.op)) return send(instruction);
+    if (is_receive(instruction.op)) return receive(instruction);
+    wait_for_input(instruction);
+    if (has_result(instruction.op)) wait_for_room(instruction);
+    if (instruction.op == Op::backward || instruction.op == Op::backward_weight) wait_for_own_send(instruction);
+    worker->run(instruction);
+}
+
+void Engine::State::send(const Instruction& instruction) {
+    const ConstTensor result = worker->result_for(instruction);
+    const Label label = label_of(instruction, wiring.shape);
+    Message message{instruction, {}};
+    for (const Leg& leg : routes.legs(instruction, worker->rows(instruction.micro_batch))) {
+        message.tickets.push_back(
+            group_of(instruction.op)
+                .start_send(result.row_range(leg.own_rows.begin, leg.own_rows.count), leg.peer, label));
+    }
+    sends[{routes.other_team(instruction), is_of_gradient(instruction.op)}].push_back(std::move(message));
+}
+
+void Engine::State::receive(const Instruction& instruction) {
+    const Tensor place = worker->place_for(instruction);
+    const Label label = label_of(instruction, wiring.shape);
+    Message message{instruction, {}};
+    for (const Leg& leg : routes.legs(instruction, worker->rows(instruction.micro_batch))) {
+        message.tickets.push_back(
+            group_of(instruction.op)
+                .start_receive(place.row_range(leg.own_rows.begin, leg.own_rows.count), leg.peer, label));
+    }
+    receives[{instruction.op, instruction.stage, instruction.micro_batch}] = std::move(message);
+}
+
+// What it reads, if that comes by message.
+void Engine::State::wait_for_input(const Instruction& compute) {
+    const Op op = compute.op == Op::forward ? Op::receive_forward : Op::receive_backward;
+    const auto posted = receives.find({op, compute.stage, compute.micro_batch});
+    if (posted == receives.end()) return;
+    const Message message = std::move(posted->second);
+    receives.erase(posted);
+    wait(message);
+}
+
+// A result needs one of its channel's buffers, which the messages before it give back.
+void Engine::State::wait_for_room(const Instruction& compute) {
+    const Instruction message{message_op(compute.op), compute.stage, compute.micro_batch};
+    const bool is_end =
+        compute.op == Op::forward ? routes.is_last(compute.stage) : routes.is_first(compute.stage);
+    if (is_end || !routes.leaves_team(message)) return;
+    const auto slots = static_cast<std::size_t>(wiring.shape.slots);
+    complete_sends(sends[{routes.other_team(message), is_of_gradient(message.op)}], slots - 1);
+}
+
+// The backward pass gives back the memory of what the forward pass has sent; its gradient is here, so that the
+// message is at its end.
+void Engine::State::wait_for_own_send(const Instruction& backward) {
+    const Instruction message{Op::send_forward, backward.stage, backward.micro_batch};
+    if (routes.is_last(backward.stage) || !routes.leaves_team(message)) return;
+    std::deque<Message>& queue = sends[{routes.other_team(message), false}];
+    for (std::size_t i = 0; i < queue.size(); ++i) {
+        if (queue[i].instruction == message) return complete_sends(queue, queue.size() - i - 1);
+    }
+}
+
+void Engine::State::complete_sends(std::deque<Message>& queue, std::size_t most_left) {
+    while (queue.size() > most_left) {
+        wait(queue.front());
+        worker->sent(queue.front().instruction);
+        queue.pop_front();
+    }
+}
+
+void Engine::State::wait(const Message& message) {
+    try {
+        group_of(message.instruction.op).wait(message.tickets);
+    } catch (const MessageMismatch& mismatch) {
+        const Instruction arrived = receive_of(mismatch.arrived, wiring.shape, message.instruction.op);
+        throw BugError(cat("rank ", wiring.rank, " posted ", text_of(message.instruction), " and got what ",
+                           text_of(arrived), " waits for: ", mismatch.what()));
+    }
+}
+
+}  // namespace trireme

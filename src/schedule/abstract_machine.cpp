@@ -1,0 +1,169 @@
+#include "schedule/abstract_machine.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "schedule/message_ends.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+
+AbstractMachine::AbstractMachine(const std::vector<Program>& programs, const PipelineShape& shape,
+                                 const MessageTable& messages, const std::vector<StageCost>& costs)
+    : programs_(programs),
+      messages_(messages),
+      costs_(costs),
+      slots_(static_cast<std::size_t>(shape.slots)),
+      teams_(programs.size()),
+      channels_(messages.channels().size()),
+      woken_(programs.size()) {
+    for (const std::vector<int>& holders : shape.holders) reduces_to_come_ += holders.size();
+    for (std::size_t channel = 0; channel < channels_.size(); ++channel) {
+        const std::size_t count = messages.channels()[channel].sends.size();
+        for (auto times : {&ChannelState::sent, &ChannelState::posted, &ChannelState::arrived}) {
+            (channels_[channel].*times).reserve(count);
+        }
+    }
+    std::iota(woken_.rbegin(), woken_.rend(), 0);
+}
+
+void AbstractMachine::run(const SpanSink& sink) {
+    while (!woken_.empty()) {
+        const int team = woken_.back();
+        woken_.pop_back();
+        go_on(team, sink);
+    }
+}
+
+bool AbstractMachine::is_finished(int team) const {
+    return position(team) == programs_[static_cast<std::size_t>(team)].size();
+}
+
+const Instruction& AbstractMachine::next(int team) const {
+    return programs_[static_cast<std::size_t>(team)][position(team)];
+}
+
+void AbstractMachine::go_on(int team, const SpanSink& sink) {
+    while (!is_finished(team) && obstacle_of(next(team)) == Obstacle::none) {
+        execute(team, next(team), sink);
+        ++teams_[static_cast<std::size_t>(team)].position;
+    }
+}
+
+AbstractMachine::Obstacle AbstractMachine::obstacle_of(const Instruction& instruction) const {
+    if (is_compute(instruction.op)) {
+        const auto read = messages_.read_by(instruction);
+        if (read && channels_[read->channel].arrived.size() <= read->place) return Obstacle::input;
+        const auto given = messages_.given_by(instruction);
+        if (!given) return Obstacle::none;
+        const ChannelState& channel = channels_[given->channel];
+        return channel.made - channel.arrived.size() < slots_ ? Obstacle::none : Obstacle::buffer_to_send;
+    }
+    if (is_receive(instruction.op)) {
+        const ChannelState& channel = channels_[messages_.read_by(instruction)->channel];
+        return channel.unread < slots_ ? Obstacle::none : Obstacle::buffer_to_receive;
+    }
+    const bool is_free = instruction.op != Op::step || reduces_to_come_ == 0;
+    return is_free ? Obstacle::none : Obstacle::gradients;
+}
+
+void AbstractMachine::execute(int team, const Instruction& instruction, const SpanSink& sink) {
+    Team& state = teams_[static_cast<std::size_t>(team)];
+    if (instruction.op == Op::reduce) {
+        reduce(state, instruction.stage);
+    } else if (is_send(instruction.op) || is_receive(instruction.op)) {
+        send_or_receive(state, instruction);
+    } else {
+        compute(team, instruction, sink);
+    }
+}
+
+// Also a step, which is work of the team like any other.
+void AbstractMachine::compute(int team, const Instruction& instruction, const SpanSink& sink) {
+    Team& state = teams_[static_cast<std::size_t>(team)];
+    double begin = state.clock;
+    if (instruction.op == Op::step) begin = std::max(begin, reduced_);
+    if (const auto read = messages_.read_by(instruction)) {
+        ChannelState& channel = channels_[read->channel];
+        begin = std::max(begin, channel.arrived[read->place]);
+        --channel.unread;
+    }
+    if (const auto given = messages_.given_by(instruction)) {
+        ChannelState& channel = channels_[given->channel];
+        if (channel.made >= slots_) begin = std::max(begin, channel.arrived[channel.made - slots_]);
+        ++channel.made;
+    }
+    state.clock = begin + cost_of(instruction);
+    sink(team, {instruction, begin, state.clock});
+}
+
+void AbstractMachine::send_or_receive(Team& team, const Instruction& instruction) {
+    if (is_send(instruction.op)) {
+        const Message message = messages_.given_by(instruction).value();
+        channels_[message.channel].sent.push_back(team.clock);
+        arrive(message, instruction.stage);
+    } else {
+        const Message message = messages_.read_by(instruction).value();
+        channels_[message.channel].posted.push_back(team.clock);
+        ++channels_[message.channel].unread;
+        arrive(message, send_of(instruction).stage);
+    }
+}
+
+// If both ends of the message are there: each end adds its messages in order, so that this one is the next.
+void AbstractMachine::arrive(const Message& message, int sender) {
+    ChannelState& channel = channels_[message.channel];
+    if (std::min(channel.sent.size(), channel.posted.size()) <= message.place) return;
+    const double begin = std::max(channel.sent[message.place], channel.posted[message.place]);
+    const double end = begin + costs_[static_cast<std::size_t>(sender)].send;
+    channel.arrived.push_back(channel.arrived.empty() ? end : std::max(end, channel.arrived.back()));
+    woken_.push_back(messages_.channels()[message.channel].source);
+    woken_.push_back(messages_.channels()[message.channel].destination);
+}
+
+void AbstractMachine::reduce(const Team& team, int stage) {
+    reduced_ = std::max(reduced_, team.clock + costs_[static_cast<std::size_t>(stage)].reduce);
+    if (--reduces_to_come_ > 0) return;
+    for (int other = 0; other < static_cast<int>(teams_.size()); ++other) woken_.push_back(other);
+}
+
+double AbstractMachine::cost_of(const Instruction& instruction) const {
+    const StageCost& cost = costs_[static_cast<std::size_t>(instruction.stage)];
+    switch (instruction.op) {
+        case Op::forward: return cost.forward;
+        case Op::backward: return cost.backward_input + cost.backward_weight;
+        case Op::backward_input: return cost.backward_input;
+        case Op::backward_weight: return cost.backward_weight;
+        case Op::step: return cost.step;
+        case Op::send_forward:
+        case Op::receive_forward:
+        case Op::send_backward:
+        case Op::receive_backward:
+        case Op::reduce: break;
+    }
+    return 0;
+}
+
+std::string AbstractMachine::obstacle(int team) const {
+    const Instruction& instruction = next(team);
+    const auto buffer_of = [&](const std::optional<Message>& message, bool is_to_send) {
+        const Channel& channel = messages_.channels()[message.value().channel];
+        return cat("waits for a free buffer for ", channel.is_gradient ? "gradients" : "activations",
+                   is_to_send ? " to team " : " from team ", is_to_send ? channel.destination : channel.source,
+                   " (it has ", slots_, ")");
+    };
+    switch (obstacle_of(instruction)) {
+        case Obstacle::none: break;
+        case Obstacle::input: {
+            const Message message = messages_.read_by(instruction).value();
+            const Channel& channel = messages_.channels()[message.channel];
+            return cat("waits for ", text_of(channel.sends[message.place]), " of team ", channel.source);
+        }
+        case Obstacle::buffer_to_send: return buffer_of(messages_.given_by(instruction), true);
+        case Obstacle::buffer_to_receive: return buffer_of(messages_.read_by(instruction), false);
+        case Obstacle::gradients: return "waits for the REDUCEs of all teams";
+    }
+    throw BugError(cat("team ", team, " can go on with ", text_of(instruction)));
+}
+
+}  // namespace trireme

@@ -1,0 +1,73 @@
+// The meaning of programs, with a clock: what an instruction waits for, and what it sets free.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "schedule/message_table.hpp"
+#include "trireme/schedule/instruction.hpp"
+#include "trireme/schedule/pipeline_shape.hpp"
+#include "trireme/schedule/predict.hpp"
+
+namespace trireme {
+
+// Executes all programs, each as far as it goes. The instructions of a team follow one another; messages pass
+// beside them. A message arrives when it was sent, its receive was posted and the cost of sending has gone by, and
+// never before the one ahead of it in its channel.
+class AbstractMachine {
+public:
+    using SpanSink = std::function<void(int team, const Span& span)>;
+
+    // All are kept by reference. The programs are complete and their messages do not cross; `costs` has one entry
+    // for each stage.
+    AbstractMachine(const std::vector<Program>& programs, const PipelineShape& shape, const MessageTable& messages,
+                    const std::vector<StageCost>& costs);
+
+    // `sink` gets compute instructions and steps, in order for each team.
+    void run(const SpanSink& sink);
+
+    std::size_t position(int team) const { return team_at(team).position; }  // its next instruction
+    bool is_finished(int team) const;
+    double clock(int team) const { return team_at(team).clock; }
+    std::string obstacle(int team) const;  // of an unfinished one: "waits for 1SEND_B0 of team 1"
+
+private:
+    struct Team {
+        std::size_t position = 0;
+        double clock = 0;
+    };
+    struct ChannelState {
+        std::vector<double> sent;  // times, in order; likewise:
+        std::vector<double> posted;
+        std::vector<double> arrived;
+        std::size_t made = 0;    // results that took a buffer at the source
+        std::size_t unread = 0;  // receives that hold a buffer at the destination
+    };
+    enum class Obstacle { none, input, buffer_to_send, buffer_to_receive, gradients };
+
+    const Team& team_at(int team) const { return teams_[static_cast<std::size_t>(team)]; }
+    const Instruction& next(int team) const;
+    Obstacle obstacle_of(const Instruction& instruction) const;
+    void go_on(int team, const SpanSink& sink);
+    void execute(int team, const Instruction& instruction, const SpanSink& sink);
+    void compute(int team, const Instruction& instruction, const SpanSink& sink);
+    void send_or_receive(Team& team, const Instruction& instruction);
+    void arrive(const Message& message, int sender);
+    void reduce(const Team& team, int stage);
+    double cost_of(const Instruction& instruction) const;
+
+    const std::vector<Program>& programs_;
+    const MessageTable& messages_;
+    const std::vector<StageCost>& costs_;
+    std::size_t slots_;
+    std::vector<Team> teams_;
+    std::vector<ChannelState> channels_;
+    std::vector<int> woken_;         // teams that may be able to go on
+    std::size_t reduces_to_come_ = 0;  // over all teams and stages
+    double reduced_ = 0;             // when all sums known until now are done
+};
+
+}  // namespace trireme

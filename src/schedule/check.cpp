@@ -1,0 +1,115 @@
+#include "trireme/schedule/check.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "schedule/abstract_machine.hpp"
+#include "schedule/collective_order.hpp"
+#include "schedule/instruction_rules.hpp"
+#include "schedule/message_table.hpp"
+#include "schedule/missing_work.hpp"
+#include "schedule/place_text.hpp"
+#include "schedule/work_record.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+namespace {
+
+using Found = std::optional<Fault>;
+
+// Of one stage. `stage_of` has an entry for each team: the last stage known to be held by it.
+bool is_sound(const std::vector<int>& holders, const std::vector<int>& executors, int stage,
+              std::vector<int>& stage_of) {
+    for (const int team : holders) {
+        if (team < 0 || team >= static_cast<int>(stage_of.size())) return false;
+        stage_of[static_cast<std::size_t>(team)] = stage;
+    }
+    return std::all_of(executors.begin(), executors.end(), [&](int team) {
+        return team >= 0 && team < static_cast<int>(stage_of.size()) &&
+               stage_of[static_cast<std::size_t>(team)] == stage;
+    });
+}
+
+void require_sound(const PipelineShape& shape) {
+    if (shape.teams < 1 || shape.slots < 1 || shape.executor.size() != shape.holders.size()) {
+        throw BugError(cat("a shape of ", shape.teams, " teams, ", shape.slots, " slots, holders for ",
+                           shape.holders.size(), " stages and executors for ", shape.executor.size()));
+    }
+    std::vector<int> stage_of(static_cast<std::size_t>(shape.teams), -1);
+    for (int stage = 0; stage < shape.stages(); ++stage) {
+        const auto s = static_cast<std::size_t>(stage);
+        if (static_cast<int>(shape.executor[s].size()) != shape.micro_batches ||
+            !is_sound(shape.holders[s], shape.executor[s], stage, stage_of)) {
+            throw BugError(cat("stage ", stage, " of the shape needs an executor for each of ",
+                               shape.micro_batches, " micro-batches, among its holders, among ", shape.teams,
+                               " teams"));
+        }
+    }
+}
+
+// Records all programs in `done`, up to the first instruction that breaks a rule.
+Found broken_instruction(const std::vector<Program>& programs, const PipelineShape& shape, WorkRecord& done) {
+    for (int team = 0; team < shape.teams; ++team) {
+        const Program& program = programs[static_cast<std::size_t>(team)];
+        for (std::size_t position = 0; position < program.size(); ++position) {
+            if (auto broken = broken_rule({programs, shape, done, team, position})) {
+                return Fault{team, position, *std::move(broken)};
+            }
+            done.add(team, program[position]);
+        }
+    }
+    return std::nullopt;
+}
+
+// What the programs do wrong together. Each by itself is right.
+Found conflict(const std::vector<Program>& programs, const PipelineShape& shape) {
+    const MessageTable messages(programs, shape);
+    if (Found crossed = messages.crossing(programs)) return crossed;
+    if (Found unlike = unlike_order(programs)) return unlike;
+    const std::vector<StageCost> costs(shape.holders.size());
+    AbstractMachine machine(programs, shape, messages, costs);
+    machine.run([](int, const Span&) {});
+    Found stuck;
+    for (int team = 0; team < shape.teams; ++team) {
+        if (machine.is_finished(team)) continue;
+        const Program& program = programs[static_cast<std::size_t>(team)];
+        const std::size_t position = machine.position(team);
+        if (!stuck) stuck = Fault{team, position, ""};
+        stuck->what += cat(stuck->what.empty() ? "" : "; ", "team ", team, " is stuck at ",
+                           text_of(program[position]), ", its ", ordinal(position + 1), " instruction, which ",
+                           machine.obstacle(team));
+    }
+    return stuck;
+}
+
+Proof proof_of(const PipelineShape& shape, const WorkRecord& done) {
+    Proof proof;
+    for (int team = 0; team < shape.teams; ++team) {
+        proof.peak_activations.push_back(done.most_kept(team));
+        std::vector<int>& of_stage = proof.peak_of_stage.emplace_back(shape.holders.size());
+        for (const HeldStage& held : done.held_by(team)) {
+            of_stage[static_cast<std::size_t>(held.stage)] = held.most_kept;
+        }
+    }
+    return proof;
+}
+
+}  // namespace
+
+Verdict check(const std::vector<Program>& programs, const PipelineShape& shape) {
+    require_sound(shape);
+    if (static_cast<int>(programs.size()) != shape.teams) {
+        return {Fault{0, 0,
+                      cat("there are ", programs.size(), " programs for ", shape.teams,
+                          " teams; each team needs one")},
+                {}};
+    }
+    WorkRecord done(shape);
+    Found fault = broken_instruction(programs, shape, done);
+    if (!fault) fault = missing_work(programs, shape, done);
+    if (!fault) fault = conflict(programs, shape);
+    if (fault) return {std::move(fault), {}};
+    return {std::nullopt, proof_of(shape, done)};
+}
+
+}  // namespace trireme

@@ -1,0 +1,15 @@
+// The order of collectives: those of one kind over the same teams must not overtake one another.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "trireme/schedule/check.hpp"
+#include "trireme/schedule/instruction.hpp"
+
+namespace trireme {
+
+// Teams that hold several stages in common but reduce them in different orders. `programs` are complete.
+std::optional<Fault> unlike_order(const std::vector<Program>& programs);
+
+}  // namespace trireme

@@ -1,0 +1,53 @@
+#include <algorithm>
+
+#include "schedule/generators.hpp"
+
+namespace trireme {
+namespace {
+
+// Micro-batches go round in groups of pipe to 2 pipe - 1 (all, if there are fewer). With fewer the first team
+// would wait for the last one, with more the last would wait until the first has read what it sent before,
+// which comes behind forwards that wait for the teams between.
+Program team_program(const Grid& grid, int row, int in_row) {
+    const int groups = std::max(1, grid.micro_batches_each / grid.pipe);
+    Program program;
+    for (int group = 0; group < groups; ++group) {
+        const int begin = grid.micro_batches_each * group / groups;
+        const int end = grid.micro_batches_each * (group + 1) / groups;
+        for (int chunk = 0; chunk < grid.chunks; ++chunk) {
+            for (int m = begin; m < end; ++m) {
+                program.push_back({Op::forward, chunk * grid.pipe + in_row, row * grid.micro_batches_each + m});
+            }
+        }
+    }
+    return program;
+}
+
+}  // namespace
+
+//   stage 0   F0 F1 F2
+//   stage 1      F0 F1 F2
+std::vector<Program> forwards_of(const std::vector<TeamWork>& work) {
+    std::vector<Program> programs;
+    for (const TeamWork& team : work) {
+        Program& program = programs.emplace_back();
+        for (const int m : team.micro_batches) program.push_back({Op::forward, team.stage, m});
+    }
+    return programs;
+}
+
+// Here 2 teams with 2 chunks each; cells name the stage.
+//
+//   team 0   0F0 0F1 2F0 2F1 0F2 0F3 2F2 2F3
+//   team 1       1F0 1F1 3F0 3F1 1F2 1F3 3F2 3F3
+std::vector<Program> forwards_of(const Grid& grid) {
+    std::vector<Program> programs;
+    for (int row = 0; row < grid.replicas; ++row) {
+        for (int in_row = 0; in_row < grid.pipe; ++in_row) {
+            programs.push_back(team_program(grid, row, in_row));
+        }
+    }
+    return programs;
+}
+
+}  // namespace trireme

@@ -1,0 +1,118 @@
+#include "trireme/schedule/instruction.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+
+#include "trireme/base/error.hpp"
+#include "trireme/base/nearest.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr std::array all_ops = {
+    Op::forward,         Op::backward,      Op::backward_input,   Op::backward_weight, Op::send_forward,
+    Op::receive_forward, Op::send_backward, Op::receive_backward, Op::reduce,          Op::step};
+
+const char* word_of(Op op) {
+    switch (op) {
+        case Op::forward:
+            return "F";
+        case Op::backward:
+            return "B";
+        case Op::backward_input:
+            return "I";
+        case Op::backward_weight:
+            return "W";
+        case Op::send_forward:
+            return "SEND_F";
+        case Op::receive_forward:
+            return "RECV_F";
+        case Op::send_backward:
+            return "SEND_B";
+        case Op::receive_backward:
+            return "RECV_B";
+        case Op::reduce:
+            return "REDUCE";
+        case Op::step:
+            return "STEP";
+    }
+    throw BugError(cat("instruction without a word: ", static_cast<int>(op)));
+}
+
+// "2", "SEND_F" and "0" of "2SEND_F0".
+struct Parts {
+    std::string_view before;
+    std::string_view word;
+    std::string_view after;
+};
+
+Parts split(std::string_view text) {
+    constexpr std::string_view digits = "0123456789";
+    const std::size_t begin = std::min(text.find_first_not_of(digits), text.size());
+    const std::size_t last = text.find_last_not_of(digits);
+    const std::size_t end = last == std::string_view::npos ? begin : last + 1;
+    return {
+        .before = text.substr(0, begin), .word = text.substr(begin, end - begin), .after = text.substr(end)};
+}
+
+std::optional<int> number_of(std::string_view digits) {
+    int number = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+    return number;
+}
+
+// Empty where the parts make no instruction.
+std::optional<Instruction> instruction_of(const Parts& parts) {
+    const auto op =
+        std::find_if(all_ops.begin(), all_ops.end(), [&](Op o) { return parts.word == word_of(o); });
+    if (op == all_ops.end()) return std::nullopt;
+    const std::optional<int> before = number_of(parts.before);
+    const std::optional<int> after = number_of(parts.after);
+    if (has_micro_batch(*op)) {
+        if (!before || !after) return std::nullopt;
+        return Instruction{.op = *op, .stage = *before, .micro_batch = *after};
+    }
+    if (!parts.before.empty() || !after) return std::nullopt;
+    return Instruction{.op = *op, .stage = *after};
+}
+
+}  // namespace
+
+bool is_compute(Op op) {
+    return op == Op::forward || op == Op::backward || op == Op::backward_input || op == Op::backward_weight;
+}
+
+bool has_micro_batch(Op op) { return op != Op::reduce && op != Op::step; }
+
+std::string text_of(const Instruction& instruction) {
+    const std::string stage = std::to_string(instruction.stage);
+    if (!has_micro_batch(instruction.op)) return word_of(instruction.op) + stage;
+    return stage + word_of(instruction.op) + std::to_string(instruction.micro_batch);
+}
+
+std::string text_of(const Program& program) {
+    std::string text;
+    for (const Instruction& instruction : program) {
+        if (!text.empty()) text += ' ';
+        text += text_of(instruction);
+    }
+    return text;
+}
+
+Instruction parse_instruction(std::string_view text, const std::string& place) {
+    const Parts parts = split(text);
+    if (const std::optional<Instruction> instruction = instruction_of(parts)) return *instruction;
+
+    std::vector<std::string> words;
+    for (const Op op : all_ops) words.emplace_back(word_of(op));
+    const bool is_known = std::find(words.begin(), words.end(), parts.word) != words.end();
+    throw ConfigError(cat(place, ": '", text, "' is no instruction",
+                          is_known ? std::string() : did_you_mean(parts.word, words),
+                          "; write stage, letter and micro-batch (2F0, 2B0, 2I0, 2W0, 2SEND_F0, 2RECV_F0, "
+                          "2SEND_B0, 2RECV_B0), or REDUCE2 and STEP2 with the stage"));
+}
+
+}  // namespace trireme

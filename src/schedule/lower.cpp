@@ -1,0 +1,204 @@
+#include "trireme/schedule/lower.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+namespace {
+
+struct Message {
+    int destination = 0;
+    Instruction send;
+    Instruction receive;
+};
+
+using Channel = std::tuple<int, int, Op>;  // source, destination, receive_forward or receive_backward
+
+// The compute instructions of one team by what they read: (op of the receive, stage, micro-batch).
+using Readers = std::map<std::tuple<Op, int, int>, std::size_t>;
+
+// A receive on its way into a program, measured on the program before.
+struct Arrival {
+    std::size_t place = 0;   // how many instructions stand before it
+    std::size_t needed = 0;  // where it, and all before it on its channel, are needed
+    Instruction receive;
+};
+
+bool gives_gradient(Op op) { return op == Op::backward || op == Op::backward_input; }
+
+bool is_message(Op op) {
+    return op == Op::send_forward || op == Op::receive_forward || op == Op::send_backward ||
+           op == Op::receive_backward;
+}
+
+// What carries the result of `made` away, if anything has to. Also for instructions that the shape does not
+// know (a program somebody wrote): nothing carries those.
+std::optional<Message> message_of(const Instruction& made, int team, const PipelineShape& shape) {
+    const bool is_forward = made.op == Op::forward;
+    if (!is_forward && !gives_gradient(made.op)) return std::nullopt;
+    const int next = is_forward ? made.stage + 1 : made.stage - 1;
+    const bool is_inside = made.stage >= 0 && made.stage < shape.stages() && next >= 0 && next < shape.stages();
+    if (!is_inside || made.micro_batch < 0 || made.micro_batch >= shape.micro_batches) return std::nullopt;
+
+    const int destination = shape.executor_of(next, made.micro_batch);
+    if (destination == team) return std::nullopt;
+    return Message{
+        .destination = destination,
+        .send = {is_forward ? Op::send_forward : Op::send_backward, made.stage, made.micro_batch},
+        .receive = {is_forward ? Op::receive_forward : Op::receive_backward, next, made.micro_batch}};
+}
+
+Readers readers_of(const Program& program) {
+    Readers readers;
+    for (std::size_t i = 0; i < program.size(); ++i) {
+        const auto [op, stage, micro_batch] = program[i];
+        if (op == Op::forward) readers.try_emplace({Op::receive_forward, stage, micro_batch}, i);
+        if (gives_gradient(op)) readers.try_emplace({Op::receive_backward, stage, micro_batch}, i);
+    }
+    return readers;
+}
+
+// Per channel: its receives, in the order of the sends.
+std::map<Channel, Program> receives_of(const std::vector<Program>& programs, const PipelineShape& shape) {
+    std::map<Channel, Program> receives;
+    for (std::size_t team = 0; team < programs.size(); ++team) {
+        const int source = static_cast<int>(team);
+        for (const Instruction& made : programs[team]) {
+            const std::optional<Message> message = message_of(made, source, shape);
+            if (message)
+                receives[{source, message->destination, message->receive.op}].push_back(message->receive);
+        }
+    }
+    return receives;
+}
+
+// Of one channel. What nobody reads is posted at the end.
+std::vector<Arrival> arrivals_of(const Program& receives, const Program& program, std::size_t slots) {
+    const Readers readers = readers_of(program);
+    std::vector<std::size_t> read_at;
+    for (const Instruction& receive : receives) {
+        const auto reader = readers.find({receive.op, receive.stage, receive.micro_batch});
+        read_at.push_back(reader == readers.end() ? program.size() : reader->second);
+    }
+    std::vector<Arrival> arrivals;
+    Arrival arrival;
+    for (std::size_t k = 0; k < receives.size(); ++k) {
+        if (k >= slots) {
+            const std::size_t behind = std::min(read_at[k - slots] + 1, program.size());
+            arrival.place = std::max(arrival.place, behind);
+        }
+        arrival.needed = std::max(arrival.needed, read_at[k]);
+        arrival.receive = receives[k];
+        arrivals.push_back(arrival);
+    }
+    return arrivals;
+}
+
+Program with_messages(const Program& program, int team, std::vector<Arrival> arrivals,
+                      const PipelineShape& shape) {
+    // Stable: along a channel both keys ascend, so that its order is kept.
+    std::stable_sort(arrivals.begin(), arrivals.end(), [](const Arrival& a, const Arrival& b) {
+        return std::tie(a.place, a.needed) < std::tie(b.place, b.needed);
+    });
+    Program whole;
+    auto arrival = arrivals.begin();
+    for (std::size_t i = 0; i <= program.size(); ++i) {
+        for (; arrival != arrivals.end() && arrival->place == i; ++arrival) whole.push_back(arrival->receive);
+        if (i == program.size()) break;
+        whole.push_back(program[i]);
+        if (const auto message = message_of(program[i], team, shape)) whole.push_back(message->send);
+    }
+    return whole;
+}
+
+void add_messages(std::vector<Program>& programs, const PipelineShape& shape) {
+    std::vector<std::vector<Arrival>> arrivals(programs.size());
+    for (const auto& [channel, receives] : receives_of(programs, shape)) {
+        const auto destination = static_cast<std::size_t>(std::get<1>(channel));
+        if (destination >= programs.size()) continue;  // fewer programs than teams: check() says so
+        std::ranges::copy(arrivals_of(receives, programs[destination], static_cast<std::size_t>(shape.slots)),
+                          std::back_inserter(arrivals[destination]));
+    }
+    for (std::size_t team = 0; team < programs.size(); ++team) {
+        programs[team] =
+            with_messages(programs[team], static_cast<int>(team), std::move(arrivals[team]), shape);
+    }
+}
+
+// The place behind the last backward work of `stage` and behind the messages that follow it.
+std::size_t end_of_backward(const Program& program, int stage) {
+    std::size_t place = 0;
+    for (std::size_t i = 0; i < program.size(); ++i) {
+        const bool is_last_half = program[i].op == Op::backward || program[i].op == Op::backward_weight;
+        if (is_last_half && program[i].stage == stage) place = i + 1;
+    }
+    while (place < program.size() && is_message(program[place].op)) ++place;
+    return place;
+}
+
+// From the last stage to the first, as gradients come. One order for all teams: those that hold several stages
+// in common have to agree on it, also where one of them executed nothing.
+void add_reduces(Program& program, const std::vector<int>& held) {
+    std::size_t place = 0;
+    for (auto stage = held.rbegin(); stage != held.rend(); ++stage) {
+        const Instruction reduce{.op = Op::reduce, .stage = *stage};
+        const auto given = std::find(program.begin(), program.end(), reduce);
+        if (given == program.end()) {
+            place = std::max(place, end_of_backward(program, *stage));
+            program.insert(program.begin() + static_cast<std::ptrdiff_t>(place), reduce);
+            ++place;
+        } else {
+            place = std::max(place, static_cast<std::size_t>(given - program.begin()) + 1);
+        }
+    }
+}
+
+void add_steps(Program& program, const std::vector<int>& held) {
+    for (const int stage : held) {
+        const Instruction step{.op = Op::step, .stage = stage};
+        if (std::find(program.begin(), program.end(), step) == program.end()) program.push_back(step);
+    }
+}
+
+void add_collectives(std::vector<Program>& programs, const PipelineShape& shape) {
+    for (std::size_t team = 0; team < programs.size(); ++team) {
+        std::vector<int> held;
+        for (int stage = 0; stage < shape.stages(); ++stage) {
+            if (shape.holds(static_cast<int>(team), stage)) held.push_back(stage);
+        }
+        add_reduces(programs[team], held);
+        add_steps(programs[team], held);
+    }
+}
+
+bool has_messages(const Program& program) {
+    return std::any_of(program.begin(), program.end(), [](const Instruction& i) { return is_message(i.op); });
+}
+
+}  // namespace
+
+std::vector<Program> lower(const std::vector<Program>& compute, const PipelineShape& shape) {
+    if (shape.slots < 1) {
+        throw BugError(cat("a channel with ", shape.slots, " slots carries nothing; it needs at least 1"));
+    }
+    std::vector<Program> programs = compute;
+    if (std::none_of(programs.begin(), programs.end(), has_messages)) add_messages(programs, shape);
+    if (shape.is_training) add_collectives(programs, shape);
+    return programs;
+}
+
+std::vector<Program> compute_only(const std::vector<Program>& programs) {
+    std::vector<Program> compute(programs.size());
+    for (std::size_t team = 0; team < programs.size(); ++team) {
+        std::ranges::copy_if(programs[team], std::back_inserter(compute[team]),
+                             [](const Instruction& i) { return is_compute(i.op); });
+    }
+    return compute;
+}
+
+}  // namespace trireme

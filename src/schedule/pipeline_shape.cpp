@@ -1,0 +1,61 @@
+#include "trireme/schedule/pipeline_shape.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+
+bool PipelineShape::holds(int team, int stage) const {
+    const std::vector<int>& teams_of_stage = holders[static_cast<std::size_t>(stage)];
+    return std::find(teams_of_stage.begin(), teams_of_stage.end(), team) != teams_of_stage.end();
+}
+
+PipelineShape grid_shape(int pipe, int replicas, int chunks, int micro_batches_each, bool is_training) {
+    if (pipe < 1 || replicas < 1 || chunks < 1 || micro_batches_each < 1) {
+        throw ConfigError(cat("a grid needs at least 1 of everything, but has pipe ", pipe, ", data ", replicas,
+                              ", chunks ", chunks, " and micro-batches ", micro_batches_each,
+                              "; change --pipe, --data, --chunks or --microbatches"));
+    }
+    PipelineShape shape{.teams = pipe * replicas,
+                        .micro_batches = replicas * micro_batches_each,
+                        .holders = {},
+                        .executor = {},
+                        .is_training = is_training};
+    for (int stage = 0; stage < pipe * chunks; ++stage) {
+        std::vector<int>& holders = shape.holders.emplace_back();
+        std::vector<int>& executor = shape.executor.emplace_back();
+        for (int row = 0; row < replicas; ++row) {
+            const int team = row * pipe + stage % pipe;
+            holders.push_back(team);
+            executor.insert(executor.end(), static_cast<std::size_t>(micro_batches_each), team);
+        }
+    }
+    return shape;
+}
+
+PipelineShape uneven_shape(const std::vector<int>& replicas, int micro_batches, bool is_training) {
+    if (replicas.empty() || *std::min_element(replicas.begin(), replicas.end()) < 1 || micro_batches < 1) {
+        throw ConfigError(
+            cat("a pipeline needs at least 1 stage, 1 replica of every stage and 1 micro-batch, ", "but has ",
+                replicas.size(), " stages and ", micro_batches,
+                " micro-batches, or a stage without replica; change the layout or --microbatches"));
+    }
+    PipelineShape shape{.teams = std::accumulate(replicas.begin(), replicas.end(), 0),
+                        .micro_batches = micro_batches,
+                        .holders = {},
+                        .executor = {},
+                        .is_training = is_training};
+    int first_team = 0;
+    for (const int count : replicas) {
+        std::vector<int>& holders = shape.holders.emplace_back(static_cast<std::size_t>(count));
+        std::iota(holders.begin(), holders.end(), first_team);
+        std::vector<int>& executor = shape.executor.emplace_back();
+        for (int m = 0; m < micro_batches; ++m) executor.push_back(first_team + m % count);
+        first_team += count;
+    }
+    return shape;
+}
+
+}  // namespace trireme

@@ -1,0 +1,35 @@
+#include "schedule/team_work.hpp"
+
+namespace trireme {
+
+std::optional<std::vector<TeamWork>> one_stage_each(const PipelineShape& shape) {
+    std::vector<TeamWork> work(static_cast<std::size_t>(shape.teams));
+    for (int stage = 0; stage < shape.stages(); ++stage) {
+        for (const int team : shape.holders[static_cast<std::size_t>(stage)]) {
+            int& held = work[static_cast<std::size_t>(team)].stage;
+            if (held != -1) return std::nullopt;
+            held = stage;
+        }
+        for (int m = 0; m < shape.micro_batches; ++m) {
+            work[static_cast<std::size_t>(shape.executor_of(stage, m))].micro_batches.push_back(m);
+        }
+    }
+    return work;
+}
+
+std::optional<Grid> grid_behind(const PipelineShape& shape) {
+    const int replicas = static_cast<int>(shape.holders.front().size());
+    if (replicas < 1 || shape.teams % replicas != 0 || shape.micro_batches % replicas != 0) return std::nullopt;
+    const int pipe = shape.teams / replicas;
+    if (pipe < 1 || shape.stages() % pipe != 0) return std::nullopt;
+
+    const Grid grid{.pipe = pipe,
+                    .replicas = replicas,
+                    .chunks = shape.stages() / pipe,
+                    .micro_batches_each = shape.micro_batches / replicas};
+    const PipelineShape regular = grid_shape(grid.pipe, grid.replicas, grid.chunks, grid.micro_batches_each);
+    if (shape.holders != regular.holders || shape.executor != regular.executor) return std::nullopt;
+    return grid;
+}
+
+}  // namespace trireme

@@ -1,0 +1,31 @@
+// What a shape asks of each team, and which shapes are regular.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "trireme/schedule/pipeline_shape.hpp"
+
+namespace trireme {
+
+struct TeamWork {
+    int stage = -1;                  // the only one that the team holds; -1: none
+    std::vector<int> micro_batches;  // that it executes, ascending
+};
+
+// Per team; nothing where a team holds more than one stage.
+std::optional<std::vector<TeamWork>> one_stage_each(const PipelineShape& shape);
+
+// The arguments with which grid_shape() makes `shape`; nothing where it does not.
+struct Grid {
+    int pipe = 1;
+    int replicas = 1;
+    int chunks = 1;
+    int micro_batches_each = 1;
+
+    int team(int row, int in_row) const { return row * pipe + in_row; }
+};
+
+std::optional<Grid> grid_behind(const PipelineShape& shape);
+
+}  // namespace trireme

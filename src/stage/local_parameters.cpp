@@ -1,0 +1,24 @@
+#include "trireme/stage/local_parameters.hpp"
+
+#include <unordered_set>
+
+namespace trireme {
+namespace {
+
+std::vector<ParameterSpec> each_once(const std::vector<ParameterSpec>& specs) {
+    std::vector<ParameterSpec> unique;
+    std::unordered_set<std::string> known;
+    for (const ParameterSpec& spec : specs) {
+        if (known.insert(spec.name).second) unique.push_back(spec);
+    }
+    return unique;
+}
+
+}  // namespace
+
+LocalParameters::LocalParameters(const std::vector<ParameterSpec>& specs, DType dtype, Place place)
+    : specs_(each_once(specs)), values_(specs_, dtype, place), gradients_(specs_, dtype, place) {
+    for (std::size_t i = 0; i < specs_.size(); ++i) numbers_[specs_[i].name] = i;
+}
+
+}  // namespace trireme

@@ -1,0 +1,110 @@
+#include "trireme/stage/predict.hpp"
+
+#include <memory>
+
+#include "trireme/comm/communicator.hpp"
+#include "trireme/model/tensor_group.hpp"
+
+namespace trireme {
+namespace {
+
+// The largest batch of that shape: every row predicted.
+TokenBatch ghost_batch(const ModelConfig& config, const BatchShape& shape, Arena& inputs) {
+    const auto numbers = [&](std::size_t rows, std::size_t columns) {
+        return inputs.tensor(DType::i32, rows, columns);
+    };
+    const std::size_t patches = config.reads_images() ? shape.segments.size() * config.image.patches() : 0;
+    return {.tokens = numbers(1, shape.rows),
+            .positions = numbers(1, shape.rows),
+            .types = numbers(1, shape.rows),
+            .visits = inputs.tensor(DType::i64, 1, shape.rows),
+            .segments = shape.segments,
+            .predicted = numbers(1, shape.rows),
+            .targets = numbers(1, shape.rows),
+            .answers = numbers(shape.segments.size(), 2),
+            .contexts = numbers(shape.segments.size(), 2),
+            .pixels = inputs.tensor(DType::f32, patches, config.image.patch_values())};
+}
+
+// One micro-batch's way through a stage whose neighbours are counted addresses too.
+class GhostWalk {
+public:
+    GhostWalk(const ModelConfig& config, const StageSpec& spec, const BatchShape& shape, const PassKind& kind)
+        : kind_(kind),
+          stage_(config, spec),
+          parameters_(stage_.parameters(), kind.dtype, Place::ghost),
+          inputs_("input", 0, Place::ghost),
+          batch_(ghost_batch(config, shape, inputs_)),
+          ranks_(ghost_group("tensor", spec.part.rank, static_cast<int>(spec.part.shares.size()))),
+          group_{.ranks = *ranks_, .exchange = workspace_.exchange, .cuts_rows = kind.cuts_rows},
+          is_shared_(!spec.part.is_whole()) {
+        stage_.bind(parameters_);
+    }
+
+    void train() {
+        const Pass pass = pass_of(true);
+        stage_.forward(pass, neighbour(stage_.is_first()), flight_, workspace_);
+        const ConstTensor grad_output = neighbour(stage_.is_last());
+        const Tensor grad_input = neighbour(stage_.is_first());
+        const LayerLeft nobody_listens = [](const auto&) {};
+        if (kind_.halves == BackwardHalves::together) {
+            stage_.backward(pass, grad_output, grad_input, flight_, workspace_, nobody_listens);
+        } else {
+            stage_.backward_input(pass, grad_output, grad_input, flight_);
+            stage_.backward_weight(pass, flight_, nobody_listens);
+        }
+        flight_.clear();
+    }
+
+    void evaluate() {
+        stage_.forward(pass_of(false), neighbour(stage_.is_first()), flight_, workspace_);
+        flight_.clear();
+    }
+
+    StageMemory peak() const {
+        return {.activations = flight_.kept.peak(),
+                .scratch = workspace_.scratch.peak(),
+                .again = workspace_.again.peak(),
+                .exchange = workspace_.exchange.peak()};
+    }
+
+private:
+    Pass pass_of(bool is_training) {
+        return {.stream = stream_,
+                .batch = batch_,
+                .scratch = workspace_.scratch,
+                .dtype = kind_.dtype,
+                .is_training = is_training,
+                .group = is_shared_ ? &group_ : nullptr};
+    }
+
+    // What another stage gives or gets; nothing at the model's ends.
+    Tensor neighbour(bool is_end) {
+        if (is_end) return {};
+        return inputs_.tensor(kind_.dtype, own_rows(pass_of(true)).count, stage_.width());
+    }
+
+    PassKind kind_;
+    Stage stage_;
+    LocalParameters parameters_;
+    Stream stream_{.backend = GhostStream{}};
+    Arena inputs_;
+    TokenBatch batch_;
+    Workspace workspace_{{}, Place::ghost};
+    Flight flight_{0, Place::ghost};
+    std::unique_ptr<Communicator> ranks_;
+    TensorGroup group_;
+    bool is_shared_;
+};
+
+}  // namespace
+
+StageMemory predict(const ModelConfig& config, const StageSpec& spec, const BatchShape& shape,
+                    const PassKind& kind) {
+    GhostWalk walk(config, spec, shape, kind);
+    walk.train();
+    walk.evaluate();
+    return walk.peak();
+}
+
+}  // namespace trireme

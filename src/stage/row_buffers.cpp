@@ -1,0 +1,20 @@
+#include "trireme/stage/row_buffers.hpp"
+
+namespace trireme {
+
+RowBuffers::RowBuffers(std::size_t rows, std::size_t width, DType dtype, Place place)
+    : most_rows_(rows), width_(width), dtype_(dtype), place_(place) {}
+
+Tensor RowBuffers::take(std::size_t rows) {
+    if (rows > most_rows_) {
+        throw BugError(cat("a buffer of ", most_rows_, " rows was asked for ", rows));
+    }
+    if (free_.empty()) free_.push_back(buffers_.emplace_back(bytes_each(), place_).data());
+    std::byte* const data = free_.back();
+    free_.pop_back();
+    return {data, dtype_, rows, width_, width_};
+}
+
+void RowBuffers::give_back(const Tensor& tensor) { free_.push_back(static_cast<std::byte*>(tensor.data)); }
+
+}  // namespace trireme

@@ -1,0 +1,65 @@
+#include "trireme/stage/whole_model.hpp"
+
+namespace trireme {
+namespace {
+
+StageSpec all_layers(const ModelConfig& config, Recompute recompute) {
+    return {.layers = {0, build_layers(config).size()}, .part = {}, .recompute = recompute};
+}
+
+}  // namespace
+
+WholeModel::WholeModel(const ModelConfig& config, DType dtype, Place place, const StageMemory& memory,
+                       Recompute recompute)
+    : dtype_(dtype),
+      stage_(config, all_layers(config, recompute)),
+      parameters_(stage_.parameters(), dtype, place),
+      workspace_(memory, place),
+      flight_(memory.activations, place) {
+    stage_.bind(parameters_);
+}
+
+LossState WholeModel::evaluate(Stream& stream, const TokenBatch& batch) {
+    if (batch.rows() == 0) return {};
+    flight_.clear();
+    stage_.forward({.stream = stream, .batch = batch, .scratch = workspace_.scratch, .dtype = dtype_}, {},
+                   flight_, workspace_);
+    return stage_.outcome(flight_);
+}
+
+double WholeModel::forward_backward(Stream& stream, const TokenBatch& batch, const PassOptions& options,
+                                    BackwardHalves halves) {
+    if (batch.rows() == 0) return 0;
+    const Pass pass{.stream = stream,
+                    .batch = batch,
+                    .scratch = workspace_.scratch,
+                    .dtype = dtype_,
+                    .is_training = true,
+                    .dropout_key = options.dropout_key,
+                    .loss_scale = options.loss_scale,
+                    .label_smoothing = options.label_smoothing};
+    const LayerLeft nobody_listens = [](const auto&) {};
+    flight_.clear();
+    stage_.forward(pass, {}, flight_, workspace_);
+    if (halves == BackwardHalves::together) {
+        stage_.backward(pass, {}, {}, flight_, workspace_, nobody_listens);
+    } else {
+        stage_.backward_input(pass, {}, {}, flight_);
+        stage_.backward_weight(pass, flight_, nobody_listens);
+    }
+    return stage_.outcome(flight_).loss;
+}
+
+StageMemory WholeModel::peak() const {
+    return {.activations = flight_.kept.peak(),
+            .scratch = workspace_.scratch.peak(),
+            .again = workspace_.again.peak(),
+            .exchange = workspace_.exchange.peak()};
+}
+
+StageMemory predict(const ModelConfig& config, DType dtype, const BatchShape& shape, BackwardHalves halves,
+                    Recompute recompute) {
+    return predict(config, all_layers(config, recompute), shape, {.dtype = dtype, .halves = halves});
+}
+
+}  // namespace trireme

@@ -1,0 +1,151 @@
+#include <gtest/gtest.h>
+
+#include "error_message.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/layout/layout.hpp"
+
+namespace trireme {
+namespace {
+
+// Two stages: two replicas of unlike shares, then one; rank 5 is idle.
+Layout sound_layout() {
+    return {10, {{{0, 5}, {{{0, 1}, {5, 3}}, {{2}, {1}}}}, {{5, 5}, {{{3, 4}, {1, 1}}}}}, {5}};
+}
+
+// What check_layout says of the sound layout after `change`, on six ranks.
+template <class Change>
+std::string refusal(Change change) {
+    Layout layout = sound_layout();
+    change(layout);
+    return validation::message_of<ConfigError>([&] { check_layout(layout, 6, 10, "layout.json"); });
+}
+
+TEST(LayoutCheck, AcceptsASoundLayout) { EXPECT_NO_THROW(check_layout(sound_layout(), 6, 10, "layout.json")); }
+
+TEST(LayoutCheck, AcceptsATeamThatHoldsTwoStages) {
+    EXPECT_EQ(refusal([](Layout& layout) {
+                  layout.stages[1].replicas[0] = {{0, 1}, {1, 1}};
+                  layout.idle = {3, 4, 5};
+              }),
+              "(no error)");
+}
+
+TEST(LayoutCheck, RefusesALayoutOfAnotherModel) {
+    EXPECT_EQ(
+        refusal([](Layout& layout) { layout.layers = 12; }),
+        "layout.json is for a model of 12 layers and this one has 10 (halves of blocks count one each); use a "
+        "layout made for this model");
+}
+
+TEST(LayoutCheck, RefusesALayoutWithoutStages) {
+    EXPECT_EQ(refusal([](Layout& layout) { layout.stages.clear(); }),
+              "layout.json has no stage; name at least one");
+}
+
+TEST(LayoutCheck, RefusesLayersThatAreMissing) {
+    EXPECT_EQ(refusal([](Layout& layout) {
+                  layout.stages[0].layers = {1, 4};
+              }),
+              "no stage of layout.json holds layer 0; let stage 0 begin at layer 0");
+    EXPECT_EQ(refusal([](Layout& layout) {
+                  layout.stages[1].layers = {7, 3};
+              }),
+              "no stage of layout.json holds layers 5-6; let stage 1 begin at layer 5");
+    EXPECT_EQ(refusal([](Layout& layout) {
+                  layout.stages[1].layers = {5, 4};
+              }),
+              "no stage of layout.json holds layer 9; let stage 1 end with layer 9");
+}
+
+TEST(LayoutCheck, RefusesLayersThatAreHeldTwiceOrDoNotExist) {
+    EXPECT_EQ(refusal([](Layout& layout) {
+                  layout.stages[1].layers = {3, 7};
+              }),
+              "stage 1 of layout.json begins at layer 3, but stage 0 ends with layer 4; let stage 1 begin at "
+              "layer 5");
+    EXPECT_EQ(refusal([](Layout& layout) {
+                  layout.stages[1].layers = {5, 7};
+              }),
+              "stage 1 of layout.json ends with layer 11 and the model has 10, 0-9; let it end with layer 9");
+}
+
+TEST(LayoutCheck, RefusesAStageWithoutLayersOrReplicas) {
+    EXPECT_EQ(refusal([](Layout& layout) { layout.stages[1].layers.count = 0; }),
+              "stage 1 of layout.json has no layer; give it at least one, or leave it out");
+    EXPECT_EQ(refusal([](Layout& layout) { layout.stages[1].replicas.clear(); }),
+              "stage 1 of layout.json has no replica; give it at least one, with its ranks");
+}
+
+TEST(LayoutCheck, RefusesAReplicaWithoutRanks) {
+    EXPECT_EQ(refusal([](Layout& layout) { layout.stages[0].replicas[1] = {}; }),
+              "replica 1 of stage 0 of layout.json has no rank; give it at least one, or leave it out");
+}
+
+TEST(LayoutCheck, RefusesSharesThatDoNotFitTheRanks) {
+    EXPECT_EQ(refusal([](Layout& layout) {
+                  layout.stages[0].replicas[0].shares = {5, 2, 1};
+              }),
+              "replica 0 of stage 0 of layout.json has 2 ranks and 3 shares; give each of its ranks one share");
+    EXPECT_EQ(
+        refusal([](Layout& layout) {
+            layout.stages[1].replicas[0].shares = {1, 0};
+        }),
+        "replica 0 of stage 1 of layout.json gives rank 4 a share of 0; make it at least 1, or leave the rank "
+        "out");
+}
+
+TEST(LayoutCheck, RefusesARankInTwoReplicas) {
+    EXPECT_EQ(refusal([](Layout& layout) { layout.stages[0].replicas[1].ranks = {1}; }),
+              "rank 1 is in replicas 0 and 1 of stage 0 of layout.json; name it in one of them");
+    EXPECT_EQ(refusal([](Layout& layout) {
+                  layout.stages[0].replicas[0].ranks = {1, 1};
+              }),
+              "rank 1 is twice in replica 0 of stage 0 of layout.json; name it once");
+}
+
+TEST(LayoutCheck, RefusesARankInTwoTeamsOfUnlikeRanks) {
+    EXPECT_EQ(
+        refusal([](Layout& layout) {
+            layout.stages[1].replicas[0].ranks = {1, 3};
+        }),
+        "rank 1 works with ranks 0,1 in stage 0 and with ranks 1,3 in stage 1 of layout.json; name the same "
+        "ranks in the same order in both");
+    EXPECT_EQ(
+        refusal([](Layout& layout) {
+            layout.stages[1].replicas[0].ranks = {1, 0};
+        }),
+        "rank 1 works with ranks 0,1 in stage 0 and with ranks 1,0 in stage 1 of layout.json; name the same "
+        "ranks in the same order in both");
+}
+
+TEST(LayoutCheck, RefusesARankThatIsIdleAndWorking) {
+    EXPECT_EQ(refusal([](Layout& layout) {
+                  layout.idle = {5, 2};
+              }),
+              "rank 2 is both idle and in replica 1 of stage 0 of layout.json; name it in one of them");
+    EXPECT_EQ(refusal([](Layout& layout) {
+                  layout.idle = {5, 5};
+              }),
+              "rank 5 is idle twice in layout.json; name it once");
+}
+
+TEST(LayoutCheck, RefusesRanksThatAreNowhere) {
+    EXPECT_EQ(refusal([](Layout& layout) { layout.idle.clear(); }),
+              "rank 5 of 6 is nowhere in layout.json; use every rank, call these idle, or start 5 ranks");
+    EXPECT_EQ(validation::message_of<ConfigError>([] {
+                  check_layout(grid_layout({.pipe = 2, .data = 3}, {5, 5}), 8, 10, "the grid");
+              }),
+              "ranks 6,7 of 8 are nowhere in the grid; use every rank, call these idle, or start 6 ranks");
+}
+
+TEST(LayoutCheck, RefusesRanksThatDoNotExist) {
+    EXPECT_EQ(refusal([](Layout& layout) {
+                  layout.stages[1].replicas[0].ranks = {3, 9};
+              }),
+              "layout.json names rank 9 and there are 6 ranks, 0-5; use other ranks or start more");
+    EXPECT_EQ(refusal([](Layout& layout) { layout.idle = {-1}; }),
+              "layout.json names rank -1 and there are 6 ranks, 0-5; use other ranks or start more");
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,101 @@
+#include "trireme/layout/shares.hpp"
+
+#include <gtest/gtest.h>
+
+#include "error_message.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+namespace {
+
+using Counts = std::vector<std::size_t>;
+
+Counts counts(const std::vector<Range>& ranges) {
+    Counts all;
+    for (const Range& range : ranges) all.push_back(range.count);
+    return all;
+}
+
+Counts shares(std::size_t count, const Counts& weights) {
+    return counts(cut_in_shares(count, weights, "heads"));
+}
+
+// Whether the ranges follow each other from 0 to `count`.
+bool are_gapless(const std::vector<Range>& ranges, std::size_t count) {
+    std::size_t next = 0;
+    for (const Range& range : ranges) {
+        if (range.begin != next) return false;
+        next = range.end();
+    }
+    return next == count;
+}
+
+TEST(CutInShares, IsInProportion) {
+    EXPECT_EQ(shares(16, {5, 2, 1}), (Counts{10, 4, 2}));
+    EXPECT_EQ(shares(6, {7}), (Counts{6}));
+}
+
+TEST(CutInShares, GivesWhatIsLeftToTheLargestRemaindersFirstOfEqualOnesFirst) {
+    EXPECT_EQ(shares(4, {1, 1, 1}), (Counts{2, 1, 1}));
+    EXPECT_EQ(shares(12, {5, 2, 1}), (Counts{8, 3, 1}));  // 7.5, 3, 1.5
+    EXPECT_EQ(shares(7, {1, 2, 2}), (Counts{1, 3, 3}));   // 1.4, 2.8, 2.8
+}
+
+TEST(CutInShares, GivesEveryoneAtLeastOne) {
+    EXPECT_EQ(shares(3, {5, 2, 1}), (Counts{1, 1, 1}));
+    EXPECT_EQ(shares(10, {100, 1, 1, 1}), (Counts{7, 1, 1, 1}));
+    EXPECT_EQ(shares(20, {1, 60, 30, 1, 1, 1, 1, 1, 1, 1, 1, 1}), (Counts{1, 7, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1}));
+}
+
+TEST(CutInShares, IsGaplessAndFairForAllSmallShares) {
+    for (std::size_t code = 0; code < 6 * 6 * 6; ++code) {
+        const Counts weights{1 + code % 6, 1 + code / 6 % 6, 1 + code / 36};
+        const std::size_t sum = weights[0] + weights[1] + weights[2];
+        for (std::size_t count = 3; count <= 40; ++count) {
+            const std::vector<Range> cut = cut_in_shares(count, weights, "heads");
+
+            EXPECT_TRUE(are_gapless(cut, count));
+            for (std::size_t i = 0; i < 3; ++i) {
+                EXPECT_GE(cut[i].count, 1U);
+                EXPECT_LT(cut[i].count * sum, count * weights[i] + 2 * sum);
+                if (count * weights[i] % sum == 0 && count >= sum) {
+                    EXPECT_EQ(cut[i].count, count * weights[i] / sum);
+                }
+            }
+        }
+    }
+}
+
+TEST(CutInShares, RefusesFewerUnitsThanRanks) {
+    const auto message = validation::message_of<ConfigError>([] { shares(4, {1, 1, 1, 1, 1}); });
+
+    EXPECT_EQ(
+        message,
+        "4 heads cannot be shared by 5 ranks; each needs at least one: use --tensor 4 or less, or replicas of "
+        "at most 4 ranks");
+}
+
+TEST(CutInShares, RefusesAShareOfZero) {
+    const auto message = validation::message_of<ConfigError>([] { shares(8, {5, 0, 1}); });
+
+    EXPECT_EQ(
+        message,
+        "heads cannot be cut by the shares 5,0,1; make every share at least 1, or leave out the rank whose "
+        "share is 0");
+}
+
+TEST(CutEvenly, PutsLongerRangesFirst) {
+    EXPECT_EQ(counts(cut_evenly(10, 4)), (Counts{3, 3, 2, 2}));
+    EXPECT_EQ(counts(cut_evenly(2, 3)), (Counts{1, 1, 0}));
+    EXPECT_EQ(counts(cut_evenly(0, 2)), (Counts{0, 0}));
+}
+
+TEST(CutEvenly, IsGapless) {
+    for (std::size_t count = 0; count <= 20; ++count) {
+        for (std::size_t parts = 1; parts <= 8; ++parts)
+            EXPECT_TRUE(are_gapless(cut_evenly(count, parts), count));
+    }
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,85 @@
+#include <gtest/gtest.h>
+
+#include "trireme/layout/layout.hpp"
+
+namespace trireme {
+namespace {
+
+Layout unlike_replicas() {  // (3, 3, 2)
+    return {6,
+            {{{0, 2}, {{{0}, {1}}, {{1}, {1}}, {{2}, {1}}}},
+             {{2, 2}, {{{3}, {1}}, {{4}, {1}}, {{5}, {1}}}},
+             {{4, 2}, {{{6}, {1}}, {{7}, {1}}}}},
+            {}};
+}
+
+TEST(Teams, AreNumberedByReplicaThenStageOnAGrid) {
+    for (int code = 0; code < 81; ++code) {
+        const Grid grid{.pipe = 1 + code % 3,
+                        .data = 1 + code / 3 % 3,
+                        .tensor = 1 + code / 9 % 3,
+                        .chunks = 1 + code / 27};
+        const auto stages = static_cast<std::size_t>(grid.pipe * grid.chunks);
+        const Layout layout = grid_layout(grid, std::vector<std::size_t>(stages, 2));
+        const std::vector<Team> teams = teams_of(layout);
+
+        ASSERT_EQ(teams.size(), static_cast<std::size_t>(grid.pipe * grid.data));
+        for (int s = 0; s < grid.pipe * grid.chunks; ++s) {
+            for (int d = 0; d < grid.data; ++d) {
+                const int team = d * grid.pipe + s % grid.pipe;
+                EXPECT_EQ(team_of(teams, layout, s, d), team);
+                EXPECT_EQ(teams[static_cast<std::size_t>(team)].stages[static_cast<std::size_t>(s / grid.pipe)],
+                          s);
+            }
+        }
+        EXPECT_TRUE(is_grid(layout));
+    }
+}
+
+TEST(Teams, KnowTheirRanks) {
+    const Layout layout = grid_layout({.pipe = 2, .data = 2, .tensor = 2}, {3, 3});
+    const std::vector<Team> teams = teams_of(layout);
+
+    EXPECT_EQ(teams[0].ranks, (std::vector{0, 1}));
+    EXPECT_EQ(teams[1].ranks, (std::vector{4, 5}));
+    EXPECT_EQ(teams[2].ranks, (std::vector{2, 3}));
+    EXPECT_EQ(team_of_rank(teams, 5), 1);
+    EXPECT_EQ(team_of_rank(teams, 8), -1);
+}
+
+TEST(Teams, AreOrderedByReplicaWhereReplicasAreUnlike) {
+    const Layout layout = unlike_replicas();
+    const std::vector<Team> teams = teams_of(layout);
+
+    std::vector<int> ranks;
+    for (const Team& team : teams) ranks.push_back(team.ranks.front());
+    EXPECT_EQ(ranks, (std::vector{0, 3, 6, 1, 4, 7, 2, 5}));
+    EXPECT_EQ(team_of(teams, layout, 1, 2), 7);
+}
+
+TEST(Teams, AreNoGridWhereReplicasAreUnlike) { EXPECT_FALSE(is_grid(unlike_replicas())); }
+
+TEST(Teams, AreAGridWhereSharesAreUneven) {
+    EXPECT_TRUE(is_grid(grid_layout({.pipe = 2, .tensor = 3, .chunks = 2, .shares = {5, 2, 1}}, {1, 1, 1, 1})));
+}
+
+TEST(Teams, AreNoGridWhereStagesDoNotAlternate) {
+    const ReplicaLayout first{{0}, {1}};
+    const ReplicaLayout second{{1}, {1}};
+
+    EXPECT_TRUE(
+        is_grid({4, {{{0, 1}, {first}}, {{1, 1}, {second}}, {{2, 1}, {first}}, {{3, 1}, {second}}}, {}}));
+    EXPECT_FALSE(
+        is_grid({4, {{{0, 1}, {first}}, {{1, 1}, {second}}, {{2, 1}, {second}}, {{3, 1}, {first}}}, {}}));
+    EXPECT_FALSE(is_grid({3, {{{0, 1}, {first}}, {{1, 1}, {second}}, {{2, 1}, {first}}}, {}}));
+}
+
+TEST(Teams, AreNoGridWhereAReplicaChangesItsNumber) {
+    const ReplicaLayout first{{0}, {1}};
+    const ReplicaLayout second{{1}, {1}};
+
+    EXPECT_FALSE(is_grid({2, {{{0, 1}, {first, second}}, {{1, 1}, {second, first}}}, {}}));
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,64 @@
+#include "unit/schedule/every_shape.hpp"
+
+#include "trireme/base/error.hpp"
+#include "trireme/schedule/check.hpp"
+#include "trireme/schedule/lower.hpp"
+
+namespace trireme {
+namespace {
+
+// Counts up like an odometer of digits 1..3; false behind the last.
+bool count_up(std::vector<int>& replicas) {
+    for (int& digit : replicas) {
+        if (++digit <= 3) return true;
+        digit = 1;
+    }
+    return false;
+}
+
+}  // namespace
+
+std::string GridNumbers::text() const {
+    return cat("pipe ", pipe, ", chunks ", chunks, ", micro-batches ", micro_batches);
+}
+
+std::vector<GridNumbers> every_grid(int least_chunks, int most_chunks) {
+    std::vector<GridNumbers> all;
+    for (int pipe = 1; pipe <= 8; ++pipe) {
+        for (int chunks = least_chunks; chunks <= most_chunks; ++chunks) {
+            for (int micro_batches = 1; micro_batches <= 24; ++micro_batches) {
+                all.push_back({pipe, chunks, micro_batches});
+            }
+        }
+    }
+    return all;
+}
+
+std::vector<PipelineShape> every_uneven_shape(bool is_training) {
+    std::vector<PipelineShape> all;
+    for (std::size_t stages = 1; stages <= 4; ++stages) {
+        std::vector<int> replicas(stages, 1);
+        do {
+            for (int m = 1; m <= 12; ++m) all.push_back(uneven_shape(replicas, m, is_training));
+        } while (count_up(replicas));
+    }
+    return all;
+}
+
+std::string text_of_uneven(const PipelineShape& shape) {
+    std::string text = cat(shape.micro_batches, " micro-batches, replicas");
+    for (const std::vector<int>& holders : shape.holders) text += cat(' ', holders.size());
+    return text;
+}
+
+int fewest_slots(ScheduleKind kind, PipelineShape shape) {
+    const std::vector<Program> compute = generate(kind, shape);
+    Verdict verdict;
+    for (shape.slots = 1; shape.slots <= shape.micro_batches * shape.stages(); ++shape.slots) {
+        verdict = check(lower(compute, shape), shape);
+        if (verdict.is_proved()) return shape.slots;
+    }
+    throw BugError(cat("no number of slots is enough: ", verdict.fault->what));
+}
+
+}  // namespace trireme

@@ -1,0 +1,75 @@
+#include "trireme/schedule/instruction.hpp"
+
+#include <gtest/gtest.h>
+
+#include "error_message.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::message_of;
+using validation::says;
+
+std::string refusal_of(const std::string& text) {
+    return message_of<ConfigError>([&] { parse_instruction(text, "line 3 of my.csv"); });
+}
+
+const Program one_of_each = {{Op::forward, 2, 0},
+                             {Op::backward, 12, 34},
+                             {Op::backward_input, 0, 5},
+                             {Op::backward_weight, 0, 5},
+                             {Op::send_forward, 2, 0},
+                             {Op::receive_forward, 3, 0},
+                             {Op::send_backward, 2, 10},
+                             {Op::receive_backward, 1, 10},
+                             {Op::reduce, 2},
+                             {Op::step, 11}};
+
+TEST(Instruction, HasTheLettersOfTheContract) {
+    EXPECT_EQ(text_of(one_of_each), "2F0 12B34 0I5 0W5 2SEND_F0 3RECV_F0 2SEND_B10 1RECV_B10 REDUCE2 STEP11");
+}
+
+TEST(Instruction, ComesBackFromItsText) {
+    for (const Instruction& instruction : one_of_each) {
+        EXPECT_EQ(parse_instruction(text_of(instruction), "here"), instruction) << text_of(instruction);
+    }
+}
+
+TEST(Instruction, OnlyReduceAndStepHaveNoMicroBatch) {
+    for (const Instruction& instruction : one_of_each) {
+        EXPECT_EQ(has_micro_batch(instruction.op), instruction.micro_batch != no_micro_batch)
+            << text_of(instruction);
+    }
+}
+
+TEST(Instruction, FourOperationsCompute) {
+    Program compute;
+    for (const Instruction& instruction : one_of_each) {
+        if (is_compute(instruction.op)) compute.push_back(instruction);
+    }
+
+    EXPECT_EQ(text_of(compute), "2F0 12B34 0I5 0W5");
+}
+
+TEST(Instruction, TextThatIsNoneIsRefusedWithItsPlace) {
+    const std::string message = refusal_of("2Q0");
+
+    EXPECT_TRUE(says(message, "line 3 of my.csv: '2Q0' is no instruction"));
+    EXPECT_TRUE(says(message, "2F0, 2B0, 2I0, 2W0"));
+}
+
+TEST(Instruction, MisspeltWordIsRefusedWithTheNearest) {
+    EXPECT_TRUE(says(refusal_of("2SNED_F0"), "did you mean SEND_F?"));
+    EXPECT_TRUE(says(refusal_of("REDUC2"), "did you mean REDUCE?"));
+}
+
+TEST(Instruction, NumbersHaveToBeThereAndNowhereElse) {
+    for (const std::string text : {"", "2", "F", "2F", "F0", "2F-1", "-2F0", "2F0F0", "2F0@1", "2 F0",
+                                   "0REDUCE2", "STEP", "2STEP", "CLOCK900", "99999999999F0", "2F99999999999"}) {
+        EXPECT_TRUE(says(refusal_of(text), "'" + text + "' is no instruction")) << text;
+    }
+}
+
+}  // namespace
+}  // namespace trireme

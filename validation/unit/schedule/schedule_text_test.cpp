@@ -1,0 +1,168 @@
+#include "trireme/schedule/schedule_text.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "error_message.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/schedule/generate.hpp"
+#include "trireme/schedule/lower.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::message_of;
+using validation::says;
+
+Span span(Op op, int stage, int micro_batch, double begin, double end) {
+    return {.instruction = {op, stage, micro_batch}, .begin = begin, .end = end};
+}
+
+// 1F1B over two stages, B twice as long as F.
+Prediction two_stages() {
+    return {.makespan = 9,
+            .busy = {6, 6},
+            .spans = {{span(Op::forward, 0, 0, 0, 1), span(Op::forward, 0, 1, 1, 2),
+                       span(Op::backward, 0, 0, 4, 6), span(Op::backward, 0, 1, 7, 9)},
+                      {span(Op::forward, 1, 0, 1, 2), span(Op::backward, 1, 0, 2, 4),
+                       span(Op::forward, 1, 1, 4, 5), span(Op::backward, 1, 1, 5, 7)}},
+            .peak_activations = {2, 1}};
+}
+
+TEST(ScheduleCsv, ComesBackAsItWas) {
+    const PipelineShape shape = grid_shape(2, 2, 2, 3);
+    const std::vector<Program> programs = lower(generate(ScheduleKind::interleaved, shape), shape);
+
+    EXPECT_EQ(programs_from_csv(csv_of(programs), "mine"), programs);
+}
+
+TEST(ScheduleCsv, TeamWithNothingToDoKeepsItsLine) {
+    const std::vector<Program> programs = {{{Op::forward, 0, 0}}, {}, {{Op::forward, 0, 1}}};
+
+    EXPECT_EQ(csv_of(programs), "0F0\n,\n0F1\n");
+    EXPECT_EQ(programs_from_csv(csv_of(programs), "mine"), programs);
+}
+
+TEST(ScheduleCsv, SkipsCommentsBlankLinesAndEmptyCells) {
+    const std::string text = "# by hand\r\n\r\n 0F0 ,, 0B0,\r\n  # second\n,,1F0,1B0";
+
+    const std::vector<Program> programs = programs_from_csv(text, "mine");
+
+    ASSERT_EQ(programs.size(), 2U);
+    EXPECT_EQ(text_of(programs[0]), "0F0 0B0");
+    EXPECT_EQ(text_of(programs[1]), "1F0 1B0");
+}
+
+TEST(ScheduleCsv, WrongCellIsRefusedWithLineAndCell) {
+    const std::string message =
+        message_of<ConfigError>([] { programs_from_csv("# by hand\n0F0\n1F0,,1X0\n", "my.csv"); });
+
+    EXPECT_TRUE(says(message, "line 3 of my.csv, cell 3: '1X0' is no instruction"));
+}
+
+TEST(ScheduleCsv, FileWithoutProgramIsRefused) {
+    const std::string message = message_of<ConfigError>([] { programs_from_csv("# nothing\n\n", "my.csv"); });
+
+    EXPECT_TRUE(says(message, "my.csv holds no program; write one line for each team"));
+}
+
+TEST(ScheduleGrid, LongerInstructionsFillTheirWidth) {
+    EXPECT_EQ(grid_of(two_stages()),
+              "team 0   F0 F1       B0 ..    B1 ..\n"
+              "team 1      F0 B0 .. F1 B1 ..\n");
+}
+
+TEST(ScheduleGrid, NamesStagesWhereATeamHoldsSeveral) {
+    Prediction prediction = two_stages();
+    prediction.spans[1][2].instruction = {Op::forward, 3, 10};
+
+    EXPECT_EQ(grid_of(prediction),
+              "team 0   0F0  0F1            0B0  ..        0B1  ..\n"
+              "team 1        1F0  1B0  ..   3F10 1B1  ..\n");
+}
+
+TEST(ScheduleGrid, TooWideIsCutWithANote) {
+    const std::string grid = grid_of(two_stages(), 24);
+
+    EXPECT_EQ(grid,
+              "team 0   F0 F1       ...\n"
+              "team 1      F0 B0 .. ...\n"
+              "(the first 4 of 9 units of time; a wider grid shows more)\n");
+}
+
+TEST(ScheduleGrid, FitsExactlyWithoutANote) {
+    const std::string whole = grid_of(two_stages());
+
+    EXPECT_EQ(grid_of(two_stages(), 9 + 9 * 3 + 3), whole);
+    EXPECT_NE(grid_of(two_stages(), 9 + 9 * 3 + 2), whole);
+}
+
+TEST(ScheduleGrid, LeavesOutWhatIsNoCompute) {
+    Prediction prediction = two_stages();
+    prediction.spans[0].push_back(span(Op::step, 0, no_micro_batch, 9, 10));
+
+    EXPECT_EQ(grid_of(prediction), grid_of(two_stages()));
+}
+
+TEST(ScheduleGrid, ShowsWhatTakesNoTimeOneCellWide) {
+    const Prediction prediction{.makespan = 0,
+                                .busy = {0},
+                                .spans = {{span(Op::forward, 0, 0, 0, 0), span(Op::backward, 0, 0, 0, 0)}},
+                                .peak_activations = {1}};
+
+    EXPECT_EQ(grid_of(prediction), "team 0   F0 B0\n");
+}
+
+// The committed texts: programs whole as CSV, and their grid with F, I and W of one unit each.
+struct Golden {
+    const char* name;
+    ScheduleKind kind;
+    PipelineShape shape;
+
+    friend void PrintTo(const Golden& golden, std::ostream* out) { *out << golden.name; }
+};
+
+class GoldenSchedule : public testing::TestWithParam<Golden> {
+protected:
+    static std::string committed(const std::string& file) {
+        std::ifstream in(cat(TRIREME_SOURCE_DIR, "/validation/golden/schedules/", file));
+        return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    }
+    static std::vector<Program> programs() {
+        return lower(generate(GetParam().kind, GetParam().shape), GetParam().shape);
+    }
+};
+
+TEST_P(GoldenSchedule, HasTheCommittedPrograms) {
+    EXPECT_EQ(csv_of(programs()), committed(cat(GetParam().name, ".csv")));
+}
+
+TEST_P(GoldenSchedule, HasTheCommittedGrid) {
+    const std::vector<StageCost> costs(static_cast<std::size_t>(GetParam().shape.stages()));
+
+    const std::string grid = grid_of(predict(programs(), GetParam().shape, costs));
+
+    EXPECT_EQ(grid, committed(cat(GetParam().name, ".txt")));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    SmallShapes, GoldenSchedule,
+    testing::Values(
+        Golden{"inter_layer_pipe3_micro2", ScheduleKind::inter_layer, grid_shape(3, 1, 1, 2)},
+        Golden{"gpipe_pipe3_micro4", ScheduleKind::gpipe, grid_shape(3, 1, 1, 4)},
+        Golden{"gpipe_replicas_2_1_micro4", ScheduleKind::gpipe, uneven_shape({2, 1}, 4)},
+        Golden{"1f1b_pipe4_micro6", ScheduleKind::one_f_one_b, grid_shape(4, 1, 1, 6)},
+        Golden{"1f1b_pipe2_data2_micro3", ScheduleKind::one_f_one_b, grid_shape(2, 2, 1, 3)},
+        Golden{"1f1b_replicas_3_3_2_micro12", ScheduleKind::one_f_one_b, uneven_shape({3, 3, 2}, 12)},
+        Golden{"interleaved_pipe2_chunks2_micro4", ScheduleKind::interleaved, grid_shape(2, 1, 2, 4)},
+        Golden{"interleaved_pipe4_chunks2_micro3", ScheduleKind::interleaved, grid_shape(4, 1, 2, 3)},
+        Golden{"interleaved_pipe3_chunks2_micro7", ScheduleKind::interleaved, grid_shape(3, 1, 2, 7)},
+        Golden{"looped_bfs_pipe2_chunks2_micro3", ScheduleKind::looped_bfs, grid_shape(2, 1, 2, 3)},
+        Golden{"looped_bfs_pipe2_chunks3_micro3_forward", ScheduleKind::looped_bfs,
+               grid_shape(2, 1, 3, 3, false)}),
+    [](const auto& test) { return std::string(test.param.name); });
+
+}  // namespace
+}  // namespace trireme
