@@ -99,6 +99,31 @@ if(TRIREME_MPIS STREQUAL "openmpi")
     wrap(mpich PkgConfig::MPICH)
   endif()
 endif()
+
+# SimGrid's SMPI is an MPI library whose ranks share one process, with simulated time. The sanitizers want to be
+# loaded before its launcher is.
+option(TRIREME_WITH_SIMGRID "Build trireme-sim, the program of a simulated cluster, where SimGrid is found" ON)
+find_path(SIMGRID_INCLUDE_DIR smpi/mpi.h)
+find_library(SIMGRID_LIBRARY simgrid)
+find_program(SMPIRUN smpirun)
+if(NOT TRIREME_WITH_SIMGRID OR TRIREME_SANITIZE)
+  message(STATUS "without trireme-sim: TRIREME_WITH_SIMGRID is OFF, or TRIREME_SANITIZE is ON")
+elseif(SIMGRID_INCLUDE_DIR AND SIMGRID_LIBRARY AND SMPIRUN)
+  list(APPEND TRIREME_MPIS smpi)
+  wrap(smpi ${SIMGRID_LIBRARY})
+  target_include_directories(trireme_smpi SYSTEM INTERFACE ${SIMGRID_INCLUDE_DIR}/smpi ${SIMGRID_INCLUDE_DIR})
+  # Computing takes no time, and neither does asking whether a message has come. Every send waits for its receive,
+  # so that nothing relies on buffers.
+  set(cluster ${CMAKE_SOURCE_DIR}/validation/ranks/cluster)
+  set(TRIREME_MPIEXEC_smpi
+      ${SMPIRUN} -platform ${cluster}.xml -hostfile ${cluster}.hosts --log=root.thresh:critical
+      --cfg=network/model:CM02 --cfg=network/TCP-gamma:0 --cfg=network/crosstraffic:0
+      --cfg=smpi/simulate-computation:no --cfg=smpi/host-speed:1Gf --cfg=smpi/test:0
+      --cfg=smpi/send-is-detached-thresh:0 --cfg=smpi/async-small-thresh:0)
+else()
+  message(STATUS "SimGrid was not found: no trireme-sim (Debian: libsimgrid-dev)")
+endif()
+
 foreach(mpi IN LISTS TRIREME_MPIS)
   # Without mpi.h's own C++ classes, which were taken out of MPI 3 and drag in a library of their own.
   target_compile_definitions(trireme_${mpi} INTERFACE OMPI_SKIP_MPICXX=1 MPICH_SKIP_MPICXX=1)

@@ -29,21 +29,50 @@ function(add_room room)
   set_property(GLOBAL APPEND PROPERTY TRIREME_ROOMS trireme_${room})
 endfunction()
 
-# The only sources that see mpi.h, built once for each MPI library: trireme_mpi_openmpi, trireme_mpi_mpich.
+# The only sources that see mpi.h, built once for each MPI library: trireme_mpi_openmpi, trireme_mpi_mpich,
+# trireme_mpi_smpi. How to wait and how to end a job differ between processes and simulated ranks, and so does the
+# time: a program takes objects before it looks into libraries, so the simulated clock stands in for device's.
 function(add_mpi_rooms)
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/comm/mpi/*.cpp)
-  if(NOT sources)
-    return()
-  endif()
   foreach(mpi IN LISTS TRIREME_MPIS)
+    set(ranks wall)
+    if(mpi STREQUAL "smpi")
+      set(ranks simulated)
+    endif()
+    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/comm/mpi/*.cpp
+                                        ${CMAKE_SOURCE_DIR}/src/comm/mpi/${ranks}/*.cpp)
+    list(FILTER sources EXCLUDE REGEX "/clock.cpp$")
     add_library(trireme_mpi_${mpi} STATIC ${sources})
     target_include_directories(trireme_mpi_${mpi} PRIVATE ${CMAKE_SOURCE_DIR}/src)
     target_link_libraries(trireme_mpi_${mpi} PUBLIC trireme_comm PRIVATE trireme_${mpi} trireme_warnings)
     set_property(GLOBAL APPEND PROPERTY TRIREME_ROOMS trireme_mpi_${mpi})
   endforeach()
+  if(TARGET trireme_mpi_smpi)
+    add_library(trireme_simulated_clock OBJECT ${CMAKE_SOURCE_DIR}/src/comm/mpi/simulated/clock.cpp)
+    target_link_libraries(trireme_simulated_clock PRIVATE trireme_device trireme_smpi trireme_warnings)
+    target_sources(trireme_mpi_smpi INTERFACE $<TARGET_OBJECTS:trireme_simulated_clock>)
+  endif()
 endfunction()
 
-# The first MPI library found gives the program its plain name; another one is said in it: trireme-mpich.
+# A program whose ranks are of the given MPI library. The simulator's is a module, which smpirun loads; unless told
+# not to, once for each rank, which then has variables of its own (GoogleTest's), except those that GCC calls unique.
+#   add_mpi_program(trireme-mpich mpich SOURCES main.cpp USES app)
+function(add_mpi_program name mpi)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "SOURCES;USES")
+  list(TRANSFORM arg_USES PREPEND trireme_)
+  if(mpi STREQUAL "smpi")
+    add_library(${name} MODULE ${arg_SOURCES})
+    target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
+    set_target_properties(${name} PROPERTIES PREFIX "" SUFFIX "" LINK_OPTIONS "LINKER:-z,defs"
+                                             LIBRARY_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+  else()
+    add_executable(${name} ${arg_SOURCES})
+  endif()
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/src)
+  target_link_libraries(${name} PRIVATE ${arg_USES} trireme_mpi_${mpi} trireme_warnings)
+endfunction()
+
+# The first MPI library found gives the program its plain name; another one is said in it: trireme-mpich,
+# trireme-sim.
 function(add_program name)
   if(NOT EXISTS ${CMAKE_SOURCE_DIR}/src/app/main.cpp)
     return()
@@ -55,13 +84,20 @@ function(add_program name)
   target_link_libraries(trireme_app PUBLIC trireme_train trireme_report trireme_tools
                                     PRIVATE trireme_options trireme_fmt trireme_warnings)
   set_property(GLOBAL APPEND PROPERTY TRIREME_ROOMS trireme_app)
-  set(program ${name})
+  list(GET TRIREME_MPIS 0 first)
   foreach(mpi IN LISTS TRIREME_MPIS)
-    add_executable(${program} ${CMAKE_SOURCE_DIR}/src/app/main.cpp)
-    target_include_directories(${program} PRIVATE ${CMAKE_SOURCE_DIR}/src)
-    target_link_libraries(${program} PRIVATE trireme_app trireme_mpi_${mpi} trireme_warnings)
+    if(mpi STREQUAL "smpi")
+      set(program ${name}-sim)
+    elseif(mpi STREQUAL first)
+      set(program ${name})
+    else()
+      set(program ${name}-${mpi})
+    endif()
+    add_mpi_program(${program} ${mpi} SOURCES ${CMAKE_SOURCE_DIR}/src/app/main.cpp USES app)
     target_compile_definitions(${program} PRIVATE TRIREME_MPI="${mpi}")
-    set(program ${name}-mpich) # the only second library that Dependencies.cmake looks for
   endforeach()
   install(TARGETS ${name})
+  if(TARGET ${name}-sim)
+    install(TARGETS ${name}-sim LIBRARY DESTINATION bin)
+  endif()
 endfunction()

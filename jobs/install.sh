@@ -10,7 +10,7 @@ set -euo pipefail
 
 wanted=(build-essential cmake ninja-build ccache pkg-config libopenmpi-dev openmpi-bin libhdf5-dev libdnnl-dev
     libboost-program-options-dev nlohmann-json3-dev libfmt-dev libpcre2-dev zlib1g-dev libgtest-dev
-    libbenchmark-dev)
+    libbenchmark-dev libsimgrid-dev)
 case "${1:-}" in
     "") ;;
     --validation) wanted+=(libmpich-dev mpich) ;;
@@ -117,6 +117,8 @@ need_command ninja ninja-build ninja
 need_command pkg-config pkg-config pkgconf
 need_command mpicc libopenmpi-dev openmpi
 command -v mpirun >/dev/null || command -v srun >/dev/null || lack "the command mpirun or srun" openmpi-bin openmpi
+command -v smpirun >/dev/null || say "without the command smpirun, nothing is simulated    (Debian: libsimgrid-dev;" \
+    "Spack: simgrid +smpi)"
 
 if [ "$lacks" -gt 0 ]; then
     say "load or install the $lacks above (module load, spack load, or apt-get install as root), then run this again"

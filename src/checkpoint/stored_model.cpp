@@ -1,6 +1,7 @@
 #include "trireme/checkpoint/stored_model.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -184,11 +185,35 @@ LoadReport check_fit(const StoredModel& stored, const std::vector<ParameterSpec>
     return report;
 }
 
+namespace {
+
+// A rank's part of a tensor comes through a buffer of the whole one, whose checksum is of all its bytes.
+void read_part(const StoredModel& stored, const ParameterSpec& spec, Tensor values) {
+    if (spec.is_whole()) return stored.read(spec, values);
+    ParameterSpec all = spec;
+    all.rows = spec.all_rows;
+    all.columns = spec.all_columns;
+    const Buffer buffer(all.size() * bytes_of(values.dtype), Place::memory);
+    const Tensor whole{buffer.data(), values.dtype, all.rows, all.columns, all.columns};
+    stored.read(all, whole);
+    for (const Placement& placement : spec.placements) {
+        const auto [rows, columns] = placement.box;
+        for (std::size_t r = 0; r < rows.count; ++r) {
+            const Tensor from = whole.row_range(rows.begin + r, 1).column_range(columns.begin, columns.count);
+            const Tensor to =
+                values.row_range(placement.row + r, 1).column_range(placement.column, columns.count);
+            std::memcpy(to.data, from.data, from.bytes());
+        }
+    }
+}
+
+}  // namespace
+
 LoadReport load(const StoredModel& stored, const std::vector<ParameterSpec>& specs,
                 const ParameterTensors& values) {
     LoadReport report = check_fit(stored, specs);
     for (std::size_t i = 0; i < specs.size(); ++i)
-        if (stored.has(specs[i])) stored.read(specs[i], values[i]);
+        if (stored.has(specs[i])) read_part(stored, specs[i], values[i]);
     return report;
 }
 

@@ -76,9 +76,9 @@ private:
 class Owners {
 public:
     explicit Owners(const std::vector<Piece>& pieces) {
-        int last = -1;
+        int last = 0;
         for (const Piece& piece : pieces) last = std::max(last, piece.holders.back());
-        elements_.resize(static_cast<std::size_t>(last + 1));
+        elements_.resize(static_cast<std::size_t>(last) + 1);
     }
 
     void spread(const Filling& filling, Bucket& bucket) {

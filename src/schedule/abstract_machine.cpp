@@ -130,16 +130,22 @@ void AbstractMachine::reduce(const Team& team, int stage) {
 double AbstractMachine::cost_of(const Instruction& instruction) const {
     const StageCost& cost = costs_[static_cast<std::size_t>(instruction.stage)];
     switch (instruction.op) {
-        case Op::forward: return cost.forward;
-        case Op::backward: return cost.backward_input + cost.backward_weight;
-        case Op::backward_input: return cost.backward_input;
-        case Op::backward_weight: return cost.backward_weight;
-        case Op::step: return cost.step;
+        case Op::forward:
+            return cost.forward;
+        case Op::backward:
+            return cost.backward_input + cost.backward_weight;
+        case Op::backward_input:
+            return cost.backward_input;
+        case Op::backward_weight:
+            return cost.backward_weight;
+        case Op::step:
+            return cost.step;
         case Op::send_forward:
         case Op::receive_forward:
         case Op::send_backward:
         case Op::receive_backward:
-        case Op::reduce: break;
+        case Op::reduce:
+            break;
     }
     return 0;
 }
@@ -153,15 +159,19 @@ std::string AbstractMachine::obstacle(int team) const {
                    " (it has ", slots_, ")");
     };
     switch (obstacle_of(instruction)) {
-        case Obstacle::none: break;
+        case Obstacle::none:
+            break;
         case Obstacle::input: {
             const Message message = messages_.read_by(instruction).value();
             const Channel& channel = messages_.channels()[message.channel];
             return cat("waits for ", text_of(channel.sends[message.place]), " of team ", channel.source);
         }
-        case Obstacle::buffer_to_send: return buffer_of(messages_.given_by(instruction), true);
-        case Obstacle::buffer_to_receive: return buffer_of(messages_.read_by(instruction), false);
-        case Obstacle::gradients: return "waits for the REDUCEs of all teams";
+        case Obstacle::buffer_to_send:
+            return buffer_of(messages_.given_by(instruction), true);
+        case Obstacle::buffer_to_receive:
+            return buffer_of(messages_.read_by(instruction), false);
+        case Obstacle::gradients:
+            return "waits for the REDUCEs of all teams";
     }
     throw BugError(cat("team ", team, " can go on with ", text_of(instruction)));
 }

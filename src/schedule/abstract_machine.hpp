@@ -15,16 +15,16 @@
 namespace trireme {
 
 // Executes all programs, each as far as it goes. The instructions of a team follow one another; messages pass
-// beside them. A message arrives when it was sent, its receive was posted and the cost of sending has gone by, and
-// never before the one ahead of it in its channel.
+// beside them. A message arrives when it was sent, its receive was posted and the cost of sending has gone by,
+// and never before the one ahead of it in its channel.
 class AbstractMachine {
 public:
     using SpanSink = std::function<void(int team, const Span& span)>;
 
-    // All are kept by reference. The programs are complete and their messages do not cross; `costs` has one entry
-    // for each stage.
-    AbstractMachine(const std::vector<Program>& programs, const PipelineShape& shape, const MessageTable& messages,
-                    const std::vector<StageCost>& costs);
+    // All are kept by reference. The programs are complete and their messages do not cross; `costs` has one
+    // entry for each stage.
+    AbstractMachine(const std::vector<Program>& programs, const PipelineShape& shape,
+                    const MessageTable& messages, const std::vector<StageCost>& costs);
 
     // `sink` gets compute instructions and steps, in order for each team.
     void run(const SpanSink& sink);
@@ -65,9 +65,9 @@ private:
     std::size_t slots_;
     std::vector<Team> teams_;
     std::vector<ChannelState> channels_;
-    std::vector<int> woken_;         // teams that may be able to go on
+    std::vector<int> woken_;           // teams that may be able to go on
     std::size_t reduces_to_come_ = 0;  // over all teams and stages
-    double reduced_ = 0;             // when all sums known until now are done
+    double reduced_ = 0;               // when all sums known until now are done
 };
 
 }  // namespace trireme

@@ -22,7 +22,7 @@ bool is_sound(const std::vector<int>& holders, const std::vector<int>& executors
               std::vector<int>& stage_of) {
     for (const int team : holders) {
         if (team < 0 || team >= static_cast<int>(stage_of.size())) return false;
-        stage_of[static_cast<std::size_t>(team)] = stage;
+        if (std::exchange(stage_of[static_cast<std::size_t>(team)], stage) == stage) return false;
     }
     return std::all_of(executors.begin(), executors.end(), [&](int team) {
         return team >= 0 && team < static_cast<int>(stage_of.size()) &&
@@ -40,9 +40,9 @@ void require_sound(const PipelineShape& shape) {
         const auto s = static_cast<std::size_t>(stage);
         if (static_cast<int>(shape.executor[s].size()) != shape.micro_batches ||
             !is_sound(shape.holders[s], shape.executor[s], stage, stage_of)) {
-            throw BugError(cat("stage ", stage, " of the shape needs an executor for each of ",
-                               shape.micro_batches, " micro-batches, among its holders, among ", shape.teams,
-                               " teams"));
+            throw BugError(
+                cat("stage ", stage, " of the shape needs an executor for each of ", shape.micro_batches,
+                    " micro-batches, among its holders, and those once each among ", shape.teams, " teams"));
         }
     }
 }
@@ -61,7 +61,22 @@ Found broken_instruction(const std::vector<Program>& programs, const PipelineSha
     return std::nullopt;
 }
 
-// What the programs do wrong together. Each by itself is right.
+// Where each team that has not finished stands.
+Found deadlock(const std::vector<Program>& programs, const AbstractMachine& machine) {
+    Found stuck;
+    for (int team = 0; team < static_cast<int>(programs.size()); ++team) {
+        if (machine.is_finished(team)) continue;
+        const std::size_t position = machine.position(team);
+        if (!stuck) stuck = Fault{team, position, ""};
+        const Instruction& instruction = programs[static_cast<std::size_t>(team)][position];
+        stuck->what +=
+            cat(stuck->what.empty() ? "" : "; ", "team ", team, " is stuck at ", text_of(instruction), ", its ",
+                ordinal(position + 1), " instruction, which ", machine.obstacle(team));
+    }
+    return stuck;
+}
+
+// What the programs do wrong together, each of which is right by itself.
 Found conflict(const std::vector<Program>& programs, const PipelineShape& shape) {
     const MessageTable messages(programs, shape);
     if (Found crossed = messages.crossing(programs)) return crossed;
@@ -69,17 +84,7 @@ Found conflict(const std::vector<Program>& programs, const PipelineShape& shape)
     const std::vector<StageCost> costs(shape.holders.size());
     AbstractMachine machine(programs, shape, messages, costs);
     machine.run([](int, const Span&) {});
-    Found stuck;
-    for (int team = 0; team < shape.teams; ++team) {
-        if (machine.is_finished(team)) continue;
-        const Program& program = programs[static_cast<std::size_t>(team)];
-        const std::size_t position = machine.position(team);
-        if (!stuck) stuck = Fault{team, position, ""};
-        stuck->what += cat(stuck->what.empty() ? "" : "; ", "team ", team, " is stuck at ",
-                           text_of(program[position]), ", its ", ordinal(position + 1), " instruction, which ",
-                           machine.obstacle(team));
-    }
-    return stuck;
+    return deadlock(programs, machine);
 }
 
 Proof proof_of(const PipelineShape& shape, const WorkRecord& done) {
@@ -100,8 +105,8 @@ Verdict check(const std::vector<Program>& programs, const PipelineShape& shape) 
     require_sound(shape);
     if (static_cast<int>(programs.size()) != shape.teams) {
         return {Fault{0, 0,
-                      cat("there are ", programs.size(), " programs for ", shape.teams,
-                          " teams; each team needs one")},
+                      cat("each of the ", shape.teams, " teams needs a program, but the number of programs is ",
+                          programs.size())},
                 {}};
     }
     WorkRecord done(shape);

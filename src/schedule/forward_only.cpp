@@ -5,15 +5,13 @@
 namespace trireme {
 namespace {
 
-// Micro-batches go round in groups of pipe to 2 pipe - 1 (all, if there are fewer). With fewer the first team
-// would wait for the last one, with more the last would wait until the first has read what it sent before,
-// which comes behind forwards that wait for the teams between.
+// Micro-batches go round in groups of one for each team of the row: the first team is ready for a group's next
+// chunk when the last one sends it. In larger groups the last team would have to wait, with one slot, until the
+// first has read what it sent before.
 Program team_program(const Grid& grid, int row, int in_row) {
-    const int groups = std::max(1, grid.micro_batches_each / grid.pipe);
     Program program;
-    for (int group = 0; group < groups; ++group) {
-        const int begin = grid.micro_batches_each * group / groups;
-        const int end = grid.micro_batches_each * (group + 1) / groups;
+    for (int begin = 0; begin < grid.micro_batches_each; begin += grid.pipe) {
+        const int end = std::min(begin + grid.pipe, grid.micro_batches_each);
         for (int chunk = 0; chunk < grid.chunks; ++chunk) {
             for (int m = begin; m < end; ++m) {
                 program.push_back({Op::forward, chunk * grid.pipe + in_row, row * grid.micro_batches_each + m});

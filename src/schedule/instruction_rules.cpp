@@ -16,21 +16,19 @@ using Alternatives = std::vector<Instruction>;
 
 std::string place_of(const Case& at) { return place_of(at.programs, at.team, at.position); }
 
-bool is_of_training(Op op) {
-    return op != Op::forward && op != Op::send_forward && op != Op::receive_forward;
-}
+bool is_of_training(Op op) { return op != Op::forward && op != Op::send_forward && op != Op::receive_forward; }
 
 Broken unknown_number(const Case& at) {
     const auto [op, stage, micro_batch] = at.instruction();
     if (stage < 0 || stage >= at.shape.stages()) {
-        return cat(place_of(at), ", names stage ", stage, "; there are ", at.shape.stages(), ", from 0");
+        return cat(place_of(at), ", names stage ", stage, "; the last is ", at.shape.stages() - 1);
     }
     if (!has_micro_batch(op) && micro_batch != no_micro_batch) {
         return cat(place_of(at), ", names micro-batch ", micro_batch, "; it is for all of them");
     }
     if (has_micro_batch(op) && (micro_batch < 0 || micro_batch >= at.shape.micro_batches)) {
-        return cat(place_of(at), ", names micro-batch ", micro_batch, "; there are ", at.shape.micro_batches,
-                   ", from 0");
+        return cat(place_of(at), ", names micro-batch ", micro_batch, "; the last is ",
+                   at.shape.micro_batches - 1);
     }
     return std::nullopt;
 }
@@ -66,8 +64,8 @@ Broken message_to_nobody(const Case& at) {
 
 bool is_same_work(const Instruction& one, const Instruction& other) {
     const auto is_part = [](Op op) { return op == Op::backward_input || op == Op::backward_weight; };
-    const bool is_whole_and_part = (one.op == Op::backward && is_part(other.op)) ||
-                                   (other.op == Op::backward && is_part(one.op));
+    const bool is_whole_and_part =
+        (one.op == Op::backward && is_part(other.op)) || (other.op == Op::backward && is_part(one.op));
     return one.stage == other.stage && one.micro_batch == other.micro_batch &&
            (one.op == other.op || is_whole_and_part);
 }
@@ -123,17 +121,27 @@ Alternatives missing_before(const Case& at) {
     const auto [op, stage, micro_batch] = at.instruction();
     Alternatives needed;
     switch (op) {
-        case Op::forward: needed = needed_by_forward(at); break;
+        case Op::forward:
+            needed = needed_by_forward(at);
+            break;
         case Op::backward:
-        case Op::backward_input: needed = needed_by_backward(at); break;
-        case Op::backward_weight: needed = {{Op::backward_input, stage, micro_batch}}; break;
-        case Op::send_forward: needed = {{Op::forward, stage, micro_batch}}; break;
+        case Op::backward_input:
+            needed = needed_by_backward(at);
+            break;
+        case Op::backward_weight:
+            needed = {{Op::backward_input, stage, micro_batch}};
+            break;
+        case Op::send_forward:
+            needed = {{Op::forward, stage, micro_batch}};
+            break;
         case Op::send_backward:
             needed = {{Op::backward, stage, micro_batch}, {Op::backward_input, stage, micro_batch}};
             break;
         case Op::receive_forward:
-        case Op::receive_backward: return {};
-        case Op::reduce: return needed_by_reduce(at);
+        case Op::receive_backward:
+            return {};
+        case Op::reduce:
+            return needed_by_reduce(at);
         case Op::step:
             if (at.before.held(at.team, stage).is_reduced) return {};
             return {{Op::reduce, stage}};
@@ -148,7 +156,8 @@ Broken too_early(const Case& at) {
     if (missing.empty()) return std::nullopt;
     std::string names = text_of(missing.front());
     if (missing.size() > 1) names += " or " + text_of(missing.back());
-    const auto later = std::find_first_of(at.program().begin(), at.program().end(), missing.begin(), missing.end());
+    const auto later =
+        std::find_first_of(at.program().begin(), at.program().end(), missing.begin(), missing.end());
     if (later == at.program().end()) {
         return cat(place_of(at), ", needs ", names, " before it, which its program does not have");
     }

@@ -24,8 +24,9 @@ struct Case {
     const Instruction& instruction() const { return program()[position]; }
 };
 
-// The rule that the instruction breaks, as a sentence that names it: it names a stage or micro-batch that is not
-// there, is for another team, repeats another one, comes before what it needs, or takes more memory than there is.
+// The rule that the instruction breaks, as a sentence that names it: it names a stage or micro-batch that is
+// not there, is for another team, repeats another one, comes before what it needs, or takes more memory than
+// there is.
 std::optional<std::string> broken_rule(const Case& at);
 
 }  // namespace trireme

@@ -46,8 +46,7 @@ std::optional<Message> MessageTable::message(bool is_gradient, int sender, int m
 std::optional<Message> MessageTable::read_by(const Instruction& instruction) const {
     const auto [op, stage, micro_batch] = instruction;
     const bool is_activation = op == Op::forward || op == Op::receive_forward;
-    const bool is_gradient =
-        op == Op::backward || op == Op::backward_input || op == Op::receive_backward;
+    const bool is_gradient = op == Op::backward || op == Op::backward_input || op == Op::receive_backward;
     if (is_activation) return message(false, stage - 1, micro_batch);
     if (is_gradient) return message(true, stage + 1, micro_batch);
     return std::nullopt;
@@ -80,12 +79,12 @@ Fault MessageTable::crossed(const std::vector<Program>& programs, const Message&
     const Program& sender = programs[static_cast<std::size_t>(channel.source)];
     const auto send = std::find(sender.begin(), sender.end(), channel.sends[due.place]);
     const auto sent = static_cast<std::size_t>(send - sender.begin());
-    return {channel.destination, position,
-            cat("messages cross: the ", ordinal(due.place + 1), channel.is_gradient ? " gradient" : " activation",
-                " from team ", channel.source, " to team ", channel.destination, " leaves with ",
-                place_of(programs, channel.source, sent), ", but is received by ",
-                place_of(programs, channel.destination, position),
-                "; send and receive in the same order")};
+    return {
+        channel.destination, position,
+        cat("messages cross: the ", ordinal(due.place + 1), channel.is_gradient ? " gradient" : " activation",
+            " from team ", channel.source, " to team ", channel.destination, " leaves with ",
+            place_of(programs, channel.source, sent), ", but is received by ",
+            place_of(programs, channel.destination, position), "; send and receive in the same order")};
 }
 
 }  // namespace trireme

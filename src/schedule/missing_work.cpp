@@ -22,7 +22,8 @@ struct Programs {
     // Of an instruction that the program of `team` has.
     std::size_t position(int team, const Instruction& instruction) const {
         const Program& program = all[static_cast<std::size_t>(team)];
-        return static_cast<std::size_t>(std::find(program.begin(), program.end(), instruction) - program.begin());
+        return static_cast<std::size_t>(std::find(program.begin(), program.end(), instruction) -
+                                        program.begin());
     }
 };
 
@@ -37,7 +38,7 @@ Fault lacks_compute(const Programs& programs, const std::string& names, const In
     }
     return {team, programs.length(team),
             cat("team ", team, " executes micro-batch ", receive.micro_batch, " in stage ", receive.stage,
-                ", but its program of ", programs.length(team), " instructions has no ", names)};
+                ", but its program of length ", programs.length(team), " has no ", names)};
 }
 
 Missing missing_compute(const Programs& programs, int stage, int micro_batch) {
@@ -54,8 +55,8 @@ Missing missing_compute(const Programs& programs, int stage, int micro_batch) {
     if (!lacks(Op::backward_weight)) return std::nullopt;
     const int team = programs.shape.executor_of(stage, micro_batch);
     return Fault{team, programs.length(team),
-                 cat("team ", team, " does ", name(Op::backward_input), ", but its program of ",
-                     programs.length(team), " instructions has no ", name(Op::backward_weight))};
+                 cat("team ", team, " does ", name(Op::backward_input), ", but its program of length ",
+                     programs.length(team), " has no ", name(Op::backward_weight))};
 }
 
 // All compute instructions are there, and so are the receives that they read.
@@ -72,8 +73,8 @@ Missing missing_collective(const Programs& programs, int team, const HeldStage& 
     if (held.is_reduced && held.is_stepped) return std::nullopt;
     const Instruction missing = {held.is_reduced ? Op::step : Op::reduce, held.stage};
     return Fault{team, programs.length(team),
-                 cat("team ", team, " holds stage ", held.stage, ", but its program of ", programs.length(team),
-                     " instructions has no ", text_of(missing))};
+                 cat("team ", team, " holds stage ", held.stage, ", but its program of length ",
+                     programs.length(team), " has no ", text_of(missing))};
 }
 
 template <class Find>

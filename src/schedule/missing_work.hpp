@@ -11,8 +11,8 @@
 
 namespace trireme {
 
-// `done` is the record of all of `programs`, none of whose instructions breaks a rule of its own. The fault is a
-// compute instruction, a send, a REDUCE or a STEP that is not there.
+// `done` is the record of all of `programs`, none of whose instructions breaks a rule of its own. The fault is
+// a compute instruction, a send, a REDUCE or a STEP that is not there.
 std::optional<Fault> missing_work(const std::vector<Program>& programs, const PipelineShape& shape,
                                   const WorkRecord& done);
 

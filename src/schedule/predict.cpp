@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "schedule/abstract_machine.hpp"
 #include "schedule/message_table.hpp"

@@ -8,16 +8,25 @@ namespace {
 // The bits of what an instruction does; none for collectives, which are recorded by team.
 std::uint8_t marks_of(Op op) {
     switch (op) {
-        case Op::forward: return 1;
-        case Op::backward_input: return 2;
-        case Op::backward_weight: return 4;
-        case Op::backward: return 2 | 4;
-        case Op::send_forward: return 8;
-        case Op::receive_forward: return 16;
-        case Op::send_backward: return 32;
-        case Op::receive_backward: return 64;
+        case Op::forward:
+            return 1;
+        case Op::backward_input:
+            return 2;
+        case Op::backward_weight:
+            return 4;
+        case Op::backward:
+            return 2 | 4;
+        case Op::send_forward:
+            return 8;
+        case Op::receive_forward:
+            return 16;
+        case Op::send_backward:
+            return 32;
+        case Op::receive_backward:
+            return 64;
         case Op::reduce:
-        case Op::step: return 0;
+        case Op::step:
+            return 0;
     }
     return 0;
 }

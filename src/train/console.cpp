@@ -69,13 +69,25 @@ std::string corpus_line(const Setup& setup) {
                        setup.samples.longest);
 }
 
-std::string memory_line(const MemoryPlan& memory) {
+// "2 stages x 2 replicas x 1 tensor rank" of a grid; of another layout, how many replicas each stage has.
+std::string layout_line(const Setup& setup, std::size_t ranks) {
+    const Layout& layout = setup.plan.layout;
+    std::string replicas;
+    for (const StageLayout& stage : layout.stages) {
+        replicas += fmt::format("{}{}", replicas.empty() ? "" : ",", stage.replicas.size());
+    }
+    return fmt::format("layout    {} ranks: {} stages, replicas {}, tensor ranks {}, schedule {}\n", ranks,
+                       layout.stages.size(), replicas, layout.stages.front().replicas.front().ranks.size(),
+                       setup.plan.schedule);
+}
+
+std::string memory_line(const RankMemory& memory) {
     return fmt::format(
-        "memory    {} MB per rank: parameters {}, gradients {}, optimizer {}, activations {}, scratch {}, "
-        "messages {}\n",
-        megabytes(memory.total()), megabytes(memory.stage.parameters), megabytes(memory.stage.gradients),
-        megabytes(memory.optimizer), megabytes(memory.stage.activations), megabytes(memory.stage.scratch),
-        megabytes(memory.communication));
+        "memory    {} MB on the fullest rank: parameters {}, gradients {}, optimizer {}, activations {}, "
+        "workspace {}, messages {}\n",
+        megabytes(memory.total()), megabytes(memory.parameters), megabytes(memory.gradients),
+        megabytes(memory.optimizer), megabytes(memory.activations), megabytes(memory.workspace),
+        megabytes(memory.messages));
 }
 
 }  // namespace
@@ -83,14 +95,13 @@ std::string memory_line(const MemoryPlan& memory) {
 Console::Console(std::ostream& out, const RunConfig& config, const Setup& setup)
     : out_(out), config_(config), setup_(setup) {}
 
-void Console::introduce(const Manifest& manifest, const MemoryPlan& memory, const std::string& run_dir) {
+void Console::introduce(const Manifest& manifest, const RankMemory& memory, const std::string& run_dir) {
     if (config_.run.quiet) return;
     out_ << model_line(setup_.model, manifest.parameters) << init_line(setup_) << corpus_line(setup_);
-    out_ << fmt::format(
-        "layout    {} ranks: {} replicas, {} micro-batches each, {} samples a step; {} on {}, {} threads a "
-        "rank\n",
-        manifest.hosts.size(), setup_.replicas, setup_.micro_batches, config_.run.batch, name_of(setup_.dtype),
-        manifest.device, manifest.threads);
+    out_ << layout_line(setup_, manifest.hosts.size());
+    out_ << fmt::format("step      {} samples, {} micro-batches, {} on {}, {} threads a rank\n",
+                        config_.run.batch, setup_.plan.micro_batches(), name_of(setup_.dtype), manifest.device,
+                        manifest.threads);
     out_ << memory_line(memory);
     if (!run_dir.empty()) out_ << "run       " << run_dir << '\n';
     out_ << std::flush;

@@ -13,7 +13,7 @@ class Console {
 public:
     Console(std::ostream& out, const RunConfig& config, const Setup& setup);
 
-    void introduce(const Manifest& manifest, const MemoryPlan& memory, const std::string& run_dir);
+    void introduce(const Manifest& manifest, const RankMemory& memory, const std::string& run_dir);
     void step(std::size_t step, const StepOutcome& outcome, const ModelFlops& flops, double peak_flops);
     void evaluation(std::size_t step, const Evaluation& evaluation);
     void finish(const Figures& figures, const std::string& run_dir);

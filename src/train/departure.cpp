@@ -8,7 +8,7 @@
 namespace trireme {
 namespace {
 
-constexpr Patience short_patience{.stall_seconds = 5};
+constexpr Patience short_patience{.stall_seconds = 5, .stall_is_answer = true};
 
 }  // namespace
 

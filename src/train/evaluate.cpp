@@ -12,7 +12,8 @@
 #include "train/agreement.hpp"
 #include "train/evaluation.hpp"
 #include "train/node_share.hpp"
-#include "train/replica.hpp"
+#include "train/rank_memory.hpp"
+#include "train/rank_model.hpp"
 
 namespace trireme {
 namespace {
@@ -69,22 +70,24 @@ void check_output(const std::string& path) {
 }
 
 // The name of a parameter with a number that is none; empty: all are finite.
-std::string broken_parameter(const Stage& stage) {
-    for (std::size_t i = 0; i < stage.parameters().size(); ++i) {
+std::string broken_parameter(const LocalParameters& held, DType dtype) {
+    for (std::size_t i = 0; i < held.specs().size(); ++i) {
         bool is_finite = true;
-        visit_float(stage.dtype(), [&]<class T>(T) {
-            const auto values = stage.values()[i].flattened().as<T>();
+        visit_float(dtype, [&]<class T>(T) {
+            const auto values = held.values()[i].flattened().as<T>();
             is_finite =
                 std::all_of(values.data, values.data + values.columns, [](T v) { return std::isfinite(v); });
         });
-        if (!is_finite) return stage.parameters()[i].name;
+        if (!is_finite) return held.specs()[i].name;
     }
     return {};
 }
 
-void check_finite(const Setup& setup, const Stage& stage, const Evaluation& evaluation) {
+// The rank that holds it knows, and says, its name.
+void check_finite(const Setup& setup, RankModel& model, const Evaluation& evaluation) {
     if (std::isfinite(evaluation.loss)) return;
-    const std::string broken = broken_parameter(stage);
+    const std::string broken =
+        model.is_idle() ? "" : broken_parameter(model.stages().parameters(), setup.dtype);
     throw ConfigError(
         cat("the loss of ", setup.stored->place(), " is ", evaluation.loss, ": ",
             broken.empty() ? "its numbers grow beyond all bounds" : broken + " holds numbers that are none",
@@ -101,14 +104,13 @@ void evaluate(const EvaluateConfig& config, Session& session) {
         if (session.rank() == 0) check_output(config.output);
         setup = set_up_evaluation(config, session.size());
     });
-    const StageMemory memory = predicted_memory(*setup);
-    agree(*control,
-          [&] { refuse_more_than_memory(memory.parameters + memory.activations + memory.scratch, session); });
+    const GradientPlan gradients = gradient_plan(*setup);
+    refuse_more_than_memory(plan_memory(*setup, nullptr, gradients, session.rank()).total(), session, *control);
     Stream stream = make_stream(config.run.precision.device, threads_per_rank(run.threads, session, *control));
-    Stage stage(setup->model, setup->dtype, Place::memory, memory);
-    agree(*control, [&] { load(*setup->stored, stage.parameters(), stage.values()); });
-    const Evaluation evaluation = evaluate_samples(stage, stream, *setup, *control);
-    check_finite(*setup, stage, evaluation);
+    RankModel model(*setup, session, gradients, {.stall_seconds = run.stall_timeout});
+    agree(*control, [&] { model.fill(stream, run.seed); });
+    const Evaluation evaluation = evaluate_samples(model, stream, *setup, *control);
+    agree(*control, [&] { check_finite(*setup, model, evaluation); });
     if (session.rank() != 0) return;
     print(*setup, evaluation, std::cout);
     if (!config.output.empty()) write_json(*setup, evaluation, config.output);

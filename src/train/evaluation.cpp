@@ -2,21 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "train/answer_score.hpp"
-#include "train/batch_view.hpp"
 #include "trireme/comm/collectives.hpp"
 
 namespace trireme {
 namespace {
 
-// Ranks whose samples are unlike drift apart; they meet now and then, so that none waits long enough for the
-// others to take them for dead.
-constexpr std::size_t rounds_between_meetings = 8;
-
-// Sums over the micro-batches of one rank, and then over the ranks.
+// Sums over the micro-batches that ended on one rank, and then over the ranks.
 struct Sums {
     double loss = 0, targets = 0, right = 0, exact = 0, f1 = 0;
 };
@@ -55,16 +51,32 @@ void score_answers(const Setup& setup, const MicroBatch& micro_batch, const Loss
     }
 }
 
-void add(const Setup& setup, const MicroBatch& micro_batch, Stage& stage, Stream& stream, Sums& sums) {
-    const Batch batch =
-        build_batch(setup.corpus, setup.samples.validation, setup.validation_rules, micro_batch);
-    const BatchView view(batch);
-    const LossState outcome = stage.evaluate(stream, view.tokens());
+void add(const Setup& setup, const MicroBatch& micro_batch, const Batch& batch, const LossState& outcome,
+         Sums& sums) {
     sums.loss += outcome.loss;
     sums.targets += static_cast<double>(batch.target_count);
     if (setup.model.task == Task::span) return score_answers(setup, micro_batch, outcome, sums);
     for (std::size_t i = 0; i < outcome.choices.size(); ++i) {
-        sums.right += outcome.choices[i] == view.targets()[i] ? 1 : 0;
+        const auto row = static_cast<std::size_t>(batch.predicted[i]);
+        sums.right += outcome.choices[i] == batch.targets[row] ? 1 : 0;
+    }
+}
+
+// As many micro-batches as the programs pass at once; behind the last one empty ones.
+void evaluate_round(RankModel& model, Stream& stream, const Setup& setup,
+                    std::span<const std::vector<SampleVisit>> cut, Sums& sums) {
+    const ProvedPrograms& programs = setup.plan.evaluation;
+    const std::vector<Sample>& samples = setup.samples.validation;
+    std::vector<Batch> batches(static_cast<std::size_t>(programs.shape.micro_batches));
+    std::vector<MicroBatch> micro_batches(batches.size());
+    for (std::size_t m = 0; m < cut.size(); ++m) {
+        if (!model.needs(programs.shape, static_cast<int>(m))) continue;
+        micro_batches[m] = make_micro_batch(cut[m], samples, setup.length, setup.samples.longest);
+        batches[m] = build_batch(setup.corpus, samples, setup.validation_rules, micro_batches[m]);
+    }
+    for (const auto& [m, outcome] : model.execute(stream, programs, batches, {}).outcomes) {
+        const auto number = static_cast<std::size_t>(m);
+        add(setup, micro_batches[number], batches[number], outcome, sums);
     }
 }
 
@@ -87,18 +99,18 @@ std::string describe(const Evaluation& e) {
 
 double Evaluation::perplexity() const { return std::exp(loss); }
 
-Evaluation evaluate_samples(Stage& stage, Stream& stream, const Setup& setup, Communicator& group) {
+Evaluation evaluate_samples(RankModel& model, Stream& stream, const Setup& setup, Communicator& control) {
     const std::size_t samples = setup.samples.validation.size();
     const std::size_t parts = (samples + setup.micro_batch_samples - 1) / setup.micro_batch_samples;
     const auto cut = cut_evenly(every_sample(samples), parts);
+    const auto most = static_cast<std::size_t>(setup.plan.evaluation.shape.micro_batches);
     Sums own;
-    for (std::size_t m = 0; m < parts; ++m) {
-        if (m % (setup.replicas * rounds_between_meetings) == 0) barrier(group);
-        if (m % setup.replicas != static_cast<std::size_t>(group.rank())) continue;
-        add(setup, make_micro_batch(cut[m], setup.samples.validation, setup.length, setup.samples.longest),
-            stage, stream, own);
+    for (std::size_t begin = 0; begin < parts; begin += most) {
+        const auto round = std::span(cut).subspan(begin, std::min(most, parts - begin));
+        evaluate_round(model, stream, setup, round, own);
+        barrier(control);  // so that none gets so far ahead that it takes the others for dead
     }
-    const Sums total = added_up(group, own);
+    const Sums total = added_up(control, own);
     Evaluation result{.samples = samples + setup.samples.left_out,
                       .targets = static_cast<std::size_t>(total.targets),
                       .loss = total.loss / total.targets,

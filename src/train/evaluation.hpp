@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "train/rank_model.hpp"
 #include "train/setup.hpp"
 #include "trireme/comm/communicator.hpp"
 
@@ -24,7 +25,7 @@ struct Evaluation {
 // "loss 1.2345  perplexity 3.44", "loss 0.6931  accuracy 50.0 %", "... exact match 61.2 %  F1 70.3 %"
 std::string describe(const Evaluation& evaluation);
 
-// Collective over `group`, whose ranks share the micro-batches. Equal on all ranks.
-Evaluation evaluate_samples(Stage& stage, Stream& stream, const Setup& setup, Communicator& group);
+// Collective over `control`. Equal on all ranks.
+Evaluation evaluate_samples(RankModel& model, Stream& stream, const Setup& setup, Communicator& control);
 
 }  // namespace trireme

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "train/replica.hpp"
+#include "train/rank_trainer.hpp"
 
 namespace trireme {
 

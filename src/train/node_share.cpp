@@ -1,8 +1,11 @@
 #include "train/node_share.hpp"
 
 #include <algorithm>
+#include <array>
 
+#include "train/agreement.hpp"
 #include "trireme/comm/collectives.hpp"
+#include "trireme/device/clock.hpp"
 #include "trireme/device/machine.hpp"
 
 namespace trireme {
@@ -11,17 +14,30 @@ int threads_per_rank(int wanted, const Session& session, Communicator& control) 
     const std::string own = session.host() + " " + core_mask();
     const std::vector<std::string> all = gather_all(control, own);
     const auto sharers = static_cast<int>(std::count(all.begin(), all.end(), own));
+    if (time_is_simulated()) return 1;
     return wanted > 0 ? wanted : std::max(1, usable_cores() / sharers);
 }
 
-void refuse_more_than_memory(std::size_t rank_bytes, const Session& session) {
-    const auto available = available_memory_bytes();
-    const std::size_t needed = rank_bytes * static_cast<std::size_t>(session.node_size());
-    if (!available || needed <= *available) return;
-    throw ConfigError(
-        cat("the ", session.node_size(), " ranks of ", session.host(), " need ", needed / 1'000'000, " MB (",
-            rank_bytes / 1'000'000, " each) and the node has ", *available / 1'000'000,
-            " MB left; use a smaller --batch or --max-length, more --microbatches, or more nodes"));
+void refuse_more_than_memory(std::size_t rank_bytes, const Session& session, Communicator& control) {
+    const std::vector<std::string> hosts = gather_all(control, session.host());
+    const std::vector<double> bytes = gather_all(control, std::array{static_cast<double>(rank_bytes)});
+    double needed = 0;
+    double most = 0;
+    for (std::size_t r = 0; r < hosts.size(); ++r) {
+        if (hosts[r] != session.host()) continue;
+        needed += bytes[r];
+        most = std::max(most, bytes[r]);
+    }
+    const auto megabytes = [](double count) { return static_cast<std::size_t>(count / 1e6); };
+    agree(control, [&] {
+        const auto available = available_memory_bytes();
+        if (!available || needed <= static_cast<double>(*available)) return;
+        throw ConfigError(cat("the ", session.node_size(), " ranks of ", session.host(), " need ",
+                              megabytes(needed), " MB (", megabytes(most), " the fullest) and the node has ",
+                              *available / 1'000'000,
+                              " MB left; use a smaller --batch or --max-length, more --microbatches, or more "
+                              "nodes"));
+    });
 }
 
 }  // namespace trireme

@@ -10,7 +10,8 @@ namespace trireme {
 // alone where the launcher has bound each to cores of its own. `wanted` threads if that is not 0.
 int threads_per_rank(int wanted, const Session& session, Communicator& control);
 
-// Throws ConfigError where a node has less memory left than its ranks need.
-void refuse_more_than_memory(std::size_t rank_bytes, const Session& session);
+// Collective over `control`. Throws ConfigError, on all ranks, where a node has less memory left than its ranks
+// need.
+void refuse_more_than_memory(std::size_t rank_bytes, const Session& session, Communicator& control);
 
 }  // namespace trireme

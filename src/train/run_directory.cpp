@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "trireme/base/error.hpp"
+#include "trireme/device/clock.hpp"
 
 namespace trireme {
 namespace {
@@ -40,6 +41,8 @@ std::string text_of(const Json& json, int indent = -1) {
     return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+const char* clock_name() { return time_is_simulated() ? "simulated" : "wall"; }
+
 void add_scores(Json& record, const Evaluation& e, const std::string& prefix) {
     if (e.accuracy) record[prefix + "accuracy"] = *e.accuracy;
     if (e.exact_match) record[prefix + "exact_match"] = *e.exact_match;
@@ -53,7 +56,7 @@ Json step_record(std::size_t step, const StepOutcome& outcome, const ModelFlops&
     record["tokens"] = outcome.size.tokens;
     record["padded_tokens"] = outcome.padded_tokens;
     record["seconds"] = outcome.seconds;
-    record["clock"] = "wall";
+    record["clock"] = clock_name();
     record["tokens_per_s"] = static_cast<double>(outcome.size.tokens) / outcome.seconds;
     record["mfu"] = flops.of_step(outcome.size) / available;
     if (flops.is_causal) record["mfu_causal"] = flops.of_step(outcome.size, 6) / available;
@@ -69,7 +72,7 @@ Json step_record(std::size_t step, const StepOutcome& outcome, const ModelFlops&
 Json summary_of(const Figures& f) {
     Json summary{{"verdict", f.complaint.empty() ? "VALID" : "INVALID"}};
     if (!f.complaint.empty()) summary["reason"] = f.complaint;
-    summary["clock"] = "wall";
+    summary["clock"] = clock_name();
     summary["steps"] = f.steps;
     summary["skipped_steps"] = f.skipped_steps;
     if (f.first_loss) summary["loss"] = {{"first", *f.first_loss}, {"last", *f.last_loss}};

@@ -5,6 +5,7 @@
 
 #include "train/label_names.hpp"
 #include "train/model_choice.hpp"
+#include "train/planning.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme {
@@ -32,14 +33,6 @@ BatchRules batch_rules(const RunConfig& config, const ModelConfig& model, Random
             .mask_share = config.task.mask_share,
             .patch = model.reads_images() ? model.image.patch : 0,
             .labels = labels};
-}
-
-std::size_t count_replicas(const LayoutConfig& layout, int ranks) {
-    if (layout.data != 0 && layout.data != ranks) {
-        throw ConfigError(cat("the layout needs ", layout.data, " ranks (--data ", layout.data,
-                              ") but MPI started ", ranks, "; change --data or the rank count"));
-    }
-    return static_cast<std::size_t>(ranks);
 }
 
 std::size_t count_steps(const RunConfig& config, std::size_t samples) {
@@ -104,13 +97,13 @@ void check_batch_size(const RunConfig& config) {
     }
 }
 
-void check_batch_is_enough(const RunConfig& config, std::size_t replicas) {
-    const std::size_t parts = replicas * config.schedule.microbatches;
-    if (config.run.batch < parts) {
-        throw ConfigError(cat("--batch ", config.run.batch, " is smaller than ", parts, " micro-batches (",
-                              replicas, " replicas x --microbatches ", config.schedule.microbatches,
-                              "); each needs at least one sample"));
-    }
+void check_batch_is_enough(const RunConfig& config, const Plan& plan) {
+    const auto parts = static_cast<std::size_t>(plan.micro_batches());
+    if (config.run.batch >= parts) return;
+    const std::size_t each = config.schedule.microbatches;
+    throw ConfigError(cat("--batch ", config.run.batch, " is smaller than ", parts, " micro-batches (",
+                          parts / each, " replicas x --microbatches ", each,
+                          "); each needs at least one sample"));
 }
 
 void check_task_options(const TaskConfig& options, Task task) {
@@ -137,7 +130,6 @@ void check_validation_targets(const Setup& setup) {
 
 // What training and evaluation have in common.
 Setup set_up_model_and_data(const RunConfig& config, int ranks) {
-    const std::size_t replicas = count_replicas(config.layout, ranks);
     check_batch_size(config);
     Corpus corpus = Corpus::open(config.data.corpus);
     std::optional<StoredModel> stored = stored_model(config.model);
@@ -149,7 +141,8 @@ Setup set_up_model_and_data(const RunConfig& config, int ranks) {
     check_task_options(config.task, model.task);
     const std::vector<std::uint32_t> labels = labels_of_classes(model, corpus.info());
     SampleIndex samples = index_samples(corpus, sample_rules(config, model));
-    const std::size_t parts = replicas * config.schedule.microbatches;
+    Plan plan = plan_run(config, model, ranks);
+    const auto parts = static_cast<std::size_t>(plan.micro_batches());
     const std::size_t micro_batch_samples = (config.run.batch + parts - 1) / parts;
     Setup setup{.model = model,
                 .stored = std::move(stored),
@@ -160,8 +153,7 @@ Setup set_up_model_and_data(const RunConfig& config, int ranks) {
                 .validation_rules = batch_rules(config, model, RandomKey{}.then("validation mask"), labels),
                 .length = config.schedule.length,
                 .dtype = config.precision.dtype == Precision::f64 ? DType::f64 : DType::f32,
-                .replicas = replicas,
-                .micro_batches = config.schedule.microbatches,
+                .plan = std::move(plan),
                 .micro_batch_samples = micro_batch_samples};
     setup.largest = largest_micro_batches(setup);
     check_validation_targets(setup);
@@ -170,22 +162,10 @@ Setup set_up_model_and_data(const RunConfig& config, int ranks) {
 
 }  // namespace
 
-StageMemory predicted_memory(const Setup& setup) {
-    StageMemory most;
-    for (const BatchShape& shape : setup.largest) {
-        const StageMemory memory = predict(setup.model, setup.dtype, shape);
-        most.parameters = memory.parameters;
-        most.gradients = memory.gradients;
-        most.activations = std::max(most.activations, memory.activations);
-        most.scratch = std::max(most.scratch, memory.scratch);
-    }
-    return most;
-}
-
 Setup set_up(const RunConfig& config, int ranks) {
     check_optimizer(config.optimizer);
-    check_batch_is_enough(config, count_replicas(config.layout, ranks));
     Setup setup = set_up_model_and_data(config, ranks);
+    check_batch_is_enough(config, setup.plan);
     check_evaluation(config, setup.samples);
     setup.steps = count_steps(config, setup.samples.train.size());
     return setup;

@@ -8,7 +8,8 @@
 #include "trireme/checkpoint/stored_model.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/model/config.hpp"
-#include "trireme/stage/stage.hpp"
+#include "trireme/plan/plan.hpp"
+#include "trireme/stage/predict.hpp"
 #include "trireme/train/config.hpp"
 
 namespace trireme {
@@ -23,14 +24,10 @@ struct Setup {
     LengthPolicy length = LengthPolicy::pad;
     DType dtype = DType::f32;
     std::size_t steps = 0;
-    std::size_t replicas = 1;
-    std::size_t micro_batches = 1;         // per replica
+    Plan plan;
     std::size_t micro_batch_samples = 1;   // of the largest micro-batch
     std::vector<BatchShape> largest = {};  // micro-batches that a step and an evaluation may hold
 };
-
-// What a stage needs for the largest micro-batches.
-StageMemory predicted_memory(const Setup& setup);
 
 // Throws ConfigError for whatever of the configuration cannot be used with `ranks` ranks. Communicates nothing.
 Setup set_up(const RunConfig& config, int ranks);

@@ -10,7 +10,8 @@
 #include "train/console.hpp"
 #include "train/figures.hpp"
 #include "train/node_share.hpp"
-#include "train/replica.hpp"
+#include "train/rank_memory.hpp"
+#include "train/rank_trainer.hpp"
 #include "train/run_directory.hpp"
 #include "train/setup.hpp"
 #include "trireme/base/version.hpp"
@@ -43,6 +44,26 @@ std::filesystem::path run_directory_of(const RunConfig& config, const Setup& set
     return make_default_run_directory(setup.model.name);
 }
 
+// Collective over `control`. What the rank that needs most will hold.
+RankMemory fullest(Communicator& control, const RankMemory& own) {
+    const std::array numbers{static_cast<double>(own.parameters), static_cast<double>(own.gradients),
+                             static_cast<double>(own.optimizer),  static_cast<double>(own.activations),
+                             static_cast<double>(own.workspace),  static_cast<double>(own.messages)};
+    const std::vector<double> all = gather_all(control, numbers);
+    RankMemory most;
+    for (std::size_t i = 0; i < all.size(); i += numbers.size()) {
+        const auto bytes = [&](std::size_t field) { return static_cast<std::size_t>(all[i + field]); };
+        const RankMemory memory{.parameters = bytes(0),
+                                .gradients = bytes(1),
+                                .optimizer = bytes(2),
+                                .activations = bytes(3),
+                                .workspace = bytes(4),
+                                .messages = bytes(5)};
+        if (memory.total() > most.total()) most = memory;
+    }
+    return most;
+}
+
 constexpr int most_skipped_in_a_row = 20;
 
 // The run from its first step to its last, on every rank; rank 0 also keeps the records.
@@ -51,59 +72,64 @@ public:
     Run(const RunConfig& config, const Session& session, Communicator& control, Setup setup)
         : config_(config),
           setup_(std::move(setup)),
-          data_group_(session.all_ranks("data", {.stall_seconds = config.run.stall_timeout})),
-          memory_(plan_memory(setup_, config.optimizer, *data_group_)),
+          session_(session),
+          control_(control),
+          gradients_(gradient_plan(setup_)),
+          memory_(fullest(control, plan_memory(setup_, &config.optimizer, gradients_, session.rank()))),
           flops_(model_flops(setup_.model)),
           threads_(threads_per_rank(config.run.threads, session, control)),
           is_first_(session.rank() == 0),
           console_(std::cout, config_, setup_) {
-        manifest_ = describe(session, control);
+        manifest_ = describe();
     }
 
-    // Collective over `control`. Says what would be done, and what would keep it from being done.
-    void show_plan(const Session& session, Communicator& control) {
+    // Collective. Says what would be done, and what would keep it from being done.
+    void show_plan() {
         if (is_first_) console_.introduce(manifest_, memory_, {});
-        agree(control, [&] { refuse_what_cannot_be(session); });
+        refuse_what_cannot_be();
     }
 
-    // Collective over `control`. Refuses what a node cannot hold, a stored model that cannot be read, and a run
-    // directory that cannot be used.
-    void prepare(const Session& session, Communicator& control) {
-        agree(control, [&] { refuse_what_cannot_be(session); });
+    // Collective. Refuses what a node cannot hold, a stored model that cannot be read, and a run directory that
+    // cannot be used.
+    void prepare() {
+        refuse_what_cannot_be();
         resident_bytes_ = peak_resident_bytes();
-        agree(control, [&] { replica_.emplace(config_, setup_, memory_, threads_); });
-        agree(control, [&] {
+        trainer_.emplace(config_, setup_, session_, gradients_, threads_);
+        agree(control_, [&] { trainer_->fill(); });
+        agree(control_, [&] {
             if (is_first_) directory_ = std::make_unique<RunDirectory>(run_directory_of(config_, setup_));
         });
     }
 
     void train() {
-        manifest_.peak_flops = measure_peak_of_all(*data_group_, setup_.dtype, threads_);
+        manifest_.peak_flops = measure_peak_of_all(control_, setup_.dtype, threads_);
         if (is_first_) {
             directory_->write_config(config_.resolved);
             directory_->write_manifest(manifest_);
             console_.introduce(manifest_, memory_, directory_->path().string());
         }
-        FigureSum sum(flops_, manifest_.peak_flops, data_group_->size());
+        FigureSum sum(flops_, manifest_.peak_flops, control_.size());
         for (std::size_t step = 0; step < setup_.steps; ++step) take_step(step, sum);
         const std::optional<Evaluation> validation = evaluate(setup_.steps);
         finish(sum.finish(validation));
     }
 
 private:
-    void refuse_what_cannot_be(const Session& session) const {
-        refuse_more_than_memory(memory_.total(), session);
-        if (is_first_ && !config_.run.run_dir.empty()) refuse_used(config_.run.run_dir);
+    void refuse_what_cannot_be() {
+        refuse_more_than_memory(memory_.total(), session_, control_);
+        agree(control_, [&] {
+            if (is_first_ && !config_.run.run_dir.empty()) refuse_used(config_.run.run_dir);
+        });
     }
 
-    Manifest describe(const Session& session, Communicator& control) const {
+    Manifest describe() const {
         return {.version = build_facts().version,
-                .mpi_library = session.library(),
+                .mpi_library = session_.library(),
                 .started = now_text(),
                 .corpus = setup_.corpus.info().path,
                 .corpus_checksum = setup_.corpus.info().checksum,
                 .model = setup_.model.name,
-                .hosts = gather_all(control, session.host()),
+                .hosts = gather_all(control_, session_.host()),
                 .device = cat(config_.precision.device == DeviceKind::cpu ? "cpu" : "reference", " (",
                               processor_name(), ")"),
                 .threads = threads_,
@@ -111,7 +137,7 @@ private:
     }
 
     void take_step(std::size_t step, FigureSum& sum) {
-        const StepOutcome outcome = replica_->step(step, *data_group_);
+        const StepOutcome outcome = trainer_->step(step, control_);
         sum.add(outcome);
         if (is_first_) {
             directory_->add_step(step + 1, outcome, flops_, manifest_.peak_flops);
@@ -135,7 +161,7 @@ private:
 
     std::optional<Evaluation> evaluate(std::size_t step) {
         if (setup_.samples.validation.empty()) return std::nullopt;
-        const Evaluation evaluation = replica_->evaluate(*data_group_);
+        const Evaluation evaluation = trainer_->evaluate(control_);
         if (is_first_) {
             directory_->add_evaluation(step, evaluation);
             console_.evaluation(step, evaluation);
@@ -143,39 +169,47 @@ private:
         return evaluation;
     }
 
+    // Collective. Rank 0 writes what all hold.
     void save() const {
-        CheckpointWriter writer(directory_->path() / "checkpoints",
-                                {.config = setup_.model,
-                                 .step = setup_.steps,
-                                 .tokenizer = setup_.tokenizer ? setup_.tokenizer->to_bytes() : std::string(),
-                                 .base_config = setup_.stored ? setup_.stored->config_text() : std::string()});
-        replica_->save(writer);
-        writer.finish();
+        std::optional<CheckpointWriter> writer;
+        agree(control_, [&] {
+            if (!is_first_) return;
+            writer.emplace(directory_->path() / "checkpoints",
+                           CheckpointInfo{.config = setup_.model,
+                                          .step = setup_.steps,
+                                          .tokenizer = setup_.tokenizer ? setup_.tokenizer->to_bytes() : "",
+                                          .base_config = setup_.stored ? setup_.stored->config_text() : ""});
+        });
+        trainer_->save(writer ? &*writer : nullptr, control_);
+        if (writer) writer->finish();  // nobody waits for rank 0 any more
     }
 
     void finish(Figures figures) {
         const std::array own{static_cast<double>(peak_resident_bytes() - resident_bytes_)};
-        const auto grown = gather_all(*data_group_, own);
-        if (!is_first_) return;
-        figures.grown_bytes = static_cast<std::size_t>(*std::max_element(grown.begin(), grown.end()));
-        figures.predicted_bytes = memory_.total();
-        directory_->write_summary(figures);
-        save();  // nobody waits for rank 0 any more
-        console_.finish(figures, directory_->path().string());
+        const auto grown = gather_all(control_, own);
+        if (is_first_) {
+            figures.grown_bytes = static_cast<std::size_t>(*std::max_element(grown.begin(), grown.end()));
+            figures.predicted_bytes = memory_.total();
+            directory_->write_summary(figures);
+        }
+        save();
+        if (is_first_) console_.finish(figures, directory_->path().string());
     }
 
     const RunConfig& config_;
     Setup setup_;
-    std::unique_ptr<Communicator> data_group_;
-    MemoryPlan memory_;
+    const Session& session_;
+    Communicator& control_;
+    GradientPlan gradients_;
+    RankMemory memory_;  // of the fullest rank
     ModelFlops flops_;
     int threads_;
     bool is_first_;
     Console console_;
     Manifest manifest_;
     int skipped_in_a_row_ = 0;
-    std::size_t resident_bytes_ = 0;  // before the replica was made
-    std::optional<Replica> replica_;
+    std::size_t resident_bytes_ = 0;  // before the trainer was made
+    std::optional<RankTrainer> trainer_;
     std::unique_ptr<RunDirectory> directory_;  // of rank 0
 };
 
@@ -186,8 +220,8 @@ void train(const RunConfig& config, Session& session) {
     std::optional<Setup> setup;
     agree(*control, [&] { setup = set_up(config, session.size()); });
     Run run(config, session, *control, std::move(*setup));
-    if (config.run.dry_run) return run.show_plan(session, *control);
-    run.prepare(session, *control);
+    if (config.run.dry_run) return run.show_plan();
+    run.prepare();
     run.train();
 }
 

@@ -20,7 +20,7 @@ protected:
 
     static std::vector<Way> ways() {
         std::vector<Way> all;
-        for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
+        for (std::size_t mpi = 0; mpi < programs(); ++mpi) {
             all.insert(all.end(), {{"--length pack", 1, mpi, 8},
                                    {"--microbatches 3", 2, mpi},
                                    {"--length fixed", 3, mpi},
@@ -42,7 +42,7 @@ TEST_F(Replicas, GiveTheSameLossesWithTheFastKernels) {
 TEST_F(Replicas, GiveTheSameBitsWhateverTheMpiLibrary) {
     const Losses first = losses_of(training(), {"--microbatches 2", 3, 0});
 
-    for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
+    for (std::size_t mpi = 0; mpi < programs(); ++mpi) {
         EXPECT_EQ(losses_of(training(), {"--microbatches 2", 3, mpi}), first);
     }
 }

@@ -62,7 +62,9 @@ std::string taken(const fs::path& path) {
 
 std::string program_path(std::size_t mpi) { return split(TRIREME_PROGRAMS).at(mpi); }
 
-std::size_t mpi_libraries() { return split(TRIREME_PROGRAMS).size(); }
+std::size_t programs() { return split(TRIREME_PROGRAMS).size(); }
+
+std::size_t mpi_libraries() { return programs() - TRIREME_SIMULATORS; }
 
 Outcome run_program(const fs::path& folder, const std::vector<std::string>& arguments, int ranks,
                     std::size_t mpi) {

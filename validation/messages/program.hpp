@@ -13,8 +13,10 @@ struct Outcome {
     std::string err;
 };
 
-// How many MPI libraries the program was built with.
+// How many MPI libraries the program was built with. Numbers up to programs() name the simulator's too, which has
+// no processes and runs no program alone.
 std::size_t mpi_libraries();
+std::size_t programs();
 std::string program_path(std::size_t mpi = 0);
 
 // Runs `trireme <arguments>` in `folder`, alone or with `ranks` ranks under mpiexec, built with MPI library

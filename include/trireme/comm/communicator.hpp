@@ -63,6 +63,9 @@ public:
 protected:
     explicit Communicator(Patience patience) : patience_(patience) {}
     virtual std::string describe(Ticket ticket) const = 0;  // "a message from rank 3"
+    std::string name_of(Ticket ticket) const;               // "a message from rank 3 of the data group"
+    virtual void wait_for(Ticket ticket);                   // as wait(), for one message
+    const Patience& patience() const { return patience_; }
 
     Traffic traffic_;
 

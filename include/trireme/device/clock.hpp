@@ -1,8 +1,12 @@
-// The time: seconds since some moment in the past, never going back.
+// The time: seconds since some moment in the past, never going back. Of the wall, or of the simulator in a program
+// that it runs.
 #pragma once
 
 namespace trireme {
 
 double now_seconds();
+
+// In a simulation all ranks share one process and one thread, and work takes the time that it is charged.
+bool time_is_simulated();
 
 }  // namespace trireme

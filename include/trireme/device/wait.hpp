@@ -8,10 +8,12 @@
 namespace trireme {
 
 struct Patience {
-    double stall_seconds = 60;  // then something is broken: ResourceError
+    double stall_seconds = 60;     // then something is broken: ResourceError
+    bool stall_is_answer = false;  // the one who waits goes on without what did not come
 };
 
-// Returns when `is_ready()` does so. `what` says what is waited for, for the message after a stall.
+// Returns when `is_ready()` does so. `what` says what is waited for, for the message after a stall. Simulated time
+// does not pass here, only in `is_ready()`.
 void wait_until(const std::function<bool()>& is_ready, const Patience& patience,
                 const std::function<std::string()>& what);
 

@@ -19,11 +19,11 @@ namespace trireme {
 // What a rank has been given.
 struct LocalWork {
     ModelConfig model;
-    std::vector<int> stages;       // ascending
-    std::vector<StageSpec> specs;  // of each of them
+    std::vector<int> stages = {};       // ascending
+    std::vector<StageSpec> specs = {};  // of each of them
     int team = 0;
     DType dtype = DType::f32;
-    StageMemory memory;         // the largest of its stages
+    StageMemory memory = {};    // the largest of its stages
     std::size_t most_rows = 0;  // of its own, of a micro-batch
 };
 

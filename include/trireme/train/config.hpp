@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "trireme/base/task.hpp"
 #include "trireme/data/sample_index.hpp"
 #include "trireme/model/config.hpp"
 #include "trireme/optim/config.hpp"
 #include "trireme/plan/micro_batch.hpp"
+#include "trireme/plan/recompute.hpp"
 
 namespace trireme {
 
@@ -40,11 +42,20 @@ struct TaskConfig {
 };
 
 struct LayoutConfig {
-    int data = 0;  // replicas; 0: one per rank
+    int pipe = 1;                        // stages in a row, times the chunks
+    int data = 0;                        // replicas; 0: as many as the ranks allow
+    int tensor = 1;                      // ranks that share a replica's tensors
+    std::string layout;                  // a layout.json in place of a grid; empty: none
+    std::string partition = "uniform";   // see cut_layers()
+    bool sequence_parallel = false;
+    bool shard_optimizer = true;
+    std::vector<Recompute> recompute = {Recompute::none};  // of all stages, or of each
 };
 
 struct ScheduleConfig {
-    std::size_t microbatches = 1;  // per replica and step
+    std::string schedule = "1f1b";  // a name or a file of programs
+    int chunks = 1;                 // stages of a rank
+    std::size_t microbatches = 1;   // of a step, per replica of a grid, or in all for a layout file
     LengthPolicy length = LengthPolicy::pad;
 };
 

@@ -35,6 +35,7 @@ public:
     bool is_done(Ticket ticket) override;
 
 protected:
+    void wait_for(Ticket ticket) override;  // wall/wait.cpp or simulated/wait.cpp
     std::string describe(Ticket ticket) const override;
 
 private:

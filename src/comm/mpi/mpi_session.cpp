@@ -1,19 +1,17 @@
-#include <unistd.h>
-
 #include <array>
-#include <cstdio>
-#include <cstdlib>
 
 #include "comm/mpi/check_mpi.hpp"
 #include "comm/mpi/mpi_communicator.hpp"
 #include "trireme/comm/session.hpp"
+#include "trireme/device/clock.hpp"
 
 namespace trireme {
 
 Session::Session(int& argc, char**& argv) {
     int provided = MPI_THREAD_SINGLE;
     check_mpi(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
-    if (provided < MPI_THREAD_FUNNELED) throw ResourceError("this MPI library supports no threads beside it");
+    if (provided < MPI_THREAD_FUNNELED && !time_is_simulated())  // simulated ranks have no threads
+        throw ResourceError("this MPI library supports no threads beside it");
     check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
     check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
@@ -27,9 +25,10 @@ Session::Session(int& argc, char**& argv) {
 Session::~Session() { MPI_Finalize(); }
 
 std::string Session::host() const {
-    std::array<char, 256> name{};
-    gethostname(name.data(), name.size() - 1);
-    return name.data();
+    std::array<char, MPI_MAX_PROCESSOR_NAME> name{};
+    int length = 0;
+    check_mpi(MPI_Get_processor_name(name.data(), &length), "MPI_Get_processor_name");
+    return {name.data(), static_cast<std::size_t>(length)};
 }
 
 std::string Session::library() const {
@@ -48,12 +47,6 @@ std::unique_ptr<Communicator> Session::group_of(const std::vector<int>& ranks, s
                                                 Patience patience) const {
     if (ranks == std::vector{rank_}) return single_rank(std::move(name));
     return std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, ranks, std::move(name), patience);
-}
-
-void Session::abort(int exit_code) const {
-    std::fflush(nullptr);
-    MPI_Abort(MPI_COMM_WORLD, exit_code);
-    std::_Exit(exit_code);  // MPI_Abort does not come back
 }
 
 }  // namespace trireme

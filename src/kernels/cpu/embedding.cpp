@@ -8,8 +8,7 @@
 namespace trireme {
 namespace {
 
-// A table, or the part of one from row `first_row` on, and which of the rows belongs to which row of the
-// output.
+// A table, or the part of one from row `first` on, and which of its rows belongs to which row of the output.
 template <class T>
 struct Lookup {
     Lookup(const ConstTensor& table, const ConstTensor& indices, std::size_t first_row = 0)

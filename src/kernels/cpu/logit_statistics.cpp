@@ -10,8 +10,7 @@
 namespace trireme {
 namespace {
 
-// Which of a part's columns the target is. One that another rank has, or none, is far beyond the part or just
-// so.
+// Which of a part's columns the target is: none of them if another rank has it or there is none.
 std::size_t place_of(std::int32_t target, std::size_t first_column) {
     return static_cast<std::size_t>(target) - first_column;
 }

@@ -2,6 +2,7 @@
 
 #include "comparison.hpp"
 #include "trireme/device/buffer.hpp"
+#include "trireme/kernels/cross_entropy.hpp"
 
 namespace trireme {
 namespace {

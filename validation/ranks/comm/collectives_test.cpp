@@ -7,15 +7,11 @@
 #include <vector>
 
 #include "comm/mpi/mpi_communicator.hpp"
+#include "ranks/comm/view_of.hpp"
 #include "trireme/base/random.hpp"
 
 namespace trireme {
 namespace {
-
-template <class T>
-Tensor view_of(std::vector<T>& values) {
-    return {values.data(), dtype_of<T>(), 1, values.size(), values.size()};
-}
 
 // A number that every rank can work out for every other.
 double number(int rank, std::size_t i) {
@@ -76,44 +72,6 @@ TEST(Gather, BringsTextsOfUnequalLength) {
 
     for (int rank = 0; rank < group.size(); ++rank)
         EXPECT_EQ(all[static_cast<std::size_t>(rank)], text_of(rank));
-}
-
-TEST(Messages, ArriveInTheOrderTheyWereSent) {
-    MpiCommunicator group(MPI_COMM_WORLD, "test", {.stall_seconds = 20});
-    const int right = (group.rank() + 1) % group.size();
-    const int left = (group.rank() + group.size() - 1) % group.size();
-    std::vector<double> first{1.0 + group.rank()}, second{-1.0 - group.rank()}, got_first(1), got_second(1);
-
-    std::vector<Communicator::Ticket> tickets{
-        group.start_receive(view_of(got_first), left), group.start_receive(view_of(got_second), left),
-        group.start_send(view_of(first), right), group.start_send(view_of(second), right)};
-    group.wait(tickets);
-
-    EXPECT_EQ(got_first[0], 1.0 + left);
-    EXPECT_EQ(got_second[0], -1.0 - left);
-    EXPECT_EQ(group.traffic().bytes_sent, 2 * sizeof(double));
-}
-
-TEST(Messages, ThatNeverComeAreNamed) {
-    MpiCommunicator group(MPI_COMM_WORLD, "data", {.stall_seconds = 0.05});
-    const int left = (group.rank() + group.size() - 1) % group.size();
-    const int right = (group.rank() + 1) % group.size();
-    std::vector<double> never{0};
-    const auto ticket = group.start_receive(view_of(never), left);
-
-    try {
-        group.wait(std::array{ticket});
-        FAIL() << "a message that nobody sent has come";
-    } catch (const ResourceError& error) {
-        const std::string expected =
-            cat("waited 0.05 s for rank ", group.rank(), "'s message from rank ", left, " of the data group");
-        EXPECT_EQ(std::string(error.what()).substr(0, expected.size()), expected);
-    }
-    MPI_Barrier(MPI_COMM_WORLD);
-    std::vector<double> late{0};  // so that no message is left behind
-    group.wait(std::array{group.start_send(view_of(late), right)});
-    while (!group.is_done(ticket)) {
-    }
 }
 
 }  // namespace

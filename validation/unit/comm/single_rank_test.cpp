@@ -3,6 +3,7 @@
 #include <array>
 
 #include "trireme/comm/collectives.hpp"
+#include "trireme/comm/row_collectives.hpp"
 
 namespace trireme {
 namespace {
@@ -20,10 +21,51 @@ TEST(SingleRank, IsItsOwnSum) {
     EXPECT_EQ(scratch.peak(), 0U);
 }
 
+TEST(SingleRank, HasAllRowsAlready) {
+    const auto group = single_rank("tensor");
+    std::array<double, 6> values{1, 2, 3, 4, 5, 6};
+    const Tensor view{values.data(), DType::f64, 3, 2, 2};
+    Arena scratch("scratch", 0, Place::memory);
+
+    gather_rows(*group, view, {{0, 3}});
+    sum_rows(*group, view, {{0, 3}}, scratch);
+
+    EXPECT_EQ(values, (std::array<double, 6>{1, 2, 3, 4, 5, 6}));
+}
+
+TEST(SingleRank, RefusesRangesThatDoNotCutTheRows) {
+    const auto group = single_rank("tensor");
+    std::array<double, 6> values{};
+    const Tensor view{values.data(), DType::f64, 3, 2, 2};
+    const auto refusal = [&](const std::vector<Range>& ranges) -> std::string {
+        try {
+            gather_rows(*group, view, ranges);
+        } catch (const BugError& error) {
+            return error.what();
+        }
+        return "nothing";
+    };
+
+    const std::string end = " ranges that do not cut 3 rows in order";
+    EXPECT_EQ(refusal({{0, 2}}), "the tensor group of 1 ranks got 1" + end);
+    EXPECT_EQ(refusal({{1, 3}}), "the tensor group of 1 ranks got 1" + end);
+    EXPECT_EQ(refusal({{0, 2}, {2, 1}}), "the tensor group of 1 ranks got 2" + end);
+}
+
 TEST(SingleRank, HasNobodyToSendTo) {
     const auto group = single_rank("data");
+    const auto refusal = [&](const auto& action) -> std::string {
+        try {
+            action();
+        } catch (const BugError& error) {
+            return error.what();
+        }
+        return "nothing";
+    };
 
-    EXPECT_THROW(group->start_send({}, 1), BugError);
+    const std::string sentence = "the data group has one rank; there is no rank 1";
+    EXPECT_EQ(refusal([&] { group->start_send({}, 1, 4); }), sentence);
+    EXPECT_EQ(refusal([&] { group->start_receive({}, 1, 4); }), sentence);
 }
 
 }  // namespace

@@ -219,7 +219,7 @@ TEST(Buckets, AreFilledForAThousandRanks) {
     EXPECT_EQ(all.buckets.size(), 2400U);
     const auto elements = elements_of_owners(all.buckets);
     EXPECT_EQ(elements.size(), 1024U);
-    EXPECT_EQ(std::ranges::count(elements | std::views::values, 300U * 4096 * 4096 / 1024), 1024);
+    EXPECT_EQ(std::ranges::count(elements | std::views::values, std::size_t{300} * 4096 * 4096 / 1024), 1024);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "trireme/base/error.hpp"
 #include "trireme/schedule/check.hpp"
+#include "trireme/schedule/generate.hpp"
 #include "unit/schedule/exhaustive_interpreter.hpp"
 #include "unit/schedule/program_damage.hpp"
 #include "unit/schedule/sound_programs.hpp"
@@ -160,6 +161,16 @@ TEST(SoundPrograms, AreProvedAndAcceptedByTheInterpreter) {
             EXPECT_TRUE(verdict.is_proved()) << verdict.fault->what;
             EXPECT_TRUE(exploration.is_accepted()) << exploration.objection;
             EXPECT_EQ(verdict.proof.peak_activations, exploration.peak_activations);
+        }
+    }
+}
+
+TEST(SoundPrograms, AreOfEverySchedule) {
+    for (const auto& subjects : {one_row(), two_rows(), forwards_alone()}) {
+        for (const std::string& schedule : known_schedules()) {
+            EXPECT_TRUE(std::any_of(subjects.begin(), subjects.end(), [&](const Subject& subject) {
+                return subject.name.ends_with(" " + schedule);
+            })) << schedule;
         }
     }
 }

@@ -6,6 +6,8 @@
 namespace trireme {
 namespace {
 
+enum class Damage { erase, duplicate, retarget, swap, cross, move };
+
 struct Spot {
     std::size_t team = 0;
     std::size_t position = 0;
@@ -72,22 +74,32 @@ int peer_of(const Instruction& message, const PipelineShape& shape) {
     return exists ? shape.executor_of(stage, message.micro_batch) : -1;
 }
 
-// Empty where the instruction that was hit has no companion on a channel.
-std::string cross(std::vector<Program>& programs, const PipelineShape& shape, Draw& draw) {
-    const auto [team, position] = any_spot(programs, draw);
-    Program& program = programs[team];
-    const Instruction hit = program[position];
-    if (!is_message(hit.op)) return "";
+// The messages of the program that share the channel of one of them, and so may be exchanged with it.
+std::vector<std::size_t> companions_of(std::size_t hit, const Program& program, const PipelineShape& shape) {
     std::vector<std::size_t> companions;
+    if (!is_message(program[hit].op)) return companions;
+    const int peer = peer_of(program[hit], shape);
     for (std::size_t other = 0; other < program.size(); ++other) {
         const bool shares_channel =
-            program[other].op == hit.op && peer_of(program[other], shape) == peer_of(hit, shape);
-        if (shares_channel && program[other] != hit) companions.push_back(other);
+            program[other].op == program[hit].op && peer_of(program[other], shape) == peer;
+        if (shares_channel && program[other] != program[hit]) companions.push_back(other);
     }
-    if (companions.empty()) return "";
-    const std::size_t companion = companions[draw.below(companions.size())];
-    std::swap(program[position], program[companion]);
-    return "cross " + text_of(hit) + " and " + text_of(program[position]);
+    return companions;
+}
+
+// Empty where no channel was found that carries two messages.
+std::string cross(std::vector<Program>& programs, const PipelineShape& shape, Draw& draw) {
+    constexpr int tries = 50;
+    for (int i = 0; i < tries; ++i) {
+        const auto [team, position] = any_spot(programs, draw);
+        Program& program = programs[team];
+        const std::vector<std::size_t> companions = companions_of(position, program, shape);
+        if (companions.empty()) continue;
+        const std::size_t companion = companions[draw.below(companions.size())];
+        std::swap(program[position], program[companion]);
+        return "cross " + text_of(program[companion]) + " and " + text_of(program[position]);
+    }
+    return "";
 }
 
 // Where a moved instruction comes to stand: near the place where it stood, or anywhere.

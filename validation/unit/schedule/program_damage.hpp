@@ -28,8 +28,6 @@ private:
     std::uint64_t position_ = 0;
 };
 
-enum class Damage { erase, duplicate, retarget, swap, cross, move };
-
 // Damages the programs once, in a way of which there is at least one instruction to do it to, and says in words
 // what it did. `programs` must have an instruction. They differ afterwards from what they were.
 //   erase      an instruction is missing

@@ -7,6 +7,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/schedule/generate.hpp"
 #include "trireme/schedule/lower.hpp"
+#include "unit/schedule/exhaustive_interpreter.hpp"
 
 namespace trireme {
 namespace {
@@ -18,12 +19,14 @@ constexpr ScheduleKind kinds[] = {ScheduleKind::inter_layer, ScheduleKind::gpipe
 
 std::string slots_of(const PipelineShape& shape) { return ", " + std::to_string(shape.slots) + " slots, "; }
 
-// One subject for each schedule that is made for the shape.
+// One subject for each schedule that is made for the shape, where its messages fit into the slots.
 void add_schedules(Subjects& subjects, const std::string& name, PipelineShape shape) {
     for (shape.slots = 1; shape.slots <= 2; ++shape.slots) {
         for (const ScheduleKind kind : kinds) {
             try {
-                subjects.push_back({name + slots_of(shape) + name_of(kind), shape, generate(kind, shape)});
+                Subject subject{name + slots_of(shape) + name_of(kind), shape, generate(kind, shape)};
+                const bool fits = explore(lower(subject.compute, shape), shape).is_accepted();
+                if (fits) subjects.push_back(std::move(subject));
             } catch (const ConfigError&) {
                 continue;
             }

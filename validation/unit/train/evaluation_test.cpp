@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "train/replica.hpp"
+#include "train/rank_trainer.hpp"
 #include "unit/data/small_corpus.hpp"
 
 namespace trireme {

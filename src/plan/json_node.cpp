@@ -1,0 +1,88 @@
+#include "plan/json_node.hpp"
+
+#include <algorithm>
+
+#include "trireme/base/error.hpp"
+#include "trireme/base/nearest.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr std::size_t most = std::size_t{1} << 24;  // layers, ranks, shares: far beyond any machine
+constexpr int deepest_nesting = 16;
+constexpr std::size_t most_shown = 40;  // bytes of a value in a message
+
+bool is_among(const std::string& key, std::span<const std::string> keys) {
+    return std::find(keys.begin(), keys.end(), key) != keys.end();
+}
+
+std::string joined(const std::vector<std::string>& words) {
+    std::string all;
+    for (const std::string& word : words) all += (all.empty() ? "" : ", ") + word;
+    return all;
+}
+
+std::string shown(const nlohmann::json& value) {
+    const std::string text = value.dump(-1, ' ', true);
+    return text.size() <= most_shown ? text : text.substr(0, most_shown) + "...";
+}
+
+}  // namespace
+
+std::string JsonNode::place() const { return path_.empty() ? std::string(file_) : cat(file_, ": ", path_); }
+
+void JsonNode::refuse(std::string_view must) const {
+    throw ConfigError(cat(place(), " is ", shown(*value_), "; it must be ", must));
+}
+
+void JsonNode::require_keys(std::span<const std::string> needed, std::span<const std::string> optional) const {
+    std::vector<std::string> known(needed.begin(), needed.end());
+    known.insert(known.end(), optional.begin(), optional.end());
+    if (!value_->is_object()) refuse(cat("an object with ", joined(known)));
+    for (const auto& [key, value] : value_->items()) {
+        if (is_among(key, known)) continue;
+        const std::string meant = did_you_mean(key, known);
+        throw ConfigError(cat(place(), " has an unknown key ", shown(key),
+                              meant.empty() ? cat("; its keys are ", joined(known)) : meant));
+    }
+    for (const std::string& key : needed) {
+        if (!value_->contains(key)) {
+            throw ConfigError(cat(place(), " has no \"", key, "\"; its keys are ", joined(known)));
+        }
+    }
+}
+
+JsonNode JsonNode::at(const char* key) const {
+    return {value_->at(key), file_, path_.empty() ? key : cat(path_, '.', key)};
+}
+
+std::vector<JsonNode> JsonNode::items() const {
+    if (!value_->is_array()) refuse("a list");
+    std::vector<JsonNode> nodes;
+    for (const Json& item : *value_) nodes.push_back({item, file_, cat(path_, '[', nodes.size(), ']')});
+    return nodes;
+}
+
+std::size_t JsonNode::whole_number() const {
+    const bool is_whole = value_->is_number_unsigned() && value_->get<std::uint64_t>() <= most;
+    if (!is_whole) refuse(cat("a whole number from 0 to ", most));
+    return value_->get<std::size_t>();
+}
+
+nlohmann::json json_of_file(std::string_view text, std::string_view file) {
+    using Json = nlohmann::json;
+    const auto is_kept = [&](int depth, Json::parse_event_t, const Json&) {
+        if (depth <= deepest_nesting) return true;
+        throw ConfigError(cat(file, " is nested deeper than ", deepest_nesting, " levels; no layout is"));
+    };
+    try {
+        return Json::parse(text, is_kept);
+    } catch (const Json::parse_error& error) {
+        throw ConfigError(cat(file, " is not whole JSON: it breaks at byte ", error.byte, " of ", text.size(),
+                              "; mend it there"));
+    } catch (const Json::out_of_range&) {
+        throw ConfigError(cat(file, " is not JSON that can be read: a number in it is too large"));
+    }
+}
+
+}  // namespace trireme

@@ -1,0 +1,43 @@
+// A value of a JSON file that somebody wrote by hand, and where it stands in it.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trireme {
+
+// All errors are ConfigErrors that name the file, the place in it and what stands there.
+class JsonNode {
+public:
+    using Json = nlohmann::json;
+
+    // The whole file; `value` must outlive all nodes made from it.
+    JsonNode(const Json& value, std::string_view file) : value_(&value), file_(file) {}
+
+    // Must be an object of these keys and no others; an optional one may be missing.
+    void require_keys(std::span<const std::string> needed, std::span<const std::string> optional = {}) const;
+
+    bool has(const char* key) const { return value_->contains(key); }
+    JsonNode at(const char* key) const;
+    std::vector<JsonNode> items() const;                    // must be a list
+    std::size_t whole_number() const;                       // 0 to 2^24
+    [[noreturn]] void refuse(std::string_view must) const;  // "FILE: stages[0] is 3; it must be <must>"
+
+private:
+    JsonNode(const Json& value, std::string_view file, std::string path)
+        : value_(&value), file_(file), path_(std::move(path)) {}
+
+    std::string place() const;
+
+    const Json* value_;
+    std::string_view file_;
+    std::string path_;  // "stages[0].layers"; empty: the whole file
+};
+
+// Throws ConfigError for what is no JSON, or nested deeper than any layout.
+nlohmann::json json_of_file(std::string_view text, std::string_view file);
+
+}  // namespace trireme

@@ -1,0 +1,85 @@
+#include "plan/layout_json.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "plan/json_node.hpp"
+#include "trireme/plan/plan.hpp"
+
+namespace trireme {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <class Number>
+std::vector<Number> numbers_of(const JsonNode& node) {
+    std::vector<Number> numbers;
+    for (const JsonNode& item : node.items()) numbers.push_back(static_cast<Number>(item.whole_number()));
+    return numbers;
+}
+
+Range layers_of(const JsonNode& node) {
+    const std::vector<std::size_t> ends = numbers_of<std::size_t>(node);
+    if (ends.size() != 2 || ends[1] < ends[0]) {
+        node.refuse("the first layer and the one behind the last, such as [0, 8]");
+    }
+    return {.begin = ends[0], .count = ends[1] - ends[0]};
+}
+
+ReplicaLayout replica_of(const JsonNode& node) {
+    const std::array<std::string, 1> needed{"ranks"};
+    const std::array<std::string, 1> optional{"shares"};
+    node.require_keys(needed, optional);
+    ReplicaLayout replica{.ranks = numbers_of<int>(node.at("ranks"))};
+    if (node.has("shares")) {
+        replica.shares = numbers_of<std::size_t>(node.at("shares"));
+    } else {
+        replica.shares.assign(replica.ranks.size(), 1);
+    }
+    return replica;
+}
+
+StageLayout stage_of(const JsonNode& node) {
+    const std::array<std::string, 2> needed{"layers", "replicas"};
+    node.require_keys(needed);
+    StageLayout stage{.layers = layers_of(node.at("layers"))};
+    for (const JsonNode& replica : node.at("replicas").items()) stage.replicas.push_back(replica_of(replica));
+    return stage;
+}
+
+Json json_value_of(const ReplicaLayout& replica) {
+    Json value{{"ranks", replica.ranks}};
+    const auto is_one = [](std::size_t share) { return share == 1; };
+    const bool are_ones = replica.shares.size() == replica.ranks.size() &&
+                          std::all_of(replica.shares.begin(), replica.shares.end(), is_one);
+    if (!are_ones) value["shares"] = replica.shares;
+    return value;
+}
+
+}  // namespace
+
+Layout layout_from_json(std::string_view text, const std::string& place) {
+    const nlohmann::json file = json_of_file(text, place);
+    const JsonNode whole(file, place);
+    const std::array<std::string, 2> needed{"layers", "stages"};
+    const std::array<std::string, 1> optional{"idle"};
+    whole.require_keys(needed, optional);
+    Layout layout{.layers = whole.at("layers").whole_number()};
+    for (const JsonNode& stage : whole.at("stages").items()) layout.stages.push_back(stage_of(stage));
+    if (whole.has("idle")) layout.idle = numbers_of<int>(whole.at("idle"));
+    return layout;
+}
+
+nlohmann::ordered_json json_value_of(const Layout& layout) {
+    Json stages = Json::array();
+    for (const StageLayout& stage : layout.stages) {
+        Json replicas = Json::array();
+        for (const ReplicaLayout& replica : stage.replicas) replicas.push_back(json_value_of(replica));
+        stages.push_back({{"layers", {stage.layers.begin, stage.layers.end()}}, {"replicas", replicas}});
+    }
+    return {{"layers", layout.layers}, {"stages", stages}, {"idle", layout.idle}};
+}
+
+std::string json_of(const Layout& layout) { return json_value_of(layout).dump(); }
+
+}  // namespace trireme

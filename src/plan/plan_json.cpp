@@ -1,0 +1,36 @@
+#include "plan/layout_json.hpp"
+#include "trireme/base/sha256.hpp"
+#include "trireme/plan/plan.hpp"
+
+namespace trireme {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t hash_digits = 16;
+
+Json json_value_of(const ProvedPrograms& proved) {
+    Json programs = Json::array();
+    for (const Program& program : proved.programs) programs.push_back(text_of(program));
+    return {{"slots", proved.shape.slots}, {"programs", programs}};
+}
+
+}  // namespace
+
+std::string json_of(const Plan& plan) {
+    Json recompute = Json::array();
+    for (const Recompute way : plan.recompute) recompute.push_back(name_of(way));
+    const Json value{{"layout", json_value_of(plan.layout)},
+                     {"recompute", recompute},
+                     {"cuts_rows", plan.cuts_rows},
+                     {"shards_optimizer", plan.shards_optimizer},
+                     {"schedule", plan.schedule},
+                     {"micro_batches", plan.micro_batches()},
+                     {"training", json_value_of(plan.training)},
+                     {"evaluation", json_value_of(plan.evaluation)}};
+    return value.dump();
+}
+
+std::string hash_of(const Plan& plan) { return sha256_hex(json_of(plan)).substr(0, hash_digits); }
+
+}  // namespace trireme

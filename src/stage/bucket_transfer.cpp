@@ -1,0 +1,187 @@
+#include "stage/bucket_transfer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace trireme {
+namespace {
+
+constexpr int kinds_of_cargo = 3;
+
+// Where the elements of a portion are one run of memory, that run; absent elsewhere.
+Tensor run_of(const Portion& portion, const ParameterTensors& tensors) {
+    Tensor run;
+    for (const ParameterShard& shard : portion.shards) {
+        const Tensor view = shard_of(tensors, shard);
+        const bool goes_on = !run.is_present() || run.at(run.size()) == view.data;
+        if (!view.is_contiguous() || !goes_on) return {};
+        const Tensor more = view.flattened();
+        run = run.is_present()
+                  ? Tensor{run.data, run.dtype, 1, run.size() + more.size(), run.size() + more.size()}
+                  : more;
+    }
+    return run;
+}
+
+Parcel parcel_of(const Portion& portion, const ParameterTensors& tensors, Arena& memory) {
+    const Tensor run = run_of(portion, tensors);
+    if (run.is_present()) return {.portion = &portion, .run = run, .is_copy = false};
+    const DType dtype = tensors[portion.shards.front().parameter].dtype;
+    return {.portion = &portion, .run = memory.tensor(dtype, 1, portion.elements), .is_copy = true};
+}
+
+Tensor gradients_of_others(const HeldBucket& bucket, const ParameterTensors& gradients, Arena& memory) {
+    if (bucket.own().elements == 0) return {};
+    const DType dtype = gradients[bucket.own().shards.front().parameter].dtype;
+    return memory.tensor(dtype, bucket.portions.size() - 1, bucket.own().elements);
+}
+
+// Calls use(run, offset) for each run of memory that the portion lies in; `offset` counts its elements before
+// it.
+template <class Use>
+void for_each_run(const Portion& portion, const ParameterTensors& tensors, Use&& use) {
+    std::size_t offset = 0;
+    for (const ParameterShard& shard : portion.shards) {
+        const Tensor view = shard_of(tensors, shard);
+        const std::size_t runs = view.is_contiguous() ? 1 : view.rows;
+        for (std::size_t r = 0; r < runs; ++r) {
+            const Tensor run = runs == 1 ? view.flattened() : view.row_range(r, 1);
+            use(run, offset);
+            offset += run.size();
+        }
+    }
+}
+
+// sum = elements of holder 0 + of holder 1 + ..., where those of holder `self` are in `sum` itself and the
+// others' in the rows of `others` from column `offset` on.
+template <class T>
+void add_in_order(Elements<T> sum, std::size_t self, Elements<const T> others, std::size_t offset) {
+    constexpr std::size_t block = 512;  // sums that stay in the first cache
+    std::array<T, block> total;
+    for (std::size_t begin = 0; begin < sum.columns; begin += block) {
+        const std::size_t count = std::min(block, sum.columns - begin);
+        total.fill(T{});
+        for (std::size_t holder = 0; holder <= others.rows; ++holder) {
+            const T* own = sum.data + begin;
+            const T* elements =
+                holder == self ? own : others.row(holder < self ? holder : holder - 1) + offset + begin;
+            for (std::size_t i = 0; i < count; ++i) total[i] += elements[i];
+        }
+        std::copy_n(total.data(), count, sum.data + begin);
+    }
+}
+
+}  // namespace
+
+BucketTransfer::BucketTransfer(const HeldBucket& bucket, Cargo cargo, const ParameterTensors& tensors,
+                               Place place)
+    : bucket_(&bucket), cargo_(cargo), tensors_(&tensors), place_(place) {}
+
+BucketTransfer BucketTransfer::of_gradients(const HeldBucket& bucket, const ParameterTensors& gradients,
+                                            Arena& memory, Place place) {
+    BucketTransfer transfer(bucket, Cargo::gradients, gradients, place);
+    transfer.gradients_ = gradients_of_others(bucket, gradients, memory);
+    if (transfer.gradients_.is_present()) {
+        for (const std::size_t holder : transfer.others()) {
+            const std::size_t row = holder < bucket.self ? holder : holder - 1;
+            transfer.receive(transfer.gradients_.row_range(row, 1), holder);
+        }
+    }
+    for (const std::size_t holder : transfer.others()) {
+        const Portion& portion = bucket.portions[holder];
+        if (portion.elements > 0) transfer.send(transfer.loaded(portion, memory), holder);
+    }
+    return transfer;
+}
+
+BucketTransfer BucketTransfer::of_portions(const HeldBucket& bucket, Cargo cargo,
+                                           const ParameterTensors& tensors, Arena& memory, Place place) {
+    BucketTransfer transfer(bucket, cargo, tensors, place);
+    for (const std::size_t holder : transfer.others()) {
+        const Portion& portion = bucket.portions[holder];
+        if (portion.elements == 0) continue;
+        transfer.arriving_.push_back(parcel_of(portion, tensors, memory));
+        transfer.receive(transfer.arriving_.back().run, holder);
+    }
+    if (bucket.own().elements > 0) {
+        const Parcel parcel = transfer.loaded(bucket.own(), memory);
+        for (const std::size_t holder : transfer.others()) transfer.send(parcel, holder);
+    }
+    return transfer;
+}
+
+// The group knows which bucket a message is of, and not only that one has come.
+Label BucketTransfer::label() const {
+    return static_cast<Label>(bucket_->number) * kinds_of_cargo + static_cast<Label>(cargo_);
+}
+
+// From the next one on: not all ranks turn to the same one first.
+std::vector<std::size_t> BucketTransfer::others() const {
+    std::vector<std::size_t> others;
+    const std::size_t count = bucket_->portions.size();
+    for (std::size_t step = 1; step < count; ++step) others.push_back((bucket_->self + step) % count);
+    return others;
+}
+
+Parcel BucketTransfer::loaded(const Portion& portion, Arena& memory) const {
+    const Parcel parcel = parcel_of(portion, *tensors_, memory);
+    if (parcel.is_copy && place_ != Place::ghost) {
+        for_each_run(portion, *tensors_, [&](const Tensor& run, std::size_t offset) {
+            std::memcpy(parcel.run.at(offset), run.data, run.bytes());
+        });
+    }
+    return parcel;
+}
+
+void BucketTransfer::send(const Parcel& parcel, std::size_t holder) {
+    tickets_.push_back(bucket_->group->start_send(parcel.run, static_cast<int>(holder), label()));
+}
+
+void BucketTransfer::receive(Tensor run, std::size_t holder) {
+    tickets_.push_back(bucket_->group->start_receive(run, static_cast<int>(holder), label()));
+}
+
+bool BucketTransfer::is_done() {
+    std::erase_if(tickets_, [&](Communicator::Ticket ticket) { return bucket_->group->is_done(ticket); });
+    return tickets_.empty();
+}
+
+void BucketTransfer::wait() {
+    bucket_->group->wait(tickets_);
+    tickets_.clear();
+}
+
+void BucketTransfer::unload() {
+    if (place_ == Place::ghost) return;
+    for (const Parcel& parcel : arriving_) {
+        if (!parcel.is_copy) continue;
+        for_each_run(*parcel.portion, *tensors_, [&](const Tensor& run, std::size_t offset) {
+            std::memcpy(run.data, parcel.run.at(offset), run.bytes());
+        });
+    }
+    if (!gradients_.is_present()) return;
+    const ConstTensor others = gradients_;
+    for_each_run(bucket_->own(), *tensors_, [&](const Tensor& run, std::size_t offset) {
+        visit_float(run.dtype, [&](auto zero) {
+            using T = decltype(zero);
+            add_in_order<T>(run.as<T>(), bucket_->self, others.as<T>(), offset);
+        });
+    });
+}
+
+std::size_t transfer_bytes(const HeldBucket& bucket, const ParameterTensors& tensors) {
+    Arena memory("bucket", 0, Place::ghost);  // counts what the two kinds of transfer take
+    gradients_of_others(bucket, tensors, memory);
+    for (std::size_t holder = 0; holder < bucket.portions.size(); ++holder) {
+        const Portion& portion = bucket.portions[holder];
+        if (holder != bucket.self && portion.elements > 0) parcel_of(portion, tensors, memory);
+    }
+    memory.release(0);
+    for (const Portion& portion : bucket.portions) {
+        if (portion.elements > 0) parcel_of(portion, tensors, memory);
+    }
+    return memory.peak();
+}
+
+}  // namespace trireme

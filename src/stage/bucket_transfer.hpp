@@ -1,0 +1,58 @@
+// The messages of one bucket on their way.
+#pragma once
+
+#include <vector>
+
+#include "stage/held_bucket.hpp"
+
+namespace trireme {
+
+// What a transfer brings, and so what its messages are called.
+enum class Cargo : std::uint8_t { gradients, sums, values };
+
+// The elements of a portion, as they travel.
+struct Parcel {
+    const Portion* portion = nullptr;
+    Tensor run;            // (elements)
+    bool is_copy = false;  // or else the parameters' own memory, where they are one run of it
+};
+
+// Copies are in `memory`, which is the transfer's alone. Nothing of the bucket may change on the way.
+class BucketTransfer {
+public:
+    // Point-to-point with all other holders: each gets this rank's gradients of its portion, and this rank
+    // theirs of its own.
+    static BucketTransfer of_gradients(const HeldBucket& bucket, const ParameterTensors& gradients,
+                                       Arena& memory, Place place);
+    // Point-to-point with all other holders: each gets this rank's portion, and this rank theirs.
+    static BucketTransfer of_portions(const HeldBucket& bucket, Cargo cargo, const ParameterTensors& tensors,
+                                      Arena& memory, Place place);
+
+    bool is_done();
+    void wait();
+
+    // Once done: adds the gradients of the own portion in rank order, or puts copies where they belong.
+    void unload();
+
+private:
+    BucketTransfer(const HeldBucket& bucket, Cargo cargo, const ParameterTensors& tensors, Place place);
+
+    Label label() const;
+    std::vector<std::size_t> others() const;
+    Parcel loaded(const Portion& portion, Arena& memory) const;
+    void send(const Parcel& parcel, std::size_t holder);
+    void receive(Tensor run, std::size_t holder);
+
+    const HeldBucket* bucket_;
+    Cargo cargo_;
+    const ParameterTensors* tensors_;
+    Place place_;
+    std::vector<Communicator::Ticket> tickets_;  // of messages that are not done
+    std::vector<Parcel> arriving_;               // portions of other holders
+    Tensor gradients_;  // (other holders, elements of the own portion); absent where the portion is
+};
+
+// Bytes of memory that any transfer of the bucket needs at most.
+std::size_t transfer_bytes(const HeldBucket& bucket, const ParameterTensors& tensors);
+
+}  // namespace trireme

@@ -1,0 +1,266 @@
+#include "trireme/stage/gradient_exchange.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "stage/bucket_transfer.hpp"
+#include "trireme/device/clock.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr std::size_t most_in_flight = 4;
+
+std::vector<ParameterShard> own_shards_of(const std::vector<HeldBucket>& buckets) {
+    std::vector<ParameterShard> shards;
+    for (const HeldBucket& bucket : buckets) {
+        shards.insert(shards.end(), bucket.own().shards.begin(), bucket.own().shards.end());
+    }
+    return shards;
+}
+
+std::vector<HeldBucket> shared_ones(std::vector<HeldBucket> buckets) {
+    std::erase_if(buckets, [](const HeldBucket& bucket) { return bucket.group == nullptr; });
+    return buckets;
+}
+
+// Which of a rank's buckets are of a parameter.
+std::vector<std::vector<std::size_t>> buckets_by_parameter(const std::vector<HeldBucket>& buckets,
+                                                           std::size_t parameters) {
+    std::vector<std::vector<std::size_t>> numbers(parameters);
+    for (std::size_t b = 0; b < buckets.size(); ++b) {
+        for (const std::size_t parameter : buckets[b].parameters) numbers[parameter].push_back(b);
+    }
+    return numbers;
+}
+
+}  // namespace
+
+DataGroups make_data_groups(const Session& session, const std::vector<Bucket>& buckets, Patience patience) {
+    DataGroups groups;
+    for (const Bucket& bucket : buckets) {
+        if (bucket.holders.size() == 1 || groups.contains(bucket.holders)) continue;
+        if (!std::ranges::binary_search(bucket.holders, session.rank())) continue;
+        groups.emplace(bucket.holders, session.group_of(bucket.holders, "data", patience));
+    }
+    return groups;
+}
+
+// Memory for one bucket in flight.
+struct Slot {
+    explicit Slot(std::size_t bytes, Place place) : memory("bucket", bytes, place) {}
+
+    bool is_free() const { return !transfer.has_value(); }
+
+    void unload() {
+        transfer->unload();
+        transfer.reset();
+        memory.release(0);
+    }
+
+    Arena memory;
+    std::optional<BucketTransfer> transfer = {};
+    std::size_t bucket = 0;  // that it is of
+};
+
+struct GradientExchange::State {
+    State(const GradientPlan& plan, int rank, const std::vector<ParameterSpec>& specs,
+          const ParameterTensors& values, const ParameterTensors& gradients, const DataGroups& groups,
+          Place place);
+
+    void begin();
+    void complete(std::size_t parameter);
+    void advance();
+    void finish();
+    void share(Cargo cargo, const ParameterTensors& tensors);
+
+    const std::vector<ParameterSpec>& specs_;
+    const ParameterTensors& values_;
+    const ParameterTensors& gradients_;
+    Place place_;
+    std::vector<ParameterShard> own_shards_;
+    std::vector<HeldBucket> buckets_;                   // with other holders
+    std::vector<std::vector<std::size_t>> buckets_of_;  // by parameter
+    std::size_t slot_bytes_ = 0;
+    std::vector<Slot> slots_;
+    double wait_seconds_ = 0;
+
+private:
+    enum class Progress : std::uint8_t { waiting, in_flight, done };
+
+    void start_what_is_ready();
+    bool has_room_for(std::size_t bucket) const;
+    void unload_what_has_come();
+    Slot& free_slot();
+    Slot& slot_of(std::size_t bucket);
+    void wait_for(Slot& slot);
+    void require_complete() const;
+    void require_nothing_in_flight(const char* call) const;
+
+    std::vector<bool> is_complete_;        // by parameter
+    std::vector<std::size_t> incomplete_;  // by bucket: parameters
+    std::vector<Progress> progress_;       // by bucket
+    std::size_t ready_ = 0;                // buckets that are complete and wait
+    std::size_t first_unfinished_ = 0;     // bucket
+};
+
+GradientExchange::State::State(const GradientPlan& plan, int rank, const std::vector<ParameterSpec>& specs,
+                               const ParameterTensors& values, const ParameterTensors& gradients,
+                               const DataGroups& groups, Place place)
+    : specs_(specs), values_(values), gradients_(gradients), place_(place) {
+    std::vector<HeldBucket> held = held_buckets(plan, rank, specs, groups);
+    own_shards_ = own_shards_of(held);
+    buckets_ = shared_ones(std::move(held));
+    buckets_of_ = buckets_by_parameter(buckets_, specs.size());
+    for (const HeldBucket& bucket : buckets_) {
+        slot_bytes_ =
+            std::max({slot_bytes_, transfer_bytes(bucket, gradients), transfer_bytes(bucket, values)});
+    }
+    for (std::size_t s = 0; s < std::min(most_in_flight, buckets_.size()); ++s)
+        slots_.emplace_back(slot_bytes_, place);
+    begin();
+}
+
+void GradientExchange::State::begin() {
+    require_nothing_in_flight("begin");
+    is_complete_.assign(specs_.size(), false);
+    incomplete_.clear();
+    for (const HeldBucket& bucket : buckets_) incomplete_.push_back(bucket.parameters.size());
+    progress_.assign(buckets_.size(), Progress::waiting);
+    ready_ = 0;
+    first_unfinished_ = 0;
+    wait_seconds_ = 0;
+}
+
+void GradientExchange::State::complete(std::size_t parameter) {
+    if (is_complete_[parameter]) {
+        throw BugError(cat("the gradient of ", specs_[parameter].name, " was complete before"));
+    }
+    is_complete_[parameter] = true;
+    for (const std::size_t bucket : buckets_of_[parameter]) {
+        if (--incomplete_[bucket] == 0) ++ready_;
+    }
+}
+
+void GradientExchange::State::advance() {
+    unload_what_has_come();
+    start_what_is_ready();
+}
+
+void GradientExchange::State::finish() {
+    require_complete();
+    advance();
+    while (first_unfinished_ < buckets_.size()) {
+        wait_for(slot_of(first_unfinished_));  // which all its holders have room for: see has_room_for()
+        advance();
+    }
+}
+
+void GradientExchange::State::unload_what_has_come() {
+    for (Slot& slot : slots_) {
+        if (slot.is_free() || !slot.transfer->is_done()) continue;
+        slot.unload();
+        progress_[slot.bucket] = Progress::done;
+    }
+    const auto first = std::ranges::find_if(progress_, [](Progress p) { return p != Progress::done; });
+    first_unfinished_ = static_cast<std::size_t>(first - progress_.begin());
+}
+
+void GradientExchange::State::start_what_is_ready() {
+    if (ready_ == 0) return;
+    std::set<const Communicator*> blocked;  // groups with an earlier bucket that has not started
+    for (std::size_t b = first_unfinished_; b < buckets_.size(); ++b) {
+        if (progress_[b] != Progress::waiting || blocked.contains(buckets_[b].group)) continue;
+        if (incomplete_[b] > 0 || !has_room_for(b)) {
+            blocked.insert(buckets_[b].group);
+            continue;
+        }
+        Slot& slot = free_slot();
+        slot.bucket = b;
+        slot.transfer = BucketTransfer::of_gradients(buckets_[b], gradients_, slot.memory, place_);
+        progress_[b] = Progress::in_flight;
+        --ready_;
+    }
+}
+
+// The last free slot is for the first bucket that is not finished: otherwise three ranks could each fill all
+// their slots with buckets that they share with the next one, and none would ever have room for its part of
+// those that wait for it. So the first unfinished bucket of all ranks can start on each of its holders.
+bool GradientExchange::State::has_room_for(std::size_t bucket) const {
+    const auto free = static_cast<std::size_t>(std::ranges::count_if(slots_, &Slot::is_free));
+    const bool is_first_safe = bucket == first_unfinished_ || progress_[first_unfinished_] != Progress::waiting;
+    return free > (is_first_safe ? 0 : 1);
+}
+
+Slot& GradientExchange::State::free_slot() { return *std::ranges::find_if(slots_, &Slot::is_free); }
+
+Slot& GradientExchange::State::slot_of(std::size_t bucket) {
+    return *std::ranges::find_if(slots_,
+                                 [&](const Slot& slot) { return !slot.is_free() && slot.bucket == bucket; });
+}
+
+void GradientExchange::State::wait_for(Slot& slot) {
+    const double begin = now_seconds();
+    slot.transfer->wait();
+    wait_seconds_ += now_seconds() - begin;
+}
+
+// Keeps some buckets in flight, in the order of the plan, and waits for the earliest: the first unfinished one
+// of all ranks is in flight on each of its holders, or about to be.
+void GradientExchange::State::share(Cargo cargo, const ParameterTensors& tensors) {
+    require_nothing_in_flight("share");
+    const std::size_t count = slots_.size();
+    for (std::size_t b = 0; b < buckets_.size() + count; ++b) {
+        Slot& slot = slots_[b % count];
+        if (!slot.is_free()) {
+            wait_for(slot);
+            slot.unload();
+        }
+        if (b >= buckets_.size()) continue;
+        slot.bucket = b;
+        slot.transfer = BucketTransfer::of_portions(buckets_[b], cargo, tensors, slot.memory, place_);
+    }
+}
+
+void GradientExchange::State::require_complete() const {
+    for (const HeldBucket& bucket : buckets_) {
+        for (const std::size_t parameter : bucket.parameters) {
+            if (is_complete_[parameter]) continue;
+            throw BugError(
+                cat("gradients are to be summed, and that of ", specs_[parameter].name, " is not complete"));
+        }
+    }
+}
+
+void GradientExchange::State::require_nothing_in_flight(const char* call) const {
+    if (std::ranges::all_of(slots_, &Slot::is_free)) return;
+    throw BugError(cat(call, " was called with gradients in flight; finish() comes first"));
+}
+
+GradientExchange::GradientExchange(const GradientPlan& plan, int rank, const std::vector<ParameterSpec>& specs,
+                                   const ParameterTensors& values, const ParameterTensors& gradients,
+                                   const DataGroups& groups, Place place)
+    : state_(std::make_unique<State>(plan, rank, specs, values, gradients, groups, place)) {}
+
+GradientExchange::~GradientExchange() = default;
+
+const std::vector<ParameterShard>& GradientExchange::own_shards() const { return state_->own_shards_; }
+
+std::size_t GradientExchange::bytes() const { return state_->slots_.size() * state_->slot_bytes_; }
+
+void GradientExchange::begin() { state_->begin(); }
+
+void GradientExchange::complete(const std::vector<std::size_t>& parameters) {
+    for (const std::size_t parameter : parameters) state_->complete(parameter);
+    state_->advance();
+}
+
+void GradientExchange::advance() { state_->advance(); }
+void GradientExchange::finish() { state_->finish(); }
+void GradientExchange::share_gradients() { state_->share(Cargo::sums, state_->gradients_); }
+void GradientExchange::share_values() { state_->share(Cargo::values, state_->values_); }
+double GradientExchange::wait_seconds() const { return state_->wait_seconds_; }
+
+}  // namespace trireme

@@ -1,0 +1,178 @@
+#include "train/planning.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <unordered_map>
+
+#include "trireme/model/model.hpp"
+#include "trireme/schedule/schedule_text.hpp"
+
+namespace trireme {
+namespace {
+
+std::string read_text(const std::string& path, const char* option) {
+    std::ifstream file(path);
+    std::ostringstream text;
+    text << file.rdbuf();
+    if (!file) throw ConfigError(cat(option, " ", path, " cannot be read; name a file"));
+    return text.str();
+}
+
+// A product that does not overflow for any numbers of ranks that exist.
+long long product(const LayoutConfig& layout, int data) {
+    return static_cast<long long>(layout.pipe) * data * layout.tensor;
+}
+
+int replicas_of_grid(const LayoutConfig& layout, int ranks) {
+    const long long row = product(layout, 1);
+    const int data = layout.data > 0 ? layout.data : static_cast<int>(std::max(1LL, ranks / row));
+    if (product(layout, data) == ranks) return data;
+    throw ConfigError(cat("the process grid needs ", product(layout, data), " ranks (pipe ", layout.pipe,
+                          " x data ", data, " x tensor ", layout.tensor, ") but MPI started ", ranks,
+                          "; change --pipe, --data or --tensor, or the rank count"));
+}
+
+Layout grid_of(const RunConfig& config, const ModelConfig& model, int ranks) {
+    const int data = replicas_of_grid(config.layout, ranks);
+    const int chunks = config.schedule.chunks;
+    const auto stages = static_cast<std::size_t>(config.layout.pipe) * static_cast<std::size_t>(chunks);
+    return grid_layout({.pipe = config.layout.pipe,
+                        .data = data,
+                        .tensor = config.layout.tensor,
+                        .chunks = chunks,
+                        .shares = {}},
+                       cut_layers(layer_facts(model), stages, config.layout.partition));
+}
+
+void refuse_grid_options(const RunConfig& config) {
+    const LayoutConfig& layout = config.layout;
+    const bool has_grid = layout.pipe != 1 || layout.data != 0 || layout.tensor != 1;
+    if (!has_grid && config.schedule.chunks == 1) return;
+    throw ConfigError(cat("--layout ", layout.layout,
+                          " says who holds what; leave out --pipe, --data, --tensor and --chunks"));
+}
+
+Layout layout_of(const RunConfig& config, const ModelConfig& model, int ranks) {
+    const std::string& path = config.layout.layout;
+    const std::string place = path.empty() ? "the grid" : path;
+    if (!path.empty()) refuse_grid_options(config);
+    Layout layout =
+        path.empty() ? grid_of(config, model, ranks) : layout_from_json(read_text(path, "--layout"), path);
+    check_layout(layout, ranks, layer_facts(model).size(), place);
+    return layout;
+}
+
+bool is_known(const std::string& schedule) {
+    const std::vector<std::string> known = known_schedules();
+    return std::find(known.begin(), known.end(), schedule) != known.end();
+}
+
+// A name with a dot or a slash in it is a file's.
+std::vector<Program> programs_of_file(const std::string& schedule) {
+    if (is_known(schedule)) return {};
+    if (schedule.find_first_of("./") == std::string::npos) schedule_named(schedule);  // throws
+    return programs_from_csv(read_text(schedule, "--schedule"), schedule);
+}
+
+// Of a tied table that two layers of a rank use, one slice.
+void add_slices(const ParameterSpec& spec, int rank, HeldTensor& tensor) {
+    for (const Slice& slice : tensor.slices) {
+        if (slice.rank == rank) return;
+    }
+    for (const Placement& placement : spec.placements) tensor.slices.push_back({rank, placement.box});
+}
+
+class HeldList {
+public:
+    // What `rank` holds for layer `layer`.
+    void add(const std::vector<ParameterSpec>& specs, std::size_t layer, int rank) {
+        for (const ParameterSpec& spec : specs) {
+            const auto [at, is_new] = numbers_.emplace(spec.name, tensors_.size());
+            if (is_new) {
+                tensors_.push_back({.name = spec.name,
+                                    .rows = spec.all_rows,
+                                    .columns = spec.all_columns,
+                                    .last_use = layer,
+                                    .slices = {}});
+            }
+            HeldTensor& tensor = tensors_[at->second];
+            tensor.last_use = std::min(tensor.last_use, layer);
+            add_slices(spec, rank, tensor);
+        }
+    }
+    std::vector<HeldTensor> take() { return std::move(tensors_); }
+
+private:
+    std::vector<HeldTensor> tensors_;
+    std::unordered_map<std::string, std::size_t> numbers_;
+};
+
+// That every tensor rank has something to do, before anyone makes its layers.
+void check_shares(const Plan& plan, const ModelConfig& model) {
+    for (std::size_t stage = 0; stage < plan.layout.stages.size(); ++stage) {
+        for (const ReplicaLayout& replica : plan.layout.stages[stage].replicas) {
+            const TensorPart part = part_of_rank(plan, static_cast<int>(stage), replica.ranks.front());
+            part.groups(model);
+            part.mlp(model);
+            if (!model.reads_images()) part.vocabulary(model);
+        }
+    }
+}
+
+}  // namespace
+
+std::vector<LayerFacts> layer_facts(const ModelConfig& model) {
+    std::vector<LayerFacts> facts;
+    std::size_t item = 0;
+    for (const Layer& layer : build_layers(model)) {
+        const bool is_attention = std::holds_alternative<AttentionHalf>(layer);
+        const bool is_block = is_attention || std::holds_alternative<MlpHalf>(layer);
+        const bool begins_head = !facts.empty() && facts.back().is_block && !is_block;
+        if (is_attention || begins_head) ++item;
+        std::size_t parameters = 0;
+        for (const ParameterSpec& spec : parameters_of(layer)) parameters += spec.size();
+        facts.push_back({.item = item, .parameters = parameters, .is_block = is_block});
+    }
+    return facts;
+}
+
+Plan plan_run(const RunConfig& config, const ModelConfig& model, int ranks) {
+    Plan plan = make_plan({.layout = layout_of(config, model, ranks),
+                           .schedule = config.schedule.schedule,
+                           .own_programs = programs_of_file(config.schedule.schedule),
+                           .micro_batches = static_cast<int>(config.schedule.microbatches),
+                           .recompute = config.layout.recompute,
+                           .cuts_rows = config.layout.sequence_parallel,
+                           .shards_optimizer = config.layout.shard_optimizer});
+    check_shares(plan, model);
+    return plan;
+}
+
+TensorPart part_of_rank(const Plan& plan, int stage, int rank) {
+    for (const ReplicaLayout& replica : plan.layout.stages[static_cast<std::size_t>(stage)].replicas) {
+        const auto at = std::find(replica.ranks.begin(), replica.ranks.end(), rank);
+        if (at == replica.ranks.end()) continue;
+        return {.rank = static_cast<int>(at - replica.ranks.begin()), .shares = replica.shares};
+    }
+    throw BugError(cat("rank ", rank, " does not hold stage ", stage));
+}
+
+std::vector<HeldTensor> held_tensors(const Plan& plan, const ModelConfig& model) {
+    HeldList held;
+    for (std::size_t s = 0; s < plan.layout.stages.size(); ++s) {
+        const StageLayout& stage = plan.layout.stages[s];
+        for (const ReplicaLayout& replica : stage.replicas) {
+            for (const int rank : replica.ranks) {
+                const std::vector<Layer> layers =
+                    build_layers(model, part_of_rank(plan, static_cast<int>(s), rank));
+                for (std::size_t l = stage.layers.begin; l < stage.layers.end(); ++l) {
+                    held.add(parameters_of(layers[l]), l, rank);
+                }
+            }
+        }
+    }
+    return held.take();
+}
+
+}  // namespace trireme

@@ -1,0 +1,31 @@
+// What a rank communicates in: made with a plan, freed with it.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "trireme/comm/communicator.hpp"
+#include "trireme/comm/session.hpp"
+#include "trireme/plan/plan.hpp"
+#include "trireme/stage/gradient_exchange.hpp"
+
+namespace trireme {
+
+struct RankGroups {
+    std::vector<int> pipe;                      // the ranks whose micro-batches meet this one's, itself too
+    std::unique_ptr<Communicator> activations;  // among them
+    std::unique_ptr<Communicator> gradients;    // among them
+    std::unique_ptr<Communicator> tensor;       // none: this rank's team is itself alone
+    DataGroups data;
+};
+
+// Collective over all ranks. Every rank makes the groups that it is in, in one order: those of the pipes, of
+// the teams, of the buckets. An idle rank is in none.
+RankGroups make_groups(const Session& session, const Plan& plan, const std::vector<Bucket>& buckets,
+                       Patience patience);
+
+// The ranks that pass micro-batches to each other, directly or through others; ascending. On a grid those of
+// one replica.
+std::vector<std::vector<int>> pipes_of(const Plan& plan);
+
+}  // namespace trireme

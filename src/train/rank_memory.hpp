@@ -1,0 +1,39 @@
+// What a rank will hold, by what it is for: known before it holds anything.
+#pragma once
+
+#include "train/setup.hpp"
+#include "trireme/layout/pieces.hpp"
+#include "trireme/optim/config.hpp"
+#include "trireme/stage/gradient_exchange.hpp"
+#include "trireme/stage/local_stages.hpp"
+
+namespace trireme {
+
+struct RankMemory {
+    std::size_t parameters = 0;
+    std::size_t gradients = 0;
+    std::size_t optimizer = 0;
+    std::size_t activations = 0;  // of all micro-batches in flight
+    std::size_t workspace = 0;
+    std::size_t messages = 0;  // on their way between stages and between replicas
+
+    std::size_t total() const {
+        return parameters + gradients + optimizer + activations + workspace + messages;
+    }
+};
+
+// What the rank has been given by the plan; no stages where it is idle.
+LocalWork work_of(const Setup& setup, int rank);
+
+// Which gradients are summed with whom: the same on every rank.
+GradientPlan gradient_plan(const Setup& setup);
+
+// The shards that a rank updates: its own of each piece, or all that it holds.
+std::vector<ParameterShard> updated_shards(const Setup& setup, const GradientExchange& exchange,
+                                           const std::vector<ParameterSpec>& specs);
+
+// Without optimizer and gradients where the rank only evaluates: `optimizer` is none.
+RankMemory plan_memory(const Setup& setup, const OptimizerConfig* optimizer, const GradientPlan& gradients,
+                       int rank);
+
+}  // namespace trireme

@@ -1,0 +1,151 @@
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include "comm/mpi/mpi_communicator.hpp"
+#include "ranks/comm/live_handles.hpp"
+#include "ranks/comm/view_of.hpp"
+#include "trireme/comm/collectives.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr Patience patience{.stall_seconds = 20};
+
+struct Job {
+    int rank = 0;
+    int size = 0;
+    Job() {
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        MPI_Comm_size(MPI_COMM_WORLD, &size);
+    }
+};
+
+std::unique_ptr<Communicator> group_of(const std::vector<int>& ranks) {
+    return std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, ranks, "some", patience);
+}
+
+std::vector<double> numbers_of(Communicator& group, int job_rank) {
+    return gather_all(group, std::array{static_cast<double>(job_rank)});
+}
+
+TEST(Groups, HaveTheRanksTheyWereMadeOf) {
+    const Job job;
+    std::vector<int> alike;  // the even ranks, or the odd ones
+    for (int rank = job.rank % 2; rank < job.size; rank += 2) alike.push_back(rank);
+
+    const auto group = group_of(alike);
+
+    EXPECT_EQ(group->size(), static_cast<int>(alike.size()));
+    EXPECT_EQ(group->rank(), job.rank / 2);
+    EXPECT_EQ(numbers_of(*group, job.rank), std::vector<double>(alike.begin(), alike.end()));
+}
+
+TEST(Groups, AreMadeWithoutTheRanksThatAreNotInThem) {
+    const Job job;
+    if (job.rank > 0) {
+        std::vector<int> all_but_first;
+        for (int rank = 1; rank < job.size; ++rank) all_but_first.push_back(rank);
+
+        const auto group = group_of(all_but_first);
+
+        EXPECT_EQ(group->rank(), job.rank - 1);
+        EXPECT_EQ(numbers_of(*group, job.rank),
+                  std::vector<double>(all_but_first.begin(), all_but_first.end()));
+    }
+}
+
+// Neighbours in a ring: every rank is in two groups, and no group can be used before the next one is made.
+TEST(Groups, MayOverlapAndBeUsedAtOnce) {
+    const Job job;
+    std::vector<std::unique_ptr<Communicator>> groups;
+    for (int rank = 0; rank < job.size; ++rank) {
+        const std::array pair{rank, (rank + 1) % job.size};
+        if (job.rank == pair[0] || job.rank == pair[1])
+            groups.push_back(group_of({std::min(pair[0], pair[1]), std::max(pair[0], pair[1])}));
+    }
+    std::vector<std::vector<double>> sent(groups.size()), got(groups.size(), std::vector<double>(1));
+    std::vector<Communicator::Ticket> receipts, dispatches;
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+        sent[i] = {100.0 * job.rank};
+        receipts.push_back(groups[i]->start_receive(view_of(got[i]), 1 - groups[i]->rank()));
+        dispatches.push_back(groups[i]->start_send(view_of(sent[i]), 1 - groups[i]->rank()));
+    }
+
+    std::vector<double> neighbours;
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+        groups[i]->wait(std::array{dispatches[i], receipts[i]});
+        neighbours.push_back(got[i][0] / 100);
+    }
+
+    std::ranges::sort(neighbours);
+    std::vector<double> expected{static_cast<double>((job.rank + 1) % job.size),
+                                 static_cast<double>((job.rank + job.size - 1) % job.size)};
+    std::ranges::sort(expected);
+    EXPECT_EQ(neighbours, expected);
+}
+
+TEST(Groups, KeepTheirMessagesApart) {
+    const Job job;
+    if (job.rank < 2) {
+        const auto first = group_of({0, 1});
+        const auto second = group_of({0, 1});
+        std::vector<double> of_first{1}, of_second{2}, got_first(1), got_second(1);
+        const int peer = 1 - job.rank;
+
+        const auto first_receipt = first->start_receive(view_of(got_first), peer);
+        const auto second_receipt = second->start_receive(view_of(got_second), peer);
+        second->wait(std::array{second->start_send(view_of(of_second), peer), second_receipt});
+        first->wait(std::array{first->start_send(view_of(of_first), peer), first_receipt});
+
+        EXPECT_EQ(got_first[0], 1);
+        EXPECT_EQ(got_second[0], 2);
+    }
+}
+
+TEST(Groups, LeaveNothingBehindWhenTheyAreFreed) {
+    const Job job;
+    const int before = live_handles();
+    int while_alive = 0;
+    for (int round = 0; round < 200; ++round) {
+        const int first = (job.rank + round % 2) / 2 * 2 - round % 2;  // pairs, other ones in odd rounds
+        std::vector<int> pair;
+        for (const int rank : {first, first + 1})
+            if (rank >= 0 && rank < job.size) pair.push_back(rank);
+
+        const auto group = group_of(pair);
+
+        while_alive = std::max(while_alive, live_handles());
+        ASSERT_EQ(gather_all(*group, std::array{1.0 * round}), std::vector<double>(pair.size(), round));
+    }
+
+    EXPECT_EQ(while_alive, before + 1);
+    EXPECT_EQ(live_handles(), before);
+}
+
+TEST(Groups, OfRanksOutOfOrderOrMissingAreRefused) {
+    const Job job;
+    const auto refusal = [](const std::vector<int>& ranks) -> std::string {
+        try {
+            group_of(ranks);
+        } catch (const BugError& error) {
+            return error.what();
+        }
+        return "nothing";
+    };
+    const auto sentence = [&](const std::string& ranks) {
+        return cat("rank ", job.rank, " of ", job.size, " cannot make the some group of ranks ", ranks,
+                   ": they must ascend, exist, and include it");
+    };
+
+    EXPECT_EQ(refusal({1, 0}), sentence("1 0"));
+    EXPECT_EQ(refusal({0, 0, 1}), sentence("0 0 1"));
+    EXPECT_EQ(refusal({job.rank, job.size}), sentence(cat(job.rank, " ", job.size)));
+    EXPECT_EQ(refusal({(job.rank + 1) % job.size}), sentence(cat((job.rank + 1) % job.size)));
+}
+
+}  // namespace
+}  // namespace trireme

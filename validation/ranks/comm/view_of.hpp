@@ -1,0 +1,15 @@
+// Tensors over the vectors of the tests.
+#pragma once
+
+#include <vector>
+
+#include "trireme/device/tensor.hpp"
+
+namespace trireme {
+
+template <class T>
+Tensor view_of(std::vector<T>& values) {
+    return {values.data(), dtype_of<T>(), 1, values.size(), values.size()};
+}
+
+}  // namespace trireme

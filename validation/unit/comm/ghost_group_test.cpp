@@ -1,0 +1,72 @@
+#include <gtest/gtest.h>
+
+#include <array>
+#include <functional>
+
+#include "trireme/comm/collectives.hpp"
+#include "trireme/comm/row_collectives.hpp"
+
+namespace trireme {
+namespace {
+
+std::string bug(const std::function<void()>& action) {
+    try {
+        action();
+    } catch (const BugError& error) {
+        return error.what();
+    }
+    return "nothing";
+}
+
+TEST(GhostGroup, IsDoneWithMessagesAtOnce) {
+    const auto group = ghost_group("pipe", 1, 3);
+    std::array<float, 4> values{1, 2, 3, 4};
+    const Tensor view{values.data(), DType::f32, 2, 2, 2};
+
+    group->wait(std::array{group->start_send(view, 2, 7), group->start_receive(view, 0, 8)});
+
+    EXPECT_EQ(group->rank(), 1);
+    EXPECT_EQ(group->size(), 3);
+    EXPECT_EQ(group->name(), "pipe");
+    EXPECT_TRUE(group->is_ghost());
+    EXPECT_EQ(values, (std::array<float, 4>{1, 2, 3, 4}));
+}
+
+TEST(GhostGroup, WalksThroughCollectivesWithTensorsThatAreNotThere) {
+    const auto group = ghost_group("tensor", 0, 4);
+    Arena arena("walk", 0, Place::ghost);
+    const Tensor values = arena.tensor(DType::f64, 6, 16);
+    const std::vector<Range> ranges{{0, 3}, {3, 0}, {3, 2}, {5, 1}};
+    Arena scratch("scratch", 0, Place::ghost);
+
+    gather_rows(*group, values, ranges);
+    sum_in_rank_order(*group, values, scratch);
+    sum_rows(*group, values, ranges, scratch);
+    barrier(*group);
+
+    EXPECT_EQ(scratch.peak(), 3 * 3 * 16 * sizeof(double));  // its three rows from three peers
+}
+
+TEST(GhostGroup, CountsTheScratchThatASumIsSaidToNeed) {
+    const auto group = ghost_group("data", 2, 3);
+    Arena scratch("scratch", 0, Place::ghost);
+    const Tensor values = Arena("walk", 0, Place::ghost).tensor(DType::f32, 5, 20);
+
+    sum_in_rank_order(*group, values, scratch);
+
+    EXPECT_EQ(scratch.peak(), 2 * 34 * sizeof(float));
+    EXPECT_LE(scratch.peak(), sum_scratch_bytes(*group, values));
+}
+
+TEST(GhostGroup, FindsWhatARunWouldFind) {
+    const auto group = ghost_group("pipe", 1, 3);
+    const Tensor cut{nullptr, DType::f32, 4, 2, 8};
+
+    EXPECT_EQ(bug([&] { group->start_send({}, 3); }), "rank 1 has no peer 3 in the pipe group of 3 ranks");
+    EXPECT_EQ(bug([&] { group->start_receive({}, 1); }), "rank 1 has no peer 1 in the pipe group of 3 ranks");
+    EXPECT_EQ(bug([&] { group->start_send(cut, 2); }), "a message must be contiguous");
+    EXPECT_EQ(bug([&] { ghost_group("pipe", 3, 3); }), "there is no rank 3 in the pipe group of 3 ranks");
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,126 @@
+#include <gtest/gtest.h>
+
+#include "error_message.hpp"
+#include "trireme/base/error.hpp"
+#include "unit/plan/small_layouts.hpp"
+
+namespace trireme {
+namespace {
+
+std::string refusal(const std::string& text) {
+    return validation::message_of<ConfigError>([&] { layout_from_json(text, "my.json"); });
+}
+
+// Of a layout whose only stage is `stage`.
+std::string refusal_of_stage(const std::string& stage) {
+    return refusal(R"({"layers": 4, "stages": [)" + stage + "]}");
+}
+
+// Of a stage whose only replica is `replica`.
+std::string refusal_of_replica(const std::string& replica) {
+    return refusal_of_stage(R"({"layers": [0, 4], "replicas": [)" + replica + "]}");
+}
+
+TEST(LayoutJson, IsReadAsItIsDescribed) {
+    const Layout layout = layout_from_json(
+        R"({"layers": 27, "stages": [
+             {"layers": [0, 8], "replicas": [{"ranks": [0, 1], "shares": [5, 3]}, {"ranks": [2]}]},
+             {"layers": [8, 27], "replicas": [{"ranks": [3, 4]}]}], "idle": [7]})",
+        "my.json");
+
+    const Layout expected{27, {{{0, 8}, {{{0, 1}, {5, 3}}, {{2}, {1}}}}, {{8, 19}, {{{3, 4}, {1, 1}}}}}, {7}};
+    EXPECT_EQ(layout, expected);
+}
+
+TEST(LayoutJson, IsReadBackAsItWasWritten) {
+    Layout uneven = uneven_layout({3, 1, 2});
+    uneven.stages[0].replicas[1].shares = {7};
+    uneven.idle = {6, 7};
+    const Layout grid = even_grid({.pipe = 2, .data = 2, .tensor = 3, .chunks = 2, .shares = {3, 2, 2}});
+
+    EXPECT_EQ(layout_from_json(json_of(uneven), "it"), uneven);
+    EXPECT_EQ(layout_from_json(json_of(grid), "it"), grid);
+}
+
+TEST(LayoutJson, LeavesSharesOfOneOut) {
+    EXPECT_EQ(json_of(even_grid({.tensor = 2})),
+              R"({"layers":2,"stages":[{"layers":[0,2],"replicas":[{"ranks":[0,1]}]}],"idle":[]})");
+}
+
+TEST(LayoutJson, MustBeJson) {
+    EXPECT_EQ(refusal(R"({"layers": 4,)"),
+              "my.json is not whole JSON: it breaks at byte 14 of 13; mend it there");
+    EXPECT_EQ(refusal(""), "my.json is not whole JSON: it breaks at byte 1 of 0; mend it there");
+    EXPECT_EQ(refusal(std::string(1000, '[')), "my.json is nested deeper than 16 levels; no layout is");
+    EXPECT_EQ(refusal(R"({"layers": 1e999})"),
+              "my.json is not JSON that can be read: a number in it is too large");
+}
+
+TEST(LayoutJson, NamesMissingKeys) {
+    EXPECT_EQ(refusal("{}"), R"(my.json has no "layers"; its keys are layers, stages, idle)");
+    EXPECT_EQ(refusal(R"({"layers": 4})"), R"(my.json has no "stages"; its keys are layers, stages, idle)");
+    EXPECT_EQ(refusal_of_stage(R"({"layers": [0, 4]})"),
+              R"(my.json: stages[0] has no "replicas"; its keys are layers, replicas)");
+    EXPECT_EQ(refusal_of_stage(R"({"replicas": []})"),
+              R"(my.json: stages[0] has no "layers"; its keys are layers, replicas)");
+    EXPECT_EQ(refusal_of_replica("{}"),
+              R"(my.json: stages[0].replicas[0] has no "ranks"; its keys are ranks, shares)");
+}
+
+TEST(LayoutJson, NamesTheKnownKeyNearestToAnUnknownOne) {
+    EXPECT_EQ(refusal(R"({"layer": 4, "stages": []})"),
+              R"(my.json has an unknown key "layer"; did you mean layers?)");
+    EXPECT_EQ(refusal(R"({"layers": 4, "stages": [], "comment": "mine"})"),
+              R"(my.json has an unknown key "comment"; its keys are layers, stages, idle)");
+    EXPECT_EQ(refusal_of_stage(R"({"layers": [0, 4], "replica": []})"),
+              R"(my.json: stages[0] has an unknown key "replica"; did you mean replicas?)");
+    EXPECT_EQ(refusal_of_replica(R"({"ranks": [0], "share": [1]})"),
+              R"(my.json: stages[0].replicas[0] has an unknown key "share"; did you mean shares?)");
+}
+
+TEST(LayoutJson, NamesValuesOfAnotherType) {
+    EXPECT_EQ(refusal("[]"), "my.json is []; it must be an object with layers, stages, idle");
+    EXPECT_EQ(refusal(R"({"layers": "4", "stages": []})"),
+              R"(my.json: layers is "4"; it must be a whole number from 0 to 16777216)");
+    EXPECT_EQ(refusal(R"({"layers": 4, "stages": 2})"), "my.json: stages is 2; it must be a list");
+    EXPECT_EQ(refusal(R"({"layers": 4, "stages": [], "idle": 7})"), "my.json: idle is 7; it must be a list");
+    EXPECT_EQ(refusal_of_stage("null"),
+              "my.json: stages[0] is null; it must be an object with layers, replicas");
+    EXPECT_EQ(refusal_of_stage(R"({"layers": [0, 4], "replicas": {}})"),
+              "my.json: stages[0].replicas is {}; it must be a list");
+    EXPECT_EQ(refusal_of_replica("[0]"),
+              "my.json: stages[0].replicas[0] is [0]; it must be an object with ranks, shares");
+    EXPECT_EQ(refusal_of_replica(R"({"ranks": 0})"),
+              "my.json: stages[0].replicas[0].ranks is 0; it must be a list");
+}
+
+TEST(LayoutJson, NamesNumbersThatCountNothing) {
+    const std::string whole = "; it must be a whole number from 0 to 16777216";
+
+    EXPECT_EQ(refusal(R"({"layers": -4, "stages": []})"), "my.json: layers is -4" + whole);
+    EXPECT_EQ(refusal(R"({"layers": 1.5, "stages": []})"), "my.json: layers is 1.5" + whole);
+    EXPECT_EQ(refusal(R"({"layers": 99999999999999999999, "stages": []})"), "my.json: layers is 1e+20" + whole);
+    EXPECT_EQ(refusal_of_replica(R"({"ranks": [0, -1]})"),
+              "my.json: stages[0].replicas[0].ranks[1] is -1" + whole);
+    EXPECT_EQ(refusal_of_replica(R"({"ranks": [0], "shares": [0.5]})"),
+              "my.json: stages[0].replicas[0].shares[0] is 0.5" + whole);
+    EXPECT_EQ(refusal(R"({"layers": 4, "stages": [], "idle": [true]})"), "my.json: idle[0] is true" + whole);
+}
+
+TEST(LayoutJson, NamesLayersThatAreNoBeginAndEnd) {
+    const std::string pair = "; it must be the first layer and the one behind the last, such as [0, 8]";
+
+    for (const char* layers : {"[]", "[3]", "[0,1,2]", "[4,0]"}) {
+        EXPECT_EQ(refusal_of_stage(std::string(R"({"layers": )") + layers + R"(, "replicas": []})"),
+                  std::string("my.json: stages[0].layers is ") + layers + pair);
+    }
+}
+
+TEST(LayoutJson, ShowsTheBeginningOfWhatIsLong) {
+    EXPECT_EQ(refusal('"' + std::string(100, 'x') + '"'), "my.json is \"" + std::string(39, 'x') +
+                                                              "...; it must be an object with layers, stages, "
+                                                              "idle");
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,174 @@
+#include "trireme/plan/plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include "error_message.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/schedule/check.hpp"
+#include "unit/plan/small_layouts.hpp"
+
+namespace trireme {
+namespace {
+
+std::string refusal(const PlanWish& wish) {
+    return validation::message_of<ConfigError>([&] { make_plan(wish); });
+}
+
+void expect_shape(const PipelineShape& shape, const PipelineShape& expected) {
+    EXPECT_EQ(shape.teams, expected.teams);
+    EXPECT_EQ(shape.micro_batches, expected.micro_batches);
+    EXPECT_EQ(shape.holders, expected.holders);
+    EXPECT_EQ(shape.executor, expected.executor);
+    EXPECT_EQ(shape.is_training, expected.is_training);
+}
+
+void expect_proved(const ProvedPrograms& programs) {
+    const Verdict verdict = check(programs.programs, programs.shape);
+    ASSERT_TRUE(verdict.is_proved()) << verdict.fault->what;
+    EXPECT_EQ(programs.peak_activations, verdict.proof.peak_activations);
+    EXPECT_EQ(programs.peak_of_stage, verdict.proof.peak_of_stage);
+}
+
+TEST(Plan, OfOneRankNeedsNoMessages) {
+    const Plan plan = make_plan({.layout = even_grid({}), .micro_batches = 2});
+
+    EXPECT_EQ(csv_of(plan.training.programs), "0F0,0B0,0F1,0B1,REDUCE0,STEP0\n");
+    EXPECT_EQ(csv_of(plan.evaluation.programs), "0F0,0F1\n");
+    EXPECT_EQ(plan.micro_batches(), 2);
+    EXPECT_EQ(plan.training.peak_activations, std::vector<int>{1});
+}
+
+TEST(Plan, OfAGridCutsTheStepRowByRow) {
+    const Plan plan = make_plan({.layout = even_grid({.pipe = 2, .data = 3, .tensor = 2}), .micro_batches = 4});
+
+    expect_shape(plan.training.shape, grid_shape(2, 3, 1, 4));
+    expect_shape(plan.evaluation.shape, grid_shape(2, 3, 1, 4, false));
+    expect_proved(plan.training);
+    expect_proved(plan.evaluation);
+    EXPECT_EQ(plan.micro_batches(), 12);
+    EXPECT_EQ(plan.team_of(9), 3);  // rank (1 * 3 + 1) * 2 + 1: the last stage of row 1
+}
+
+TEST(Plan, OfChunksNamesTheStagesOfATeam) {
+    const Plan plan = make_plan({.layout = even_grid({.pipe = 2, .data = 2, .chunks = 3}),
+                                 .schedule = "interleaved",
+                                 .micro_batches = 4});
+
+    expect_shape(plan.training.shape, grid_shape(2, 2, 3, 4));
+    expect_proved(plan.training);
+    expect_proved(plan.evaluation);
+    EXPECT_EQ(plan.teams[1].stages, (std::vector<int>{1, 3, 5}));
+}
+
+TEST(Plan, HasAsManySlotsAsTheProofNeeds) {
+    const Layout layout = even_grid({.pipe = 2, .chunks = 2});
+    const Plan few = make_plan({.layout = layout, .schedule = "looped-bfs", .micro_batches = 2});
+    const Plan some = make_plan({.layout = layout, .schedule = "looped-bfs", .micro_batches = 4});
+    const Plan many = make_plan({.layout = layout, .schedule = "looped-bfs", .micro_batches = 24});
+
+    EXPECT_EQ(few.training.shape.slots, 1);
+    EXPECT_GT(some.training.shape.slots, 1);
+    expect_proved(many.training);
+    EXPECT_EQ(many.evaluation.shape.slots, 1);
+}
+
+TEST(Plan, OfUnequalReplicasGivesMicroBatchesInTurn) {
+    const Plan plan = make_plan({.layout = uneven_layout({3, 3, 2}), .micro_batches = 12});
+
+    EXPECT_EQ(plan.micro_batches(), 12);
+    for (int m = 0; m < 12; ++m) {
+        for (int s = 0; s < 3; ++s) {
+            const int replica = m % (s == 2 ? 2 : 3);
+            EXPECT_EQ(plan.training.shape.executor_of(s, m), team_of(plan.teams, plan.layout, s, replica));
+        }
+    }
+    expect_proved(plan.training);
+    expect_proved(plan.evaluation);
+}
+
+TEST(Plan, OfTwoReplicasBeforeOneIsProvedForEverySchedule) {
+    for (const char* schedule : {"inter-layer", "gpipe", "1f1b"}) {
+        const Plan plan =
+            make_plan({.layout = uneven_layout({2, 1}), .schedule = schedule, .micro_batches = 5});
+
+        expect_proved(plan.training);
+        expect_proved(plan.evaluation);
+    }
+}
+
+TEST(Plan, LeavesIdleRanksOut) {
+    Layout layout = uneven_layout({2, 1});
+    layout.idle = {3};
+
+    const Plan plan = make_plan({.layout = layout});
+
+    EXPECT_EQ(plan.teams.size(), 3U);
+    EXPECT_EQ(plan.team_of(3), -1);
+}
+
+TEST(Plan, TakesOneWayToRecomputeForAllStagesOrOneForEach) {
+    const Layout layout = uneven_layout({1, 1});
+    const std::vector<Recompute> each{Recompute::full, Recompute::none};
+
+    EXPECT_EQ(make_plan({.layout = layout}).recompute, std::vector<Recompute>(2, Recompute::none));
+    EXPECT_EQ(make_plan({.layout = layout, .recompute = {Recompute::full}}).recompute,
+              std::vector<Recompute>(2, Recompute::full));
+    EXPECT_EQ(make_plan({.layout = layout, .recompute = each}).recompute, each);
+    EXPECT_EQ(
+        refusal({.layout = layout, .recompute = {Recompute::full, Recompute::full, Recompute::none}}),
+        "--recompute names 3 ways, but the layout has 2 stages; name one for all stages, or one for each");
+}
+
+TEST(Plan, RefusesASchedulethatIsNotMadeForTheLayout) {
+    const Layout chunks = even_grid({.pipe = 2, .chunks = 2});
+
+    EXPECT_TRUE(validation::says(refusal({.layout = chunks}), "--schedule interleaved or looped-bfs"));
+    EXPECT_TRUE(validation::says(refusal({.layout = uneven_layout({2, 1}), .schedule = "interleaved"}),
+                                 "is made for a grid"));
+    EXPECT_TRUE(
+        validation::says(refusal({.layout = chunks, .schedule = "interleave"}), "did you mean interleaved?"));
+}
+
+TEST(Plan, RefusesMicroBatchesThatNobodyCanUse) {
+    const Layout layout = even_grid({.pipe = 2, .data = 2});
+
+    EXPECT_EQ(refusal({.layout = layout, .micro_batches = 0}),
+              "--microbatches 0 cannot be used; it must be from 1 to 32768");
+    EXPECT_EQ(refusal({.layout = layout, .micro_batches = 2000000000}),
+              "--microbatches 2000000000 cannot be used; it must be from 1 to 32768");
+}
+
+TEST(Plan, IsNamedByAllThatItHolds) {
+    const PlanWish wish{.layout = even_grid({.pipe = 2}), .micro_batches = 4};
+    std::vector<PlanWish> others(7, wish);
+    others[0].layout.stages[0].replicas[0].shares = {3};
+    others[1].schedule = "gpipe";
+    others[2].micro_batches = 5;
+    others[3].recompute = {Recompute::full};
+    others[4].cuts_rows = true;
+    others[5].shards_optimizer = false;
+    others[6].layout = uneven_layout({1, 2});
+    std::vector<std::string> names{hash_of(make_plan(wish))};
+
+    for (const PlanWish& other : others) names.push_back(hash_of(make_plan(other)));
+
+    EXPECT_EQ(names[0], hash_of(make_plan(wish)));
+    EXPECT_EQ(names[0].size(), 16U);
+    EXPECT_EQ(names[0].find_first_not_of("0123456789abcdef"), std::string::npos);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        for (std::size_t k = 0; k < i; ++k) EXPECT_NE(names[i], names[k]) << i << " and " << k;
+    }
+}
+
+TEST(Plan, IsOneLineOfJson) {
+    const Plan plan = make_plan({.layout = even_grid({}), .shards_optimizer = false});
+
+    EXPECT_EQ(json_of(plan),
+              R"({"layout":{"layers":2,"stages":[{"layers":[0,2],"replicas":[{"ranks":[0]}]}],"idle":[]},)"
+              R"("recompute":["none"],"cuts_rows":false,"shards_optimizer":false,"schedule":"1f1b",)"
+              R"("micro_batches":1,"training":{"slots":1,"programs":["0F0 0B0 REDUCE0 STEP0"]},)"
+              R"("evaluation":{"slots":1,"programs":["0F0"]}})");
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,238 @@
+// Every schedule on every small shape: its programs are proved, or the refusal names a shape whose are; and
+// they take the time and the memory that the literature gives them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <regex>
+
+#include "error_message.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/schedule/check.hpp"
+#include "trireme/schedule/generate.hpp"
+#include "trireme/schedule/lower.hpp"
+#include "trireme/schedule/predict.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr std::array kinds = {ScheduleKind::inter_layer, ScheduleKind::gpipe, ScheduleKind::one_f_one_b,
+                              ScheduleKind::interleaved, ScheduleKind::looped_bfs};
+
+// A row of a grid.
+struct Row {
+    ScheduleKind kind = ScheduleKind::gpipe;
+    int pipe = 1;
+    int micro_batches = 1;
+    int chunks = 1;
+
+    bool is_looped() const { return kind == ScheduleKind::interleaved || kind == ScheduleKind::looped_bfs; }
+    std::string text() const {
+        return cat(name_of(kind), " pipe ", pipe, " micro-batches ", micro_batches, " chunks ", chunks);
+    }
+};
+
+// Micro-batches that pass a chunk before the first passes the next: the fewest from `pipe` on that leave none,
+// or at least `pipe`, for the last group.
+int group_of(const Row& row) {
+    if (row.kind == ScheduleKind::looped_bfs) return row.micro_batches;
+    if (row.micro_batches < row.pipe) return row.micro_batches;
+    int size = row.pipe;
+    while (row.micro_batches % size != 0 && row.micro_batches % size < row.pipe) ++size;
+    return size;
+}
+
+// Where a group is larger than the pipe, what leaves the last team waits there for the first, which is not yet
+// done with the group: so many slots keep all of it on its way.
+int enough_slots(const Row& row) {
+    return row.is_looped() && row.chunks > 1 ? std::max(1, group_of(row) - row.pipe + 1) : 1;
+}
+
+PipelineShape shape_of(const Row& row, int replicas = 1, bool is_training = true) {
+    PipelineShape shape = grid_shape(row.pipe, replicas, row.chunks, row.micro_batches, is_training);
+    shape.slots = enough_slots(row);
+    return shape;
+}
+
+// Empty where the programs are proved, or else the fault.
+std::string fault_of(ScheduleKind kind, const PipelineShape& shape) {
+    const Verdict verdict = check(lower(generate(kind, shape), shape), shape);
+    return verdict.is_proved() ? "" : verdict.fault->what;
+}
+
+// The shape that a refusal names; without chunks where it names none.
+PipelineShape advised(const std::string& refusal, int micro_batches, bool is_training) {
+    std::smatch named;
+    int data = 1;
+    int chunks = 1;
+    if (std::regex_search(refusal, named, std::regex("takes is pipe (\\d+) with chunks (\\d+)"))) {
+        chunks = std::stoi(named[2]);
+    } else if (std::regex_search(refusal, named, std::regex("--pipe (\\d+) --data (\\d+)"))) {
+        data = std::stoi(named[2]);
+    } else {
+        throw BugError(cat("no shape is named: ", refusal));
+    }
+    return grid_shape(std::stoi(named[1]), data, chunks, micro_batches, is_training);
+}
+
+// All fitting kinds over stages 1..8, micro-batches 1..24 and chunks 1..3.
+template <class Visit>
+void for_each_row(const Visit& visit) {
+    for (const ScheduleKind kind : kinds) {
+        for (int pipe = 1; pipe <= 8; ++pipe) {
+            for (int micro_batches = 1; micro_batches <= 24; ++micro_batches) {
+                for (int chunks = 1; chunks <= 3; ++chunks) visit(Row{kind, pipe, micro_batches, chunks});
+            }
+        }
+    }
+}
+
+void expect_proof_or_advice(const Row& row, const PipelineShape& shape) {
+    try {
+        EXPECT_EQ(fault_of(row.kind, shape), "") << row.text();
+    } catch (const ConfigError& refused) {
+        EXPECT_FALSE(row.is_looped()) << row.text();
+        EXPECT_GT(row.chunks, 1) << row.text();
+        const PipelineShape allowed = advised(refused.what(), row.micro_batches, shape.is_training);
+        EXPECT_EQ(fault_of(row.kind, allowed), "") << row.text();
+    }
+}
+
+TEST(EverySchedule, IsProvedOrRefusedWithAShapeThatIs) {
+    for_each_row([](const Row& row) { expect_proof_or_advice(row, shape_of(row)); });
+}
+
+TEST(EverySchedule, IsProvedOrRefusedForForwardsAlone) {
+    for_each_row([](const Row& row) {
+        PipelineShape shape = shape_of(row, 1, false);
+        shape.slots = 1;
+        expect_proof_or_advice(row, shape);
+    });
+}
+
+TEST(EverySchedule, IsProvedForTwoReplicas) {
+    for (const ScheduleKind kind : kinds) {
+        for (int pipe = 1; pipe <= 4; ++pipe) {
+            for (int micro_batches = 1; micro_batches <= 9; ++micro_batches) {
+                Row row = {kind, pipe, micro_batches};
+                row.chunks = row.is_looped() ? 2 : 1;
+                for (const bool is_training : {true, false}) {
+                    EXPECT_EQ(fault_of(kind, shape_of(row, 2, is_training)), "") << row.text();
+                }
+            }
+        }
+    }
+}
+
+TEST(EverySchedule, IsProvedOrRefusedForUnequalReplicas) {
+    const std::vector<std::vector<int>> layouts = {{2, 1}, {1, 2}, {3, 3, 2}, {1, 3, 2}, {4, 1, 3, 2}};
+    for (const std::vector<int>& replicas : layouts) {
+        for (int micro_batches = 1; micro_batches <= 13; ++micro_batches) {
+            for (const ScheduleKind kind : kinds) {
+                const PipelineShape shape = uneven_shape(replicas, micro_batches);
+                const Row row = {kind, static_cast<int>(replicas.size()), micro_batches};
+                if (row.is_looped()) {
+                    const auto refused =
+                        validation::message_of<ConfigError>([&] { return generate(kind, shape); });
+                    PipelineShape allowed = advised(refused, micro_batches, true);
+                    EXPECT_EQ(fault_of(kind, allowed), "") << row.text();
+                } else {
+                    EXPECT_EQ(fault_of(kind, shape), "") << row.text();
+                    EXPECT_EQ(fault_of(kind, uneven_shape(replicas, micro_batches, false)), "") << row.text();
+                }
+            }
+        }
+    }
+}
+
+TEST(EverySchedule, IsRefusedWhereItNeedsMoreSlots) {
+    const PipelineShape shape = grid_shape(2, 1, 2, 8);
+
+    // Team 0 reads what comes back to it behind its 8 forwards. Until then one message waits there and one in
+    // team 1, which cannot make a third; in front of it one waits again, and one in team 0.
+    EXPECT_EQ(
+        fault_of(ScheduleKind::looped_bfs, shape),
+        "team 0 is stuck at 0F4, its 11th instruction, which waits for a free buffer for activations to team 1 "
+        "(it has 1); team 1 is stuck at 1F2, its 9th instruction, which waits for a free buffer for "
+        "activations "
+        "to team 0 (it has 1)");
+}
+
+constexpr std::array cost_triples = {StageCost{1, 1, 1}, StageCost{10, 11, 9}, StageCost{2, 3, 1},
+                                     StageCost{1, 2, 1}, StageCost{3, 2, 2}};
+
+// The published shapes, with all costs: P 2, 4, 8 and M 2P, 3P, 4P. All others with one.
+template <class Visit>
+void for_each_timed_row(const Visit& visit) {
+    for_each_row([&](const Row& row) {
+        if (row.chunks == 1 || row.is_looped()) visit(row, cost_triples[1]);
+    });
+    for (const ScheduleKind kind : kinds) {
+        for (const int pipe : {2, 4, 8}) {
+            for (const int times : {2, 3, 4}) {
+                for (const StageCost& cost : cost_triples) {
+                    Row row = {kind, pipe, times * pipe, 1};
+                    visit(row, cost);
+                    row.chunks = 2;
+                    if (row.is_looped()) visit(row, cost);
+                }
+            }
+        }
+    }
+}
+
+Prediction predicted(const Row& row, const StageCost& cost) {
+    const PipelineShape shape = shape_of(row);
+    const std::vector<StageCost> costs(static_cast<std::size_t>(shape.stages()), cost);
+    return predict(lower(generate(row.kind, shape), shape), shape, costs);
+}
+
+// Costs are those of a chunk: a row with fewer micro-batches than teams waits once more for each further chunk.
+double idle_of(const Row& row, const StageCost& cost) {
+    const double pass = cost.forward + cost.backward_input + cost.backward_weight;
+    if (row.kind == ScheduleKind::inter_layer) return row.micro_batches * (row.pipe - 1) * pass;
+    return ((row.pipe - 1) + (row.chunks - 1) * std::max(0, row.pipe - row.micro_batches)) * pass;
+}
+
+// In micro-batches of a chunk.
+int peak_of(const Row& row, int team) {
+    const int behind = row.pipe - 1 - team;
+    const int all = row.micro_batches * row.chunks;
+    switch (row.kind) {
+        case ScheduleKind::inter_layer:
+            return 1;
+        case ScheduleKind::gpipe:
+        case ScheduleKind::looped_bfs:
+            return all;
+        case ScheduleKind::one_f_one_b:
+            return std::min(behind + 1, all);
+        case ScheduleKind::interleaved:
+            break;
+    }
+    if (row.chunks == 1) return std::min(behind + 1, all);  // is 1F1B
+    return std::min(2 * behind + (row.chunks - 1) * group_of(row) + 1, all);
+}
+
+TEST(EverySchedule, TakesTheTimeAndMemoryOfItsClosedForm) {
+    for_each_timed_row([](const Row& row, const StageCost& cost) {
+        const Prediction prediction = predicted(row, cost);
+
+        const double work =
+            row.micro_batches * row.chunks * (cost.forward + cost.backward_input + cost.backward_weight);
+        EXPECT_EQ(prediction.makespan, work + idle_of(row, cost)) << row.text();
+        for (int team = 0; team < row.pipe; ++team) {
+            const auto t = static_cast<std::size_t>(team);
+            EXPECT_EQ(prediction.idle(t), idle_of(row, cost)) << row.text() << " team " << team;
+            EXPECT_EQ(prediction.peak_activations[t], peak_of(row, team)) << row.text() << " team " << team;
+        }
+    });
+}
+
+TEST(EverySchedule, HasABubbleOfOneNinthWithTwoStagesAndEightMicroBatches) {
+    for (const ScheduleKind kind : {ScheduleKind::gpipe, ScheduleKind::one_f_one_b}) {
+        EXPECT_DOUBLE_EQ(predicted({kind, 2, 8}, {2, 3, 4}).bubble(), 1.0 / 9);
+    }
+}
+
+}  // namespace
+}  // namespace trireme
