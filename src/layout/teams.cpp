@@ -34,6 +34,7 @@ std::vector<Team> teams_of(const Layout& layout) {
     }
     std::ranges::stable_sort(order, {}, &std::pair<std::size_t, int>::first);
     std::vector<Team> teams;
+    teams.reserve(order.size());
     for (const auto& [replica, first] : order) teams.push_back(std::move(by_first_rank.at(first)));
     return teams;
 }

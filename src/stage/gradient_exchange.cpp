@@ -13,6 +13,23 @@ namespace {
 
 constexpr std::size_t most_in_flight = 4;
 
+// Memory for one bucket in flight.
+struct Slot {
+    explicit Slot(std::size_t bytes, Place place) : memory("bucket", bytes, place) {}
+
+    bool is_free() const { return !transfer.has_value(); }
+
+    void unload() {
+        transfer->unload();
+        transfer.reset();
+        memory.release(0);
+    }
+
+    Arena memory;
+    std::optional<BucketTransfer> transfer = {};
+    std::size_t bucket = 0;  // that it is of
+};
+
 std::vector<ParameterShard> own_shards_of(const std::vector<HeldBucket>& buckets) {
     std::vector<ParameterShard> shards;
     for (const HeldBucket& bucket : buckets) {
@@ -47,23 +64,6 @@ DataGroups make_data_groups(const Session& session, const std::vector<Bucket>& b
     }
     return groups;
 }
-
-// Memory for one bucket in flight.
-struct Slot {
-    explicit Slot(std::size_t bytes, Place place) : memory("bucket", bytes, place) {}
-
-    bool is_free() const { return !transfer.has_value(); }
-
-    void unload() {
-        transfer->unload();
-        transfer.reset();
-        memory.release(0);
-    }
-
-    Arena memory;
-    std::optional<BucketTransfer> transfer = {};
-    std::size_t bucket = 0;  // that it is of
-};
 
 struct GradientExchange::State {
     State(const GradientPlan& plan, int rank, const std::vector<ParameterSpec>& specs,

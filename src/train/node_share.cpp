@@ -11,20 +11,22 @@
 namespace trireme {
 
 int threads_per_rank(int wanted, const Session& session, Communicator& control) {
+    if (time_is_simulated()) return 1;
     const std::string own = session.host() + " " + core_mask();
     const std::vector<std::string> all = gather_all(control, own);
     const auto sharers = static_cast<int>(std::count(all.begin(), all.end(), own));
-    if (time_is_simulated()) return 1;
     return wanted > 0 ? wanted : std::max(1, usable_cores() / sharers);
 }
 
 void refuse_more_than_memory(std::size_t rank_bytes, const Session& session, Communicator& control) {
     const std::vector<std::string> hosts = gather_all(control, session.host());
     const std::vector<double> bytes = gather_all(control, std::array{static_cast<double>(rank_bytes)});
+    int sharers = 0;
     double needed = 0;
     double most = 0;
     for (std::size_t r = 0; r < hosts.size(); ++r) {
-        if (hosts[r] != session.host()) continue;
+        if (hosts[r] != session.host() && !time_is_simulated()) continue;
+        sharers += 1;
         needed += bytes[r];
         most = std::max(most, bytes[r]);
     }
@@ -32,7 +34,7 @@ void refuse_more_than_memory(std::size_t rank_bytes, const Session& session, Com
     agree(control, [&] {
         const auto available = available_memory_bytes();
         if (!available || needed <= static_cast<double>(*available)) return;
-        throw ConfigError(cat("the ", session.node_size(), " ranks of ", session.host(), " need ",
+        throw ConfigError(cat("the ", sharers, " ranks of ", session.host(), " need ",
                               megabytes(needed), " MB (", megabytes(most), " the fullest) and the node has ",
                               *available / 1'000'000,
                               " MB left; use a smaller --batch or --max-length, more --microbatches, or more "

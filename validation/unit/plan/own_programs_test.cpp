@@ -19,10 +19,7 @@ std::string refusal(const PlanWish& wish) {
     return validation::message_of<ConfigError>([&] { make_plan(wish); });
 }
 
-const Layout& two_stages() {
-    static const Layout layout = uneven_layout({1, 1});
-    return layout;
-}
+Layout two_stages() { return uneven_layout({1, 1}); }
 
 TEST(OwnPrograms, OfComputeAloneGetTheirMessages) {
     const Plan plan = make_plan(wish_of(two_stages(), "0F0,0B0\n1F0,1B0\n"));
@@ -103,11 +100,11 @@ TEST(OwnPrograms, AreAsManyAsTeamsOrRanks) {
 
 TEST(OwnPrograms, AreRefusedInTheCheckersWords) {
     EXPECT_EQ(refusal(wish_of(two_stages(), "0F0,0B0\n1B0,1F0\n")),
-              "my.csv cannot be run: 1B0, the 2nd instruction of team 1, needs 1F0 before it; 1F0 is the 4th");
+              "my.csv cannot be run: 1B0, the 2nd instruction of team 1, needs 1F0 before it; 1F0 is the 5th");
     EXPECT_TRUE(validation::says(refusal(wish_of(two_stages(), "0F0,0B0,0F1,0B1\n1F1,1B1,1F0,1B0\n", 2)),
                                  "my.csv cannot be run: team 0 is stuck at 0B0, its "));
     EXPECT_TRUE(validation::says(refusal(wish_of(two_stages(), "0F0,0B0\n1F0\n")),
-                                 "my.csv cannot be run: team 1 does 1F0, but"));
+                                 "0B0, the 3rd instruction of team 0, needs 0RECV_B0 before it"));
     EXPECT_TRUE(validation::says(refusal(wish_of(two_stages(), "0F0,0B0,9F0\n1F0,1B0\n")), "names stage 9"));
 }
 

@@ -119,7 +119,7 @@ TEST(Plan, TakesOneWayToRecomputeForAllStagesOrOneForEach) {
         "--recompute names 3 ways, but the layout has 2 stages; name one for all stages, or one for each");
 }
 
-TEST(Plan, RefusesASchedulethatIsNotMadeForTheLayout) {
+TEST(Plan, RefusesAScheduleThatIsNotMadeForTheLayout) {
     const Layout chunks = even_grid({.pipe = 2, .chunks = 2});
 
     EXPECT_TRUE(validation::says(refusal({.layout = chunks}), "--schedule interleaved or looped-bfs"));
