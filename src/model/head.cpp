@@ -210,7 +210,7 @@ void Head::find_loss_of_shared(const Pass& pass, const Tile& tile, double gradie
                                         .targets = tile.targets,
                                         .statistics = parts.row_range(own * rows, rows),
                                         .first_column = outputs_.begin});
-    if (!pass.stream.is_ghost()) gather_rows(pass.group->ranks, parts, cut_evenly(ranks * rows, ranks));
+    gather_rows(pass.group->ranks, parts, cut_evenly(ranks * rows, ranks));
     launch(pass.stream, MergeLogitStatistics{.parts = parts,
                                              .targets = tile.targets,
                                              .log_sums = log_sums,

@@ -29,17 +29,14 @@ ConstTensor whole_rows(const Pass& pass, ConstTensor own, Arena& arena) {
     if (!are_rows_cut(pass)) return own;
     const Tensor whole = arena.tensor(pass.dtype, pass.batch.rows(), own.columns);
     launch(pass.stream, Copy{.input = own, .output = own_part(pass, whole)});
-    if (!pass.stream.is_ghost()) gather_rows(pass.group->ranks, whole, row_ranges(pass));
+    gather_rows(pass.group->ranks, whole, row_ranges(pass));
     return whole;
 }
 
 Tensor sum_over_ranks(const Pass& pass, Tensor partial) {
     if (pass.group == nullptr) return partial;
     TensorGroup group = *pass.group;
-    if (pass.stream.is_ghost()) {
-        const ArenaScope scope(group.exchange);
-        group.exchange.tensor(DType::i32, 1, sum_scratch_bytes(group.ranks, partial) / bytes_of(DType::i32));
-    } else if (group.cuts_rows) {
+    if (group.cuts_rows) {
         sum_rows(group.ranks, partial, row_ranges(pass), group.exchange);
     } else {
         sum_in_rank_order(group.ranks, partial, group.exchange);

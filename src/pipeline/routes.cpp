@@ -6,9 +6,7 @@
 
 namespace trireme {
 
-bool is_send(Op op) { return op == Op::send_forward || op == Op::send_backward; }
-bool is_receive(Op op) { return op == Op::receive_forward || op == Op::receive_backward; }
-bool is_of_gradient(Op op) { return op == Op::send_backward || op == Op::receive_backward; }
+bool is_of_gradient(Op message) { return message == Op::send_backward || message == Op::receive_backward; }
 
 Routes::Routes(const EngineWiring& wiring) : wiring_(wiring), team_(team_of_rank(wiring.teams, wiring.rank)) {}
 

@@ -35,8 +35,6 @@ private:
     int team_;
 };
 
-bool is_send(Op op);
-bool is_receive(Op op);
-bool is_of_gradient(Op op);
+bool is_of_gradient(Op message);
 
 }  // namespace trireme

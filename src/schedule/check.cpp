@@ -40,9 +40,9 @@ void require_sound(const PipelineShape& shape) {
         const auto s = static_cast<std::size_t>(stage);
         if (static_cast<int>(shape.executor[s].size()) != shape.micro_batches ||
             !is_sound(shape.holders[s], shape.executor[s], stage, stage_of)) {
-            throw BugError(
-                cat("stage ", stage, " of the shape needs an executor for each of ", shape.micro_batches,
-                    " micro-batches, among its holders, and those once each among ", shape.teams, " teams"));
+            throw BugError(cat("stage ", stage, " of the shape needs holders among its ", shape.teams,
+                               " teams, each once, and one of them for each of the ", shape.micro_batches,
+                               " micro-batches"));
         }
     }
 }

@@ -45,6 +45,8 @@ struct Instruction {
 using Program = std::vector<Instruction>;
 
 bool is_compute(Op op);  // forward, backward and its halves
+bool is_send(Op op);
+bool is_receive(Op op);
 bool has_micro_batch(Op op);
 
 std::string text_of(const Instruction& instruction);  // "2SEND_F0"

@@ -1,0 +1,154 @@
+#include "ranks/stage/model_part.hpp"
+
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "comm/mpi/mpi_communicator.hpp"
+
+namespace trireme::validation {
+namespace {
+
+// A group of its own for each set of holders that this rank is in, made in the order of the buckets.
+DataGroups groups_of(const std::vector<Bucket>& buckets, int rank) {
+    DataGroups groups;
+    for (const Bucket& bucket : buckets) {
+        const auto& holders = bucket.holders;
+        const bool is_in = std::ranges::find(holders, rank) != holders.end();
+        if (holders.size() == 1 || !is_in || groups.contains(holders)) continue;
+        groups[holders] = std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, holders, "data", patience);
+    }
+    return groups;
+}
+
+double number_at(const Tensor& tensor, std::size_t row, std::size_t column) {
+    return tensor.dtype == DType::f64 ? tensor.as<double>()(row, column) : tensor.as<float>()(row, column);
+}
+
+void set_number_at(const Tensor& tensor, std::size_t row, std::size_t column, double number) {
+    visit_float(tensor.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        tensor.as<T>()(row, column) = static_cast<T>(number);
+    });
+}
+
+}  // namespace
+
+Job::Job() {
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+}
+
+ModelPart::ModelPart(Holdings holdings, DType dtype, const BucketRules& rules)
+    : holdings_(std::move(holdings)),
+      specs_(holdings_.specs[static_cast<std::size_t>(job_.rank)]),
+      dtype_(dtype),
+      plan_(plan_of(holdings_, rules)),
+      groups_(groups_of(plan_.buckets, job_.rank)),
+      values_(specs_, dtype, Place::memory),
+      gradients_(specs_, dtype, Place::memory),
+      exchange_(plan_, job_.rank, specs_, values_, gradients_, groups_, Place::memory) {}
+
+void ModelPart::sum(NumberOfRank number, const std::vector<std::size_t>& order) {
+    fill_gradients(number);
+    exchange_.begin();
+    for (const std::size_t parameter : order) exchange_.complete({parameter});
+    exchange_.finish();
+}
+
+// Rank 0 in the order of the parameters, others beginning elsewhere, every second one backwards.
+void ModelPart::sum(NumberOfRank number) {
+    std::vector<std::size_t> order(specs_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const auto first = static_cast<std::size_t>(job_.rank) % std::max<std::size_t>(1, order.size());
+    std::ranges::rotate(order, order.begin() + static_cast<std::ptrdiff_t>(first));
+    if (job_.rank % 2 == 1) std::ranges::reverse(order);
+    sum(number, order);
+}
+
+void ModelPart::fill(const ParameterTensors& tensors, const NumberOf& number) const {
+    for (std::size_t i = 0; i < specs_.size(); ++i) {
+        for_each_element(specs_[i], [&](const Element& element, std::size_t r, std::size_t c) {
+            set_number_at(tensors[i], r, c, number(element));
+        });
+    }
+}
+
+void ModelPart::fill_gradients(NumberOfRank number) const {
+    fill(gradients_, [&](const Element& element) { return number(job_.rank, element); });
+}
+
+void ModelPart::spoil_what_others_own(const ParameterTensors& tensors) const {
+    const std::vector<std::vector<bool>> is_own = own_elements();
+    for (std::size_t i = 0; i < specs_.size(); ++i) {
+        for_each_element(specs_[i], [&](const Element&, std::size_t r, std::size_t c) {
+            if (!is_own[i][r * specs_[i].columns + c]) set_number_at(tensors[i], r, c, -1000);
+        });
+    }
+}
+
+void ModelPart::expect_everywhere(const ParameterTensors& tensors, const NumberOf& expected) const {
+    std::vector<std::vector<bool>> all;
+    for (const ParameterSpec& spec : specs_) all.emplace_back(spec.size(), true);
+    expect(tensors, expected, all);
+}
+
+void ModelPart::expect_in_own_shards(const ParameterTensors& tensors, const NumberOf& expected) const {
+    expect(tensors, expected, own_elements());
+}
+
+void ModelPart::expect(const ParameterTensors& tensors, const NumberOf& expected,
+                       const std::vector<std::vector<bool>>& of) const {
+    for (std::size_t i = 0; i < specs_.size(); ++i) {
+        for_each_element(specs_[i], [&](const Element& element, std::size_t r, std::size_t c) {
+            if (!of[i][r * specs_[i].columns + c]) return;
+            ASSERT_EQ(number_at(tensors[i], r, c), expected(element))
+                << "rank " << job_.rank << ", " << element.tensor << " at " << element.row << ", "
+                << element.column;
+        });
+    }
+}
+
+NumberOf ModelPart::sums(NumberOfRank number) const {
+    return [this, number](const Element& element) {
+        double sum = 0;
+        visit_float(dtype_, [&](auto total) {
+            for (const int rank : holders_of(holdings_, element)) {
+                total += static_cast<decltype(total)>(number(rank, element));
+            }
+            sum = total;
+        });
+        return sum;
+    };
+}
+
+double ModelPart::sum_of_squares_of_all(NumberOfRank number) const {
+    const NumberOf gradient_of = sums(number);
+    double sum = 0;
+    for (const HeldTensor& tensor : plan_.tensors) {
+        for (std::size_t e = 0; e < tensor.rows * tensor.columns; ++e) {
+            const double gradient = gradient_of({tensor.name, e / tensor.columns, e % tensor.columns});
+            sum += gradient * gradient;
+        }
+    }
+    return sum;
+}
+
+std::vector<std::vector<bool>> ModelPart::own_elements() const {
+    std::vector<std::vector<bool>> is_own;
+    for (const ParameterSpec& spec : specs_) is_own.emplace_back(spec.size());
+    for (const auto& [parameter, box] : exchange_.own_shards()) {
+        for (std::size_t r = box.rows.begin; r < box.rows.end(); ++r) {
+            for (std::size_t c = box.columns.begin; c < box.columns.end(); ++c) {
+                auto is_counted = is_own[parameter][r * specs_[parameter].columns + c];
+                EXPECT_FALSE(is_counted);
+                is_counted = true;
+            }
+        }
+    }
+    return is_own;
+}
+
+}  // namespace trireme::validation
