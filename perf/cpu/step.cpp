@@ -16,7 +16,7 @@
 #include "trireme/kernels/fill.hpp"
 #include "trireme/kernels/peak.hpp"
 #include "trireme/optim/optimizer.hpp"
-#include "trireme/stage/stage.hpp"
+#include "trireme/stage/whole_model.hpp"
 
 namespace trireme::perf {
 namespace {
@@ -72,7 +72,9 @@ public:
           memory_(predict(model, DType::f32, {.segments = batch_.segments, .rows = shape.rows()})),
           stream_{.backend = CpuStream{.threads = shape.threads}},
           stage_(model, DType::f32, Place::memory, memory_),
-          optimizer_({}, stage_.parameters(), DType::f32, Place::memory),
+          shards_(whole_parameters(stage_.parameters())),
+          optimizer_({}, stage_.parameters(), shards_, DType::f32, Place::memory),
+          norm_scratch_("norm", (shards_.size() + 8) * bytes_of(DType::f64), Place::memory),
           loss_scale_(1 / static_cast<double>(shape.rows())) {
         initialise(stream_, stage_.parameters(), stage_.values(), 1);
     }
@@ -81,13 +83,13 @@ public:
         stream_.ledger.clear();
         launch(stream_, Fill{.output = stage_.gradients().all(), .value = 0});
         stage_.forward_backward(stream_, batch_.view(), {.loss_scale = loss_scale_});
-        const double norm = optimizer_.gradient_norm(stream_, stage_.gradients());
+        const double norm = std::sqrt(sum_of_squares(stream_, stage_.gradients(), shards_, norm_scratch_));
         optimizer_.update(stream_, stage_.values(), stage_.gradients(), 1e-4, clip_scale(norm, 1));
     }
 
     const Ledger& ledger() const { return stream_.ledger; }
     std::size_t predicted_bytes() const {
-        return memory_.parameters + memory_.gradients + memory_.activations + memory_.scratch +
+        return stage_.values().bytes() + stage_.gradients().bytes() + memory_.activations + memory_.scratch +
                optimizer_.bytes();
     }
 
@@ -95,8 +97,10 @@ private:
     RandomBatch batch_;
     StageMemory memory_;
     Stream stream_;
-    Stage stage_;
+    WholeModel stage_;
+    std::vector<ParameterShard> shards_;
     Optimizer optimizer_;
+    Arena norm_scratch_;
     double loss_scale_;
 };
 

@@ -8,6 +8,7 @@
 #include "app/command_line.hpp"
 #include "app/config_file.hpp"
 #include "app/help.hpp"
+#include "app/plan_options.hpp"
 #include "app/train_options.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/nearest.hpp"
@@ -62,6 +63,22 @@ Command train_command(Words words) {
     return command;
 }
 
+// Options of `train` may come from config files; those of `plan` alone may not.
+Command plan_command(Words words) {
+    PlanConfig config;
+    const std::vector<OptionGroup> of_train = train_options(config.run);
+    const OptionGroup of_plan = plan_options(config);
+    std::string last_file;
+    std::vector<OptionGroup> all = of_train;
+    all.push_back(of_plan);
+    all.push_back(config_file_option(last_file));
+    const SplitLine line = split_line("plan", words, all, {"config"});
+    refuse_positional("plan", line);
+    stack(line, of_train);
+    set_all(line.settings, {of_plan});
+    return config;
+}
+
 // A command with options of its own, and words without one, which `take` puts into the configuration.
 template <class Config>
 Command tool_command(const char* name, Words words, std::vector<OptionGroup> (*options_of)(Config&),
@@ -109,6 +126,7 @@ Command parse_command_line(Words arguments, const std::string& mpi) {
     if (asks_for_help(rest)) return ShowText{command_help(name)};
     if (name == "train") return train_command(rest);
     if (name == "evaluate") return evaluate_command(rest);
+    if (name == "plan") return plan_command(rest);
     if (name == "prepare") return tool_command("prepare", rest, prepare_options, take_prepare_inputs);
     if (name == "convert") return tool_command("convert", rest, convert_options, take_convert_places);
     if (name == "report") return tool_command("report", rest, report_options, take_run_directory);

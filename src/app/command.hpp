@@ -8,6 +8,7 @@
 #include "app/tool_options.hpp"
 #include "trireme/tools/prepare.hpp"
 #include "trireme/train/config.hpp"
+#include "trireme/train/show_plan.hpp"
 
 namespace trireme::app {
 
@@ -18,7 +19,7 @@ struct TrainCommand {
     RunConfig config;
     bool dump_config = false;  // print config.resolved instead of training
 };
-using Command = std::variant<ShowText, TrainCommand, EvaluateConfig, PrepareConfig, ConvertConfig,
+using Command = std::variant<ShowText, TrainCommand, EvaluateConfig, PlanConfig, PrepareConfig, ConvertConfig,
                              InspectConfig, ReportConfig>;
 
 // True for the commands that every rank of an MPI job runs; asking for their help is none.

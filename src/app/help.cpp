@@ -1,6 +1,7 @@
 #include "app/help.hpp"
 
 #include "app/command_line.hpp"
+#include "app/plan_options.hpp"
 #include "app/tool_options.hpp"
 #include "app/train_options.hpp"
 #include "app/values.hpp"
@@ -25,6 +26,20 @@ std::string train_help() {
                "       mpirun -n RANKS trireme train ...     or srun, in a job\n\n",
                "Trains a model on a corpus. Without mpirun or srun it runs on one rank.\n", option_help(groups),
                config_note);
+}
+
+std::string plan_help() {
+    PlanConfig config;
+    std::vector<OptionGroup> groups = train_options(config.run);
+    groups.insert(groups.begin(), plan_options(config));
+    std::string file;
+    groups.push_back(config_file_option(file));
+    return cat(
+        "Usage: trireme plan [options]\n\n",
+        "Says what `trireme train` with these options would be, and starts nothing: who holds what, parameters "
+        "and\nbytes, the order of work, and how long each rank would wait. Without --corpus every sample is as "
+        "long as may be.\n",
+        option_help(groups));
 }
 
 std::string evaluate_help() {
@@ -73,7 +88,7 @@ std::string report_help() {
 }  // namespace
 
 std::vector<std::string> command_names() {
-    return {"train", "evaluate", "prepare", "convert", "report", "inspect", "help"};
+    return {"train", "evaluate", "plan", "prepare", "convert", "report", "inspect", "help"};
 }
 
 std::string general_help() {
@@ -81,6 +96,7 @@ std::string general_help() {
            "Usage: trireme COMMAND [options]\n\n"
            "  train      train a model, under srun or mpirun, or alone on one rank\n"
            "  evaluate   say how good a stored model is on a corpus\n"
+           "  plan       say what a run would be, and start nothing\n"
            "  prepare    make a corpus from text, ids, questions or images\n"
            "  convert    Hugging Face's files to a checkpoint, or back\n"
            "  report     show what a run did, on one HTML page\n"
@@ -95,6 +111,7 @@ std::string general_help() {
 std::string command_help(const std::string& command) {
     if (command == "train") return train_help();
     if (command == "evaluate") return evaluate_help();
+    if (command == "plan") return plan_help();
     if (command == "prepare") return prepare_help();
     if (command == "convert") return convert_help();
     if (command == "report") return report_help();
@@ -107,15 +124,19 @@ std::string version_text(const std::string& mpi) {
                "HDF5       ", facts.hdf5, "\n", "matrices   ", facts.matrices, "\n");
 }
 
-OptionGroup config_options(std::string& file, bool& dump) {
+OptionGroup config_file_option(std::string& file) {
     return {"config",
-            {
-                text({"config", "FILE",
-                      "options from an INI file; repeatable, later files win over earlier ones "
-                      "and the command line over all"},
-                     file),
-                flag({"dump-config", "", "print all options with their values as such a file, and end"}, dump),
-            }};
+            {text({"config", "FILE",
+                   "options from an INI file; repeatable, later files win over earlier ones "
+                   "and the command line over all"},
+                  file)}};
+}
+
+OptionGroup config_options(std::string& file, bool& dump) {
+    OptionGroup group = config_file_option(file);
+    group.options.push_back(
+        flag({"dump-config", "", "print all options with their values as such a file, and end"}, dump));
+    return group;
 }
 
 }  // namespace trireme::app

@@ -5,6 +5,7 @@
 
 #include "app/command.hpp"
 #include "app/failure.hpp"
+#include "app/plan_command.hpp"
 #include "trireme/report/report.hpp"
 #include "trireme/tools/convert.hpp"
 #include "trireme/tools/inspect.hpp"
@@ -29,6 +30,7 @@ int finish(const Failure& failure) {
 }
 
 void carry_out(const ShowText& command) { std::cout << command.text; }
+void carry_out(const PlanConfig& config) { show_plan(config, std::cout); }
 void carry_out(const PrepareConfig& config) { prepare(config, std::cout); }
 void carry_out(const ConvertConfig& config) { convert(config, std::cout); }
 void carry_out(const InspectConfig& config) { inspect(config.file, config.verify, std::cout); }

@@ -112,14 +112,42 @@ OptionGroup optimizer_options(OptimizerConfig& optimizer) {
 }
 
 OptionGroup layout_options(LayoutConfig& layout) {
-    return {"layout",
-            {whole_number({"data", "D", "replicas of the model; 0: one for each rank"}, layout.data)}};
+    return {
+        "layout",
+        {
+            whole_number({"pipe", "P", "ranks in a row that have other layers each"}, layout.pipe, 1),
+            whole_number({"data", "D", "replicas of the model; 0: as many as the ranks allow"}, layout.data),
+            whole_number({"tensor", "T", "ranks that share the tensors of a replica"}, layout.tensor, 1),
+            text({"layout", "FILE.json", "who holds what, in place of a grid of pipe x data x tensor ranks"},
+                 layout.layout),
+            text({"partition", "uniform|parameters|type|4,3,3,4",
+                  "how layers are cut into stages; numbers count the embedding, blocks and the head"},
+                 layout.partition),
+            on_off({"sequence-parallel", "", "tensor ranks share the rows between their branches, too"},
+                   layout.sequence_parallel),
+            on_off({"shard-optimizer", "", "each replica keeps and updates its part of the optimizer's state"},
+                   layout.shard_optimizer),
+            choices(
+                {"recompute", "",
+                 "what is computed again instead of kept, of all stages or of each: nothing, what is "
+                 "cheap, everything but the inputs of blocks"},
+                layout.recompute,
+                {{"none", Recompute::none}, {"selective", Recompute::selective}, {"full", Recompute::full}}),
+        }};
 }
 
 OptionGroup schedule_options(ScheduleConfig& schedule) {
     return {"schedule",
-            {whole_number({"microbatches", "M", "micro-batches of a replica in a step"}, schedule.microbatches,
-                          1)}};
+            {
+                text({"schedule", "NAME|FILE.csv",
+                      "inter-layer, gpipe, 1f1b, interleaved, looped-bfs, or a file of programs"},
+                     schedule.schedule),
+                whole_number(
+                    {"microbatches", "M", "micro-batches of a step, of each replica or, with --layout, in all"},
+                    schedule.microbatches, 1),
+                whole_number({"chunks", "V", "stages of a rank, for interleaved and looped-bfs"},
+                             schedule.chunks, 1),
+            }};
 }
 
 OptionGroup flexible_options(ScheduleConfig& schedule) {

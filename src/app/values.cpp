@@ -1,5 +1,6 @@
 #include "app/values.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 #include <array>
@@ -82,6 +83,18 @@ std::size_t read_choice(const Setting& setting, const std::vector<std::string>& 
     }
     const std::string expected = words.size() == 1 ? words[0] : cat("one of ", joined(words, ", "));
     refuse(setting, expected, did_you_mean(setting.value, words));
+}
+
+std::vector<std::size_t> read_choices(const Setting& setting, const std::vector<std::string>& words) {
+    std::vector<std::size_t> indices;
+    std::size_t begin = 0;
+    while (begin <= setting.value.size()) {
+        const std::size_t end = std::min(setting.value.find(',', begin), setting.value.size());
+        indices.push_back(
+            read_choice({setting.name, setting.value.substr(begin, end - begin), setting.place}, words));
+        begin = end + 1;
+    }
+    return indices;
 }
 
 std::string joined_choice(const std::vector<std::string>& words) { return joined(words, "|"); }

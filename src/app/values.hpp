@@ -42,7 +42,8 @@ std::uint64_t read_whole_number(const Setting& setting, std::uint64_t least, std
 double read_number(const Setting& setting, const Range& range);
 std::string print_number(double value);  // the shortest text that reads back as the same value
 std::size_t read_choice(const Setting& setting, const std::vector<std::string>& words);  // its index
-std::string joined_choice(const std::vector<std::string>& words);                        // "adamw|sgd"
+std::vector<std::size_t> read_choices(const Setting& setting, const std::vector<std::string>& words);
+std::string joined_choice(const std::vector<std::string>& words);  // "adamw|sgd"
 
 template <class Field>
 Option whole_number(OptionWords words, Field& field, std::uint64_t least = 0) {
@@ -85,6 +86,29 @@ Option choice(OptionWords words, Field& field,
             if (Content<Field>::of(field) == value) return word;
         }
         return std::string();
+    };
+    return {.words = std::move(words), .set = set, .get = get};
+}
+
+// One word or several, separated by commas.
+template <class Value>
+Option choices(OptionWords words, std::vector<Value>& field,
+               std::vector<std::pair<std::string, Value>> values) {
+    std::vector<std::string> known;
+    for (const auto& [word, value] : values) known.push_back(word);
+    words.form = joined_choice(known) + "[,...]";
+    const auto set = [&field, known, values](const Setting& setting) {
+        field.clear();
+        for (const std::size_t index : read_choices(setting, known)) field.push_back(values[index].second);
+    };
+    const auto get = [&field, values] {
+        std::string text;
+        for (const Value& each : field) {
+            for (const auto& [word, value] : values) {
+                if (each == value) text += (text.empty() ? "" : ",") + word;
+            }
+        }
+        return text;
     };
     return {.words = std::move(words), .set = set, .get = get};
 }

@@ -7,6 +7,19 @@ namespace {
 
 Range scaled(Range units, std::size_t size) { return {units.begin * size, units.count * size}; }
 
+// Ranges without a gap between them are one.
+std::vector<Range> joined(const std::vector<Range>& ranges) {
+    std::vector<Range> all;
+    for (const Range& range : ranges) {
+        if (!all.empty() && all.back().end() == range.begin) {
+            all.back().count += range.count;
+        } else {
+            all.push_back(range);
+        }
+    }
+    return all;
+}
+
 }  // namespace
 
 std::size_t Channels::count() const {
@@ -46,9 +59,9 @@ ParameterSpec part_of(const ParameterSpec& whole, const Channels& rows, const Ch
     part.columns = columns.count();
     part.placements.clear();
     std::size_t row = 0;
-    for (const Range& own_rows : rows.own) {
+    for (const Range& own_rows : joined(rows.own)) {
         std::size_t column = 0;
-        for (const Range& own_columns : columns.own) {
+        for (const Range& own_columns : joined(columns.own)) {
             part.placements.push_back({.box = {own_rows, own_columns}, .row = row, .column = column});
             column += own_columns.count;
         }

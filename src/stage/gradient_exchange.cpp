@@ -55,16 +55,6 @@ std::vector<std::vector<std::size_t>> buckets_by_parameter(const std::vector<Hel
 
 }  // namespace
 
-DataGroups make_data_groups(const Session& session, const std::vector<Bucket>& buckets, Patience patience) {
-    DataGroups groups;
-    for (const Bucket& bucket : buckets) {
-        if (bucket.holders.size() == 1 || groups.contains(bucket.holders)) continue;
-        if (!std::ranges::binary_search(bucket.holders, session.rank())) continue;
-        groups.emplace(bucket.holders, session.group_of(bucket.holders, "data", patience));
-    }
-    return groups;
-}
-
 struct GradientExchange::State {
     State(const GradientPlan& plan, int rank, const std::vector<ParameterSpec>& specs,
           const ParameterTensors& values, const ParameterTensors& gradients, const DataGroups& groups,

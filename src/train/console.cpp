@@ -5,19 +5,12 @@
 #include <cmath>
 #include <ostream>
 
+#include "train/number_text.hpp"
+
 namespace trireme {
 namespace {
 
 std::string megabytes(std::size_t bytes) { return fmt::format("{:.1f}", static_cast<double>(bytes) * 1e-6); }
-
-// 1,234,567
-std::string grouped(std::size_t number) {
-    std::string digits = std::to_string(number);
-    for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3) {
-        digits.insert(static_cast<std::size_t>(at), 1, ',');
-    }
-    return digits;
-}
 
 std::string duration(double seconds) {
     const auto whole = static_cast<long>(std::lround(seconds));

@@ -107,7 +107,8 @@ void evaluate(const EvaluateConfig& config, Session& session) {
     const GradientPlan gradients = gradient_plan(*setup);
     refuse_more_than_memory(plan_memory(*setup, nullptr, gradients, session.rank()).total(), session, *control);
     Stream stream = make_stream(config.run.precision.device, threads_per_rank(run.threads, session, *control));
-    RankModel model(*setup, session, gradients, {.stall_seconds = run.stall_timeout});
+    RankModel model(*setup, gradients, session.rank(),
+                    make_groups(session, setup->plan, gradients.buckets, {.stall_seconds = run.stall_timeout}));
     agree(*control, [&] { model.fill(stream, run.seed); });
     const Evaluation evaluation = evaluate_samples(model, stream, *setup, *control);
     agree(*control, [&] { check_finite(*setup, model, evaluation); });

@@ -135,6 +135,12 @@ void fit_labels(ModelConfig& model, const CorpusInfo& corpus) {
     }
 }
 
+void require_size_of_corpus(const char* option, std::size_t size, const ModelConfig& model) {
+    if (size > 0) return;
+    throw ConfigError(cat(model.name, " takes ", option, " from a corpus, and none is given; give ", option,
+                          " N, or name one with --corpus FILE.h5"));
+}
+
 // Weights of equal shapes mean something else where these differ.
 void refuse_another_meaning(const ModelConfig& model, const StoredModel& stored) {
     const ModelConfig& origin = stored.config();
@@ -182,6 +188,18 @@ ModelConfig choose_model(const ModelChoice& choice, const std::optional<Task>& t
     } else {
         model.label_names.clear();
     }
+    check_model(model);
+    if (stored != nullptr) refuse_another_meaning(model, *stored);
+    return model;
+}
+
+ModelConfig choose_model(const ModelChoice& choice, const std::optional<Task>& task,
+                         const StoredModel* stored) {
+    ModelConfig model = asked_for(choice, stored);
+    override_sizes(model, choice);
+    set_task(model, task.value_or(model.task), choice);
+    if (!model.reads_images()) require_size_of_corpus("--vocabulary", model.vocabulary, model);
+    if (model.task == Task::classify) require_size_of_corpus("--labels", model.labels, model);
     check_model(model);
     if (stored != nullptr) refuse_another_meaning(model, *stored);
     return model;

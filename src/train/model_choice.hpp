@@ -16,4 +16,7 @@ std::optional<StoredModel> stored_model(const ModelChoice& choice);
 ModelConfig choose_model(const ModelChoice& choice, const std::optional<Task>& task, const StoredModel* stored,
                          const CorpusInfo& corpus);
 
+// Without a corpus: the task is the model's own, and sizes that a corpus would fill in must be said.
+ModelConfig choose_model(const ModelChoice& choice, const std::optional<Task>& task, const StoredModel* stored);
+
 }  // namespace trireme

@@ -34,8 +34,8 @@ void refuse_more_than_memory(std::size_t rank_bytes, const Session& session, Com
     agree(control, [&] {
         const auto available = available_memory_bytes();
         if (!available || needed <= static_cast<double>(*available)) return;
-        throw ConfigError(cat("the ", sharers, " ranks of ", session.host(), " need ",
-                              megabytes(needed), " MB (", megabytes(most), " the fullest) and the node has ",
+        throw ConfigError(cat("the ", sharers, " ranks of ", session.host(), " need ", megabytes(needed),
+                              " MB (", megabytes(most), " the fullest) and the node has ",
                               *available / 1'000'000,
                               " MB left; use a smaller --batch or --max-length, more --microbatches, or more "
                               "nodes"));

@@ -19,9 +19,18 @@ std::string read_text(const std::string& path, const char* option) {
     return text.str();
 }
 
-// A product that does not overflow for any numbers of ranks that exist.
+// Of pipe, data and tensor. Does not overflow: beyond all ranks that exist it need not be exact.
 long long product(const LayoutConfig& layout, int data) {
-    return static_cast<long long>(layout.pipe) * data * layout.tensor;
+    constexpr long long beyond_all = 1LL << 31;
+    return std::min(beyond_all, static_cast<long long>(layout.pipe) * data) * layout.tensor;
+}
+
+int ranks_of_grid(const LayoutConfig& layout) {
+    constexpr long long most_ranks = 1 << 20;
+    const int data = std::max(1, layout.data);
+    if (product(layout, data) <= most_ranks) return static_cast<int>(product(layout, data));
+    throw ConfigError(cat("a process grid of pipe ", layout.pipe, " x data ", data, " x tensor ", layout.tensor,
+                          " has more than ", most_ranks, " ranks; lower --pipe, --data or --tensor"));
 }
 
 int replicas_of_grid(const LayoutConfig& layout, int ranks) {
@@ -135,6 +144,20 @@ std::vector<LayerFacts> layer_facts(const ModelConfig& model) {
         facts.push_back({.item = item, .parameters = parameters, .is_block = is_block});
     }
     return facts;
+}
+
+int ranks_for(const RunConfig& config) {
+    const LayoutConfig& options = config.layout;
+    if (options.layout.empty()) return ranks_of_grid(options);
+    const Layout layout = layout_from_json(read_text(options.layout, "--layout"), options.layout);
+    int last = -1;
+    for (const int rank : layout.idle) last = std::max(last, rank);
+    for (const StageLayout& stage : layout.stages) {
+        for (const ReplicaLayout& replica : stage.replicas) {
+            for (const int rank : replica.ranks) last = std::max(last, rank);
+        }
+    }
+    return last + 1;
 }
 
 Plan plan_run(const RunConfig& config, const ModelConfig& model, int ranks) {

@@ -15,6 +15,10 @@ namespace trireme {
 // What is known of each layer of a model when it is cut into stages.
 std::vector<LayerFacts> layer_facts(const ModelConfig& model);
 
+// How many ranks the options are for: those of the grid, without --data of one replica, or those that the
+// layout file names. Throws ConfigError for a layout file that cannot be read.
+int ranks_for(const RunConfig& config);
+
 // Throws ConfigError where options, model and `ranks` do not fit: a grid of another size, more tensor ranks
 // than heads, a schedule that is not made for the layout, and so on. Communicates nothing.
 Plan plan_run(const RunConfig& config, const ModelConfig& model, int ranks);

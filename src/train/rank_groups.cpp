@@ -55,6 +55,14 @@ std::vector<std::vector<int>> pipes_of(const Plan& plan) {
     return by_first;
 }
 
+RankGroups lone_groups() {
+    RankGroups groups;
+    groups.pipe = {0};
+    groups.activations = single_rank("activations");
+    groups.gradients = single_rank("gradients");
+    return groups;
+}
+
 RankGroups make_groups(const Session& session, const Plan& plan, const std::vector<Bucket>& buckets,
                        Patience patience) {
     RankGroups groups;

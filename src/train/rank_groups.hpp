@@ -19,6 +19,9 @@ struct RankGroups {
     DataGroups data;
 };
 
+// What the only rank of a job communicates in.
+RankGroups lone_groups();
+
 // Collective over all ranks. Every rank makes the groups that it is in, in one order: those of the pipes, of
 // the teams, of the buckets. An idle rank is in none.
 RankGroups make_groups(const Session& session, const Plan& plan, const std::vector<Bucket>& buckets,

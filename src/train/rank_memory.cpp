@@ -9,17 +9,17 @@ namespace trireme {
 namespace {
 
 // Rows of the largest micro-batch that a rank has between two stages.
-std::size_t most_rows(const Setup& setup, std::size_t tensor_ranks) {
+std::size_t most_rows(const SizedPlan& sized, std::size_t tensor_ranks) {
     std::size_t rows = 0;
-    for (const BatchShape& shape : setup.largest) rows = std::max(rows, shape.rows);
-    return setup.plan.cuts_rows ? cut_evenly(rows, tensor_ranks).front().count : rows;
+    for (const BatchShape& shape : sized.largest) rows = std::max(rows, shape.rows);
+    return sized.plan.cuts_rows ? cut_evenly(rows, tensor_ranks).front().count : rows;
 }
 
-StageMemory largest(const Setup& setup, const StageSpec& spec) {
+StageMemory largest(const SizedPlan& sized, const StageSpec& spec) {
     StageMemory most;
-    for (const BatchShape& shape : setup.largest) {
+    for (const BatchShape& shape : sized.largest) {
         most = larger_of(
-            most, predict(setup.model, spec, shape, {.dtype = setup.dtype, .cuts_rows = setup.plan.cuts_rows}));
+            most, predict(sized.model, spec, shape, {.dtype = sized.dtype, .cuts_rows = sized.plan.cuts_rows}));
     }
     return most;
 }
@@ -39,56 +39,69 @@ std::size_t row_buffers(const Plan& plan, const LocalWork& work) {
     return flights(plan, work) + (3 * slots + 1) * work.stages.size();
 }
 
+// As many others as there will be, and nobody there.
+DataGroups ghost_groups(const std::vector<Bucket>& buckets, int rank) {
+    DataGroups groups;
+    for (const Bucket& bucket : buckets) {
+        const auto at = std::lower_bound(bucket.holders.begin(), bucket.holders.end(), rank);
+        if (at == bucket.holders.end() || *at != rank) continue;
+        groups.emplace(bucket.holders, ghost_group("data", static_cast<int>(at - bucket.holders.begin()),
+                                                   static_cast<int>(bucket.holders.size())));
+    }
+    return groups;
+}
+
 }  // namespace
 
-LocalWork work_of(const Setup& setup, int rank) {
-    const Plan& plan = setup.plan;
-    LocalWork work{.model = setup.model, .team = plan.team_of(rank), .dtype = setup.dtype};
+LocalWork work_of(const SizedPlan& sized, int rank) {
+    const Plan& plan = sized.plan;
+    LocalWork work{.model = sized.model, .team = plan.team_of(rank), .dtype = sized.dtype};
     if (work.team < 0) return work;
     const Team& team = plan.teams[static_cast<std::size_t>(work.team)];
     work.stages = team.stages;
-    work.most_rows = most_rows(setup, team.ranks.size());
+    work.most_rows = most_rows(sized, team.ranks.size());
     for (const int stage : team.stages) {
         const auto s = static_cast<std::size_t>(stage);
         work.specs.push_back({.layers = plan.layout.stages[s].layers,
                               .part = part_of_rank(plan, stage, rank),
                               .recompute = plan.recompute[s]});
-        work.memory = larger_of(work.memory, largest(setup, work.specs.back()));
+        work.memory = larger_of(work.memory, largest(sized, work.specs.back()));
     }
     return work;
 }
 
-GradientPlan gradient_plan(const Setup& setup) {
-    GradientPlan plan{.tensors = held_tensors(setup.plan, setup.model), .pieces = {}, .buckets = {}};
+GradientPlan gradient_plan(const SizedPlan& sized) {
+    GradientPlan plan{.tensors = held_tensors(sized.plan, sized.model), .pieces = {}, .buckets = {}};
     plan.pieces = cut_in_pieces(plan.tensors);
     plan.buckets = fill_buckets(plan.tensors, plan.pieces);
     return plan;
 }
 
-std::vector<ParameterShard> updated_shards(const Setup& setup, const GradientExchange& exchange,
+std::vector<ParameterShard> updated_shards(const SizedPlan& sized, const GradientExchange& exchange,
                                            const std::vector<ParameterSpec>& specs) {
-    return setup.plan.shards_optimizer ? exchange.own_shards() : whole_parameters(specs);
+    return sized.plan.shards_optimizer ? exchange.own_shards() : whole_parameters(specs);
 }
 
-RankMemory plan_memory(const Setup& setup, const OptimizerConfig* optimizer, const GradientPlan& gradients,
+RankMemory plan_memory(const SizedPlan& sized, const OptimizerConfig* optimizer, const GradientPlan& gradients,
                        int rank) {
-    const LocalWork work = work_of(setup, rank);
+    const LocalWork work = work_of(sized, rank);
     if (work.team < 0) return {};
     const LocalStages stages(work, nullptr, false, Place::ghost);
     const LocalParameters& held = stages.parameters();
     const StageMemory& memory = work.memory;
     RankMemory rank_memory{
         .parameters = held.values().bytes(),
-        .activations = flights(setup.plan, work) * memory.activations,
+        .activations = flights(sized.plan, work) * memory.activations,
         .workspace = memory.scratch + memory.again + memory.exchange,
-        .messages = row_buffers(setup.plan, work) * work.most_rows * setup.model.width * bytes_of(setup.dtype)};
+        .messages = row_buffers(sized.plan, work) * work.most_rows * sized.model.width * bytes_of(sized.dtype)};
     if (optimizer == nullptr) return rank_memory;
-    const GradientExchange exchange(gradients, rank, held.specs(), held.values(), held.gradients(), {},
+    const DataGroups groups = ghost_groups(gradients.buckets, rank);
+    const GradientExchange exchange(gradients, rank, held.specs(), held.values(), held.gradients(), groups,
                                     Place::ghost);
     rank_memory.gradients = held.gradients().bytes();
     rank_memory.messages += exchange.bytes();
-    rank_memory.optimizer = Optimizer(*optimizer, held.specs(), updated_shards(setup, exchange, held.specs()),
-                                      setup.dtype, Place::ghost)
+    rank_memory.optimizer = Optimizer(*optimizer, held.specs(), updated_shards(sized, exchange, held.specs()),
+                                      sized.dtype, Place::ghost)
                                 .bytes();
     return rank_memory;
 }

@@ -22,18 +22,31 @@ struct RankMemory {
     }
 };
 
+// What decides how much a rank holds: of a run, or of one that is only thought of.
+struct SizedPlan {
+    const ModelConfig& model;
+    const Plan& plan;
+    DType dtype;
+    const std::vector<BatchShape>& largest;  // micro-batches
+
+    SizedPlan(const ModelConfig& of_model, const Plan& of_plan, DType of_numbers,
+              const std::vector<BatchShape>& of_batches)
+        : model(of_model), plan(of_plan), dtype(of_numbers), largest(of_batches) {}
+    SizedPlan(const Setup& setup) : SizedPlan(setup.model, setup.plan, setup.dtype, setup.largest) {}
+};
+
 // What the rank has been given by the plan; no stages where it is idle.
-LocalWork work_of(const Setup& setup, int rank);
+LocalWork work_of(const SizedPlan& sized, int rank);
 
 // Which gradients are summed with whom: the same on every rank.
-GradientPlan gradient_plan(const Setup& setup);
+GradientPlan gradient_plan(const SizedPlan& sized);
 
 // The shards that a rank updates: its own of each piece, or all that it holds.
-std::vector<ParameterShard> updated_shards(const Setup& setup, const GradientExchange& exchange,
+std::vector<ParameterShard> updated_shards(const SizedPlan& sized, const GradientExchange& exchange,
                                            const std::vector<ParameterSpec>& specs);
 
 // Without optimizer and gradients where the rank only evaluates: `optimizer` is none.
-RankMemory plan_memory(const Setup& setup, const OptimizerConfig* optimizer, const GradientPlan& gradients,
+RankMemory plan_memory(const SizedPlan& sized, const OptimizerConfig* optimizer, const GradientPlan& gradients,
                        int rank);
 
 }  // namespace trireme

@@ -15,12 +15,8 @@ Stream make_stream(DeviceKind device, int threads) {
     throw BugError("unknown device");
 }
 
-RankModel::RankModel(const Setup& setup, const Session& session, const GradientPlan& gradients,
-                     Patience patience)
-    : setup_(setup),
-      gradients_(gradients),
-      rank_(session.rank()),
-      groups_(make_groups(session, setup.plan, gradients.buckets, patience)) {
+RankModel::RankModel(const Setup& setup, const GradientPlan& gradients, int rank, RankGroups groups)
+    : setup_(setup), gradients_(gradients), rank_(rank), groups_(std::move(groups)) {
     const LocalWork work = work_of(setup, rank_);
     if (work.team < 0) return;
     stages_ = std::make_unique<LocalStages>(work, groups_.tensor.get(), setup.plan.cuts_rows, Place::memory);

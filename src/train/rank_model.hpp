@@ -34,8 +34,8 @@ struct RoundResult {
 
 class RankModel {
 public:
-    // Collective over all ranks. `setup`, `session` and `gradients` outlive it.
-    RankModel(const Setup& setup, const Session& session, const GradientPlan& gradients, Patience patience);
+    // `setup` and `gradients` outlive it.
+    RankModel(const Setup& setup, const GradientPlan& gradients, int rank, RankGroups groups);
 
     bool is_idle() const { return !stages_; }
     int rank() const { return rank_; }

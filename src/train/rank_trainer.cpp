@@ -39,12 +39,12 @@ std::size_t norm_scratch_bytes(const GradientPlan& plan) {
 
 }  // namespace
 
-RankTrainer::RankTrainer(const RunConfig& config, const Setup& setup, const Session& session,
-                         const GradientPlan& gradients, int threads)
+RankTrainer::RankTrainer(const RunConfig& config, const Setup& setup, const GradientPlan& gradients, int rank,
+                         RankGroups groups, int threads)
     : config_(config),
       setup_(setup),
       stream_(make_stream(config.precision.device, threads)),
-      model_(setup, session, gradients, {.stall_seconds = config.run.stall_timeout}),
+      model_(setup, gradients, rank, std::move(groups)),
       scratch_("norm", norm_scratch_bytes(gradients), Place::memory),
       sampler_(setup.samples.train.size(), config.run.seed) {
     if (model_.is_idle()) return;

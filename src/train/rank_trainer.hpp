@@ -34,9 +34,9 @@ struct StepOutcome {
 
 class RankTrainer {
 public:
-    // Collective over all ranks. Everything outlives it.
-    RankTrainer(const RunConfig& config, const Setup& setup, const Session& session,
-                const GradientPlan& gradients, int threads);
+    // Everything but the groups outlives it.
+    RankTrainer(const RunConfig& config, const Setup& setup, const GradientPlan& gradients, int rank,
+                RankGroups groups, int threads);
 
     // Of the parameters. Communicates nothing.
     void fill() { model_.fill(stream_, config_.run.seed); }

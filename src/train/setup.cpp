@@ -13,12 +13,8 @@ namespace {
 
 SampleRules sample_rules(const RunConfig& config, const ModelConfig& model) {
     const DataConfig& data = config.data;
-    if (data.max_length > model.positions) {
-        throw ConfigError(cat("--max-length ", data.max_length, " is beyond the ", model.positions,
-                              " positions of the model; lower it or raise --positions"));
-    }
     return {.task = model.task,
-            .max_length = data.max_length == 0 ? model.positions : data.max_length,
+            .max_length = longest_sample(config, model),
             .long_rows = data.long_rows,
             .append_end = data.document_end,
             .validation_share = data.validation_share,
@@ -90,13 +86,6 @@ void check_evaluation(const RunConfig& config, const SampleIndex& samples) {
     }
 }
 
-void check_batch_size(const RunConfig& config) {
-    constexpr std::size_t most_samples = std::size_t{1} << 24;
-    if (config.run.batch > most_samples) {
-        throw ConfigError(cat("--batch ", config.run.batch, " is beyond ", most_samples, " samples a step"));
-    }
-}
-
 void check_batch_is_enough(const RunConfig& config, const Plan& plan) {
     const auto parts = static_cast<std::size_t>(plan.micro_batches());
     if (config.run.batch >= parts) return;
@@ -161,6 +150,20 @@ Setup set_up_model_and_data(const RunConfig& config, int ranks) {
 }
 
 }  // namespace
+
+std::size_t longest_sample(const RunConfig& config, const ModelConfig& model) {
+    const std::size_t wanted = config.data.max_length;
+    if (wanted <= model.positions) return wanted == 0 ? model.positions : wanted;
+    throw ConfigError(cat("--max-length ", wanted, " is beyond the ", model.positions,
+                          " positions of the model; lower it or raise --positions"));
+}
+
+void check_batch_size(const RunConfig& config) {
+    constexpr std::size_t most_samples = std::size_t{1} << 24;
+    if (config.run.batch > most_samples) {
+        throw ConfigError(cat("--batch ", config.run.batch, " is beyond ", most_samples, " samples a step"));
+    }
+}
 
 Setup set_up(const RunConfig& config, int ranks) {
     check_optimizer(config.optimizer);

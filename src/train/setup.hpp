@@ -29,6 +29,11 @@ struct Setup {
     std::vector<BatchShape> largest = {};  // micro-batches that a step and an evaluation may hold
 };
 
+// Tokens of the longest sample: --max-length, or the model's positions. Throws ConfigError for more than these,
+// and for more samples a step than anyone has.
+std::size_t longest_sample(const RunConfig& config, const ModelConfig& model);
+void check_batch_size(const RunConfig& config);
+
 // Throws ConfigError for whatever of the configuration cannot be used with `ranks` ranks. Communicates nothing.
 Setup set_up(const RunConfig& config, int ranks);
 Setup set_up_evaluation(const EvaluateConfig& config, int ranks);  // without a sample to train on

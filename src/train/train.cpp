@@ -94,7 +94,10 @@ public:
     void prepare() {
         refuse_what_cannot_be();
         resident_bytes_ = peak_resident_bytes();
-        trainer_.emplace(config_, setup_, session_, gradients_, threads_);
+        trainer_.emplace(config_, setup_, gradients_, session_.rank(),
+                         make_groups(session_, setup_.plan, gradients_.buckets,
+                                     {.stall_seconds = config_.run.stall_timeout}),
+                         threads_);
         agree(control_, [&] { trainer_->fill(); });
         agree(control_, [&] {
             if (is_first_) directory_ = std::make_unique<RunDirectory>(run_directory_of(config_, setup_));

@@ -114,10 +114,10 @@ TEST(GradientExchange, DoesNotStallWhereRanksBeginWithUnlikeBuckets) {
 TEST(GradientExchange, GoesOnWhileItIsAdvanced) {
     ModelPart part(validation::held_by_all(Job().ranks()), DType::f64);
     MpiCommunicator all(MPI_COMM_WORLD, "all", patience);
-    part.fill_gradients(whole_number);
     part.exchange().begin();
     for (std::size_t parameter = part.specs().size(); parameter-- > 0;) {
         for (int i = 0; i < 50 * part.job().rank; ++i) part.exchange().advance();
+        part.fill_gradient(parameter, whole_number);
         part.exchange().complete({parameter});
         if (parameter % 2 == 0) barrier(all);  // some messages have come by then
     }

@@ -11,6 +11,8 @@
 namespace trireme::validation {
 namespace {
 
+constexpr double unset = -1000;
+
 // A group of its own for each set of holders that this rank is in, made in the order of the buckets.
 DataGroups groups_of(const std::vector<Bucket>& buckets, int rank) {
     DataGroups groups;
@@ -52,9 +54,12 @@ ModelPart::ModelPart(Holdings holdings, DType dtype, const BucketRules& rules)
       exchange_(plan_, job_.rank, specs_, values_, gradients_, groups_, Place::memory) {}
 
 void ModelPart::sum(NumberOfRank number, const std::vector<std::size_t>& order) {
-    fill_gradients(number);
+    fill(gradients_, [](const Element&) { return unset; });
     exchange_.begin();
-    for (const std::size_t parameter : order) exchange_.complete({parameter});
+    for (const std::size_t parameter : order) {
+        fill_gradient(parameter, number);
+        exchange_.complete({parameter});
+    }
     exchange_.finish();
 }
 
@@ -76,15 +81,17 @@ void ModelPart::fill(const ParameterTensors& tensors, const NumberOf& number) co
     }
 }
 
-void ModelPart::fill_gradients(NumberOfRank number) const {
-    fill(gradients_, [&](const Element& element) { return number(job_.rank, element); });
+void ModelPart::fill_gradient(std::size_t parameter, NumberOfRank number) const {
+    for_each_element(specs_[parameter], [&](const Element& element, std::size_t r, std::size_t c) {
+        set_number_at(gradients_[parameter], r, c, number(job_.rank, element));
+    });
 }
 
 void ModelPart::spoil_what_others_own(const ParameterTensors& tensors) const {
     const std::vector<std::vector<bool>> is_own = own_elements();
     for (std::size_t i = 0; i < specs_.size(); ++i) {
         for_each_element(specs_[i], [&](const Element&, std::size_t r, std::size_t c) {
-            if (!is_own[i][r * specs_[i].columns + c]) set_number_at(tensors[i], r, c, -1000);
+            if (!is_own[i][r * specs_[i].columns + c]) set_number_at(tensors[i], r, c, unset);
         });
     }
 }

@@ -27,13 +27,13 @@ class ModelPart {
 public:
     ModelPart(Holdings holdings, DType dtype, const BucketRules& rules = small_buckets);
 
-    // One step's sums; `order` of the parameters is that in which their gradients are complete.
+    // One step's sums; `order` of the parameters is that in which they get their gradients.
     void sum(NumberOfRank number, const std::vector<std::size_t>& order);
     // In an order that is another one on each rank.
     void sum(NumberOfRank number);
 
     void fill(const ParameterTensors& tensors, const NumberOf& number) const;
-    void fill_gradients(NumberOfRank number) const;
+    void fill_gradient(std::size_t parameter, NumberOfRank number) const;
     void spoil_what_others_own(const ParameterTensors& tensors) const;
 
     // Expect `expected(element)`, to the bit, of all elements that this rank holds, or of its own shards alone.

@@ -15,7 +15,7 @@ struct Gradient {
     double loss = 0;  // sum over the micro-batches
     NamedNumbers tensors;
 
-    void add(const Stage& stage, double more_loss) {
+    void add(const WholeModel& stage, double more_loss) {
         loss += more_loss;
         for (const auto& [name, part] : gradients_of(stage)) {
             std::vector<double>& sum = tensors[name];
@@ -31,7 +31,7 @@ Gradient gradient_over(const ModelConfig& config, const Stream& backend, const s
     Stream stream = backend;
     Gradient sum;
     for (const TokenRows& rows : batches) {
-        Stage stage = make_stage(config, DType::f64, rows.shape());
+        WholeModel stage = make_stage(config, DType::f64, rows.shape());
         scatter_weights(stage);
         sum.add(stage, stage.forward_backward(stream, rows.batch(), options));
     }
@@ -77,7 +77,7 @@ protected:
 };
 
 // d loss / d element from four values of the loss; the error falls with the fourth power of the step.
-double slope(Stage& stage, Stream& stream, const TokenRows& rows, std::size_t tensor, std::size_t element) {
+double slope(WholeModel& stage, Stream& stream, const TokenRows& rows, std::size_t tensor, std::size_t element) {
     constexpr double step = 1e-3;
     double* const address = static_cast<double*>(stage.values()[tensor].at(element));
     const double middle = *address;
@@ -92,7 +92,7 @@ double slope(Stage& stage, Stream& stream, const TokenRows& rows, std::size_t te
 
 TEST_P(ModelGradient, IsTheSlopeOfTheLossForEveryParameter) {
     const TokenRows rows(std::array{sample(3, 9), sample(4, 4)});
-    Stage stage = make_stage(config_, DType::f64, rows.shape());
+    WholeModel stage = make_stage(config_, DType::f64, rows.shape());
     scatter_weights(stage);
     stage.forward_backward(stream_, rows.batch(), in_training);
     const NamedNumbers all = gradients_of(stage);
@@ -113,7 +113,7 @@ TEST_P(ModelGradient, IsTheSlopeOfTheLossForEveryParameter) {
 
 TEST_P(ModelGradient, IsTheSameWithItsHalvesApart) {
     const TokenRows rows(std::array{sample(3, 9), sample(4, 4)});
-    Stage stage = make_stage(config_, DType::f64, rows.shape(), BackwardHalves::apart);
+    WholeModel stage = make_stage(config_, DType::f64, rows.shape(), BackwardHalves::apart);
     scatter_weights(stage);
 
     Gradient apart;
@@ -124,7 +124,7 @@ TEST_P(ModelGradient, IsTheSameWithItsHalvesApart) {
 
 TEST_P(ModelGradient, AddsUpOverPassesAndFollowsTheLossScale) {
     const TokenRows rows(std::array{sample(3, 9)});
-    Stage stage = make_stage(config_, DType::f64, rows.shape());
+    WholeModel stage = make_stage(config_, DType::f64, rows.shape());
     scatter_weights(stage);
     PassOptions options = in_training;
 
@@ -173,7 +173,7 @@ TEST_P(ModelGradient, FollowsTheDropoutKey) {
 
 TEST_P(ModelGradient, IsOfTheLossThatEvaluationGivesWithoutDropout) {
     const TokenRows rows(std::array{sample(3, 9), sample(4, 4)});
-    Stage stage = make_stage(config_, DType::f64, rows.shape());
+    WholeModel stage = make_stage(config_, DType::f64, rows.shape());
     scatter_weights(stage);
 
     const double evaluated = stage.evaluate(stream_, rows.batch()).loss;

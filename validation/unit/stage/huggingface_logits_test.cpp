@@ -34,7 +34,7 @@ protected:
 };
 
 // The last hidden states through every layer but the head.
-std::vector<double> hidden_of(const Stage& stage, Stream& stream, const ModelConfig& config,
+std::vector<double> hidden_of(const WholeModel& stage, Stream& stream, const ModelConfig& config,
                               const TokenRows& rows) {
     const TokenBatch batch = rows.batch();
     const Pass pass{.stream = stream, .batch = batch, .dtype = stage.dtype()};
@@ -70,7 +70,7 @@ std::vector<double> logits_of(std::span<const double> hidden, const std::vector<
 }
 
 TEST_P(HuggingFaceLogits, AreThose) {
-    const Stage stage = loaded_stage(packed_);
+    const WholeModel stage = loaded_stage(packed_);
     Stream stream = machine_.stream();
     const TokenBatch batch = packed_.batch();
     std::vector<std::size_t> rows(batch.rows());
@@ -98,7 +98,7 @@ class HuggingFaceTargets : public HuggingFaceLogits {};
 class HuggingFaceAnswers : public HuggingFaceLogits {};
 
 TEST_P(HuggingFaceTargets, HaveTheSameProbabilitiesWhicheverTheyAre) {
-    Stage stage = loaded_stage(packed_);
+    WholeModel stage = loaded_stage(packed_);
     Stream stream = machine_.stream();
     for (std::size_t prediction = 0; prediction < record_.terms(); ++prediction) {
         const std::size_t target = (7 * prediction + 3) % outputs_;
@@ -113,7 +113,7 @@ TEST_P(HuggingFaceTargets, HaveTheSameProbabilitiesWhicheverTheyAre) {
 }
 
 TEST_P(HuggingFaceAnswers, HaveTheSameProbabilitiesWhicheverTheyAre) {
-    Stage stage = loaded_stage(padded_);
+    WholeModel stage = loaded_stage(padded_);
     Stream stream = machine_.stream();
     for (std::size_t sample = 0; sample < record_.samples.size(); ++sample) {
         const Segment segment = packed_.shape().segments[sample];
@@ -133,7 +133,7 @@ TEST_P(HuggingFaceAnswers, HaveTheSameProbabilitiesWhicheverTheyAre) {
 TEST_P(HuggingFaceLogits, LeadToTheSameChoices) {
     Stream stream = machine_.stream();
     for (const TokenRows* rows : {&packed_, &padded_}) {
-        Stage stage = loaded_stage(*rows);
+        WholeModel stage = loaded_stage(*rows);
 
         const LossState result = stage.evaluate(stream, rows->batch());
 

@@ -25,7 +25,7 @@ TEST_P(HuggingFace, AgreesWithLabelSmoothingWhichIsOfClassesOnly) {
 }
 
 TEST_P(HuggingFace, AgreesOnTenStepsOfAdamW) {
-    Stage stage = loaded_stage(padded_);
+    WholeModel stage = loaded_stage(padded_);
     Stream stream = machine_.stream();
     Optimizer optimizer(record_.optimizer, stage.parameters(), machine_.dtype, Place::memory);
     const auto count = static_cast<double>(record_.terms());

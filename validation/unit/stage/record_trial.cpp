@@ -30,7 +30,7 @@ std::vector<RecordTrial> trials_of(const std::vector<std::string>& records) {
     return trials;
 }
 
-void load_weights(const Stage& stage, const NamedNumbers& weights) {
+void load_weights(const WholeModel& stage, const NamedNumbers& weights) {
     for (std::size_t i = 0; i < stage.parameters().size(); ++i) {
         const ParameterSpec& spec = stage.parameters()[i];
         ASSERT_TRUE(weights.contains(spec.name)) << spec.name;
@@ -54,15 +54,15 @@ double PassErrors::over_bar(const Machine& machine, const RecordedPass& pass) co
     return worst;
 }
 
-Stage RecordTest::loaded_stage(const TokenRows& rows, BackwardHalves halves) const {
-    Stage stage = make_stage(record_.config, machine_.dtype, rows.shape(), halves);
+WholeModel RecordTest::loaded_stage(const TokenRows& rows, BackwardHalves halves) const {
+    WholeModel stage = make_stage(record_.config, machine_.dtype, rows.shape(), halves);
     load_weights(stage, record_.weights);
     return stage;
 }
 
 PassErrors RecordTest::pass_errors(const RecordedPass& pass, const NamedNumbers& weights, const TokenRows& rows,
                                    BackwardHalves halves) const {
-    Stage stage = make_stage(record_.config, machine_.dtype, rows.shape(), halves);
+    WholeModel stage = make_stage(record_.config, machine_.dtype, rows.shape(), halves);
     load_weights(stage, weights);
     Stream stream = machine_.stream();
     const auto count = static_cast<double>(record_.terms());

@@ -33,7 +33,7 @@ struct RecordTrial {
 std::vector<RecordTrial> trials_of(const std::vector<std::string>& records);
 
 // Sets the values of a stage by their names.
-void load_weights(const Stage& stage, const NamedNumbers& weights);
+void load_weights(const WholeModel& stage, const NamedNumbers& weights);
 
 // What one forward and backward pass is off the record by.
 struct PassErrors {
@@ -52,7 +52,7 @@ protected:
     const TokenRows padded_{record_.samples, record_.config.positions};
 
     // With the recorded weights, and room for these rows.
-    Stage loaded_stage(const TokenRows& rows, BackwardHalves halves = BackwardHalves::together) const;
+    WholeModel loaded_stage(const TokenRows& rows, BackwardHalves halves = BackwardHalves::together) const;
 
     PassErrors pass_errors(const RecordedPass& pass, const NamedNumbers& weights, const TokenRows& rows,
                            BackwardHalves halves = BackwardHalves::together) const;

@@ -96,7 +96,7 @@ ModelConfig without_dropout(ModelConfig config) {
     return config;
 }
 
-void scatter_weights(const Stage& stage) {
+void scatter_weights(const WholeModel& stage) {
     for (std::size_t i = 0; i < stage.parameters().size(); ++i) {
         const ParameterSpec& spec = stage.parameters()[i];
         std::vector<double> numbers(spec.size());

@@ -26,7 +26,7 @@ ModelConfig config_of(const SmallModel& model);
 ModelConfig without_dropout(ModelConfig config);
 
 // Weights wide enough for every term to matter; the initial ones leave biases out.
-void scatter_weights(const Stage& stage);
+void scatter_weights(const WholeModel& stage);
 
 // Predicts every row of a language task, some of a masked one, the first one for a class. Images have their one
 // length whatever `length` is.

@@ -8,16 +8,16 @@
 #include <string>
 #include <vector>
 
-#include "trireme/stage/stage.hpp"
+#include "trireme/stage/whole_model.hpp"
 
 namespace trireme {
 
 using NamedNumbers = std::map<std::string, std::vector<double>>;
 
 // A stage with arenas of exactly the predicted size.
-inline Stage make_stage(const ModelConfig& config, DType dtype, const BatchShape& shape,
+inline WholeModel make_stage(const ModelConfig& config, DType dtype, const BatchShape& shape,
                         BackwardHalves halves = BackwardHalves::together) {
-    return Stage(config, dtype, Place::memory, predict(config, dtype, shape, halves));
+    return WholeModel(config, dtype, Place::memory, predict(config, dtype, shape, halves));
 }
 
 inline std::vector<double> numbers_of(ConstTensor tensor) {
@@ -87,7 +87,7 @@ inline double gradient_floor(const NamedNumbers& gradients, const std::string& n
     return (is_only_rounding(gradients, name) ? 1 : 1e-3) * norm_of(gradients);
 }
 
-inline NamedNumbers gradients_of(const Stage& stage) {
+inline NamedNumbers gradients_of(const WholeModel& stage) {
     NamedNumbers gradients;
     for (std::size_t i = 0; i < stage.parameters().size(); ++i) {
         gradients[stage.parameters()[i].name] = numbers_of(stage.gradients()[i]);

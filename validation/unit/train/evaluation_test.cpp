@@ -41,9 +41,10 @@ protected:
         config.precision = {.dtype = Precision::f64, .device = DeviceKind::reference};
         auto setup = set_up(config, 1);
         setup.samples.validation = setup.samples.train;
-        Stage stage(setup.model, setup.dtype, Place::memory, predicted_memory(setup));
+        const GradientPlan gradients = gradient_plan(setup);
+        RankModel model(setup, gradients, 0, lone_groups());
         Stream stream = make_stream(config.precision.device, 1);
-        return evaluate_samples(stage, stream, setup, *single_rank("data"));
+        return evaluate_samples(model, stream, setup, *single_rank("control"));
     }
 
     // One image of 2 x 2 pixels for each label.

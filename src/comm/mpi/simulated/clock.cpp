@@ -1,4 +1,4 @@
-// Stands among the objects of a simulated program, so that the linker does not look for the wall clock of `device`.
+// Linked by name into every simulated program, so that the linker does not look for the wall clock of `device`.
 #include "trireme/device/clock.hpp"
 
 #include <simgrid/engine.h>

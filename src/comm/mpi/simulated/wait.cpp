@@ -6,8 +6,8 @@
 
 namespace trireme {
 
-// Blocks: to ask again and again would take time that the message does not need. That it never comes the simulator
-// finds, and then ends all ranks, so a rank that takes a stall for an answer does ask, letting time pass between.
+// Blocks, for to ask again and again would take time that the message does not need. That a message never comes
+// the simulator finds by itself, and then ends every rank; where a stall is an answer, the rank asks instead.
 void MpiCommunicator::wait_for(Ticket ticket) {
     const auto has_come = [&] {
         constexpr unsigned nap_us = 1000;

@@ -1,0 +1,199 @@
+#include "trireme/report/schedule_svg.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "report/axis.hpp"
+#include "report/html.hpp"
+#include "report/number_text.hpp"
+
+namespace trireme {
+namespace {
+
+using report::Axis;
+using report::escaped;
+using report::significant;
+
+constexpr double label_width = 72;
+constexpr double margin = 12;
+constexpr double head_height = 58;  // title and legend
+constexpr double foot_height = 44;  // the axis
+constexpr double row_height = 26;
+constexpr double row_pitch = 32;
+constexpr double least_width = 700;
+constexpr double most_width = 6000;
+constexpr double wanted_cell = 26;  // of the shortest instruction
+constexpr double digit_width = 7;   // of a label, with what it needs around it
+constexpr double least_update = 2;  // pixels: an update that takes no time is seen all the same
+
+constexpr const char* style = R"css(<style>
+svg { background: #fff; font: 12px system-ui, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
+text { fill: #5a6675; font-variant-numeric: tabular-nums; }
+.title { fill: #1c2430; font-size: 14px; font-weight: 600; }
+.label { fill: #fff; font-size: 11px; } .dark { fill: #1c2430; }
+.row { fill: #f1f3f6; } .cell { stroke: #fff; stroke-width: 1; } .axis { stroke: #5a6675; fill: none; }
+.f { fill: #1f66ad; } .b { fill: #e08214; } .i { fill: #f2b061; } .w { fill: #9aa5b1; } .s { fill: #1c2430; }
+</style>
+)css";
+
+struct Kind {
+    const char* colour;  // of the style
+    const char* name;
+    bool has_dark_label = false;
+};
+
+Kind kind_of(Op op) {
+    switch (op) {
+        case Op::forward:
+            return {"f", "F, forward"};
+        case Op::backward:
+            return {"b", "B, whole backward"};
+        case Op::backward_input:
+            return {"i", "I, gradient of the input", true};
+        case Op::backward_weight:
+            return {"w", "W, gradient of the weights", true};
+        case Op::step:
+            return {"s", "STEP, update"};
+        case Op::send_forward:
+        case Op::receive_forward:
+        case Op::send_backward:
+        case Op::receive_backward:
+        case Op::reduce:
+            break;
+    }
+    return {"s", "other"};
+}
+
+template <class Visit>
+void for_each_span(const Prediction& prediction, const Visit& visit) {
+    for (const std::vector<Span>& spans : prediction.spans) {
+        for (const Span& span : spans) visit(span);
+    }
+}
+
+// Whether some team works for more than one stage.
+bool names_stages(const Prediction& prediction) {
+    return std::any_of(prediction.spans.begin(), prediction.spans.end(), [](const std::vector<Span>& spans) {
+        return std::any_of(spans.begin(), spans.end(), [&](const Span& span) {
+            return span.instruction.stage != spans.front().instruction.stage;
+        });
+    });
+}
+
+// Where things are, in pixels from the upper left corner.
+class Drawing {
+public:
+    explicit Drawing(const Prediction& prediction)
+        : prediction_(prediction), names_stage_(names_stages(prediction)), width_(wanted_width()) {}
+
+    double right() const { return label_width + width_; }
+    double bottom() const { return head_height + row_pitch * static_cast<double>(prediction_.spans.size()); }
+    double across(double time) const {
+        return label_width + (prediction_.makespan > 0 ? time / prediction_.makespan : 0) * width_;
+    }
+
+    std::string row(std::size_t team) const {
+        const double top = head_height + row_pitch * static_cast<double>(team);
+        std::string svg = fmt::format(
+            "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">team {}</text>\n"
+            "<rect class=\"row\" x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\"/>\n",
+            label_width - 10, top + row_height / 2 + 4, team, label_width, top, width_, row_height);
+        for (const Span& span : prediction_.spans[team]) svg += cell(span, top);
+        return svg;
+    }
+
+    std::string axis() const {
+        const Axis time({0, prediction_.makespan}, report::Scale::linear, 11, false);
+        std::string svg =
+            fmt::format("<path class=\"axis\" d=\"M{} {}H{:.1f}\"/>\n", label_width, bottom(), right());
+        for (const double tick : time.ticks()) {
+            svg += fmt::format(
+                "<path class=\"axis\" d=\"M{0:.1f} {1}v5\"/><text x=\"{0:.1f}\" y=\"{2}\" "
+                "text-anchor=\"middle\">{3}</text>\n",
+                across(tick), bottom(), bottom() + 19, time.label(tick));
+        }
+        return svg + fmt::format("<text x=\"{}\" y=\"{}\">time, in units of cost</text>\n", label_width,
+                                 bottom() + 37);
+    }
+
+private:
+    double wanted_width() const {
+        double shortest = std::numeric_limits<double>::infinity();
+        for_each_span(prediction_, [&](const Span& span) {
+            const double length = span.end - span.begin;
+            if (is_compute(span.instruction.op) && length > 0) shortest = std::min(shortest, length);
+        });
+        return std::clamp(wanted_cell * prediction_.makespan / shortest, least_width, most_width);
+    }
+
+    std::string label_of(const Instruction& instruction) const {
+        if (!has_micro_batch(instruction.op)) return "";
+        return names_stage_ ? text_of(instruction) : std::to_string(instruction.micro_batch);
+    }
+
+    std::string cell(const Span& span, double top) const {
+        const Kind kind = kind_of(span.instruction.op);
+        const bool is_update = !is_compute(span.instruction.op);
+        const double left = across(span.begin);
+        const double width = std::max(across(span.end) - left, is_update ? least_update : 0);
+        std::string svg = fmt::format(
+            "<rect class=\"cell {}\" x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\"><title>{}: {} to "
+            "{}</title></rect>\n",
+            kind.colour, left, top, width, row_height, text_of(span.instruction), significant(span.begin),
+            significant(span.end));
+        const std::string label = label_of(span.instruction);
+        if (label.empty() || width < digit_width * static_cast<double>(label.size()) + 4) return svg;
+        return svg + fmt::format(
+                         "<text class=\"label{}\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\" "
+                         "pointer-events=\"none\">{}</text>\n",
+                         kind.has_dark_label ? " dark" : "", left + width / 2, top + row_height / 2 + 4, label);
+    }
+
+    const Prediction& prediction_;
+    bool names_stage_;
+    double width_;
+};
+
+// Of the kinds that there are.
+std::string legend(const Prediction& prediction) {
+    std::string svg;
+    double left = label_width;
+    for (const Op op : {Op::forward, Op::backward, Op::backward_input, Op::backward_weight, Op::step}) {
+        bool is_there = false;
+        for_each_span(prediction, [&](const Span& span) { is_there |= span.instruction.op == op; });
+        if (!is_there) continue;
+        const Kind kind = kind_of(op);
+        svg += fmt::format(
+            "<rect class=\"{}\" x=\"{}\" y=\"34\" width=\"12\" height=\"12\"/>"
+            "<text x=\"{}\" y=\"44\">{}</text>\n",
+            kind.colour, left, left + 17, kind.name);
+        left += 17 + digit_width * static_cast<double>(std::char_traits<char>::length(kind.name)) + 16;
+    }
+    return svg;
+}
+
+}  // namespace
+
+std::string schedule_svg(const Prediction& prediction, const std::string& title) {
+    const Drawing drawing(prediction);
+    const double width = drawing.right() + margin;
+    const double height = drawing.bottom() + foot_height;
+    const std::string name = fmt::format("{}: time {}, bubble {}", title, significant(prediction.makespan),
+                                         report::percent(prediction.bubble()));
+    std::string svg = fmt::format(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} "
+        "{1:.0f}\" role=\"img\" aria-label=\"{2}\">\n",
+        width, height, escaped(name));
+    svg += style + fmt::format(
+                       "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
+                       "<text class=\"title\" x=\"{}\" y=\"22\">{}</text>\n",
+                       label_width, escaped(name));
+    svg += legend(prediction);
+    for (std::size_t team = 0; team < prediction.spans.size(); ++team) svg += drawing.row(team);
+    return svg + drawing.axis() + "</svg>\n";
+}
+
+}  // namespace trireme

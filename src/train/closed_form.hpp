@@ -1,0 +1,16 @@
+// What the literature says of a schedule, to stand beside what was predicted.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "trireme/plan/plan.hpp"
+#include "trireme/schedule/predict.hpp"
+
+namespace trireme {
+
+// The share of a step in which a rank waits, where there is a formula for it: one of our schedules on a grid
+// whose stages cost the same and whose messages take no time.
+std::optional<double> closed_form_bubble(const Plan& plan, const std::vector<StageCost>& costs);
+
+}  // namespace trireme

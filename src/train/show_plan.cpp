@@ -1,0 +1,143 @@
+#include "trireme/train/show_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "train/closed_form.hpp"
+#include "train/number_text.hpp"
+#include "trireme/schedule/schedule_text.hpp"
+
+namespace trireme {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* unit_name = "cost units";
+
+// The team of a rank, as an index; only for ranks that work.
+std::size_t team_at(const Plan& plan, std::size_t rank) {
+    return static_cast<std::size_t>(plan.team_of(static_cast<int>(rank)));
+}
+
+bool is_idle(const Plan& plan, std::size_t rank) { return plan.team_of(static_cast<int>(rank)) < 0; }
+
+// In micro-batches of a whole stage: chunks are parts of one.
+double activations_of(const Forecast& forecast, std::size_t rank) {
+    if (is_idle(forecast.plan, rank)) return 0;
+    const std::size_t team = team_at(forecast.plan, rank);
+    return static_cast<double>(forecast.prediction.peak_activations[team]) /
+           static_cast<double>(forecast.plan.teams[team].stages.size());
+}
+
+double idle_of(const Forecast& forecast, std::size_t rank) {
+    return is_idle(forecast.plan, rank) ? forecast.prediction.makespan
+                                        : forecast.prediction.idle(team_at(forecast.plan, rank));
+}
+
+std::string text_of(const StageCost& cost) {
+    return fmt::format("F={:g},I={:g},W={:g},send={:g}", cost.forward, cost.backward_input,
+                       cost.backward_weight, cost.send);
+}
+
+std::string cost_text(const std::vector<StageCost>& costs) {
+    std::string text;
+    for (const StageCost& cost : costs) text += (text.empty() ? "" : ";") + text_of(cost);
+    const std::string first = text_of(costs.front());
+    const bool are_equal =
+        std::all_of(costs.begin(), costs.end(), [&](const StageCost& cost) { return text_of(cost) == first; });
+    return are_equal ? first : text;
+}
+
+std::string parameter_lines(const Forecast& forecast) {
+    std::string stages;
+    for (const std::size_t count : forecast.parameters) {
+        stages += (stages.empty() ? "" : " / ") + grouped(count);
+    }
+    return fmt::format("parameters  {}; {} in all\n", stages, grouped(forecast.all_parameters));
+}
+
+std::string recompute_line(const Plan& plan) {
+    std::string ways;
+    for (const Recompute way : plan.recompute) ways += (ways.empty() ? "" : ", ") + std::string(name_of(way));
+    const bool are_equal = std::adjacent_find(plan.recompute.begin(), plan.recompute.end(),
+                                              std::not_equal_to<>()) == plan.recompute.end();
+    return fmt::format("recompute   {}\n", are_equal ? name_of(plan.recompute.front()) : ways);
+}
+
+std::string bubble_line(const Forecast& forecast) {
+    const std::optional<double> closed = closed_form_bubble(forecast.plan, forecast.costs);
+    const std::string beside = closed ? fmt::format("; by the closed form {:.1f} %", 100 * *closed) : "";
+    return fmt::format("bubble      {:.1f} %{}\n", 100 * forecast.prediction.bubble(), beside);
+}
+
+std::string rank_lines(const Forecast& forecast) {
+    std::string text = "\nrank        idle  activations    peak MB\n";
+    for (std::size_t rank = 0; rank < forecast.peak_bytes.size(); ++rank) {
+        text +=
+            fmt::format("{:4}  {:10g}  {:11.4g}  {:>9.1f}\n", rank, idle_of(forecast, rank),
+                        activations_of(forecast, rank), static_cast<double>(forecast.peak_bytes[rank]) * 1e-6);
+    }
+    return text;
+}
+
+Json programs_of_ranks(const Forecast& forecast) {
+    Json programs = Json::array();
+    for (std::size_t rank = 0; rank < forecast.peak_bytes.size(); ++rank) {
+        const bool works = !is_idle(forecast.plan, rank);
+        programs.push_back(works ? text_of(forecast.plan.training.programs[team_at(forecast.plan, rank)])
+                                 : std::string());
+    }
+    return programs;
+}
+
+Json prediction_of(const Forecast& forecast) {
+    Json idle = Json::array();
+    Json activations = Json::array();
+    for (std::size_t rank = 0; rank < forecast.peak_bytes.size(); ++rank) {
+        idle.push_back(idle_of(forecast, rank));
+        activations.push_back(activations_of(forecast, rank));
+    }
+    return {{"unit", unit_name},
+            {"seconds", forecast.prediction.makespan},
+            {"idle", idle},
+            {"bubble", forecast.prediction.bubble()},
+            {"peak_activations", activations},
+            {"peak_bytes", forecast.peak_bytes},
+            {"weight_versions", 1}};
+}
+
+}  // namespace
+
+std::string title_of(const Forecast& forecast) {
+    const int micro_batches = forecast.plan.micro_batches();
+    return fmt::format("{}, {}, {} micro-batch{}", forecast.model.name, forecast.plan.schedule, micro_batches,
+                       micro_batches == 1 ? "" : "es");
+}
+
+std::string text_of(const Forecast& forecast) {
+    const Plan& plan = forecast.plan;
+    return title_of(forecast) + fmt::format(", plan {}\n\n", hash_of(plan)) + text_of(plan.layout) + '\n' +
+           parameter_lines(forecast) + recompute_line(plan) + '\n' + grid_of(forecast.prediction) +
+           fmt::format("\nstep        {:g} {} ({})\n", forecast.prediction.makespan, unit_name,
+                       cost_text(forecast.costs)) +
+           bubble_line(forecast) + rank_lines(forecast);
+}
+
+std::string json_of(const Forecast& forecast) {
+    const Plan& plan = forecast.plan;
+    const Json value{{"model", forecast.model.name},
+                     {"plan", hash_of(plan)},
+                     {"schedule", plan.schedule},
+                     {"micro_batches", plan.micro_batches()},
+                     {"layout", Json::parse(json_of(plan.layout))},
+                     {"programs", programs_of_ranks(forecast)},
+                     {"parameters", {{"stages", forecast.parameters}, {"all", forecast.all_parameters}}},
+                     {"prediction", prediction_of(forecast)}};
+    return value.dump(2) + '\n';
+}
+
+std::string csv_of(const Forecast& forecast) { return csv_of(forecast.plan.training.programs); }
+
+}  // namespace trireme
