@@ -29,12 +29,12 @@ struct Gathered {
     }
 };
 
-// What sum_of_squares() needs: a number for each shard, of which there are at most as many as in all buckets.
-std::size_t norm_scratch_bytes(const GradientPlan& plan) {
-    constexpr std::size_t alignment = 64;
-    std::size_t shards = 0;
-    for (const Bucket& bucket : plan.buckets) shards += bucket.shards.size();
-    return shards * bytes_of(DType::f64) + alignment;
+// What sum_of_squares() needs.
+std::size_t norm_scratch_bytes(const ParameterTensors& gradients, const std::vector<ParameterShard>& shards) {
+    Stream stream{.backend = GhostStream{}};
+    Arena counter("norm", 0, Place::ghost);
+    sum_of_squares(stream, gradients, shards, counter);
+    return counter.peak();
 }
 
 }  // namespace
@@ -45,7 +45,6 @@ RankTrainer::RankTrainer(const RunConfig& config, const Setup& setup, const Grad
       setup_(setup),
       stream_(make_stream(config.precision.device, threads)),
       model_(setup, gradients, rank, std::move(groups)),
-      scratch_("norm", norm_scratch_bytes(gradients), Place::memory),
       sampler_(setup.samples.train.size(), config.run.seed) {
     if (model_.is_idle()) return;
     const LocalParameters& held = model_.stages().parameters();
@@ -53,6 +52,7 @@ RankTrainer::RankTrainer(const RunConfig& config, const Setup& setup, const Grad
                       model_.groups().data, Place::memory);
     optimizer_.emplace(config.optimizer, held.specs(), updated_shards(setup, *exchange_, held.specs()),
                        setup.dtype, Place::memory);
+    scratch_.emplace("norm", norm_scratch_bytes(held.gradients(), exchange_->own_shards()), Place::memory);
     model_.stages().sum_with(&*exchange_);
 }
 
@@ -93,7 +93,7 @@ void RankTrainer::update(StepOutcome& outcome, Communicator& control) {
         exchange_->finish();
         own[loss] = model_.own_loss();
         own[squares] = sum_of_squares(stream_, model_.stages().parameters().gradients(),
-                                      exchange_->own_shards(), scratch_);
+                                      exchange_->own_shards(), *scratch_);
     }
     const Gathered all{gather_all(control, own), fields};
     outcome.loss = all.sum(loss) / static_cast<double>(outcome.size.targets);

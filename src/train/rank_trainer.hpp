@@ -61,9 +61,9 @@ private:
     const Setup& setup_;
     Stream stream_;
     RankModel model_;
-    Arena scratch_;
     std::optional<GradientExchange> exchange_;  // none, like what follows: the rank is idle
     std::optional<Optimizer> optimizer_;
+    std::optional<Arena> scratch_;
     Sampler sampler_;
 };
 
