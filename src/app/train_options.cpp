@@ -253,10 +253,15 @@ std::vector<OptionGroup> evaluate_options(EvaluateConfig& config) {
     data.options.push_back(document_end_option(run.data));
     OptionGroup task = task_options(run.task);
     std::erase_if(task.options, [](const Option& o) { return o.words.name == "label-smoothing"; });
+    OptionGroup layout = layout_options(run.layout);
+    std::erase_if(layout.options, [](const Option& o) {
+        return o.words.name == "shard-optimizer" || o.words.name == "recompute";
+    });
     return {what,
             data,
             task,
-            layout_options(run.layout),
+            layout,
+            schedule_options(run.schedule),
             flexible_options(run.schedule),
             precision_options(run.precision)};
 }

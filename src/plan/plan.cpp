@@ -1,12 +1,13 @@
 #include "trireme/plan/plan.hpp"
 
-#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "plan/own_programs.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/schedule/check.hpp"
 #include "trireme/schedule/lower.hpp"
+#include "trireme/schedule/predict.hpp"
 
 namespace trireme {
 namespace {
@@ -17,11 +18,11 @@ constexpr int most_micro_batches = 1 << 16;  // of a step: far beyond any use, a
 // On a grid: as many as every stage has.
 int replicas_of(const Layout& layout) { return static_cast<int>(layout.stages.front().replicas.size()); }
 
-PipelineShape shape_of_grid(const PlanWish& wish, const std::vector<Team>& teams) {
+PipelineShape shape_of_grid(const PlanWish& wish, const std::vector<Team>& teams, int micro_batches_each) {
     const int replicas = replicas_of(wish.layout);
     const int pipe = static_cast<int>(teams.size()) / replicas;
     const int chunks = static_cast<int>(wish.layout.stages.size()) / pipe;
-    return grid_shape(pipe, replicas, chunks, wish.micro_batches);
+    return grid_shape(pipe, replicas, chunks, micro_batches_each);
 }
 
 PipelineShape uneven_shape_of(const PlanWish& wish, const std::vector<Team>& teams) {
@@ -46,11 +47,14 @@ PipelineShape uneven_shape_of(const PlanWish& wish, const std::vector<Team>& tea
 PipelineShape shape_of(const PlanWish& wish, const std::vector<Team>& teams) {
     const bool is_on_grid = is_grid(wish.layout);
     const int rows = is_on_grid ? replicas_of(wish.layout) : 1;
-    if (wish.micro_batches < 1 || wish.micro_batches > most_micro_batches / rows) {
-        throw ConfigError(cat("--microbatches ", wish.micro_batches, " cannot be used; it must be from 1 to ",
-                              most_micro_batches / rows));
+    const int most = most_micro_batches / (wish.is_each ? rows : 1);
+    if (wish.micro_batches < 1 || wish.micro_batches > most) {
+        throw ConfigError(
+            cat("--microbatches ", wish.micro_batches, " cannot be used; it must be from 1 to ", most));
     }
-    return is_on_grid ? shape_of_grid(wish, teams) : uneven_shape_of(wish, teams);
+    const bool is_even = wish.is_each || wish.micro_batches % rows == 0;
+    if (!is_on_grid || !is_even) return uneven_shape_of(wish, teams);
+    return shape_of_grid(wish, teams, wish.is_each ? wish.micro_batches : wish.micro_batches / rows);
 }
 
 PipelineShape forward_only(PipelineShape shape) {
@@ -58,24 +62,44 @@ PipelineShape forward_only(PipelineShape shape) {
     return shape;
 }
 
-// Breadth-first orders send a whole round of a row's micro-batches before the first of them is read: with as
-// many slots as a step has micro-batches nothing waits for a slot.
+// None where the programs cannot run with so many slots; `fault` says why.
+std::optional<ProvedPrograms> tried(const std::vector<Program>& programs, PipelineShape shape, int slots,
+                                    std::string& fault) {
+    shape.slots = slots;
+    std::vector<Program> whole = lower(programs, shape);
+    Verdict verdict = check(whole, shape);
+    if (!verdict.is_proved()) {
+        fault = verdict.fault->what;
+        return std::nullopt;
+    }
+    return ProvedPrograms{.shape = std::move(shape),
+                          .programs = std::move(whole),
+                          .peak_of_stage = std::move(verdict.proof.peak_of_stage),
+                          .peak_activations = std::move(verdict.proof.peak_activations)};
+}
+
+// With equal costs, whatever these are.
+double duration(const ProvedPrograms& proved) {
+    const std::vector<StageCost> costs(proved.shape.holders.size());
+    return predict(proved.programs, proved.shape, costs).makespan;
+}
+
 int next_slots(int slots) { return slots < few_slots ? slots + 1 : 2 * slots; }
 
-// `place` is the schedule's name, or its file's.
-ProvedPrograms proved(const std::vector<Program>& programs, PipelineShape shape, const std::string& place) {
-    Verdict verdict;
-    const int most_slots = std::max(few_slots, 2 * shape.micro_batches);
-    for (shape.slots = 1; shape.slots <= most_slots; shape.slots = next_slots(shape.slots)) {
-        std::vector<Program> whole = lower(programs, shape);
-        verdict = check(whole, shape);
-        if (!verdict.is_proved()) continue;
-        return {.shape = std::move(shape),
-                .programs = std::move(whole),
-                .peak_of_stage = std::move(verdict.proof.peak_of_stage),
-                .peak_activations = std::move(verdict.proof.peak_activations)};
+// With the fewest slots with which nobody waits for one: orders that send a round of micro-batches before the
+// first of them is read need many, others one. `place` is the schedule's name, or its file's.
+ProvedPrograms proved(const std::vector<Program>& programs, const PipelineShape& shape,
+                      const std::string& place) {
+    const int enough = shape.micro_batches * shape.stages();  // all messages that a channel ever has
+    std::string fault;
+    std::optional<ProvedPrograms> roomy = tried(programs, shape, enough, fault);
+    if (!roomy) throw ConfigError(cat(place, " cannot be run: ", fault));
+    const double shortest = duration(*roomy);
+    for (int slots = 1; slots < enough; slots = next_slots(slots)) {
+        std::optional<ProvedPrograms> narrow = tried(programs, shape, slots, fault);
+        if (narrow && duration(*narrow) <= shortest) return *std::move(narrow);
     }
-    throw ConfigError(cat(place, " cannot be run: ", verdict.fault->what));
+    return *std::move(roomy);
 }
 
 ProvedPrograms generated(ScheduleKind kind, const PipelineShape& shape) {

@@ -181,7 +181,9 @@ std::size_t transfer_bytes(const HeldBucket& bucket, const ParameterTensors& ten
     for (const Portion& portion : bucket.portions) {
         if (portion.elements > 0) parcel_of(portion, tensors, memory);
     }
-    return memory.peak();
+    // In whichever order tensors are taken: each begins on a cache line, and only the last one's end is bare.
+    constexpr std::size_t cache_line = 64;
+    return (memory.peak() + cache_line - 1) / cache_line * cache_line;
 }
 
 }  // namespace trireme

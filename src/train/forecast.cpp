@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "train/model_choice.hpp"
+#include "train/number_text.hpp"
 #include "train/planning.hpp"
 #include "train/rank_memory.hpp"
 #include "train/setup.hpp"
@@ -16,6 +17,7 @@ struct Case {
     Plan plan;
     DType dtype = DType::f32;
     std::vector<BatchShape> largest;  // micro-batches
+    std::string assumed;
 };
 
 // The samples of a step spread evenly over its micro-batches, each as long as may be.
@@ -32,15 +34,25 @@ BatchShape assumed_micro_batch(const RunConfig& run, const ModelConfig& model, c
     return shape;
 }
 
+std::string text_of_assumed(const ModelConfig& model, const BatchShape& shape) {
+    const std::size_t samples = shape.segments.size();
+    const std::string all = cat("micro-batches of ", samples, samples == 1 ? " sample" : " samples");
+    if (model.reads_images()) return all;
+    return cat(all, " of ", grouped(shape.segments.front().length), " tokens, vocabulary ",
+               grouped(model.vocabulary));
+}
+
 Case case_without_corpus(const RunConfig& run, int ranks) {
     check_optimizer(run.optimizer);
     const std::optional<StoredModel> stored = stored_model(run.model);
     Case of{.model = choose_model(run.model, run.task.task, stored ? &*stored : nullptr),
             .plan = {},
             .dtype = run.precision.dtype == Precision::f64 ? DType::f64 : DType::f32,
-            .largest = {}};
+            .largest = {},
+            .assumed = {}};
     of.plan = plan_run(run, of.model, ranks);
     of.largest.push_back(assumed_micro_batch(run, of.model, of.plan));
+    of.assumed = text_of_assumed(of.model, of.largest.front());
     return of;
 }
 
@@ -50,7 +62,8 @@ Case case_with_corpus(RunConfig run, int ranks) {
     return {.model = std::move(setup.model),
             .plan = std::move(setup.plan),
             .dtype = setup.dtype,
-            .largest = std::move(setup.largest)};
+            .largest = std::move(setup.largest),
+            .assumed = {}};
 }
 
 std::vector<StageCost> costs_of_stages(const std::vector<StageCost>& costs, std::size_t stages) {
@@ -97,6 +110,7 @@ Forecast foresee(const PlanConfig& config) {
     forecast.parameters = parameters_of_stages(of.model, of.plan.layout);
     forecast.all_parameters = parameter_count(of.model);
     forecast.peak_bytes = bytes_of_ranks(of, run.optimizer, ranks);
+    forecast.assumed = std::move(of.assumed);
     forecast.model = std::move(of.model);
     forecast.plan = std::move(of.plan);
     return forecast;

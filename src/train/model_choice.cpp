@@ -11,6 +11,8 @@ namespace trireme {
 namespace {
 
 constexpr const char* default_model = "gpt2-tiny";
+constexpr std::size_t assumed_vocabulary = 257;  // what `prepare` makes where no tokenizer is named
+constexpr std::size_t assumed_labels = 10;       // of CIFAR-10 and MNIST
 
 template <class Value>
 void override_with(const std::optional<Value>& choice, Value& value) {
@@ -135,12 +137,6 @@ void fit_labels(ModelConfig& model, const CorpusInfo& corpus) {
     }
 }
 
-void require_size_of_corpus(const char* option, std::size_t size, const ModelConfig& model) {
-    if (size > 0) return;
-    throw ConfigError(cat(model.name, " takes ", option, " from a corpus, and none is given; give ", option,
-                          " N, or name one with --corpus FILE.h5"));
-}
-
 // Weights of equal shapes mean something else where these differ.
 void refuse_another_meaning(const ModelConfig& model, const StoredModel& stored) {
     const ModelConfig& origin = stored.config();
@@ -198,8 +194,8 @@ ModelConfig choose_model(const ModelChoice& choice, const std::optional<Task>& t
     ModelConfig model = asked_for(choice, stored);
     override_sizes(model, choice);
     set_task(model, task.value_or(model.task), choice);
-    if (!model.reads_images()) require_size_of_corpus("--vocabulary", model.vocabulary, model);
-    if (model.task == Task::classify) require_size_of_corpus("--labels", model.labels, model);
+    if (!model.reads_images() && model.vocabulary == 0) model.vocabulary = assumed_vocabulary;
+    if (model.task == Task::classify && model.labels == 0) model.labels = assumed_labels;
     check_model(model);
     if (stored != nullptr) refuse_another_meaning(model, *stored);
     return model;

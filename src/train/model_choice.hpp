@@ -16,7 +16,8 @@ std::optional<StoredModel> stored_model(const ModelChoice& choice);
 ModelConfig choose_model(const ModelChoice& choice, const std::optional<Task>& task, const StoredModel* stored,
                          const CorpusInfo& corpus);
 
-// Without a corpus: the task is the model's own, and sizes that a corpus would fill in must be said.
+// Without a corpus: the task is the model's own, and of sizes that a corpus would fill in a vocabulary of 257
+// (bytes) and 10 classes are assumed.
 ModelConfig choose_model(const ModelChoice& choice, const std::optional<Task>& task, const StoredModel* stored);
 
 }  // namespace trireme

@@ -165,6 +165,7 @@ Plan plan_run(const RunConfig& config, const ModelConfig& model, int ranks) {
                            .schedule = config.schedule.schedule,
                            .own_programs = programs_of_file(config.schedule.schedule),
                            .micro_batches = static_cast<int>(config.schedule.microbatches),
+                           .is_each = config.layout.layout.empty(),
                            .recompute = config.layout.recompute,
                            .cuts_rows = config.layout.sequence_parallel,
                            .shards_optimizer = config.layout.shard_optimizer});

@@ -89,9 +89,9 @@ void check_evaluation(const RunConfig& config, const SampleIndex& samples) {
 void check_batch_is_enough(const RunConfig& config, const Plan& plan) {
     const auto parts = static_cast<std::size_t>(plan.micro_batches());
     if (config.run.batch >= parts) return;
-    const std::size_t each = config.schedule.microbatches;
+    const std::size_t wished = config.schedule.microbatches;
     throw ConfigError(cat("--batch ", config.run.batch, " is smaller than ", parts, " micro-batches (",
-                          parts / each, " replicas x --microbatches ", each,
+                          parts / wished, " replicas x --microbatches ", wished,
                           "); each needs at least one sample"));
 }
 

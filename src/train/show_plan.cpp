@@ -55,7 +55,8 @@ std::string parameter_lines(const Forecast& forecast) {
     for (const std::size_t count : forecast.parameters) {
         stages += (stages.empty() ? "" : " / ") + grouped(count);
     }
-    return fmt::format("parameters  {}; {} in all\n", stages, grouped(forecast.all_parameters));
+    if (forecast.parameters.size() > 1) stages += fmt::format("; {} in all", grouped(forecast.all_parameters));
+    return fmt::format("parameters  {}\n", stages);
 }
 
 std::string recompute_line(const Plan& plan) {
@@ -64,6 +65,11 @@ std::string recompute_line(const Plan& plan) {
     const bool are_equal = std::adjacent_find(plan.recompute.begin(), plan.recompute.end(),
                                               std::not_equal_to<>()) == plan.recompute.end();
     return fmt::format("recompute   {}\n", are_equal ? name_of(plan.recompute.front()) : ways);
+}
+
+std::string assumed_line(const Forecast& forecast) {
+    if (forecast.assumed.empty()) return "";
+    return fmt::format("assumed     {}; name the rows with --corpus\n", forecast.assumed);
 }
 
 std::string bubble_line(const Forecast& forecast) {
@@ -112,14 +118,15 @@ Json prediction_of(const Forecast& forecast) {
 
 std::string title_of(const Forecast& forecast) {
     const int micro_batches = forecast.plan.micro_batches();
-    return fmt::format("{}, {}, {} micro-batch{}", forecast.model.name, forecast.plan.schedule, micro_batches,
-                       micro_batches == 1 ? "" : "es");
+    return fmt::format("{}, {}, {} micro-batch{} a step", forecast.model.name, forecast.plan.schedule,
+                       micro_batches, micro_batches == 1 ? "" : "es");
 }
 
 std::string text_of(const Forecast& forecast) {
     const Plan& plan = forecast.plan;
     return title_of(forecast) + fmt::format(", plan {}\n\n", hash_of(plan)) + text_of(plan.layout) + '\n' +
-           parameter_lines(forecast) + recompute_line(plan) + '\n' + grid_of(forecast.prediction) +
+           parameter_lines(forecast) + recompute_line(plan) + assumed_line(forecast) + '\n' +
+           grid_of(forecast.prediction) +
            fmt::format("\nstep        {:g} {} ({})\n", forecast.prediction.makespan, unit_name,
                        cost_text(forecast.costs)) +
            bubble_line(forecast) + rank_lines(forecast);

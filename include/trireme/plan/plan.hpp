@@ -39,7 +39,8 @@ struct PlanWish {
     std::string schedule = "1f1b";
     std::vector<Program> own_programs = {};  // of a file: one for each team, or for each rank that works (those
                                              // of a team equal); none: the schedule is one of ours
-    int micro_batches = 1;                   // per replica of a grid, or in all
+    int micro_batches = 1;                   // of a step
+    bool is_each = true;                     // that many for each replica of a grid, instead of in all
     std::vector<Recompute> recompute = {};   // one for all stages, or one for each
     bool cuts_rows = false;
     bool shards_optimizer = true;

@@ -30,6 +30,7 @@ struct Forecast {
     std::vector<std::size_t> parameters;  // per stage
     std::size_t all_parameters = 0;       // a tied table counts once
     std::vector<std::size_t> peak_bytes;  // per rank; 0: idle
+    std::string assumed;                  // "samples of 1024 tokens, ..."; empty: a corpus was read
 };
 
 // Starts nothing. Throws ConfigError for whatever `train` would refuse of these options, and for costs of
@@ -45,7 +46,7 @@ std::string json_of(const Forecast& forecast);
 // The programs, one line for each team: what --schedule reads back.
 std::string csv_of(const Forecast& forecast);
 
-// "gpt2, 1f1b, 8 micro-batches"
+// "gpt2, 1f1b, 8 micro-batches a step"
 std::string title_of(const Forecast& forecast);
 
 }  // namespace trireme

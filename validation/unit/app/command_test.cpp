@@ -23,23 +23,25 @@ TEST(Command, NeedsASessionForWhatAllRanksDo) {
     const std::vector<const char*> evaluate{"evaluate", "--resume", "run"};
     const std::vector<const char*> help{"evaluate", "--help"};
     const std::vector<const char*> prepare{"prepare", "train"};
+    const std::vector<const char*> plan{"plan", "--pipe", "2"};
 
     EXPECT_TRUE(needs_session(train));
     EXPECT_TRUE(needs_session(evaluate));
     EXPECT_FALSE(needs_session(help));
     EXPECT_FALSE(needs_session(prepare));
+    EXPECT_FALSE(needs_session(plan));
     EXPECT_FALSE(needs_session({}));
 }
 
 TEST(Help, ListsTheCommands) {
-    for (const std::string command : {"train", "evaluate", "prepare", "report", "inspect"}) {
+    for (const std::string command : {"train", "evaluate", "plan", "prepare", "report", "inspect"}) {
         EXPECT_TRUE(has(shown("--help"), "\n  " + command + " ")) << command;
     }
     EXPECT_EQ(shown("help"), shown("--help"));
 }
 
 TEST(Help, IsTheSameHoweverItIsAskedFor) {
-    for (const std::string command : {"train", "evaluate", "prepare", "report", "inspect"}) {
+    for (const std::string command : {"train", "evaluate", "plan", "prepare", "report", "inspect"}) {
         EXPECT_EQ(shown(command + " --help"), shown("help " + command));
         EXPECT_EQ(shown(command + " --batchs --help"), shown("help " + command));
         EXPECT_TRUE(has(shown("help " + command), "Usage: trireme " + command));
@@ -59,7 +61,7 @@ TEST(Help, GroupsTheOptionsAndSaysTheirDefaults) {
 }
 
 TEST(Help, FitsIntoAWindow) {
-    for (const std::string command : {"train", "evaluate", "prepare"}) {
+    for (const std::string command : {"train", "evaluate", "plan", "prepare"}) {
         std::istringstream text(shown(command + " --help"));
 
         for (std::string line; std::getline(text, line);) EXPECT_LE(line.size(), 112U) << line;

@@ -18,8 +18,9 @@ TEST(EvaluateOptions, SetEveryField) {
     const EvaluateConfig config = evaluate_config(
         "--rows validation --output figures.json --batch 16 --stall-timeout 2.5 --threads 3 --max-length 64 "
         "--long "
-        "drop --validation-share 0.1 --document-end none --task masked --mask-share 0.3 --data 2 --length pack "
-        "--dtype f64 --device reference");
+        "drop --validation-share 0.1 --document-end none --task masked --mask-share 0.3 --pipe 3 --data 2 "
+        "--tensor 4 --partition 2,2,2 --sequence-parallel on --schedule gpipe "
+        "--microbatches 5 --length pack --dtype f64 --device reference");
 
     EXPECT_EQ(config.resume, "runs/a");
     EXPECT_TRUE(config.only_validation);
@@ -31,7 +32,13 @@ TEST(EvaluateOptions, SetEveryField) {
     EXPECT_FALSE(config.run.data.document_end);
     EXPECT_EQ(config.run.task.task, Task::masked);
     EXPECT_EQ(config.run.task.mask_share, 0.3);
+    EXPECT_EQ(config.run.layout.pipe, 3);
     EXPECT_EQ(config.run.layout.data, 2);
+    EXPECT_EQ(config.run.layout.tensor, 4);
+    EXPECT_EQ(config.run.layout.partition, "2,2,2");
+    EXPECT_TRUE(config.run.layout.sequence_parallel);
+    EXPECT_EQ(config.run.schedule.schedule, "gpipe");
+    EXPECT_EQ(config.run.schedule.microbatches, 5U);
     EXPECT_EQ(config.run.schedule.length, LengthPolicy::pack);
     EXPECT_EQ(config.run.precision.dtype, Precision::f64);
     EXPECT_EQ(config.run.precision.device, DeviceKind::reference);
@@ -59,7 +66,7 @@ TEST(EvaluateOptions, NeedAModelAndACorpus) {
 // What says how to train has no meaning here.
 TEST(EvaluateOptions, AreNotThoseOfTraining) {
     for (const std::string option :
-         {"steps", "epochs", "lr", "model", "label-smoothing", "microbatches", "seed"}) {
+         {"steps", "epochs", "lr", "model", "label-smoothing", "recompute", "shard-optimizer", "seed"}) {
         EXPECT_EQ(evaluate_complaint("--" + option + " 1").find("unknown option --" + option), 0U) << option;
     }
 }

@@ -95,6 +95,35 @@ TEST(TrainOptions, SetTheRun) {
     EXPECT_EQ(config.run.threads, 3);
 }
 
+TEST(TrainOptions, SetTheLayoutAndTheSchedule) {
+    const RunConfig config = train_config(
+        "--pipe 4 --data 2 --tensor 3 --partition 4,3,3,4 --sequence-parallel on --shard-optimizer off "
+        "--recompute "
+        "none,selective,full,full --schedule interleaved --chunks 2 --layout a.json");
+
+    EXPECT_EQ(config.layout.pipe, 4);
+    EXPECT_EQ(config.layout.data, 2);
+    EXPECT_EQ(config.layout.tensor, 3);
+    EXPECT_EQ(config.layout.layout, "a.json");
+    EXPECT_EQ(config.layout.partition, "4,3,3,4");
+    EXPECT_TRUE(config.layout.sequence_parallel);
+    EXPECT_FALSE(config.layout.shard_optimizer);
+    EXPECT_EQ(config.layout.recompute, (std::vector<Recompute>{Recompute::none, Recompute::selective,
+                                                               Recompute::full, Recompute::full}));
+    EXPECT_EQ(config.schedule.schedule, "interleaved");
+    EXPECT_EQ(config.schedule.chunks, 2);
+    EXPECT_EQ(train_config("--recompute full").layout.recompute, std::vector<Recompute>{Recompute::full});
+    EXPECT_NE(config.resolved.find("recompute = none,selective,full,full\n"), std::string::npos);
+}
+
+TEST(TrainOptions, SayWhichWaysToRecomputeThereAre) {
+    const std::string expected = "--recompute expects one of none, selective, full, not ";
+
+    EXPECT_EQ(train_complaint("--recompute none,fully"), expected + "'fully'; did you mean full?");
+    EXPECT_EQ(train_complaint("--recompute none,,full"), expected + "''");
+    EXPECT_EQ(train_complaint("--recompute full,"), expected + "''");
+}
+
 TEST(TrainOptions, LeaveAloneWhatIsNotGiven) {
     const RunConfig config = train_config("");
 

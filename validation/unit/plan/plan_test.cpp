@@ -5,6 +5,7 @@
 #include "error_message.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/schedule/check.hpp"
+#include "trireme/schedule/predict.hpp"
 #include "unit/plan/small_layouts.hpp"
 
 namespace trireme {
@@ -60,16 +61,24 @@ TEST(Plan, OfChunksNamesTheStagesOfATeam) {
     EXPECT_EQ(plan.teams[1].stages, (std::vector<int>{1, 3, 5}));
 }
 
-TEST(Plan, HasAsManySlotsAsTheProofNeeds) {
+TEST(Plan, HasTheFewestSlotsWithWhichNobodyWaitsForOne) {
     const Layout layout = even_grid({.pipe = 2, .chunks = 2});
-    const Plan few = make_plan({.layout = layout, .schedule = "looped-bfs", .micro_batches = 2});
-    const Plan some = make_plan({.layout = layout, .schedule = "looped-bfs", .micro_batches = 4});
-    const Plan many = make_plan({.layout = layout, .schedule = "looped-bfs", .micro_batches = 24});
+    const auto slots = [&](int micro_batches) {
+        const Plan plan =
+            make_plan({.layout = layout, .schedule = "looped-bfs", .micro_batches = micro_batches});
+        expect_proved(plan.training);
+        EXPECT_EQ(plan.evaluation.shape.slots, 1);
+        const std::vector<StageCost> costs(4);
+        const int idle = 3;  // a chunk's passes, once
+        EXPECT_EQ(predict(plan.training.programs, plan.training.shape, costs).makespan,
+                  6 * micro_batches + idle);
+        return plan.training.shape.slots;
+    };
 
-    EXPECT_EQ(few.training.shape.slots, 1);
-    EXPECT_GT(some.training.shape.slots, 1);
-    expect_proved(many.training);
-    EXPECT_EQ(many.evaluation.shape.slots, 1);
+    EXPECT_EQ(slots(2), 1);
+    EXPECT_EQ(slots(4), 2);
+    EXPECT_EQ(slots(5), 3);
+    EXPECT_EQ(slots(24), 16);
 }
 
 TEST(Plan, OfUnequalReplicasGivesMicroBatchesInTurn) {

@@ -37,8 +37,9 @@ protected:
 std::vector<double> hidden_of(const WholeModel& stage, Stream& stream, const ModelConfig& config,
                               const TokenRows& rows) {
     const TokenBatch batch = rows.batch();
-    const Pass pass{.stream = stream, .batch = batch, .dtype = stage.dtype()};
-    Arena arena("test", std::size_t{1} << 22, Place::memory);
+    Arena kept("kept", std::size_t{1} << 22, Place::memory);
+    Arena scratch("scratch", std::size_t{1} << 22, Place::memory);
+    const Pass pass{.stream = stream, .batch = batch, .scratch = scratch, .dtype = stage.dtype()};
     ConstTensor hidden;
     for (const Layer& layer : build_layers(config)) {
         std::vector<ConstTensor> weights;
@@ -50,7 +51,7 @@ std::vector<double> hidden_of(const WholeModel& stage, Stream& stream, const Mod
         std::visit(
             [&]<class L>(const L& l) {
                 typename L::State state;
-                if constexpr (!is_head<L>) hidden = l.forward(pass, weights, hidden, state, arena);
+                if constexpr (!is_head<L>) hidden = l.forward(pass, weights, hidden, state, kept);
             },
             layer);
     }
