@@ -81,6 +81,18 @@ TEST(Plan, HasTheFewestSlotsWithWhichNobodyWaitsForOne) {
     EXPECT_EQ(slots(24), 16);
 }
 
+TEST(Plan, OfAGridMayCountMicroBatchesInAll) {
+    const Layout layout = even_grid({.pipe = 2, .data = 2});
+
+    const Plan even = make_plan({.layout = layout, .micro_batches = 6, .is_each = false});
+    const Plan odd = make_plan({.layout = layout, .micro_batches = 5, .is_each = false});
+
+    expect_shape(even.training.shape, grid_shape(2, 2, 1, 3));
+    EXPECT_EQ(odd.micro_batches(), 5);
+    EXPECT_EQ(odd.training.shape.executor[0], (std::vector<int>{0, 2, 0, 2, 0}));
+    expect_proved(odd.training);
+}
+
 TEST(Plan, OfUnequalReplicasGivesMicroBatchesInTurn) {
     const Plan plan = make_plan({.layout = uneven_layout({3, 3, 2}), .micro_batches = 12});
 
