@@ -45,17 +45,27 @@ std::optional<ParameterSpec> bias_of(const ModelConfig& config) {
     return spec;
 }
 
+// Tensor ranks must cut rows into the same tiles, whatever their shares are.
+std::size_t most_outputs_of(const ModelConfig& config, TensorPart part) {
+    std::size_t most = 0;
+    for (part.rank = 0; part.rank < static_cast<int>(part.shares.size()); ++part.rank) {
+        most = std::max(most, part.vocabulary(config).count);
+    }
+    return most;
+}
+
 }  // namespace
 
-// What is left out is an absent tensor.
+// What is left out is an absent tensor. A rank without own rows makes its part of the others' gradients.
 struct Head::Wanted {
     Tensor grad_input = {};   // (own rows, width)
     Tensor grad_weight = {};  // (own outputs, width)
     Tensor grad_bias = {};    // (own outputs)
+    bool makes_grad_input = false;
     bool counts_loss = true;
     bool gives_choices = false;
 
-    bool has_gradients() const { return grad_input.is_present() || grad_weight.is_present(); }
+    bool has_gradients() const { return makes_grad_input || grad_weight.is_present(); }
 };
 
 struct Head::Tile {
@@ -64,6 +74,8 @@ struct Head::Tile {
     ConstTensor targets;  // (count) i32
     Tensor hidden;        // (count, width): space for the rows where they lie apart
     Tensor logits;        // (count, own outputs)
+    Tensor statistics;    // (ranks * count, logit_field::count): space, where outputs are shared
+    Tensor log_sums;      // (1, count): likewise
     Tensor losses;        // (count)
     Tensor choices;       // (count) i32
 };
@@ -74,6 +86,7 @@ Head::Head(const ModelConfig& config, const TensorPart& part)
       width_(config.width),
       all_outputs_(weight_.rows),
       outputs_(config.has_vocabulary_head() ? part.vocabulary(config) : Range{0, all_outputs_}),
+      most_outputs_(config.has_vocabulary_head() ? most_outputs_of(config, part) : all_outputs_),
       smooths_(config.task == Task::classify),
       is_shared_(config.has_vocabulary_head() && !part.is_whole()),
       is_first_(part.is_first()) {
@@ -89,7 +102,7 @@ std::vector<ParameterSpec> Head::parameters() const {
 }
 
 std::size_t Head::most_tile_rows(DType dtype) const {
-    return std::max<std::size_t>(1, tile_bytes / (std::max(outputs_.count, width_) * bytes_of(dtype)));
+    return std::max<std::size_t>(1, tile_bytes / (std::max(most_outputs_, width_) * bytes_of(dtype)));
 }
 
 std::size_t Head::tile_rows(DType dtype, std::size_t rows) const {
@@ -106,7 +119,7 @@ Tensor Head::forward(const Pass& pass, Weights weights, ConstTensor input, State
 
 void Head::backward_input(const Pass& pass, Weights weights, ConstTensor input, ConstTensor /*grad_output*/,
                           Tensor grad_input, State& state, Arena& kept) const {
-    for_each_tile(pass, weights, input, {.grad_input = grad_input}, state, kept);
+    for_each_tile(pass, weights, input, {.grad_input = grad_input, .makes_grad_input = true}, state, kept);
 }
 
 void Head::backward_weight(const Pass& pass, Weights weights, ConstTensor input, ConstTensor /*grad_output*/,
@@ -119,10 +132,12 @@ void Head::backward_weight(const Pass& pass, Weights weights, ConstTensor input,
 
 void Head::backward(const Pass& pass, Weights weights, ConstTensor input, Tensor grad_input, State& state,
                     Gradients gradients, Arena& scratch) const {
-    for_each_tile(
-        pass, weights, input,
-        {.grad_input = grad_input, .grad_weight = gradients[0], .grad_bias = bias_ ? gradients[1] : Tensor{}},
-        state, scratch);
+    for_each_tile(pass, weights, input,
+                  {.grad_input = grad_input,
+                   .grad_weight = gradients[0],
+                   .grad_bias = bias_ ? gradients[1] : Tensor{},
+                   .makes_grad_input = true},
+                  state, scratch);
 }
 
 void Head::for_each_tile(const Pass& pass, Weights weights, ConstTensor own_input, const Wanted& asked,
@@ -130,9 +145,8 @@ void Head::for_each_tile(const Pass& pass, Weights weights, ConstTensor own_inpu
     const ArenaScope scope(scratch);
     const ConstTensor input = whole_rows(pass, own_input, scratch);
     Wanted wanted = asked;
-    const bool makes_grad_input = asked.grad_input.is_present();
     const bool is_cut = own_input.rows < input.rows;
-    if (makes_grad_input && is_cut) wanted.grad_input = scratch.tensor(pass.dtype, input.rows, width_);
+    if (asked.makes_grad_input && is_cut) wanted.grad_input = scratch.tensor(pass.dtype, input.rows, width_);
     const ConstTensor predicted = pass.batch.predicted;
     const std::size_t most = tile_rows(pass.dtype, predicted.columns);
     // As much as the tile of any smaller micro-batch, or of one with fewer predictions, may need, so that
@@ -140,10 +154,13 @@ void Head::for_each_tile(const Pass& pass, Weights weights, ConstTensor own_inpu
     const std::size_t space = std::min(most_tile_rows(pass.dtype), input.rows);
     const Tensor hidden = scratch.tensor(pass.dtype, space, width_);
     const Tensor logits = scratch.tensor(pass.dtype, space, outputs_.count);
+    const std::size_t sharers = is_shared_ ? static_cast<std::size_t>(pass.group->ranks.size()) : 0;
+    const Tensor statistics = scratch.tensor(DType::f64, sharers * space, logit_field::count);
+    const Tensor log_sums = scratch.tensor(DType::f64, 1, space);
     const Tensor losses = scratch.tensor(DType::f64, 1, input.rows).column_range(0, predicted.columns);
     const Tensor choices = scratch.tensor(DType::i32, 1, input.rows).column_range(0, predicted.columns);
     const bool is_everywhere = predicted.columns == input.rows;
-    if (!is_everywhere && makes_grad_input) {
+    if (!is_everywhere && asked.makes_grad_input) {
         launch(pass.stream, Fill{.output = wanted.grad_input, .value = 0});
     }
     for (std::size_t begin = 0; begin < predicted.columns; begin += most) {
@@ -154,11 +171,13 @@ void Head::for_each_tile(const Pass& pass, Weights weights, ConstTensor own_inpu
                  .targets = pass.batch.targets.column_range(begin, count),
                  .hidden = hidden.row_range(0, count),
                  .logits = logits.row_range(0, count),
+                 .statistics = statistics.row_range(0, sharers * count),
+                 .log_sums = log_sums.column_range(0, count),
                  .losses = losses.column_range(begin, count),
                  .choices = wanted.gives_choices ? choices.column_range(begin, count) : Tensor{}},
-                wanted, scratch);
+                wanted);
     }
-    if (makes_grad_input) give_own_rows(pass, wanted.grad_input, asked.grad_input);
+    if (asked.makes_grad_input) give_own_rows(pass, wanted.grad_input, asked.grad_input);
     if (wanted.counts_loss) state.loss = read_sum(pass.stream, losses);
     if (wanted.gives_choices) state.choices = read_numbers(pass.stream, choices);
 }
@@ -169,8 +188,8 @@ void Head::give_own_rows(const Pass& pass, Tensor all, Tensor own) const {
     if (own.rows < all.rows) launch(pass.stream, Copy{.input = sum, .output = own});
 }
 
-void Head::compute(const Pass& pass, Weights weights, ConstTensor input, const Tile& tile, const Wanted& wanted,
-                   Arena& scratch) const {
+void Head::compute(const Pass& pass, Weights weights, ConstTensor input, const Tile& tile,
+                   const Wanted& wanted) const {
     const bool is_apart = tile.rows.is_present();
     if (is_apart) launch(pass.stream, GatherRows{.input = input, .rows = tile.rows, .output = tile.hidden});
     const ConstTensor hidden =
@@ -182,7 +201,7 @@ void Head::compute(const Pass& pass, Weights weights, ConstTensor input, const T
                                .axes = WeightAxes::out_in});
     const double gradient_scale = wanted.has_gradients() ? pass.loss_scale : 0;
     if (is_shared_) {
-        find_loss_of_shared(pass, tile, gradient_scale, scratch);
+        find_loss_of_shared(pass, tile, gradient_scale);
     } else {
         find_loss(pass, tile, gradient_scale);
     }
@@ -198,14 +217,11 @@ void Head::find_loss(const Pass& pass, const Tile& tile, double gradient_scale) 
                                      .smoothing = smooths_ ? pass.label_smoothing : 0});
 }
 
-void Head::find_loss_of_shared(const Pass& pass, const Tile& tile, double gradient_scale,
-                               Arena& scratch) const {
-    const ArenaScope scope(scratch);
+void Head::find_loss_of_shared(const Pass& pass, const Tile& tile, double gradient_scale) const {
     const std::size_t rows = tile.logits.rows;
     const auto ranks = static_cast<std::size_t>(pass.group->ranks.size());
     const auto own = static_cast<std::size_t>(pass.group->ranks.rank());
-    const Tensor parts = scratch.tensor(DType::f64, ranks * rows, logit_field::count);
-    const Tensor log_sums = scratch.tensor(DType::f64, 1, rows);
+    const Tensor& parts = tile.statistics;
     launch(pass.stream, LogitStatistics{.logits = tile.logits,
                                         .targets = tile.targets,
                                         .statistics = parts.row_range(own * rows, rows),
@@ -213,14 +229,14 @@ void Head::find_loss_of_shared(const Pass& pass, const Tile& tile, double gradie
     gather_rows(pass.group->ranks, parts, cut_evenly(ranks * rows, ranks));
     launch(pass.stream, MergeLogitStatistics{.parts = parts,
                                              .targets = tile.targets,
-                                             .log_sums = log_sums,
+                                             .log_sums = tile.log_sums,
                                              .losses = tile.losses,
                                              .choices = tile.choices,
                                              .columns = all_outputs_});
     if (gradient_scale == 0) return;
     launch(pass.stream, LogitGradients{.logits = tile.logits,
                                        .targets = tile.targets,
-                                       .log_sums = log_sums,
+                                       .log_sums = tile.log_sums,
                                        .first_column = outputs_.begin,
                                        .columns = all_outputs_,
                                        .gradient_scale = gradient_scale});
@@ -235,7 +251,7 @@ void Head::add_gradients(const Pass& pass, Weights weights, ConstTensor hidden, 
                                                  .grad_bias = wanted.grad_bias,
                                                  .axes = WeightAxes::out_in});
     }
-    if (!wanted.grad_input.is_present()) return;
+    if (!wanted.makes_grad_input) return;
     // Rows that lie apart are not read any more: their gradients take their place.
     const bool is_apart = tile.rows.is_present();
     const Tensor grad = is_apart ? tile.hidden : wanted.grad_input.row_range(tile.begin, tile.logits.rows);

@@ -77,6 +77,7 @@ Summary summary_from(const JsonFields& f) {
             .mfu = f.number("/mfu"),
             .mfu_causal = f.number("/mfu_causal"),
             .bubble = f.number("/bubble/measured"),
+            .bubble_limit = f.number("/bubble/limit"),
             .mfu_formula = f.text("/mfu_formula"),
             .comm_wait_s = f.number("/comm_wait_s"),
             .grown_bytes = f.number("/memory_bytes/growth"),

@@ -35,7 +35,7 @@ struct Summary {
     Figure padding;  // share of the computed tokens
     Figure flops_per_s, peak_flops_per_s;
     Words peak_is;
-    Figure mfu, mfu_causal, bubble;
+    Figure mfu, mfu_causal, bubble, bubble_limit;
     Words mfu_formula;
     Figure comm_wait_s;                   // mean over the ranks
     Figure grown_bytes, predicted_bytes;  // of one rank

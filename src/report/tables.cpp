@@ -70,8 +70,8 @@ void add_speed(Rows& rows, const Summary& s) {
 
 void add_losses_of_time(Rows& rows, const Summary& s) {
     if (s.bubble) {
-        rows.push_back(
-            {"Bubble", percent(*s.bubble), "0 %", "of the time not in kernels, mean over the ranks"});
+        rows.push_back({"Bubble", percent(*s.bubble), percent(s.bubble_limit.value_or(0)),
+                        "of the time not in kernels, mean over the ranks; the limit is the schedule's"});
     }
     if (s.comm_wait_s) {
         rows.push_back({"Waiting for other ranks", duration(*s.comm_wait_s), "0 s", "mean over the ranks"});

@@ -162,7 +162,7 @@ void LocalStages::forward(const Instruction& instruction) {
 // Nothing will come back this way: what was read is released, and so is what nobody will read.
 void LocalStages::finish_forward(const Instruction& instruction, Passage& passage) {
     const auto [op, number, micro_batch] = instruction;
-    if (passage.input.is_present()) rows_.give_back(passage.input);
+    give_back(passage.input);
     if (number > 0 && is_here(number - 1, micro_batch)) {
         release_flight(passages_.at({number - 1, micro_batch}));
     }
@@ -213,12 +213,17 @@ void LocalStages::backward_weight(const Instruction& instruction) {
 void LocalStages::release_inputs(const Instruction& instruction) {
     const auto [op, number, micro_batch] = instruction;
     Passage& passage = passages_.at({number, micro_batch});
-    if (passage.input.is_present()) rows_.give_back(passage.input);
-    if (passage.grad_output.is_present()) rows_.give_back(passage.grad_output);
+    give_back(passage.input);
+    give_back(passage.grad_output);
     if (!stage(number).is_last() && is_here(number + 1, micro_batch)) {
         rows_.give_back(passages_.at({number + 1, micro_batch}).grad_input);
     }
     release_flight(passage);
+}
+
+// What came by message, if anything did: a rank without own rows has been given a place, too.
+void LocalStages::give_back(const Tensor& place) {
+    if (place.data != nullptr) rows_.give_back(place);
 }
 
 void LocalStages::release_flight(Passage& passage) {

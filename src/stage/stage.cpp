@@ -101,7 +101,7 @@ Tensor Stage::run_blocks(const Pass& pass, ConstTensor input, Flight& flight, Ar
     for (const Range& block : blocks_) {
         const ArenaScope scope(again);
         const Tensor made = run_layers(pass, block, input, flight, again);
-        if (!made.is_present()) return {};
+        if (is_of_head(layers_[block.begin])) return {};
         if (!pass.is_training) flight.kept.release(0);
         output = flight.kept.tensor(pass.dtype, made.rows, made.columns);
         launch(pass.stream, Copy{.input = made, .output = output});

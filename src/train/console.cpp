@@ -137,8 +137,9 @@ void Console::finish(const Figures& f, const std::string& run_dir) {
     out_ << fmt::format("  model GFLOP/s   {:.1f} of {:.1f} (measured FMA rate of all ranks): MFU {:.1f} %{}\n",
                         f.flops / f.seconds * 1e-9, f.peak_flops * 1e-9, 100 * f.mfu(),
                         f.mfu_causal() ? fmt::format(", causal {:.1f} %", 100 * *f.mfu_causal()) : "");
-    out_ << fmt::format("  bubble          {:.1f} % (limit 0: no pipeline); waited {:.1f} s for other ranks\n",
-                        100 * f.bubble(), f.wait_seconds);
+    out_ << fmt::format(
+        "  bubble          {:.1f} % (limit {:.1f} %: the schedule's); waited {:.1f} s for other ranks\n",
+        100 * f.bubble(), 100 * f.bubble_limit, f.wait_seconds);
     out_ << fmt::format("  padding         {:.1f} % of computed tokens (limit 0)\n",
                         100 * (1 - static_cast<double>(f.tokens) / static_cast<double>(f.padded_tokens)));
     out_ << fmt::format("  memory          grew by {} MB a rank; {} predicted\n", megabytes(f.grown_bytes),

@@ -61,8 +61,10 @@ ModelFlops model_flops(const ModelConfig& model) {
     return flops;
 }
 
-FigureSum::FigureSum(const ModelFlops& flops, double peak_flops, int ranks) : flops_(flops) {
+FigureSum::FigureSum(const ModelFlops& flops, double peak_flops, int ranks, double bubble_limit)
+    : flops_(flops) {
     figures_.peak_flops = peak_flops;
+    figures_.bubble_limit = bubble_limit;
     figures_.ranks = ranks;
 }
 

@@ -50,13 +50,14 @@ struct Figures {
         if (!causal_flops) return std::nullopt;
         return *causal_flops / (seconds * peak_flops);
     }
+    double bubble_limit = 0;  // of the schedule, were all stages equal
     double bubble() const { return 1 - compute_seconds / seconds; }
 };
 
 // Adds up the steps of a run.
 class FigureSum {
 public:
-    FigureSum(const ModelFlops& flops, double peak_flops, int ranks);
+    FigureSum(const ModelFlops& flops, double peak_flops, int ranks, double bubble_limit = 0);
     void add(const StepOutcome& outcome);
     Figures finish(const std::optional<Evaluation>& validation) const;
 

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <fstream>
+#include <limits>
 #include <sstream>
 #include <unordered_map>
 
 #include "trireme/model/model.hpp"
+#include "trireme/schedule/predict.hpp"
 #include "trireme/schedule/schedule_text.hpp"
 
 namespace trireme {
@@ -70,6 +72,12 @@ Layout layout_of(const RunConfig& config, const ModelConfig& model, int ranks) {
         path.empty() ? grid_of(config, model, ranks) : layout_from_json(read_text(path, "--layout"), path);
     check_layout(layout, ranks, layer_facts(model).size(), place);
     return layout;
+}
+
+// The largest number that there is for a larger one: make_plan() refuses that, too.
+int whole_int(std::size_t number) {
+    constexpr std::size_t most = std::numeric_limits<int>::max();
+    return static_cast<int>(std::min(number, most));
 }
 
 bool is_known(const std::string& schedule) {
@@ -164,13 +172,23 @@ Plan plan_run(const RunConfig& config, const ModelConfig& model, int ranks) {
     Plan plan = make_plan({.layout = layout_of(config, model, ranks),
                            .schedule = config.schedule.schedule,
                            .own_programs = programs_of_file(config.schedule.schedule),
-                           .micro_batches = static_cast<int>(config.schedule.microbatches),
+                           .micro_batches = whole_int(config.schedule.microbatches),
                            .is_each = config.layout.layout.empty(),
                            .recompute = config.layout.recompute,
                            .cuts_rows = config.layout.sequence_parallel,
                            .shards_optimizer = config.layout.shard_optimizer});
     check_shares(plan, model);
     return plan;
+}
+
+double bubble_of(const Plan& plan, int ranks) {
+    const std::vector<StageCost> equal(plan.layout.stages.size());
+    const Prediction prediction = predict(plan.training.programs, plan.training.shape, equal);
+    double busy = 0;
+    for (std::size_t team = 0; team < plan.teams.size(); ++team) {
+        busy += prediction.busy[team] * static_cast<double>(plan.teams[team].ranks.size());
+    }
+    return 1 - busy / (prediction.makespan * ranks);
 }
 
 TensorPart part_of_rank(const Plan& plan, int stage, int rank) {

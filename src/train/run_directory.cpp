@@ -93,7 +93,9 @@ Json summary_of(const Figures& f) {
     summary["mfu"] = f.mfu();
     if (f.mfu_causal()) summary["mfu_causal"] = *f.mfu_causal();
     summary["mfu_formula"] = "(6N + 12 L h mean squared length / mean length) tokens / (seconds peak)";
-    summary["bubble"] = {{"measured", f.bubble()}, {"limit", 0}};
+    summary["bubble"] = {{"measured", f.bubble()},
+                         {"limit", f.bubble_limit},
+                         {"limit_is", "the schedule's, were all stages equal"}};
     summary["comm_wait_s"] = f.wait_seconds;
     summary["memory_bytes"] = {{"growth", f.grown_bytes}, {"predicted", f.predicted_bytes}};
     return summary;
@@ -125,24 +127,32 @@ RunDirectory::RunDirectory(const fs::path& path)
 void RunDirectory::write_config(const std::string& ini) { write_file("config.ini", ini); }
 
 void RunDirectory::write_manifest(const Manifest& m) {
-    const Json json{{"version", m.version},
-                    {"started", m.started},
-                    {"mpi", m.mpi_library},
-                    {"ranks", m.hosts.size()},
-                    {"hosts", m.hosts},
-                    {"device", m.device},
-                    {"threads_per_rank", m.threads},
-                    {"measured_peak_flops", m.peak_flops},
-                    {"model", m.model},
-                    {"parameters", m.parameters},
-                    {"corpus", m.corpus},
-                    {"corpus_sha256", m.corpus_checksum}};
+    Json json{{"version", m.version},
+              {"started", m.started},
+              {"mpi", m.mpi_library},
+              {"ranks", m.hosts.size()},
+              {"hosts", m.hosts},
+              {"device", m.device},
+              {"threads_per_rank", m.threads},
+              {"measured_peak_flops", m.peak_flops},
+              {"model", m.model},
+              {"parameters", m.parameters},
+              {"corpus", m.corpus},
+              {"corpus_sha256", m.corpus_checksum}};
+    if (!m.plan.empty()) {
+        json["layout"] = Json::parse(m.layout);
+        json["schedule"] = m.schedule;
+        json["plan"] = m.plan;
+    }
+    plan_ = m.plan;
     write_file("manifest.json", text_of(json, 2));
 }
 
 void RunDirectory::add_step(std::size_t step, const StepOutcome& outcome, const ModelFlops& flops,
                             double peak_flops) {
-    add_line(text_of(step_record(step, outcome, flops, peak_flops)));
+    Json record = step_record(step, outcome, flops, peak_flops);
+    if (!plan_.empty()) record["plan"] = plan_;
+    add_line(text_of(record));
 }
 
 void RunDirectory::add_evaluation(std::size_t step, const Evaluation& evaluation) {

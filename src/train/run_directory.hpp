@@ -13,9 +13,10 @@ namespace trireme {
 // What a run was made with and on.
 struct Manifest {
     std::string version, mpi_library, started, corpus, corpus_checksum, model;
-    std::vector<std::string> hosts;  // of each rank
-    std::string device;              // "cpu", and the processor's name
-    int threads = 1;                 // per rank
+    std::string layout, schedule, plan;  // as JSON, its name, its hash
+    std::vector<std::string> hosts;      // of each rank
+    std::string device;                  // "cpu", and the processor's name
+    int threads = 1;                     // per rank
     std::size_t parameters = 0;
     double peak_flops = 0;
 };
@@ -54,6 +55,7 @@ private:
     std::filesystem::path path_;
     FileLock lock_;
     std::ofstream steps_;
+    std::string plan_;  // the hash of what the steps are made with, once the manifest is written
 };
 
 // Throws ConfigError if `path` holds the steps of an earlier run. Writes nothing.

@@ -111,7 +111,7 @@ public:
             directory_->write_manifest(manifest_);
             console_.introduce(manifest_, memory_, directory_->path().string());
         }
-        FigureSum sum(flops_, manifest_.peak_flops, control_.size());
+        FigureSum sum(flops_, manifest_.peak_flops, control_.size(), bubble_of(setup_.plan, control_.size()));
         for (std::size_t step = 0; step < setup_.steps; ++step) take_step(step, sum);
         const std::optional<Evaluation> validation = evaluate(setup_.steps);
         finish(sum.finish(validation));
@@ -132,6 +132,9 @@ private:
                 .corpus = setup_.corpus.info().path,
                 .corpus_checksum = setup_.corpus.info().checksum,
                 .model = setup_.model.name,
+                .layout = json_of(setup_.plan.layout),
+                .schedule = setup_.plan.schedule,
+                .plan = hash_of(setup_.plan),
                 .hosts = gather_all(control_, session_.host()),
                 .device = cat(config_.precision.device == DeviceKind::cpu ? "cpu" : "reference", " (",
                               processor_name(), ")"),

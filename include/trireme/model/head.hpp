@@ -42,11 +42,11 @@ private:
     std::size_t most_tile_rows(DType dtype) const;
     void for_each_tile(const Pass& pass, Weights weights, ConstTensor input, const Wanted& wanted, State& state,
                        Arena& scratch) const;
-    void compute(const Pass& pass, Weights weights, ConstTensor input, const Tile& tile, const Wanted& wanted,
-                 Arena& scratch) const;
+    void compute(const Pass& pass, Weights weights, ConstTensor input, const Tile& tile,
+                 const Wanted& wanted) const;
     // From logits to losses and choices, and to gradients where they are wanted.
     void find_loss(const Pass& pass, const Tile& tile, double gradient_scale) const;
-    void find_loss_of_shared(const Pass& pass, const Tile& tile, double gradient_scale, Arena& scratch) const;
+    void find_loss_of_shared(const Pass& pass, const Tile& tile, double gradient_scale) const;
     void give_own_rows(const Pass& pass, Tensor all, Tensor own) const;
     void add_gradients(const Pass& pass, Weights weights, ConstTensor hidden, const Tile& tile,
                        const Wanted& wanted) const;
@@ -54,10 +54,11 @@ private:
     ParameterSpec weight_;
     std::optional<ParameterSpec> bias_;
     std::size_t width_, all_outputs_;
-    Range outputs_;   // of this rank
-    bool smooths_;    // label smoothing applies
-    bool is_shared_;  // tensor ranks have some outputs each
-    bool is_first_;   // of the tensor ranks
+    Range outputs_;             // of this rank
+    std::size_t most_outputs_;  // of any tensor rank
+    bool smooths_;              // label smoothing applies
+    bool is_shared_;            // tensor ranks have some outputs each
+    bool is_first_;             // of the tensor ranks
 };
 
 }  // namespace trireme

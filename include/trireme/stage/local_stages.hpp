@@ -85,6 +85,7 @@ private:
     LayerLeft listener(const Instruction& instruction);
     void finish_forward(const Instruction& instruction, Passage& passage);
     void release_inputs(const Instruction& instruction);
+    void give_back(const Tensor& place);
     void release_flight(Passage& passage);
     void leave(const std::vector<std::size_t>& parameters);
 

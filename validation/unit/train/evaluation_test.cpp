@@ -25,11 +25,11 @@ using validation::small_corpus;
 class ZeroModel : public ::testing::Test {
 protected:
     // On all rows of the corpus that the test has written; `samples` of them at a time.
-    Evaluation evaluate(const std::string& model, std::size_t samples = 2) const {
+    Evaluation evaluate(const std::string& name, std::size_t samples = 2) const {
         RunConfig config;
         config.data.corpus = folder_.file("corpus.h5");
         config.data.validation_share = 0;
-        config.model.name = model;
+        config.model.name = name;
         config.model.layers = 1;
         config.model.width = 4;
         config.model.heads = 1;

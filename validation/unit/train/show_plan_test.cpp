@@ -28,7 +28,9 @@ std::string refusal(const PlanConfig& config) {
 
 TEST(ShowPlan, CountsTheParametersOfEachStage) {
     PlanConfig config = tiny(4, 8);
-    config.run.model = {.name = "gpt2", .tied = false};
+    config.run.model.name = "gpt2";
+    config.run.model.vocabulary.reset();
+    config.run.model.tied = false;
     config.run.layout.partition = "4,3,3,4";
 
     const Forecast forecast = foresee(config);

@@ -1,0 +1,160 @@
+// What the engine costs: two ranks, one stage each, execute programs whose instructions compute nothing and whose
+// messages are one number. Beside it the limit: one number sent to and fro between the same two ranks.
+//
+//   mpiexec -n 2 perf_engine_openmpi [MICRO_BATCHES [REPEATS [RESULT.json]]]      256 51
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "trireme/comm/collectives.hpp"
+#include "trireme/comm/session.hpp"
+#include "trireme/device/clock.hpp"
+#include "trireme/device/machine.hpp"
+#include "trireme/pipeline/engine.hpp"
+#include "trireme/schedule/check.hpp"
+#include "trireme/schedule/generate.hpp"
+#include "trireme/schedule/lower.hpp"
+
+namespace trireme::perf {
+namespace {
+
+constexpr int ranks = 2;
+const std::vector<int> both{0, 1};
+
+struct Size {
+    int micro_batches = 256;
+    int repeats = 51;
+    std::string result;
+};
+
+// Every message has one row of one value.
+class IdleWorker final : public StageWorker {
+public:
+    std::size_t rows(int) const override { return 1; }
+    Tensor place_for(const Instruction&) override { return {&received_, DType::f32, 1, 1, 1}; }
+    ConstTensor result_for(const Instruction&) override { return {&sent_, DType::f32, 1, 1, 1}; }
+    void sent(const Instruction&) override {}
+    void run(const Instruction&) override {}
+
+private:
+    float received_ = 0;
+    float sent_ = 0;
+};
+
+struct Programs {
+    PipelineShape shape;
+    std::vector<Program> all;
+};
+
+Programs prove(ScheduleKind kind, int micro_batches) {
+    Programs programs{grid_shape(ranks, 1, 1, micro_batches), {}};
+    for (; programs.shape.slots <= 4; ++programs.shape.slots) {
+        programs.all = lower(generate(kind, programs.shape), programs.shape);
+        if (check(programs.all, programs.shape).is_proved()) return programs;
+    }
+    throw BugError(cat(name_of(kind), " of two stages needs more than 4 slots"));
+}
+
+struct Timing {
+    double median_us = 0;
+    double least_us = 0;
+};
+
+// Collective over `group`. Calls `act` on both ranks `repeats` times, after a few times that do not count; the
+// slower rank's time, for each of `parts`.
+template <class Act>
+Timing measure(Communicator& group, int repeats, std::size_t parts, Act&& act) {
+    std::vector<double> times;
+    for (int r = -repeats / 5; r < repeats; ++r) {
+        barrier(group);
+        const double begin = now_seconds();
+        act();
+        const std::vector<double> seconds = gather_all(group, std::array{now_seconds() - begin});
+        if (r >= 0) times.push_back(1e6 * std::max(seconds[0], seconds[1]) / static_cast<double>(parts));
+    }
+    std::sort(times.begin(), times.end());
+    return {.median_us = times[times.size() / 2], .least_us = times.front()};
+}
+
+Timing measure_schedule(const Session& session, Communicator& control, const Programs& programs, int repeats) {
+    const std::vector<Team> teams{{{0}, {0}}, {{1}, {1}}};
+    const auto activations = session.group_of(both, "activations", {});
+    const auto gradients = session.group_of(both, "gradients", {});
+    Engine engine({.rank = session.rank(),
+                   .teams = teams,
+                   .shape = programs.shape,
+                   .activations = *activations,
+                   .gradients = *gradients,
+                   .ranks = both});
+    IdleWorker worker;
+    const Program& own = programs.all[static_cast<std::size_t>(session.rank())];
+    return measure(control, repeats, own.size(), [&] { engine.execute(own, worker); });
+}
+
+// One message, there or back.
+Timing measure_message(const Session& session, Communicator& control, const Size& size) {
+    const auto group = session.group_of(both, "messages", {});
+    const int peer = 1 - session.rank();
+    float number = 0;
+    const Tensor tensor{&number, DType::f32, 1, 1, 1};
+    const auto send = [&] { group->wait(std::array{group->start_send(tensor, peer)}); };
+    const auto receive = [&] { group->wait(std::array{group->start_receive(tensor, peer)}); };
+    return measure(control, size.repeats, 2 * static_cast<std::size_t>(size.micro_batches), [&] {
+        for (int m = 0; m < size.micro_batches; ++m) {
+            session.rank() == 0 ? send() : receive();
+            session.rank() == 0 ? receive() : send();
+        }
+    });
+}
+
+Size parse(int argc, char** argv) {
+    Size size;
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    if (words.size() > 0) size.micro_batches = std::stoi(words[0]);
+    if (words.size() > 1) size.repeats = std::stoi(words[1]);
+    if (words.size() > 2) size.result = words[2];
+    return size;
+}
+
+nlohmann::ordered_json json_of(const Timing& timing) {
+    return {{"median_us", timing.median_us}, {"least_us", timing.least_us}};
+}
+
+void print(const char* name, const char* unit, const Timing& timing) {
+    std::printf("%-12s median %6.2f us, least %6.2f us for each %s\n", name, timing.median_us, timing.least_us,
+                unit);
+}
+
+void run(const Size& size, const Session& session) {
+    if (session.size() != ranks) throw ConfigError("this benchmark needs two ranks: mpiexec -n 2");
+    const auto control = session.all_ranks("control", {});
+    const Timing message = measure_message(session, *control, size);
+    nlohmann::ordered_json result{{"mpi_library", session.library()},
+                                  {"processor", processor_name()},
+                                  {"micro_batches", size.micro_batches},
+                                  {"repeats", size.repeats},
+                                  {"message", json_of(message)}};
+    if (session.rank() == 0) print("to and fro", "message", message);
+    for (const ScheduleKind kind : {ScheduleKind::one_f_one_b, ScheduleKind::gpipe}) {
+        const Programs programs = prove(kind, size.micro_batches);
+        const Timing timing = measure_schedule(session, *control, programs, size.repeats);
+        if (session.rank() == 0) print(name_of(kind), "instruction", timing);
+        nlohmann::ordered_json& entry = result["instruction"][name_of(kind)] = json_of(timing);
+        entry["slots"] = programs.shape.slots;
+        entry["instructions"] = programs.all.front().size();
+    }
+    if (session.rank() == 0 && !size.result.empty()) std::ofstream(size.result) << result.dump(2) << '\n';
+}
+
+}  // namespace
+}  // namespace trireme::perf
+
+int main(int argc, char** argv) {
+    trireme::Session session(argc, argv);
+    trireme::perf::run(trireme::perf::parse(argc, argv), session);
+    return 0;
+}

@@ -1,0 +1,50 @@
+// In which ways a training is run: the factors of the equivalence tests and their levels.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "equivalence/covering.hpp"
+
+namespace trireme::equivalence {
+
+enum Factor : std::size_t {
+    layout,  // a grid, or one of layout_files()
+    pipe,    // of a grid
+    data,
+    tensor,
+    schedule,  // with the stages of a rank
+    micro_batches,
+    model,
+    recompute,
+    partition,
+    optimizer,
+    rows,  // sequence parallelism
+    length,
+    precision,
+    factors,
+};
+
+struct FactorLevels {
+    std::string name;
+    std::vector<std::string> levels;
+};
+
+const std::vector<FactorLevels>& factor_levels();
+
+// Every case that the program can run, on at most 8 ranks.
+Product product_of_factors();
+
+// "grid 2x2x1, interleaved 2, ..."
+std::string name_of(const Case& chosen);
+
+// Options that say what is trained, at which precision, and those that must not matter. A layout file is taken
+// to lie in the working folder as <name>.json.
+std::string training_options(const Case& chosen);
+std::string way_options(const Case& chosen);
+int ranks_of(const Case& chosen);
+
+bool is_double(const Case& chosen);
+double bar_of(const Case& chosen);  // the largest relative difference allowed
+
+}  // namespace trireme::equivalence

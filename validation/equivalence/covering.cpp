@@ -1,0 +1,163 @@
+#include "equivalence/covering.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace trireme::equivalence {
+namespace {
+
+using Combination = std::vector<int>;  // factor, level, factor, level, ...
+
+void add_combinations(const Case& chosen, std::size_t from, int ways, Combination& begun,
+                      std::vector<Combination>& found) {
+    if (ways == 0) {
+        found.push_back(begun);
+        return;
+    }
+    for (std::size_t factor = from; factor < chosen.size(); ++factor) {
+        if (chosen[factor] == open) continue;
+        begun.insert(begun.end(), {static_cast<int>(factor), chosen[factor]});
+        add_combinations(chosen, factor + 1, ways - 1, begun, found);
+        begun.resize(begun.size() - 2);
+    }
+}
+
+Case case_of(const Combination& combination, std::size_t factors) {
+    Case chosen(factors, open);
+    for (std::size_t i = 0; i < combination.size(); i += 2) {
+        chosen[static_cast<std::size_t>(combination[i])] = combination[i + 1];
+    }
+    return chosen;
+}
+
+// Grows cases until no combination is missing.
+class Greedy {
+public:
+    Greedy(const Product& product, int ways) : product_(product), ways_(ways) {
+        Case chosen(product.levels().size(), open);
+        add_possible(chosen, 0, ways);
+    }
+
+    std::vector<Case> cases() {
+        std::vector<Case> cases;
+        while (!missing_.empty()) {
+            Case best;
+            std::size_t most = 0;
+            for (std::size_t attempt = 0; attempt < attempts; ++attempt) {
+                const Case grown = grow(cases.size() + attempt);
+                const std::size_t gain = count_missing(combinations_of(grown, ways_));
+                if (gain <= most) continue;
+                most = gain;
+                best = grown;
+            }
+            for (const Combination& met : combinations_of(best, ways_)) missing_.erase(met);
+            cases.push_back(best);
+        }
+        return cases;
+    }
+
+private:
+    static constexpr std::size_t attempts = 12;
+
+    void add_possible(Case& chosen, std::size_t from, int ways) {
+        if (ways == 0) {
+            if (product_.can_be_completed(chosen)) missing_.insert(combinations_of(chosen, ways_).front());
+            return;
+        }
+        for (std::size_t factor = from; factor < chosen.size(); ++factor) {
+            for (int level = 0; level < product_.levels()[factor]; ++level) {
+                chosen[factor] = level;
+                add_possible(chosen, factor + 1, ways - 1);
+            }
+            chosen[factor] = open;
+        }
+    }
+
+    // `turn` says where to begin among the missing combinations, the factors and the levels: what is otherwise
+    // equal takes turns.
+    Case grow(std::size_t turn) const {
+        const std::size_t factors = product_.levels().size();
+        const auto first = std::next(missing_.begin(), static_cast<std::ptrdiff_t>(turn % missing_.size()));
+        Case chosen = case_of(*first, factors);
+        for (std::size_t i = 0; i < factors; ++i) {
+            const std::size_t factor = (i + turn) % factors;
+            if (chosen[factor] == open) chosen[factor] = best_level(chosen, factor, turn);
+        }
+        return chosen;
+    }
+
+    int best_level(Case chosen, std::size_t factor, std::size_t turn) const {
+        const int levels = product_.levels()[factor];
+        int best = open;
+        std::size_t most = 0;
+        for (int i = 0; i < levels; ++i) {
+            const int level = (i + static_cast<int>(turn % 1000)) % levels;
+            chosen[factor] = level;
+            if (!product_.can_be_completed(chosen)) continue;
+            const std::size_t gain = count_missing(combinations_with(chosen, factor));
+            if (best != open && gain <= most) continue;
+            most = gain;
+            best = level;
+        }
+        return best;
+    }
+
+    std::vector<Combination> combinations_with(const Case& chosen, std::size_t factor) const {
+        std::vector<Combination> all = combinations_of(chosen, ways_);
+        std::erase_if(all, [&](const Combination& combination) {
+            for (std::size_t i = 0; i < combination.size(); i += 2) {
+                if (combination[i] == static_cast<int>(factor)) return false;
+            }
+            return true;
+        });
+        return all;
+    }
+
+    std::size_t count_missing(const std::vector<Combination>& combinations) const {
+        return static_cast<std::size_t>(
+            std::ranges::count_if(combinations, [&](const Combination& c) { return missing_.contains(c); }));
+    }
+
+    const Product& product_;
+    int ways_;
+    std::set<Combination> missing_;
+};
+
+}  // namespace
+
+bool Product::can_be_completed(Case chosen) const {
+    if (!rule_(chosen)) return false;
+    const auto next = std::ranges::find(chosen, open);
+    if (next == chosen.end()) return true;
+    for (int level = 0; level < levels_[static_cast<std::size_t>(next - chosen.begin())]; ++level) {
+        *next = level;
+        if (can_be_completed(chosen)) return true;
+    }
+    return false;
+}
+
+std::vector<Case> Product::covering(int ways) const { return Greedy(*this, ways).cases(); }
+
+void Product::for_each(const std::function<void(const Case&)>& visit) const {
+    Case chosen(levels_.size(), open);
+    visit_from(0, chosen, visit);
+}
+
+void Product::visit_from(std::size_t factor, Case& chosen,
+                         const std::function<void(const Case&)>& visit) const {
+    if (factor == levels_.size()) return visit(chosen);
+    for (int level = 0; level < levels_[factor]; ++level) {
+        chosen[factor] = level;
+        if (rule_(chosen)) visit_from(factor + 1, chosen, visit);
+    }
+    chosen[factor] = open;
+}
+
+std::vector<Case> combinations_of(const Case& chosen, int ways) {
+    std::vector<Combination> found;
+    Combination begun;
+    add_combinations(chosen, 0, ways, begun, found);
+    return found;
+}
+
+}  // namespace trireme::equivalence

@@ -1,0 +1,47 @@
+// Few cases that stand for the product of many factors.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+namespace trireme::equivalence {
+
+// The level of each factor, or `open` where it is not chosen yet.
+using Case = std::vector<int>;
+inline constexpr int open = -1;
+
+// False where the chosen levels contradict each other, whatever the open ones will be.
+using Rule = std::function<bool(const Case&)>;
+
+// `levels`: of each factor, how many it has.
+class Product {
+public:
+    Product(std::vector<int> levels, Rule rule) : levels_(std::move(levels)), rule_(std::move(rule)) {}
+
+    // Whether some choice for the open factors keeps the rule.
+    bool can_be_completed(Case chosen) const;
+
+    // Cases that keep the rule and have no open factor, such that every combination of levels of `ways` (2 or
+    // more) factors that is in some case of the product is in one of these. Greedy: each case takes a
+    // combination that is missing and then, factor by factor, the level that brings most missing ones (Cohen,
+    // Dalal, Fredman and Patton, 1997). The same on every machine.
+    std::vector<Case> covering(int ways) const;
+
+    // Calls visit(case) for every case of the product, the last factor's level changing fastest.
+    void for_each(const std::function<void(const Case&)>& visit) const;
+
+    const std::vector<int>& levels() const { return levels_; }
+
+private:
+    void visit_from(std::size_t factor, Case& chosen, const std::function<void(const Case&)>& visit) const;
+
+    std::vector<int> levels_;
+    Rule rule_;
+};
+
+// The combinations of levels of `ways` factors that a case holds, open factors left out; sorted pairs of factor
+// and level, one behind the other.
+std::vector<Case> combinations_of(const Case& chosen, int ways);
+
+}  // namespace trireme::equivalence

@@ -1,0 +1,20 @@
+// Layouts that no grid is, of a model of four blocks: 11 layers, halves of blocks counting one each.
+#pragma once
+
+#include <span>
+#include <string>
+
+namespace trireme::equivalence {
+
+struct LayoutFile {
+    const char* name;
+    int ranks;
+    int stages;
+    int stages_of_a_rank;  // on a grid with uneven shares; 0: on no grid
+    int most_shares;       // of a replica
+    const char* json;
+};
+
+std::span<const LayoutFile> layout_files();
+
+}  // namespace trireme::equivalence

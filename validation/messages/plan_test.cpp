@@ -1,0 +1,108 @@
+// What `plan` shows, and what it says of options that make no plan.
+#include "messages/workplace.hpp"
+
+namespace trireme::messages {
+namespace {
+
+using Plan = Workplace;
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST_F(Plan, CountsTheParametersOfEachStage) {
+    const Outcome outcome = run("plan --model gpt2 --tied off --pipe 4 --partition 4,3,3,4 --microbatches 8");
+
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_TRUE(has(outcome.out, "60,647,424 / 21,263,616 / 21,263,616 / 59,862,528")) << outcome.out;
+    EXPECT_TRUE(has(outcome.out, "bubble      27.3 %; by the closed form 27.3 %")) << outcome.out;
+}
+
+TEST_F(Plan, WritesProgramsThatItReadsBack) {
+    const std::string options = "plan --model gpt2 --pipe 2 --data 2 --tensor 2 --chunks 2 --microbatches 4";
+    ASSERT_EQ(run(options + " --schedule looped-bfs --format csv --output own.csv").code, 0);
+
+    const Outcome outcome = run(options + " --schedule own.csv --format csv");
+
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, read("own.csv"));
+    EXPECT_TRUE(has(outcome.out, "0F0")) << outcome.out;
+}
+
+TEST_F(Plan, DrawsAPicture) {
+    const Outcome outcome = run("plan --pipe 2 --microbatches 4 --format svg --output plan.svg");
+
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(read("plan.svg").rfind("<svg ", 0), 0U);
+}
+
+TEST_F(Plan, TakesTheLayoutThatItPrints) {
+    write("layout.json",
+          R"({"layers": 11, "stages": [)"
+          R"({"layers": [0, 6], "replicas": [{"ranks": [0, 1], "shares": [5, 3]}, {"ranks": [2]}]},)"
+          R"({"layers": [6, 11], "replicas": [{"ranks": [3]}]}], "idle": [4]})");
+
+    const Outcome outcome = run("plan --layout layout.json --microbatches 3 --format json");
+
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_TRUE(has(outcome.out, "\"bubble\":")) << outcome.out;
+    EXPECT_TRUE(has(run("plan --layout layout.json --microbatches 3").out,
+                    "stage 0: layers 0-3.5, ranks 0,1 (5:3) | rank 2\n"));
+}
+
+TEST_F(Plan, ReadsTheSizesOfACorpus) {
+    make_corpus();
+
+    const Outcome outcome = run("plan --corpus corpus.h5 --pipe 2 --microbatches 2");
+
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_FALSE(has(outcome.out, "assumed")) << outcome.out;
+}
+
+TEST_F(Plan, NamesOptionsThatMakeNoPlan) {
+    expect_refusal("plan --pipe 9", {"--partition uniform", "cannot cut 6 items", "9 stages"});
+    expect_refusal("plan --pipe 2 --partition 3,4", {"--partition 3,4"});
+    expect_refusal("plan --tensor 9", {"8 heads", "9 ranks"});
+    expect_refusal("plan --pipe 2 --chunks 2", {"1f1b", "--schedule interleaved or looped-bfs"});
+    expect_refusal("plan --schedule 1f1", {"1f1", "did you mean 1f1b?"});
+    expect_refusal("plan --recompute none,full", {"--recompute names 2 ways", "1 stage"});
+    expect_refusal("plan --pipe 2 --cost F=1;F=2;F=3", {"--cost is given for 3 stages", "has 2"});
+    expect_refusal("plan --model gpt3", {"gpt3"});
+    expect_refusal("plan --max-length 999", {"--max-length 999", "256 positions"});
+    expect_refusal("plan --corpus none.h5", {"none.h5"});
+    expect_refusal("plan --microbatches 70000", {"--microbatches 70000", "65536"});
+    expect_refusal("plan --microbatches 4294967297", {"--microbatches", "65536"});
+}
+
+TEST_F(Plan, NamesALayoutFileThatIsNone) {
+    write("text.json", "hello");
+    write("key.json", R"({"layers": 11, "stage": []})");
+    write("other.json", R"({"layers": 27, "stages": [{"layers": [0, 27], "replicas": [{"ranks": [0]}]}]})");
+    write("twice.json", R"({"layers": 11, "stages": [{"layers": [0, 11], "replicas": [{"ranks": [0, 0]}]}]})");
+
+    expect_refusal("plan --layout none.json", {"--layout none.json", "cannot be read"});
+    expect_refusal("plan --layout text.json", {"text.json", "not whole JSON"});
+    expect_refusal("plan --layout key.json", {"key.json", "did you mean stages?"});
+    expect_refusal("plan --layout other.json", {"other.json", "27 layers", "11"});
+    expect_refusal("plan --layout twice.json", {"rank 0 is twice in replica 0 of stage 0 of twice.json"});
+    expect_refusal("plan --layout twice.json --pipe 2", {"--layout twice.json", "leave out --pipe"});
+}
+
+TEST_F(Plan, NamesProgramsThatCannotRun) {
+    write("stuck.csv", "0F0,0B0,0F1,0B1\n1F1,1B1,1F0,1B0\n");
+    write("few.csv", "0F0,0B0\n");
+    write("odd.csv", "0F0,0X0\n");
+
+    expect_refusal("plan --pipe 2 --microbatches 2 --schedule stuck.csv",
+                   {"stuck.csv cannot be run", "stuck at"});
+    expect_refusal("plan --pipe 2 --schedule few.csv", {"few.csv holds 1 program", "2 teams"});
+    expect_refusal("plan --schedule odd.csv", {"line 1 of odd.csv, cell 2", "0X0"});
+    expect_refusal("plan --schedule none.csv", {"--schedule none.csv", "cannot be read"});
+}
+
+TEST_F(Plan, NamesAnOutputThatCannotBeMade) {
+    expect_refusal("plan --output none/plan.txt", {"none/plan.txt", "--output"});
+}
+
+}  // namespace
+}  // namespace trireme::messages
