@@ -45,8 +45,9 @@ endfunction()
 #   add_rank_program(comm FOLDER ranks USES comm)          ranks_comm_openmpi, ranks_comm_mpich, ranks_comm_smpi
 #   add_rank_test(comm FOLDER ranks RANKS 2 3 4 TIMEOUT 30)
 function(add_rank_program name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER" "USES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER" "SOURCES;USES")
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/validation/${arg_FOLDER}/${name}/*.cpp)
+  list(APPEND sources ${arg_SOURCES})  # what they share with other tests
   foreach(mpi IN LISTS TRIREME_MPIS)
     set(program ${arg_FOLDER}_${name}_${mpi})
     add_mpi_program(${program} ${mpi} SOURCES ${sources} ${CMAKE_SOURCE_DIR}/validation/ranks/rank_main.cpp

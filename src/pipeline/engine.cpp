@@ -17,9 +17,10 @@ Label label_of(const Instruction& message, const PipelineShape& shape) {
     return maker * shape.micro_batches + message.micro_batch;
 }
 
-Instruction receive_of(Label label, const PipelineShape& shape, Op op) {
-    const int maker = label / shape.micro_batches;
-    return {op, maker + (op == Op::receive_forward ? 1 : -1), label % shape.micro_batches};
+// The instruction that sent what `receive` got.
+Instruction send_of(Label label, const Instruction& receive, const PipelineShape& shape) {
+    const Op op = receive.op == Op::receive_forward ? Op::send_forward : Op::send_backward;
+    return {op, label / shape.micro_batches, label % shape.micro_batches};
 }
 
 Op message_op(Op compute_op) { return compute_op == Op::forward ? Op::send_forward : Op::send_backward; }
@@ -51,6 +52,8 @@ struct Engine::State {
     void complete_sends(std::deque<Message>& sends, std::size_t most_left);
     void wait(const Message& message);
 
+    std::string place() const;
+
     Communicator& group_of(Op op) { return is_of_gradient(op) ? wiring.gradients : wiring.activations; }
 
     EngineWiring wiring;
@@ -78,10 +81,13 @@ void Engine::execute(const Program& program, StageWorker& worker) {
 
 std::string Engine::position() const {
     const State& state = *state_;
-    if (state.program == nullptr) return "is between programs";
-    if (state.position == state.program->size()) return "has messages on their way at the end of its program";
-    return cat("stands at ", text_of((*state.program)[state.position]), ", instruction ", state.position + 1,
-               " of ", state.program->size());
+    return state.program == nullptr ? "is between programs" : cat("stands at ", state.place());
+}
+
+// "2RECV_B0, instruction 7 of 20"
+std::string Engine::State::place() const {
+    if (position == program->size()) return "the end of its program, where messages are still on their way";
+    return cat(text_of((*program)[position]), ", instruction ", position + 1, " of ", program->size());
 }
 
 void Engine::progress() {
@@ -167,9 +173,11 @@ void Engine::State::wait(const Message& message) {
     try {
         group_of(message.instruction.op).wait(message.tickets);
     } catch (const MessageMismatch& mismatch) {
-        const Instruction arrived = receive_of(mismatch.arrived, wiring.shape, message.instruction.op);
+        const Instruction arrived = send_of(mismatch.arrived, message.instruction, wiring.shape);
         throw BugError(cat("rank ", wiring.rank, " posted ", text_of(message.instruction), " and got what ",
-                           text_of(arrived), " waits for: ", mismatch.what()));
+                           text_of(arrived), " sent: ", mismatch.what()));
+    } catch (const ResourceError& stall) {
+        throw ResourceError(cat("at ", place(), ": ", stall.what()));
     }
 }
 

@@ -10,6 +10,7 @@
 #include "train/console.hpp"
 #include "train/figures.hpp"
 #include "train/node_share.hpp"
+#include "train/planning.hpp"
 #include "train/rank_memory.hpp"
 #include "train/rank_trainer.hpp"
 #include "train/run_directory.hpp"

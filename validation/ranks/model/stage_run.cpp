@@ -1,0 +1,144 @@
+#include "ranks/model/stage_run.hpp"
+
+#include <memory>
+
+#include "trireme/model/tensor_group.hpp"
+
+namespace trireme::validation {
+namespace {
+
+// In [-1, 1).
+double scattered(const std::string& name, std::size_t element) {
+    return 2 * unit_interval(random_block(RandomKey{31}.then(name), element)[0]) - 1;
+}
+
+// Weights wide enough for every term to matter.
+void fill(const ParameterSpec& spec, Tensor part) {
+    const double middle = spec.init == Init::ones ? 1 : 0;
+    visit_float(part.dtype, [&]<class T>(T) {
+        const auto elements = part.as<T>();
+        for (const auto& [box, row, column] : spec.placements) {
+            for (std::size_t r = 0; r < box.rows.count; ++r) {
+                for (std::size_t c = 0; c < box.columns.count; ++c) {
+                    const std::size_t element =
+                        (box.rows.begin + r) * spec.all_columns + box.columns.begin + c;
+                    elements(row + r, column + c) =
+                        static_cast<T>(middle + 0.4 * scattered(spec.name, element));
+                }
+            }
+        }
+    });
+}
+
+// A rank's part of a tensor, where it belongs in the whole one.
+std::vector<double> in_place(const ParameterSpec& spec, ConstTensor part) {
+    const std::vector<double> numbers = numbers_of(part);
+    std::vector<double> whole(spec.all_rows * spec.all_columns, 0.0);
+    for (const auto& [box, row, column] : spec.placements) {
+        for (std::size_t r = 0; r < box.rows.count; ++r) {
+            for (std::size_t c = 0; c < box.columns.count; ++c) {
+                whole[(box.rows.begin + r) * spec.all_columns + box.columns.begin + c] =
+                    numbers[(row + r) * spec.columns + column + c];
+            }
+        }
+    }
+    return whole;
+}
+
+// A stage with all that it works in.
+class Bench {
+public:
+    Bench(const StageTask& task, const TensorPart& part, const Sharing* sharing)
+        : task_(task),
+          spec_{.layers = task.layers, .part = part, .recompute = task.recompute},
+          memory_(predict(task.config, spec_, task.rows.shape(),
+                          {.dtype = task.dtype,
+                           .cuts_rows = sharing != nullptr && sharing->cuts_rows,
+                           .halves = task.halves})),
+          stage_(task.config, spec_),
+          parameters_(stage_.parameters(), task.dtype, Place::memory),
+          workspace_(memory_, Place::memory),
+          flight_(memory_.activations, Place::memory),
+          batch_(task.rows.batch()),
+          neighbours_("neighbours", 4 * batch_.rows() * stage_.width() * sizeof(double) + 256, Place::memory) {
+        if (sharing != nullptr) {
+            group_ = std::make_unique<TensorGroup>(TensorGroup{.ranks = sharing->ranks,
+                                                               .exchange = workspace_.exchange,
+                                                               .cuts_rows = sharing->cuts_rows});
+        }
+        stage_.bind(parameters_);
+        for (std::size_t i = 0; i < parameters_.specs().size(); ++i) {
+            fill(parameters_.specs()[i], parameters_.values()[i]);
+        }
+    }
+
+    StageRun run(Stream& stream) {
+        const Pass pass{.stream = stream,
+                        .batch = batch_,
+                        .scratch = workspace_.scratch,
+                        .dtype = task_.dtype,
+                        .is_training = task_.is_training,
+                        .dropout_key = RandomKey{77},
+                        .loss_scale = 0.5,
+                        .label_smoothing = 0.1,
+                        .group = group_.get()};
+        StageRun result{.own = own_rows(pass), .output = {}, .grad_input = {}, .gradients = {}, .outcome = {}};
+        const Tensor input = stage_.is_first() ? Tensor{} : rows_of("input", result.own);
+        const Tensor output = stage_.forward(pass, input, flight_, workspace_);
+        if (!stage_.is_last()) result.output = numbers_of(output);
+        if (task_.is_training) train(pass, result);
+        if (stage_.is_last()) result.outcome = stage_.outcome(flight_);
+        return result;
+    }
+
+private:
+    void train(const Pass& pass, StageRun& result) {
+        const Tensor grad_output = stage_.is_last() ? Tensor{} : rows_of("grad_output", result.own);
+        const Tensor grad_input = stage_.is_first() ? Tensor{} : rows_of("grad_input", result.own);
+        const LayerLeft nobody_listens = [](const auto&) {};
+        if (task_.halves == BackwardHalves::together) {
+            stage_.backward(pass, grad_output, grad_input, flight_, workspace_, nobody_listens);
+        } else {
+            stage_.backward_input(pass, grad_output, grad_input, flight_);
+            stage_.backward_weight(pass, flight_, nobody_listens);
+        }
+        if (!stage_.is_first()) result.grad_input = numbers_of(grad_input);
+        for (std::size_t i = 0; i < parameters_.specs().size(); ++i) {
+            const ParameterSpec& spec = parameters_.specs()[i];
+            result.gradients[spec.name] = in_place(spec, parameters_.gradients()[i]);
+        }
+    }
+
+    // Some rows of a (rows, width) that all ranks agree on.
+    Tensor rows_of(const std::string& name, Range own) {
+        const Tensor tensor = neighbours_.tensor(task_.dtype, own.count, stage_.width());
+        std::vector<double> numbers;
+        for (std::size_t e = own.begin * stage_.width(); e < own.end() * stage_.width(); ++e) {
+            numbers.push_back(scattered(name, e));
+        }
+        set_numbers(tensor, numbers);
+        return tensor;
+    }
+
+    StageTask task_;
+    StageSpec spec_;
+    StageMemory memory_;
+    Stage stage_;
+    LocalParameters parameters_;
+    Workspace workspace_;
+    Flight flight_;
+    TokenBatch batch_;
+    Arena neighbours_;
+    std::unique_ptr<TensorGroup> group_;
+};
+
+}  // namespace
+
+StageRun run_alone(Stream& stream, const StageTask& task) { return Bench(task, {}, nullptr).run(stream); }
+
+StageRun run_in_team(Stream& stream, const StageTask& task, const Sharing& sharing) {
+    const TensorPart part{.rank = sharing.ranks.rank(), .shares = sharing.shares};
+    return Bench(task, part, &sharing).run(stream);
+}
+
+}  // namespace trireme::validation

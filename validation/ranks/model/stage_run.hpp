@@ -1,0 +1,45 @@
+// A stage on one rank, alone or with the other ranks of a team, and one micro-batch that passes it.
+#pragma once
+
+#include <vector>
+
+#include "trireme/comm/communicator.hpp"
+#include "trireme/stage/predict.hpp"
+#include "unit/stage/stage_numbers.hpp"
+#include "unit/stage/token_rows.hpp"
+
+namespace trireme::validation {
+
+// What is computed, by whomever.
+struct StageTask {
+    const ModelConfig& config;
+    Range layers;
+    const TokenRows& rows;
+    DType dtype = DType::f64;
+    bool is_training = true;
+    Recompute recompute = Recompute::none;
+    BackwardHalves halves = BackwardHalves::together;
+};
+
+// Who computes it.
+struct Sharing {
+    Communicator& ranks;
+    std::vector<std::size_t> shares;
+    bool cuts_rows = false;
+};
+
+// What came of it on this rank.
+struct StageRun {
+    Range own;                       // rows of the micro-batch
+    std::vector<double> output;      // (own rows, width); none of the last stage
+    std::vector<double> grad_input;  // (own rows, width); none of the first stage or without training
+    NamedNumbers gradients;          // of whole tensors, with zeros where the rank has no part of them
+    LossState outcome;               // of the last stage
+};
+
+// Weights, inputs and output gradients are functions of their names and places, and so is dropout. The arenas
+// are as large as predicted. Collective over the team, if there is one.
+StageRun run_alone(Stream& stream, const StageTask& task);
+StageRun run_in_team(Stream& stream, const StageTask& task, const Sharing& sharing);
+
+}  // namespace trireme::validation

@@ -1,0 +1,220 @@
+// The ranks of a team together are one rank: outputs, gradients, losses and choices of every kind of layer and
+// of whole models, with dropout on.
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <array>
+
+#include "comm/mpi/mpi_communicator.hpp"
+#include "ranks/model/stage_run.hpp"
+#include "trireme/comm/collectives.hpp"
+#include "unit/stage/small_models.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::run_alone;
+using validation::run_in_team;
+using validation::Sharing;
+using validation::StageRun;
+using validation::StageTask;
+
+constexpr Patience patience{.stall_seconds = 20};
+
+struct Trial {
+    const char* machine;
+    Stream stream;
+    DType dtype;
+    double bar;
+    SmallModel model;
+
+    friend void PrintTo(const Trial& trial, std::ostream* out) {
+        *out << trial.machine << "_" << trial.model.name;
+    }
+};
+
+std::vector<Trial> every_trial() {
+    std::vector<Trial> trials;
+    for (const SmallModel& model : every_small_model()) {
+        trials.push_back({"reference_f64", {.backend = ReferenceStream{}}, DType::f64, 1e-12, model});
+        trials.push_back({"cpu_f32", {.backend = CpuStream{}}, DType::f32, 1e-5, model});
+    }
+    return trials;
+}
+
+// Heads and groups enough for four ranks; 8 over shares of 5:2:1 are 5, 2 and 1.
+ModelConfig sharable(const SmallModel& model) {
+    ModelConfig config = config_of(model);
+    config.width = 16;
+    config.heads = 8;
+    if (model.family == Family::llama) config.groups = 4;
+    return config;
+}
+
+std::vector<std::size_t> uneven_shares(int ranks) {
+    if (ranks == 2) return {5, 3};
+    if (ranks == 3) return {5, 2, 1};
+    std::vector<std::size_t> shares(static_cast<std::size_t>(ranks), 1);
+    shares[1] = 4;
+    return shares;
+}
+
+class Team : public testing::TestWithParam<Trial> {
+protected:
+    // Four ways to share: with and without sequence parallelism, evenly or not.
+    template <class Use>
+    void for_each_sharing(Use&& use) {
+        for (const bool cuts_rows : {false, true}) {
+            for (const bool is_even : {true, false}) {
+                SCOPED_TRACE(cat(cuts_rows ? "own rows" : "all rows", is_even ? ", even" : ", uneven"));
+                const auto shares = is_even ? std::vector<std::size_t>(ranks(), 1) : uneven_shares(group_.size());
+                use(Sharing{.ranks = group_, .shares = shares, .cuts_rows = cuts_rows});
+            }
+        }
+    }
+
+    std::size_t ranks() const { return static_cast<std::size_t>(group_.size()); }
+    Range all_layers() const { return {0, build_layers(config_).size()}; }
+
+    TokenSample sample(std::int64_t visit, std::size_t length) const {
+        return make_sample(config_, visit, length);
+    }
+    StageTask task(const TokenRows& rows) const {
+        return {.config = config_, .layers = all_layers(), .rows = rows, .dtype = GetParam().dtype};
+    }
+
+    void expect_as_alone(const StageTask& task, const Sharing& sharing) {
+        const StageRun alone = run_alone(stream_, task);
+        const StageRun shared = run_in_team(stream_, task, sharing);
+
+        expect_own_rows(shared.output, alone.output, shared.own);
+        expect_own_rows(shared.grad_input, alone.grad_input, shared.own);
+        expect_near({&shared.outcome.loss, 1}, {&alone.outcome.loss, 1}, 0);
+        EXPECT_EQ(shared.outcome.choices, alone.outcome.choices);
+        for (const auto& [name, expected] : alone.gradients) {
+            SCOPED_TRACE(name);
+            const auto own = shared.gradients.find(name);
+            const std::vector<double> nothing(expected.size(), 0.0);
+            const std::vector<double> sum = sum_over_ranks(own == shared.gradients.end() ? nothing : own->second);
+            expect_near(sum, expected, gradient_floor(alone.gradients, name));
+        }
+    }
+
+    Stream stream_ = GetParam().stream;
+    const ModelConfig config_ = sharable(GetParam().model);
+    MpiCommunicator group_{MPI_COMM_WORLD, "tensor", patience};
+
+private:
+    void expect_near(std::span<const double> numbers, std::span<const double> expected, double floor) const {
+        const double error = largest_difference(numbers, expected);
+        EXPECT_LE(error, GetParam().bar * std::max(norm_of(expected), floor)) << "rank " << group_.rank();
+    }
+
+    void expect_own_rows(const std::vector<double>& own, const std::vector<double>& all, Range rows) const {
+        if (all.empty()) {
+            EXPECT_TRUE(own.empty());
+            return;
+        }
+        const std::span<const double> part =
+            std::span(all).subspan(rows.begin * config_.width, rows.count * config_.width);
+        expect_near(own, part, norm_of(all));
+    }
+
+    std::vector<double> sum_over_ranks(const std::vector<double>& own) {
+        const std::vector<double> all = gather_all(group_, own);
+        std::vector<double> sum(own.size(), 0.0);
+        for (std::size_t i = 0; i < all.size(); ++i) sum[i % own.size()] += all[i];
+        return sum;
+    }
+};
+
+TEST_P(Team, ComputesEveryLayerAsOneRankDoes) {
+    const TokenRows rows(std::array{sample(3, 9), sample(4, 4)});
+    StageTask task = this->task(rows);
+    for (std::size_t layer = 0; layer < all_layers().count; ++layer) {
+        SCOPED_TRACE(cat("layer ", layer));
+        task.layers = {layer, 1};
+        for_each_sharing([&](const Sharing& sharing) { expect_as_alone(task, sharing); });
+    }
+}
+
+TEST_P(Team, TrainsAsOneRankDoesHoweverRowsLieAndWhateverItKeeps) {
+    const std::array samples{sample(3, 9), sample(1LL << 40, 4), sample(5, 7)};
+    for (const TokenRows& rows : {TokenRows(samples), TokenRows(samples, config_.positions)}) {
+        for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
+            SCOPED_TRACE(cat(rows.shape().rows, " rows, recompute ", name_of(recompute)));
+            StageTask task = this->task(rows);
+            task.recompute = recompute;
+            for_each_sharing([&](const Sharing& sharing) { expect_as_alone(task, sharing); });
+        }
+    }
+}
+
+TEST_P(Team, TrainsAsOneRankDoesWithTheHalvesOfItsBackwardPassApart) {
+    const TokenRows rows(std::array{sample(3, 9), sample(4, 4)});
+    for (const Recompute recompute : {Recompute::none, Recompute::selective}) {
+        SCOPED_TRACE(name_of(recompute));
+        StageTask task = this->task(rows);
+        task.recompute = recompute;
+        task.halves = BackwardHalves::apart;
+        for_each_sharing([&](const Sharing& sharing) { expect_as_alone(task, sharing); });
+    }
+}
+
+TEST_P(Team, EvaluatesAsOneRankDoes) {
+    const std::array samples{sample(3, 9), sample(4, 4)};
+    for (const TokenRows& rows : {TokenRows(samples), TokenRows(samples, config_.positions)}) {
+        SCOPED_TRACE(cat(rows.shape().rows, " rows"));
+        StageTask task = this->task(rows);
+        task.is_training = false;
+        for_each_sharing([&](const Sharing& sharing) { expect_as_alone(task, sharing); });
+    }
+}
+
+// With sequence parallelism some ranks have no row of their own.
+TEST_P(Team, WorksOnFewerRowsThanRanks) {
+    if (config_.reads_images()) GTEST_SKIP() << "an image has more rows than there are ranks";
+    for (const std::size_t length : {1U, 2U}) {
+        const TokenRows rows(std::array{sample(3, length)});
+        for (const Recompute recompute : {Recompute::none, Recompute::full}) {
+            for (const bool is_training : {true, false}) {
+                SCOPED_TRACE(cat(length, " rows, ", name_of(recompute), is_training ? ", training" : ""));
+                StageTask task = this->task(rows);
+                task.recompute = recompute;
+                task.is_training = is_training;
+                for_each_sharing([&](const Sharing& sharing) { expect_as_alone(task, sharing); });
+            }
+        }
+    }
+}
+
+TEST_P(Team, WorksOnStagesOfSomeLayersWithFewerRowsThanRanks) {
+    if (config_.reads_images()) GTEST_SKIP() << "an image has more rows than there are ranks";
+    const TokenRows rows(std::array{sample(3, 1)});
+    const std::size_t layers = all_layers().count;
+    for (const Range part : {Range{0, 2}, Range{2, 2}, Range{4, layers - 4}}) {
+        for (const bool is_training : {true, false}) {
+            SCOPED_TRACE(cat("layers from ", part.begin, is_training ? ", training" : ""));
+            StageTask task = this->task(rows);
+            task.layers = part;
+            task.is_training = is_training;
+            for_each_sharing([&](const Sharing& sharing) { expect_as_alone(task, sharing); });
+        }
+    }
+}
+
+TEST_P(Team, FindsTheSameLossToTheBitOnEveryRank) {
+    const TokenRows rows(std::array{sample(3, 9), sample(4, 4)});
+    for_each_sharing([&](const Sharing& sharing) {
+        const StageRun run = run_in_team(stream_, task(rows), sharing);
+
+        const std::vector<double> losses = gather_all(group_, std::array{run.outcome.loss});
+        EXPECT_EQ(losses, std::vector<double>(ranks(), run.outcome.loss));
+    });
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Team, testing::ValuesIn(every_trial()),
+                         [](const auto& trial) { return testing::PrintToString(trial.param); });
+
+}  // namespace
+}  // namespace trireme
