@@ -1,7 +1,9 @@
-// What the engine costs: two ranks, one stage each, execute programs whose instructions compute nothing and whose
-// messages are one number. Beside it the limit: one number sent to and fro between the same two ranks.
+// What the engine costs: two ranks, one stage each, execute programs whose instructions compute nothing and
+// whose messages are one number. Beside it the limit: one number sent to and fro between the same two ranks.
 //
 //   mpiexec -n 2 perf_engine_openmpi [MICRO_BATCHES [REPEATS [RESULT.json]]]      256 51
+#include "trireme/pipeline/engine.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -14,7 +16,6 @@
 #include "trireme/comm/session.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/device/machine.hpp"
-#include "trireme/pipeline/engine.hpp"
 #include "trireme/schedule/check.hpp"
 #include "trireme/schedule/generate.hpp"
 #include "trireme/schedule/lower.hpp"

@@ -10,6 +10,10 @@ void Communicator::wait(std::span<const Ticket> tickets) {
     traffic_.wait_seconds += now_seconds() - begin;
 }
 
+void Communicator::progress() {
+    if (patience_.lookout != nullptr) patience_.lookout->look();
+}
+
 void Communicator::wait_for(Ticket ticket) {
     wait_until([&] { return is_done(ticket); }, patience_, [&] { return name_of(ticket); });
 }

@@ -19,12 +19,14 @@ void wait_until(const std::function<bool()>& is_ready, const Patience& patience,
     while (!is_ready()) {
         const double waited = now_seconds() - begin;
         if (waited > patience.stall_seconds) {
-            throw ResourceError(cat("waited ", patience.stall_seconds, " s for ", what(),
-                                    "; a rank is dead or stuck, or --stall-timeout is too short"));
+            const std::string stall = cat("waited ", patience.stall_seconds, " s for ", what());
+            if (patience.lookout != nullptr) patience.lookout->tell(stall);
+            throw ResourceError(cat(stall, "; a rank is dead or stuck, or --stall-timeout is too short"));
         }
         if (waited < yield_seconds) {
             sched_yield();
         } else {
+            if (patience.lookout != nullptr) patience.lookout->look();
             std::this_thread::sleep_for(nap);
         }
     }

@@ -79,9 +79,10 @@ void Engine::execute(const Program& program, StageWorker& worker) {
     state.program = nullptr;
 }
 
+bool Engine::is_executing() const { return state_->program != nullptr; }
+
 std::string Engine::position() const {
-    const State& state = *state_;
-    return state.program == nullptr ? "is between programs" : cat("stands at ", state.place());
+    return is_executing() ? cat("stands at ", state_->place()) : "is between programs";
 }
 
 // "2RECV_B0, instruction 7 of 20"

@@ -14,6 +14,7 @@
 #include "train/node_share.hpp"
 #include "train/rank_memory.hpp"
 #include "train/rank_model.hpp"
+#include "train/watchdog.hpp"
 
 namespace trireme {
 namespace {
@@ -98,7 +99,8 @@ void check_finite(const Setup& setup, RankModel& model, const Evaluation& evalua
 
 void evaluate(const EvaluateConfig& config, Session& session) {
     const RunOptions& run = config.run.run;
-    const auto control = session.all_ranks("control", {.stall_seconds = run.stall_timeout});
+    Watchdog watchdog(session, run.stall_timeout);
+    const auto control = session.all_ranks("control", watchdog.patience());
     std::optional<Setup> setup;
     agree(*control, [&] {
         if (session.rank() == 0) check_output(config.output);
@@ -108,7 +110,8 @@ void evaluate(const EvaluateConfig& config, Session& session) {
     refuse_more_than_memory(plan_memory(*setup, nullptr, gradients, session.rank()).total(), session, *control);
     Stream stream = make_stream(config.run.precision.device, threads_per_rank(run.threads, session, *control));
     RankModel model(*setup, gradients, session.rank(),
-                    make_groups(session, setup->plan, gradients.buckets, {.stall_seconds = run.stall_timeout}));
+                    make_groups(session, setup->plan, gradients.buckets, watchdog.patience()));
+    watchdog.ask([&] { return model.position(); });
     agree(*control, [&] { model.fill(stream, run.seed); });
     const Evaluation evaluation = evaluate_samples(model, stream, *setup, *control);
     agree(*control, [&] { check_finite(*setup, model, evaluation); });

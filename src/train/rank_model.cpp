@@ -97,6 +97,11 @@ double RankModel::own_loss() const {
     return sum;
 }
 
+std::string RankModel::position() const {
+    if (is_idle()) return "holds no stage";
+    return (training_->is_executing() ? training_ : evaluation_)->position();
+}
+
 double RankModel::wait_seconds() const {
     if (is_idle()) return 0;
     double sum = groups_.activations->traffic().wait_seconds + groups_.gradients->traffic().wait_seconds;

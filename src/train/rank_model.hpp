@@ -60,6 +60,8 @@ public:
     // The losses of the round's micro-batches that have ended here; counted by one rank of a team.
     double own_loss() const;
 
+    std::string position() const;  // "stands at 2RECV_B0, instruction 7 of 20"
+
     double wait_seconds() const;  // since the last call of reset_traffic()
     void reset_traffic();
 

@@ -22,6 +22,11 @@ struct Gathered {
         for (std::size_t i = field; i < values.size(); i += width) total += values[i];
         return total;
     }
+    std::vector<double> of_ranks(std::size_t field) const {
+        std::vector<double> all;
+        for (std::size_t i = field; i < values.size(); i += width) all.push_back(values[i]);
+        return all;
+    }
     double most(std::size_t field) const {
         double largest = values[field];
         for (std::size_t i = field; i < values.size(); i += width) largest = std::max(largest, values[i]);
@@ -122,6 +127,7 @@ void RankTrainer::observe(StepOutcome& outcome, double begin, std::size_t own_pa
     const Gathered all{gather_all(control, own), fields};
     outcome.seconds = all.most(seconds);
     outcome.compute_seconds = all.sum(compute) / control.size();
+    if (control.size() > 1) outcome.compute_of_ranks = all.of_ranks(compute);
     outcome.wait_seconds = all.sum(wait) / control.size();
     outcome.padded_tokens = static_cast<std::size_t>(all.sum(padded_tokens));
     outcome.peak_bytes = static_cast<std::size_t>(all.most(peak_bytes));

@@ -25,11 +25,12 @@ struct StepOutcome {
     double rate = 0;
     bool is_skipped = false;  // something was not finite, and the update was left out
     StepSize size = {};
-    std::size_t padded_tokens = 0;  // computed, over all replicas
-    double seconds = 0;             // of the slowest rank
-    double compute_seconds = 0;     // in kernels; mean over the ranks
-    double wait_seconds = 0;        // for other ranks; mean over the ranks
-    std::size_t peak_bytes = 0;     // resident since the start; of the largest rank
+    std::size_t padded_tokens = 0;              // computed, over all replicas
+    double seconds = 0;                         // of the slowest rank
+    double compute_seconds = 0;                 // in kernels; mean over the ranks
+    std::vector<double> compute_of_ranks = {};  // seconds, where there are several
+    double wait_seconds = 0;                    // for other ranks; mean over the ranks
+    std::size_t peak_bytes = 0;                 // resident since the start; of the largest rank
 };
 
 class RankTrainer {
@@ -46,6 +47,8 @@ public:
 
     // Collective over `control`. On the validation samples.
     Evaluation evaluate(Communicator& control);
+
+    std::string position() const { return model_.position(); }
 
     // Collective over `control`. Rank 0 has the writer.
     void save(CheckpointWriter* writer, Communicator& control) const { model_.save(writer, control); }

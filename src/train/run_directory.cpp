@@ -61,6 +61,7 @@ Json step_record(std::size_t step, const StepOutcome& outcome, const ModelFlops&
     record["mfu"] = flops.of_step(outcome.size) / available;
     if (flops.is_causal) record["mfu_causal"] = flops.of_step(outcome.size, 6) / available;
     record["bubble"] = 1 - outcome.compute_seconds / outcome.seconds;
+    if (!outcome.compute_of_ranks.empty()) record["compute_s"] = outcome.compute_of_ranks;
     record["comm_wait_s"] = outcome.wait_seconds;
     add_if_finite(record, "grad_norm", outcome.gradient_norm);
     record["lr"] = outcome.rate;

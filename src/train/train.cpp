@@ -15,6 +15,7 @@
 #include "train/rank_trainer.hpp"
 #include "train/run_directory.hpp"
 #include "train/setup.hpp"
+#include "train/watchdog.hpp"
 #include "trireme/base/version.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/machine.hpp"
@@ -70,11 +71,13 @@ constexpr int most_skipped_in_a_row = 20;
 // The run from its first step to its last, on every rank; rank 0 also keeps the records.
 class Run {
 public:
-    Run(const RunConfig& config, const Session& session, Communicator& control, Setup setup)
+    Run(const RunConfig& config, const Session& session, Communicator& control, Watchdog& watchdog,
+        Setup setup)
         : config_(config),
           setup_(std::move(setup)),
           session_(session),
           control_(control),
+          watchdog_(watchdog),
           gradients_(gradient_plan(setup_)),
           memory_(fullest(control, plan_memory(setup_, &config.optimizer, gradients_, session.rank()))),
           flops_(model_flops(setup_.model)),
@@ -96,9 +99,9 @@ public:
         refuse_what_cannot_be();
         resident_bytes_ = peak_resident_bytes();
         trainer_.emplace(config_, setup_, gradients_, session_.rank(),
-                         make_groups(session_, setup_.plan, gradients_.buckets,
-                                     {.stall_seconds = config_.run.stall_timeout}),
+                         make_groups(session_, setup_.plan, gradients_.buckets, watchdog_.patience()),
                          threads_);
+        watchdog_.ask([this] { return trainer_->position(); });
         agree(control_, [&] { trainer_->fill(); });
         agree(control_, [&] {
             if (is_first_) directory_ = std::make_unique<RunDirectory>(run_directory_of(config_, setup_));
@@ -207,6 +210,7 @@ private:
     Setup setup_;
     const Session& session_;
     Communicator& control_;
+    Watchdog& watchdog_;
     GradientPlan gradients_;
     RankMemory memory_;  // of the fullest rank
     ModelFlops flops_;
@@ -223,10 +227,11 @@ private:
 }  // namespace
 
 void train(const RunConfig& config, Session& session) {
-    const auto control = session.all_ranks("control", {.stall_seconds = config.run.stall_timeout});
+    Watchdog watchdog(session, config.run.stall_timeout);
+    const auto control = session.all_ranks("control", watchdog.patience());
     std::optional<Setup> setup;
     agree(*control, [&] { setup = set_up(config, session.size()); });
-    Run run(config, session, *control, std::move(*setup));
+    Run run(config, session, *control, watchdog, std::move(*setup));
     if (config.run.dry_run) return run.show_plan();
     run.prepare();
     run.train();

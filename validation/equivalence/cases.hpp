@@ -5,24 +5,26 @@
 #include <vector>
 
 #include "equivalence/covering.hpp"
+#include "equivalence/figures.hpp"
 
 namespace trireme::equivalence {
 
-enum Factor : std::size_t {
-    layout,  // a grid, or one of layout_files()
-    pipe,    // of a grid
-    data,
-    tensor,
-    schedule,  // with the stages of a rank
-    micro_batches,
-    model,
-    recompute,
-    partition,
-    optimizer,
-    rows,  // sequence parallelism
-    length,
-    precision,
-    factors,
+struct Factor {
+    enum Number : std::size_t {
+        layout,  // a grid, or one of layout_files()
+        pipe,    // of a grid
+        data,
+        tensor,
+        schedule,  // and the stages of a rank
+        micro_batches,
+        model,
+        recompute,
+        partition,
+        optimizer,
+        rows,  // between the branches: sequence parallelism
+        length,
+        precision,
+    };
 };
 
 struct FactorLevels {
@@ -30,7 +32,7 @@ struct FactorLevels {
     std::vector<std::string> levels;
 };
 
-const std::vector<FactorLevels>& factor_levels();
+std::vector<FactorLevels> factor_levels();
 
 // Every case that the program can run, on at most 8 ranks.
 Product product_of_factors();
@@ -44,7 +46,6 @@ std::string training_options(const Case& chosen);
 std::string way_options(const Case& chosen);
 int ranks_of(const Case& chosen);
 
-bool is_double(const Case& chosen);
-double bar_of(const Case& chosen);  // the largest relative difference allowed
+bool keeps_bars(const Difference& difference, const Case& chosen);
 
 }  // namespace trireme::equivalence

@@ -1,12 +1,11 @@
 #include "equivalence/covering.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <set>
 
 namespace trireme::equivalence {
 namespace {
-
-using Combination = std::vector<int>;  // factor, level, factor, level, ...
 
 void add_combinations(const Case& chosen, std::size_t from, int ways, Combination& begun,
                       std::vector<Combination>& found) {
@@ -28,6 +27,13 @@ Case case_of(const Combination& combination, std::size_t factors) {
         chosen[static_cast<std::size_t>(combination[i])] = combination[i + 1];
     }
     return chosen;
+}
+
+// A number that differs from turn to turn and from factor to factor, by no rule that a level could follow.
+std::size_t scattered(std::size_t turn, std::size_t factor) {
+    std::uint64_t bits = (turn * 64 + factor + 1) * 0x9E3779B97F4A7C15U;
+    bits = (bits ^ (bits >> 31)) * 0xBF58476D1CE4E5B9U;
+    return static_cast<std::size_t>(bits >> 33);
 }
 
 // Grows cases until no combination is missing.
@@ -88,10 +94,11 @@ private:
 
     int best_level(Case chosen, std::size_t factor, std::size_t turn) const {
         const int levels = product_.levels()[factor];
+        const int first = static_cast<int>(scattered(turn, factor) % static_cast<std::size_t>(levels));
         int best = open;
         std::size_t most = 0;
         for (int i = 0; i < levels; ++i) {
-            const int level = (i + static_cast<int>(turn % 1000)) % levels;
+            const int level = (i + first) % levels;
             chosen[factor] = level;
             if (!product_.can_be_completed(chosen)) continue;
             const std::size_t gain = count_missing(combinations_with(chosen, factor));
@@ -153,7 +160,7 @@ void Product::visit_from(std::size_t factor, Case& chosen,
     chosen[factor] = open;
 }
 
-std::vector<Case> combinations_of(const Case& chosen, int ways) {
+std::vector<Combination> combinations_of(const Case& chosen, int ways) {
     std::vector<Combination> found;
     Combination begun;
     add_combinations(chosen, 0, ways, begun, found);

@@ -40,8 +40,10 @@ private:
     Rule rule_;
 };
 
-// The combinations of levels of `ways` factors that a case holds, open factors left out; sorted pairs of factor
-// and level, one behind the other.
-std::vector<Case> combinations_of(const Case& chosen, int ways);
+// Pairs of a factor and its level, one behind the other, the factors ascending.
+using Combination = std::vector<int>;
+
+// What a case holds of `ways` factors, open ones left out.
+std::vector<Combination> combinations_of(const Case& chosen, int ways);
 
 }  // namespace trireme::equivalence

@@ -10,8 +10,9 @@ struct LayoutFile {
     const char* name;
     int ranks;
     int stages;
-    int stages_of_a_rank;  // on a grid with uneven shares; 0: on no grid
-    int most_shares;       // of a replica
+    int stages_of_a_rank;
+    int rows;         // replicas, where the layout is a grid of uneven shares; 0: it is none
+    int most_shares;  // of a replica
     const char* json;
 };
 

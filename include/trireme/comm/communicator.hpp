@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -51,8 +52,10 @@ public:
     virtual Ticket start_receive(Tensor tensor, int peer, Label label = 0) = 0;
     // Once true, the ticket is no longer valid. Throws MessageMismatch.
     virtual bool is_done(Ticket ticket) = 0;
+    // A rank whose message has come while no receive was there for it; none: there is no such message.
+    virtual std::optional<int> unasked_sender() { return std::nullopt; }
     // Messages in flight go on while nobody waits for them: called now and then during long computations.
-    virtual void progress() {}
+    virtual void progress();
 
     // Waits for all, counting the time. Throws ResourceError when a message stalls, naming group and peer.
     void wait(std::span<const Ticket> tickets);

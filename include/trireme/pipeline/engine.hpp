@@ -39,6 +39,7 @@ public:
     // Lets messages go on while a worker computes; called by it now and then.
     void progress();
 
+    bool is_executing() const;
     // "stands at 2RECV_B0, instruction 7 of 20"; "is between programs".
     std::string position() const;
 

@@ -141,6 +141,13 @@ bool MpiCommunicator::is_done(Ticket ticket) {
     return true;
 }
 
+std::optional<int> MpiCommunicator::unasked_sender() {
+    int is_there = 0;
+    MPI_Status status{};
+    check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &is_there, &status), "MPI_Iprobe");
+    return is_there == 0 ? std::nullopt : std::optional(status.MPI_SOURCE);
+}
+
 void MpiCommunicator::finish_part(Slot& slot, const Outcome& outcome) {
     const bool is_longer = is_truncated(outcome.code);
     if (!is_longer) check_mpi(outcome.code, "MPI_Test");

@@ -33,6 +33,8 @@ public:
     Ticket start_send(ConstTensor tensor, int peer, Label label) override;
     Ticket start_receive(Tensor tensor, int peer, Label label) override;
     bool is_done(Ticket ticket) override;
+    std::optional<int> unasked_sender() override;
+    void progress() override;  // wall/wait.cpp or simulated/wait.cpp
 
 protected:
     void wait_for(Ticket ticket) override;  // wall/wait.cpp or simulated/wait.cpp

@@ -6,6 +6,9 @@
 
 namespace trireme {
 
+// The simulator moves messages by itself.
+void MpiCommunicator::progress() {}
+
 // Blocks, for to ask again and again would take time that the message does not need. That a message never comes
 // the simulator finds by itself, and then ends every rank; where a stall is an answer, the rank asks instead.
 void MpiCommunicator::wait_for(Ticket ticket) {

@@ -1,0 +1,267 @@
+#include "equivalence/cases.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "equivalence/layout_files.hpp"
+
+namespace trireme::equivalence {
+namespace {
+
+constexpr int most_ranks = 8;
+constexpr int items = 6;  // the embedding, four blocks and the head
+constexpr int batch = 12;
+
+constexpr std::array pipes{0, 1, 2, 3, 4};  // 0: a layout file says it
+constexpr std::array widths{0, 1, 2, 3, 4};
+constexpr std::array rank_counts{1, 2, 3, 4, 6, 8};
+
+struct Schedule {
+    const char* name;
+    int chunks;
+    bool is_looped;
+};
+
+constexpr std::array schedules{Schedule{"inter-layer", 1, false}, Schedule{"gpipe", 1, false},
+                               Schedule{"1f1b", 1, false},        Schedule{"interleaved", 1, true},
+                               Schedule{"interleaved", 2, true},  Schedule{"interleaved", 3, true},
+                               Schedule{"looped-bfs", 2, true},   Schedule{"looped-bfs", 3, true}};
+
+struct MicroBatches {
+    int each;    // of a replica of a grid
+    int in_all;  // of a layout file
+};
+
+constexpr std::array micro_batch_counts{MicroBatches{1, 1}, MicroBatches{2, 2}, MicroBatches{3, 5},
+                                        MicroBatches{5, 9}};
+
+struct Model {
+    const char* name;
+    int groups;  // the most ranks that can share its attention
+    const char* options;
+};
+
+constexpr std::array models{
+    Model{"gpt2-tied", 8, "--model gpt2-tiny --tied on --width 24 --heads 8"},
+    Model{"gpt2-untied", 6, "--model gpt2-tiny --tied off --width 24 --heads 6"},
+    Model{"llama-tied", 3, "--model llama-tiny --tied on --width 24 --heads 6 --groups 3 --mlp-width 36"},
+    Model{"llama-untied", 4, "--model llama-tiny --tied off --width 32 --heads 8 --groups 4 --mlp-width 40"}};
+
+constexpr std::array recomputes{"none", "selective", "full", "unlike"};
+constexpr std::array partitions{"uniform", "parameters", "type", "listed"};
+constexpr std::array lengths{"pad", "pack", "fixed"};
+constexpr std::array precisions{"--dtype f64 --device reference", "--dtype f32 --device cpu"};
+
+// A level of a case, or what it stands for; none of an open factor.
+class Chosen {
+public:
+    explicit Chosen(const Case& levels) : levels_(levels) {}
+
+    bool has(Factor::Number factor) const { return levels_[factor] != open; }
+
+    template <class Array>
+    const auto& of(const Array& table, Factor::Number factor) const {
+        return table[static_cast<std::size_t>(levels_[factor])];
+    }
+
+    bool is_grid() const { return levels_[Factor::layout] == 0; }
+    const LayoutFile& file() const {
+        return layout_files()[static_cast<std::size_t>(levels_[Factor::layout] - 1)];
+    }
+    const Schedule& schedule() const { return of(schedules, Factor::schedule); }
+
+    // Of a grid: the product of what is chosen.
+    int ranks() const {
+        return (has(Factor::pipe) ? of(pipes, Factor::pipe) : 1) *
+               (has(Factor::data) ? of(widths, Factor::data) : 1) *
+               (has(Factor::tensor) ? of(widths, Factor::tensor) : 1);
+    }
+    bool knows_ranks() const { return has(Factor::pipe) && has(Factor::data) && has(Factor::tensor); }
+
+    bool knows_stages() const { return !is_grid() || (has(Factor::pipe) && has(Factor::schedule)); }
+    int stages() const { return is_grid() ? of(pipes, Factor::pipe) * schedule().chunks : file().stages; }
+
+private:
+    const Case& levels_;
+};
+
+// A layout file has the place of a grid.
+bool has_one_layout(const Case& levels) {
+    const bool is_grid = levels[Factor::layout] == 0;
+    return std::ranges::all_of(std::array{Factor::pipe, Factor::data, Factor::tensor}, [&](auto factor) {
+        return levels[factor] == open || (levels[factor] > 0) == is_grid;
+    });
+}
+
+bool has_few_ranks(const Chosen& chosen) {
+    if (!chosen.is_grid()) return true;
+    return chosen.knows_ranks() ? std::ranges::find(rank_counts, chosen.ranks()) != rank_counts.end()
+                                : chosen.ranks() <= most_ranks;
+}
+
+bool suits_schedule(const Chosen& chosen) {
+    if (!chosen.has(Factor::schedule)) return true;
+    const Schedule& schedule = chosen.schedule();
+    if (chosen.is_grid()) return !chosen.has(Factor::pipe) || chosen.stages() <= items;
+    const LayoutFile& file = chosen.file();
+    if (file.stages_of_a_rank != schedule.chunks) return false;
+    if (!schedule.is_looped) return true;
+    if (file.rows == 0) return false;
+    return !chosen.has(Factor::micro_batches) ||
+           chosen.of(micro_batch_counts, Factor::micro_batches).in_all % file.rows == 0;
+}
+
+// A micro-batch has at least one sample.
+bool has_samples_for_all(const Chosen& chosen) {
+    if (!chosen.is_grid() || !chosen.has(Factor::data) || !chosen.has(Factor::micro_batches)) return true;
+    return chosen.of(widths, Factor::data) * chosen.of(micro_batch_counts, Factor::micro_batches).each <= batch;
+}
+
+bool can_share_model(const Chosen& chosen) {
+    if (!chosen.has(Factor::model)) return true;
+    const int groups = chosen.of(models, Factor::model).groups;
+    if (!chosen.is_grid()) return chosen.file().most_shares <= groups;
+    return !chosen.has(Factor::tensor) || chosen.of(widths, Factor::tensor) <= groups;
+}
+
+// What is named for each stage needs stages, and what is said of a grid a grid.
+bool suits_stages(const Chosen& chosen) {
+    if (!chosen.knows_stages()) return true;
+    const auto is = [&](const auto& table, Factor::Number factor, const char* name) {
+        return chosen.has(factor) && std::string(chosen.of(table, factor)) == name;
+    };
+    if (is(recomputes, Factor::recompute, "unlike") && chosen.stages() < 2) return false;
+    if (is(partitions, Factor::partition, "type") && chosen.stages() > 4) return false;
+    const bool has_choice = chosen.is_grid() && chosen.stages() > 1;
+    return has_choice || !chosen.has(Factor::partition) || is(partitions, Factor::partition, "uniform");
+}
+
+bool keeps_rules(const Case& levels) {
+    const Chosen chosen(levels);
+    if (!chosen.has(Factor::layout)) return true;  // the first to be chosen
+    return has_one_layout(levels) && has_few_ranks(chosen) && suits_schedule(chosen) &&
+           has_samples_for_all(chosen) && can_share_model(chosen) && suits_stages(chosen);
+}
+
+template <class Array, class Name>
+std::vector<std::string> names(const Array& table, Name&& name) {
+    std::vector<std::string> all;
+    for (const auto& level : table) all.push_back(name(level));
+    return all;
+}
+
+std::vector<std::string> as_texts(const auto& table) {
+    return names(table, [](const char* text) { return std::string(text); });
+}
+
+std::vector<std::string> as_numbers(const auto& table) {
+    return names(table, [](int number) { return number == 0 ? "-" : std::to_string(number); });
+}
+
+std::vector<std::string> layout_names() {
+    std::vector<std::string> all = names(layout_files(), [](const LayoutFile& file) { return file.name; });
+    all.insert(all.begin(), "grid");
+    return all;
+}
+
+// none, full, selective, none, ...: of every stage.
+std::string recompute_of(const Chosen& chosen) {
+    const std::string way = chosen.of(recomputes, Factor::recompute);
+    if (way != "unlike") return way;
+    constexpr std::array in_turn{"none", "full", "selective"};
+    std::string list;
+    for (int stage = 0; stage < chosen.stages(); ++stage) {
+        list +=
+            (stage == 0 ? "" : ",") + std::string(in_turn[static_cast<std::size_t>(stage) % in_turn.size()]);
+    }
+    return list;
+}
+
+// One item for each stage and what is left for the last.
+std::string partition_of(const Chosen& chosen) {
+    const std::string way = chosen.of(partitions, Factor::partition);
+    if (way != "listed") return way;
+    std::string list;
+    for (int stage = 1; stage < chosen.stages(); ++stage) list += "1,";
+    return list + std::to_string(items + 1 - chosen.stages());
+}
+
+std::string layout_options(const Chosen& chosen) {
+    if (!chosen.is_grid()) return std::string("--layout ") + chosen.file().name + ".json";
+    return "--pipe " + std::to_string(chosen.of(pipes, Factor::pipe)) + " --data " +
+           std::to_string(chosen.of(widths, Factor::data)) + " --tensor " +
+           std::to_string(chosen.of(widths, Factor::tensor)) + " --chunks " +
+           std::to_string(chosen.schedule().chunks) + " --partition " + partition_of(chosen);
+}
+
+std::string on_off(int level) { return level == 0 ? "on" : "off"; }
+
+}  // namespace
+
+std::vector<FactorLevels> factor_levels() {
+    const std::vector<std::string> on_and_off{"on", "off"};
+    return {
+        {"layout", layout_names()},
+        {"pipe", as_numbers(pipes)},
+        {"data", as_numbers(widths)},
+        {"tensor", as_numbers(widths)},
+        {"schedule",
+         names(schedules,
+               [](const Schedule& s) { return s.name + std::string("*") + std::to_string(s.chunks); })},
+        {"micro-batches",
+         names(micro_batch_counts,
+               [](const MicroBatches& m) { return std::to_string(m.each) + "/" + std::to_string(m.in_all); })},
+        {"model", names(models, [](const Model& m) { return std::string(m.name); })},
+        {"recompute", as_texts(recomputes)},
+        {"partition", as_texts(partitions)},
+        {"shard-optimizer", on_and_off},
+        {"sequence-parallel", on_and_off},
+        {"length", as_texts(lengths)},
+        {"precision", {"f64", "f32"}},
+    };
+}
+
+Product product_of_factors() {
+    std::vector<int> levels;
+    for (const FactorLevels& factor : factor_levels()) levels.push_back(static_cast<int>(factor.levels.size()));
+    return {levels, keeps_rules};
+}
+
+std::string name_of(const Case& chosen) {
+    const std::vector<FactorLevels> all = factor_levels();
+    std::string name;
+    for (std::size_t f = 0; f < all.size(); ++f) {
+        const std::string& level = all[f].levels[static_cast<std::size_t>(chosen[f])];
+        if (level != "-") name += (name.empty() ? "" : " ") + all[f].name + "=" + level;
+    }
+    return name;
+}
+
+std::string training_options(const Case& chosen) {
+    const Chosen levels(chosen);
+    return levels.of(models, Factor::model).options + std::string(" ") +
+           levels.of(precisions, Factor::precision) + " --batch " + std::to_string(batch) +
+           " --corpus corpus.h5 --layers 4 --positions 32 --dropout 0.1 --lr 5e-3 --validation-share 0.2 "
+           "--warmup-steps 3";
+}
+
+std::string way_options(const Case& chosen) {
+    const Chosen levels(chosen);
+    const MicroBatches& counts = levels.of(micro_batch_counts, Factor::micro_batches);
+    return layout_options(levels) + " --schedule " + levels.schedule().name + " --microbatches " +
+           std::to_string(levels.is_grid() ? counts.each : counts.in_all) + " --recompute " +
+           recompute_of(levels) + " --shard-optimizer " + on_off(chosen[Factor::optimizer]) +
+           " --sequence-parallel " + on_off(chosen[Factor::rows]) + " --length " +
+           levels.of(lengths, Factor::length);
+}
+
+int ranks_of(const Case& chosen) {
+    const Chosen levels(chosen);
+    return levels.is_grid() ? levels.ranks() : levels.file().ranks;
+}
+
+bool keeps_bars(const Difference& difference, const Case& chosen) {
+    return difference.worst() <= (chosen[Factor::precision] == 0 ? 1e-10 : 1e-5);
+}
+
+}  // namespace trireme::equivalence

@@ -1,0 +1,37 @@
+// What a training came to, and how far two trainings are from each other.
+#pragma once
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace trireme::equivalence {
+
+struct Figures {
+    std::vector<double> losses;       // of each step
+    std::vector<double> norms;        // of each step's gradient
+    std::vector<double> evaluations;  // losses on what was kept for validation
+    std::map<std::string, std::vector<double>> parameters;  // of the checkpoint at the end, whole tensors
+
+    friend bool operator==(const Figures&, const Figures&) = default;
+};
+
+// Of a finished run directory.
+Figures read_figures(const std::filesystem::path& run);
+
+// The largest relative differences; those of parameters relative to the largest element of their tensor.
+struct Difference {
+    double losses = 0;  // and evaluations
+    double norms = 0;
+    double parameters = 0;
+    std::string parameter = {};  // the one that differs most
+
+    double worst() const { return std::max({losses, norms, parameters}); }
+};
+
+// Infinite where one has another number of steps, evaluations or elements, or what is no number.
+Difference difference(const Figures& figures, const Figures& expected);
+
+}  // namespace trireme::equivalence

@@ -1,0 +1,73 @@
+#include "equivalence/trials.hpp"
+
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <sstream>
+#include <stdexcept>
+
+#include "equivalence/layout_files.hpp"
+#include "messages/program.hpp"
+
+namespace trireme::equivalence {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int rows = 60;
+constexpr unsigned longest_row = 40;  // beyond the 32 positions of the models: some are cut in two
+
+// Lines of 1 to 40 letters: words of few letters, so that there is something to learn.
+std::string text() {
+    std::mt19937 random;
+    std::string lines;
+    for (int row = 0; row < rows; ++row) {
+        const unsigned letters = 1 + static_cast<unsigned>(random()) % longest_row;
+        unsigned at = static_cast<unsigned>(random()) % 4;
+        for (unsigned letter = 0; letter < letters; ++letter) {
+            lines += "abcd"[at];
+            at = (at + 1 + static_cast<unsigned>(random()) % 2) % 4;
+        }
+        lines += '\n';
+    }
+    return lines;
+}
+
+}  // namespace
+
+Trials::Trials(fs::path folder) : folder_(std::move(folder)) {
+    std::ofstream(folder_ / "rows.txt") << text();
+    for (const LayoutFile& file : layout_files()) {
+        std::ofstream(folder_ / (std::string(file.name) + ".json")) << file.json;
+    }
+    call("prepare rows.txt --format text --rows line --tokenizer bytes --quiet --output corpus.h5", 0, 0);
+}
+
+Figures Trials::run(const Case& chosen, std::size_t mpi) {
+    return run(training_options(chosen) + " " + way_options(chosen), ranks_of(chosen), mpi);
+}
+
+const Figures& Trials::one_rank(const Case& chosen) {
+    const std::string options = training_options(chosen);
+    const auto known = ones_.find(options);
+    if (known != ones_.end()) return known->second;
+    return ones_[options] = run(options, 0, 0);
+}
+
+Figures Trials::run(const std::string& options, int ranks, std::size_t mpi) {
+    fs::remove_all(folder_ / "run");
+    call("train " + options + " --steps 20 --eval-every 10 --quiet --threads 1 --stall-timeout 20 --run-dir run",
+         ranks, mpi);
+    return read_figures(folder_ / "run");
+}
+
+void Trials::call(const std::string& line, int ranks, std::size_t mpi) const {
+    std::istringstream in(line);
+    const std::vector<std::string> words{std::istream_iterator<std::string>(in), {}};
+    const messages::Outcome outcome = messages::run_program(folder_, words, ranks, mpi);
+    if (outcome.code == 0) return;
+    throw std::runtime_error("exit code " + std::to_string(outcome.code) + " of trireme " + line + "\n" +
+                             outcome.err);
+}
+
+}  // namespace trireme::equivalence

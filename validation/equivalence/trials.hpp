@@ -1,0 +1,38 @@
+// Trainings of small models in a folder of their own, run as a user runs them.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "equivalence/cases.hpp"
+#include "equivalence/figures.hpp"
+
+namespace trireme::equivalence {
+
+class Trials {
+public:
+    // Makes a corpus of rows of unlike length, and the layout files, in `folder`, which is there.
+    explicit Trials(std::filesystem::path folder);
+
+    // Twenty steps of a case with two evaluations, under the MPI library of that number: see messages/program.hpp.
+    // Throws std::runtime_error with the program's words if it fails.
+    Figures run(const Case& chosen, std::size_t mpi);
+
+    // The same training on a single rank, padded and in one micro-batch. Run once for each model and precision.
+    const Figures& one_rank(const Case& chosen);
+
+    // Any training, complete but for the steps and the run directory.
+    Figures run(const std::string& options, int ranks, std::size_t mpi);
+
+    // The last run's directory, which lies in the folder until the next run.
+    const std::filesystem::path& folder() const { return folder_; }
+
+private:
+    void call(const std::string& line, int ranks, std::size_t mpi) const;
+
+    std::filesystem::path folder_;
+    std::map<std::string, Figures> ones_;
+};
+
+}  // namespace trireme::equivalence

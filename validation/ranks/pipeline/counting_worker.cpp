@@ -1,0 +1,151 @@
+#include "ranks/pipeline/counting_worker.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "trireme/layout/shares.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr std::int64_t overwritten = -1;  // a result that was sent
+constexpr std::int64_t not_come = -2;     // a place for what is received
+
+}  // namespace
+
+CountingWorker::Passing CountingWorker::result_of(const Instruction& send) {
+    const bool is_forward = send.op == Op::send_forward;
+    return {is_forward ? Direction::forward : Direction::backward, send.stage, send.micro_batch};
+}
+
+CountingWorker::Passing CountingWorker::input_of(const Instruction& receive) {
+    const bool is_forward = receive.op == Op::receive_forward;
+    return {is_forward ? Direction::forward : Direction::backward, receive.stage + (is_forward ? -1 : 1),
+            receive.micro_batch};
+}
+
+Range CountingWorker::own_rows(int micro_batch) const {
+    return cut_evenly(rows(micro_batch), work_.parts)[work_.part];
+}
+
+CountingWorker::Numbers CountingWorker::numbers_of(const Passing& passing) const {
+    const auto [direction, stage, micro_batch] = passing;
+    const Range own = own_rows(micro_batch);
+    Numbers numbers;
+    for (std::size_t row = own.begin; row < own.end(); ++row) {
+        for (std::size_t column = 0; column < work_.width; ++column) {
+            std::int64_t number = direction == Direction::forward ? 1 : 2;
+            number = 100 * number + stage;
+            number = 100 * number + micro_batch;
+            number = 100 * number + static_cast<std::int64_t>(row);
+            numbers.push_back(100'000 * number + static_cast<std::int64_t>(column));
+        }
+    }
+    return numbers;
+}
+
+template <class View>
+View CountingWorker::view_of(Numbers& numbers, int micro_batch) const {
+    return {numbers.data(), DType::i64, own_rows(micro_batch).count, work_.width, work_.width};
+}
+
+int CountingWorker::reader_of(const Passing& passing) const {
+    const auto [direction, stage, micro_batch] = passing;
+    const int reader = stage + (direction == Direction::forward ? 1 : -1);
+    return reader < 0 || reader == work_.shape.stages() ? -1 : work_.shape.executor_of(reader, micro_batch);
+}
+
+bool CountingWorker::leaves(const Passing& passing) const {
+    const int reader = reader_of(passing);
+    return reader >= 0 && reader != work_.team;
+}
+
+Tensor CountingWorker::place_for(const Instruction& receive) {
+    const Passing passing = input_of(receive);
+    EXPECT_EQ(++times_asked_[passing], 1) << text_of(receive);
+    Numbers& place = placed_[passing];
+    place.assign(own_rows(receive.micro_batch).count * work_.width, not_come);
+    return view_of<Tensor>(place, receive.micro_batch);
+}
+
+ConstTensor CountingWorker::result_for(const Instruction& send) {
+    const Passing passing = result_of(send);
+    EXPECT_EQ(++times_asked_[passing], 1) << text_of(send);
+    EXPECT_TRUE(made_.contains(passing)) << text_of(send);
+    return view_of<ConstTensor>(made_[passing], send.micro_batch);
+}
+
+// From here on the memory is free for something else.
+void CountingWorker::sent(const Instruction& send) {
+    const Passing passing = result_of(send);
+    EXPECT_EQ(times_asked_[passing], 1) << text_of(send);
+    EXPECT_EQ(++times_sent_[passing], 1) << text_of(send);
+    Numbers& result = made_[passing];
+    std::fill(result.begin(), result.end(), overwritten);
+    --in_channel_[{reader_of(passing), std::get<Direction>(passing)}];
+}
+
+void CountingWorker::run(const Instruction& instruction) {
+    ran_.push_back(instruction);
+    if (!has_micro_batch(instruction.op)) return;
+    EXPECT_GT(rows(instruction.micro_batch), 0U) << text_of(instruction);
+    if (instruction.op == Op::forward) return forward(instruction);
+    if (instruction.op == Op::backward || instruction.op == Op::backward_input) backward(instruction);
+    if (instruction.op != Op::backward_input) expect_own_result_sent(instruction);
+}
+
+void CountingWorker::forward(const Instruction& instruction) {
+    const auto [op, stage, micro_batch] = instruction;
+    if (stage > 0) read({Direction::forward, stage - 1, micro_batch}, instruction);
+    make({Direction::forward, stage, micro_batch});
+}
+
+void CountingWorker::backward(const Instruction& instruction) {
+    const auto [op, stage, micro_batch] = instruction;
+    const bool is_last = stage + 1 == work_.shape.stages();
+    if (!is_last) read({Direction::backward, stage + 1, micro_batch}, instruction);
+    make({Direction::backward, stage, micro_batch});
+}
+
+// Its memory goes with the rest of the micro-batch's.
+void CountingWorker::expect_own_result_sent(const Instruction& backward) const {
+    const Passing passing{Direction::forward, backward.stage, backward.micro_batch};
+    if (leaves(passing)) {
+        EXPECT_TRUE(times_sent_.contains(passing)) << text_of(backward);
+    }
+}
+
+void CountingWorker::read(const Passing& passing, const Instruction& reader) {
+    const auto [direction, stage, micro_batch] = passing;
+    const bool comes = work_.shape.executor_of(stage, micro_batch) != work_.team;
+    const std::map<Passing, Numbers>& found = comes ? placed_ : made_;
+    ASSERT_TRUE(found.contains(passing)) << text_of(reader);
+    EXPECT_EQ(found.at(passing), numbers_of(passing)) << text_of(reader);
+}
+
+// A channel has so many buffers.
+void CountingWorker::make(const Passing& passing) {
+    made_[passing] = numbers_of(passing);
+    if (leaves(passing)) {
+        EXPECT_LE(++in_channel_[{reader_of(passing), std::get<Direction>(passing)}], work_.shape.slots);
+    }
+}
+
+void CountingWorker::finish(const Program& program) {
+    Program expected;
+    for (const Instruction& each : program) {
+        if (has_micro_batch(each.op) && rows(each.micro_batch) == 0) continue;
+        if (is_send(each.op)) {
+            EXPECT_EQ(times_sent_[result_of(each)], 1) << text_of(each);
+        } else if (is_receive(each.op)) {
+            EXPECT_EQ(times_asked_[input_of(each)], 1) << text_of(each);
+        } else {
+            expected.push_back(each);
+        }
+    }
+    EXPECT_EQ(text_of(ran_), text_of(expected));
+    *this = CountingWorker(work_);
+}
+
+}  // namespace trireme

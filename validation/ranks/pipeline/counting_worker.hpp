@@ -1,0 +1,71 @@
+// A worker without a model. Every number that it makes says which stage, micro-batch, row and column made it, so
+// that everything that arrives can be compared; and it holds an engine to its contract.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "trireme/layout/box.hpp"
+#include "trireme/pipeline/stage_worker.hpp"
+#include "trireme/schedule/pipeline_shape.hpp"
+
+namespace trireme {
+
+struct CountingWork {
+    const PipelineShape& shape;
+    int team = 0;
+    std::vector<std::size_t> rows;     // of each micro-batch
+    std::size_t parts = 1;             // into which these are cut,
+    std::size_t part = 0;              // and which of them this rank has
+    std::size_t width = 3;
+};
+
+class CountingWorker final : public StageWorker {
+public:
+    explicit CountingWorker(CountingWork work) : work_(std::move(work)) {}
+
+    std::size_t rows(int micro_batch) const override {
+        return work_.rows[static_cast<std::size_t>(micro_batch)];
+    }
+    Tensor place_for(const Instruction& receive) override;
+    ConstTensor result_for(const Instruction& send) override;
+    void sent(const Instruction& send) override;
+    void run(const Instruction& instruction) override;
+
+    // Expects all of the program to have been done, in its order, but for micro-batches without rows; and begins
+    // anew.
+    void finish(const Program& program);
+
+private:
+    enum class Direction : std::uint8_t { forward, backward };
+    using Passing = std::tuple<Direction, int, int>;  // of a stage's result: stage, micro-batch
+    using Numbers = std::vector<std::int64_t>;
+
+    void forward(const Instruction& instruction);
+    void backward(const Instruction& instruction);
+    void expect_own_result_sent(const Instruction& backward) const;
+    void read(const Passing& passing, const Instruction& reader);
+    void make(const Passing& passing);
+    bool leaves(const Passing& passing) const;
+    int reader_of(const Passing& passing) const;  // a team
+    Numbers numbers_of(const Passing& passing) const;
+    Range own_rows(int micro_batch) const;
+    template <class View>
+    View view_of(Numbers& numbers, int micro_batch) const;
+
+    static Passing result_of(const Instruction& send);
+    static Passing input_of(const Instruction& receive);
+
+    CountingWork work_;
+    Program ran_;                               // in this order
+    std::map<Passing, Numbers> made_;           // results, until they are sent
+    std::map<Passing, Numbers> placed_;         // for receives
+    std::map<Passing, int> times_sent_;         // that the engine said so
+    std::map<Passing, int> times_asked_;        // for a result or a place
+    std::map<std::pair<int, Direction>, int> in_channel_;  // results made and not sent yet, per team that reads
+};
+
+}  // namespace trireme

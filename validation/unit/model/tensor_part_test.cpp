@@ -1,0 +1,138 @@
+#include "trireme/model/tensor_part.hpp"
+
+#include <gtest/gtest.h>
+
+#include "error_message.hpp"
+#include "unit/model/small_parts.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::message_of;
+using validation::sharable;
+using validation::specs_of;
+
+const std::vector<std::size_t> uneven{5, 2, 1};
+
+ParameterSpec spec_of(const ModelConfig& config, const TensorPart& part, const std::string& name) {
+    for (const ParameterSpec& spec : specs_of(config, part)) {
+        if (spec.name == name) return spec;
+    }
+    throw BugError(cat("rank ", part.rank, " has nothing of ", name));
+}
+
+TEST(TensorPart, OfALoneRankIsEverything) {
+    const ModelConfig config = sharable(Family::llama, Task::language);
+    const TensorPart whole;
+
+    EXPECT_TRUE(whole.is_whole());
+    EXPECT_TRUE(whole.is_first());
+    EXPECT_EQ(whole.groups(config), (Range{0, 4}));
+    EXPECT_EQ(whole.queries(config).own, (std::vector<Range>{{0, 16}}));
+    EXPECT_EQ(whole.keys(config).own, (std::vector<Range>{{0, 8}}));
+    EXPECT_EQ(whole.mlp(config).own, (std::vector<Range>{{0, 24}}));
+    EXPECT_EQ(whole.vocabulary(config), (Range{0, 19}));
+    for (const ParameterSpec& spec : specs_of(config, whole)) EXPECT_TRUE(spec.is_whole()) << spec.name;
+}
+
+// 8 heads over 5:2:1 are 5, 2 and 1 of 2 channels each; 24 MLP columns 15, 6 and 3; 19 tokens 12, 5 and 2.
+TEST(TensorPart, FollowsUnevenShares) {
+    const ModelConfig config = sharable(Family::gpt2, Task::language);
+    const TensorPart second{.rank = 1, .shares = uneven};
+
+    EXPECT_FALSE(second.is_whole());
+    EXPECT_FALSE(second.is_first());
+    EXPECT_EQ(second.groups(config), (Range{5, 2}));
+    EXPECT_EQ(second.queries(config).own, (std::vector<Range>{{10, 4}}));
+    EXPECT_EQ(second.keys(config).own, (std::vector<Range>{{10, 4}}));
+    EXPECT_EQ(second.mlp(config).own, (std::vector<Range>{{15, 6}}));
+    EXPECT_EQ(second.vocabulary(config), (Range{12, 5}));
+}
+
+// Two heads of 2 channels share each of 4 groups, which over 5:2:1 are 2, 1 and 1.
+TEST(TensorPart, KeepsHeadsWithTheKeysThatTheyRead) {
+    const ModelConfig config = sharable(Family::llama, Task::language);
+    const TensorPart second{.rank = 1, .shares = uneven};
+
+    EXPECT_EQ(second.groups(config), (Range{2, 1}));
+    EXPECT_EQ(second.queries(config).own, (std::vector<Range>{{8, 4}}));
+    EXPECT_EQ(second.keys(config).own, (std::vector<Range>{{4, 2}}));
+}
+
+TEST(TensorPart, HasThreeBoxesOfAFusedProjectionSideBySide) {
+    const ModelConfig config = sharable(Family::gpt2, Task::language);
+    const TensorPart second{.rank = 1, .shares = uneven};
+    const ParameterSpec weight = spec_of(config, second, "transformer.h.1.attn.c_attn.weight");
+    const ParameterSpec bias = spec_of(config, second, "transformer.h.1.attn.c_attn.bias");
+
+    EXPECT_EQ(weight.rows, 16U);
+    EXPECT_EQ(weight.columns, 12U);
+    EXPECT_EQ(weight.all_columns, 48U);
+    EXPECT_EQ(weight.shape, (std::vector<std::size_t>{16, 48}));
+    EXPECT_EQ(weight.placements, (std::vector<Placement>{{{{0, 16}, {10, 4}}, 0, 0},
+                                                         {{{0, 16}, {26, 4}}, 0, 4},
+                                                         {{{0, 16}, {42, 4}}, 0, 8}}));
+    EXPECT_EQ(bias.placements, (std::vector<Placement>{
+                                   {{{0, 1}, {10, 4}}, 0, 0}, {{{0, 1}, {26, 4}}, 0, 4}, {{{0, 1}, {42, 4}}, 0, 8}}));
+}
+
+TEST(TensorPart, OfOneRankHasAFusedProjectionInOneBox) {
+    const ModelConfig config = sharable(Family::gpt2, Task::language);
+
+    const ParameterSpec weight = spec_of(config, {}, "transformer.h.0.attn.c_attn.weight");
+
+    EXPECT_EQ(weight.placements, (std::vector<Placement>{{{{0, 16}, {0, 48}}, 0, 0}}));
+}
+
+// A gpt2 stores its matrices the other way round.
+TEST(TensorPart, CutsTheLastMatrixOfABranchByWhatItReads) {
+    const TensorPart second{.rank = 1, .shares = uneven};
+    const ParameterSpec rows = spec_of(sharable(Family::gpt2, Task::language), second,
+                                       "transformer.h.0.mlp.c_proj.weight");
+    const ParameterSpec columns =
+        spec_of(sharable(Family::llama, Task::language), second, "model.layers.0.mlp.down_proj.weight");
+
+    EXPECT_EQ(rows.placements, (std::vector<Placement>{{{{15, 6}, {0, 16}}, 0, 0}}));
+    EXPECT_EQ(columns.placements, (std::vector<Placement>{{{{0, 16}, {15, 6}}, 0, 0}}));
+}
+
+TEST(TensorPart, IsRefusedWhereThereAreFewerUnitsThanRanks) {
+    ModelConfig config = sharable(Family::gpt2, Task::language);
+    config.mlp_width = 2;
+    config.vocabulary = 1;
+    const TensorPart of_nine{.rank = 0, .shares = std::vector<std::size_t>(9, 1)};
+    const TensorPart of_five{.rank = 0, .shares = std::vector<std::size_t>(5, 1)};
+
+    EXPECT_EQ(message_of<ConfigError>([&] { of_nine.groups(config); }),
+              "8 heads cannot be shared by 9 ranks; each needs at least one: use --tensor 8 or less, or replicas "
+              "of at most 8 ranks");
+    EXPECT_EQ(message_of<ConfigError>([&] { of_five.groups(sharable(Family::llama, Task::language)); }),
+              "4 groups of heads cannot be shared by 5 ranks; each needs at least one: use --tensor 4 or less, or "
+              "replicas of at most 4 ranks");
+    EXPECT_EQ(message_of<ConfigError>([&] { of_five.mlp(config); }),
+              "2 MLP columns cannot be shared by 5 ranks; each needs at least one: use --tensor 2 or less, or "
+              "replicas of at most 2 ranks");
+    EXPECT_EQ(message_of<ConfigError>([&] { of_five.vocabulary(config); }),
+              "1 vocabulary rows cannot be shared by 5 ranks; each needs at least one: use --tensor 1 or less, or "
+              "replicas of at most 1 ranks");
+}
+
+TEST(PartOf, JoinsRangesWithoutAGap) {
+    const ParameterSpec whole = matrix_spec("matrix", 6, 10, 0.5);
+
+    const ParameterSpec part = part_of(whole, {6, {{1, 2}, {3, 1}, {5, 1}}}, {10, {{0, 2}, {4, 3}}});
+
+    EXPECT_EQ(part.rows, 4U);
+    EXPECT_EQ(part.columns, 5U);
+    EXPECT_EQ(part.all_rows, 6U);
+    EXPECT_EQ(part.all_columns, 10U);
+    EXPECT_EQ(part.deviation, 0.5);
+    EXPECT_FALSE(part.is_whole());
+    EXPECT_EQ(part.placements, (std::vector<Placement>{{{{1, 3}, {0, 2}}, 0, 0},
+                                                       {{{1, 3}, {4, 3}}, 0, 2},
+                                                       {{{5, 1}, {0, 2}}, 3, 0},
+                                                       {{{5, 1}, {4, 3}}, 3, 2}}));
+}
+
+}  // namespace
+}  // namespace trireme
