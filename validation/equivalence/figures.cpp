@@ -25,22 +25,30 @@ std::vector<double> values_of(const StoredModel& stored, const ParameterSpec& sp
     return values;
 }
 
-// Of the numbers, each divided by its own size where `scale` is 0.
-double largest(const std::vector<double>& values, const std::vector<double>& expected, double scale) {
+// Each difference relative to its own number.
+double largest(const std::vector<double>& values, const std::vector<double>& expected) {
     if (values.size() != expected.size()) return infinite;
     double most = 0;
     for (std::size_t i = 0; i < values.size(); ++i) {
         if (values[i] == expected[i]) continue;
-        const double apart = std::abs(values[i] - expected[i]) / (scale > 0 ? scale : std::abs(expected[i]));
+        const double apart = std::abs(values[i] - expected[i]) / std::abs(expected[i]);
         most = std::isnan(apart) ? infinite : std::max(most, apart);
     }
     return most;
 }
 
-double largest_element(const std::vector<double>& values) {
-    double most = 0;
-    for (const double value : values) most = std::max(most, std::abs(value));
-    return most;
+// The length of the difference relative to that of the tensor: an optimizer that divides by the size of gradients
+// makes much of rounding where these are nearly nought.
+double of_lengths(const std::vector<double>& values, const std::vector<double>& expected) {
+    if (values.size() != expected.size()) return infinite;
+    double apart = 0;
+    double length = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        apart += (values[i] - expected[i]) * (values[i] - expected[i]);
+        length += expected[i] * expected[i];
+    }
+    const double relative = apart == 0 ? 0 : std::sqrt(apart / length);
+    return std::isnan(relative) ? infinite : relative;
 }
 
 }  // namespace
@@ -62,16 +70,14 @@ Figures read_figures(const std::filesystem::path& run) {
 }
 
 Difference difference(const Figures& figures, const Figures& expected) {
-    Difference found{
-        .losses = std::max(largest(figures.losses, expected.losses, 0),
-                           largest(figures.evaluations, expected.evaluations, 0)),
-        .norms = largest(figures.norms, expected.norms, 0),
-        .parameters = figures.parameters.size() == expected.parameters.size() ? 0 : infinite};
+    Difference found{.losses = std::max(largest(figures.losses, expected.losses),
+                                        largest(figures.evaluations, expected.evaluations)),
+                     .norms = largest(figures.norms, expected.norms),
+                     .parameters = figures.parameters.size() == expected.parameters.size() ? 0 : infinite};
     for (const auto& [name, values] : expected.parameters) {
         const auto other = figures.parameters.find(name);
-        const double apart = other == figures.parameters.end()
-                                 ? infinite
-                                 : largest(other->second, values, largest_element(values));
+        const double apart =
+            other == figures.parameters.end() ? infinite : of_lengths(other->second, values);
         if (apart <= found.parameters) continue;
         found.parameters = apart;
         found.parameter = name;

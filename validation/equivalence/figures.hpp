@@ -21,7 +21,7 @@ struct Figures {
 // Of a finished run directory.
 Figures read_figures(const std::filesystem::path& run);
 
-// The largest relative differences; those of parameters relative to the largest element of their tensor.
+// The largest relative differences; of parameters, the length of the difference relative to the tensor's.
 struct Difference {
     double losses = 0;  // and evaluations
     double norms = 0;

@@ -47,10 +47,10 @@ struct PlanWish {
 };
 
 // Generates, lowers and proves. On a grid row d of teams executes the micro-batches that follow on those of row
-// d - 1; elsewhere micro-batch m is executed by replica m % replicas of each stage. Channels get as many slots
-// as a proof needs, up to 4. Throws ConfigError for a schedule that is not made for the layout, for a file's
-// programs that the checker refuses (what it says, with the file's name), and for a list of another length than
-// the stages.
+// d - 1; elsewhere, and where a grid's replicas cannot have equally many, micro-batch m is executed by replica
+// m % replicas of each stage. Channels get the fewest slots (of 1 to 4, 8, 16, ...) with which nobody waits for
+// one. Throws ConfigError for a schedule that is not made for the layout, for a file's programs that the
+// checker refuses (what it says, with the file's name), and for a list of another length than the stages.
 Plan make_plan(const PlanWish& wish);
 
 // As DESIGN has layout.json: {"layers": 27, "stages": [{"layers": [0, 8], "replicas": [{"ranks": [0, 1],

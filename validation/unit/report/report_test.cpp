@@ -32,7 +32,7 @@ TEST(Report, PutsEveryFigureBesideItsLimit) {
     for (const char* row :
          {"<th>Validation loss</th><td>2.5</td>", "<th>Tokens/s</th><td>38</td><td>188</td>",
           "<th>Model arithmetic</th><td>60.0 GFLOP/s</td><td>300.0 GFLOP/s</td><td>FMA rate</td>",
-          "<th>MFU</th><td>20.0 %</td><td>100 %</td>", "<th>Bubble</th><td>35.0 %</td><td>0 %</td>",
+          "<th>MFU</th><td>20.0 %</td><td>100 %</td>", "<th>Bubble</th><td>35.0 %</td><td>0.0 %</td>",
           "<th>Padding</th><td>25.0 %</td><td>0 %</td>",
           "<th>Memory of a rank</th><td>7.0 MB</td><td>6.5 MB</td>"}) {
         EXPECT_TRUE(says(html, row));

@@ -158,11 +158,17 @@ TEST_F(TheRun, SaysInItsManifestWhatItWasMadeWithAndOn) {
                                .corpus = "a \"quoted\" \xff name.h5",
                                .corpus_checksum = std::string(64, 'f'),
                                .model = "gpt2-tiny",
+                               .layout = R"({"layers":1})",
+                               .schedule = "1f1b",
+                               .plan = "0123456789abcdef",
                                .hosts = {"node1", "node1", "node2"},
                                .device = "cpu, some processor",
                                .threads = 2,
                                .parameters = 1234,
-                               .peak_flops = 1e11});
+                               .peak_flops = 1e11,
+                               .layout = R"({"layers": 11})",
+                               .schedule = "1f1b",
+                               .plan = "0123456789abcdef"});
 
     const json manifest = json::parse(read_whole(file("manifest.json")));
 
@@ -178,6 +184,9 @@ TEST_F(TheRun, SaysInItsManifestWhatItWasMadeWithAndOn) {
     EXPECT_EQ(manifest.at("model"), "gpt2-tiny");
     EXPECT_EQ(manifest.at("parameters"), 1234);
     EXPECT_EQ(manifest.at("measured_peak_flops"), 1e11);
+    EXPECT_EQ(manifest.at("layout"), json({{"layers", 11}}));
+    EXPECT_EQ(manifest.at("schedule"), "1f1b");
+    EXPECT_EQ(manifest.at("plan"), "0123456789abcdef");
 }
 
 Figures usual_figures() {

@@ -1,0 +1,125 @@
+#!/usr/bin/env bash
+# Two ranks on two cores, by Trireme and by PyTorch: what a second replica costs (weak scaling), and how long the
+# stages of a pipeline wait. What two cores can do together is measured in every round, beside what one does alone.
+#
+#   [PYTHON=INTERPRETER] perf/parallel/run.sh BUILD OUTPUT.json [ROUNDS=7]
+#
+# PYTHON has torch and transformers; without it the peers are left out. Fewer than 7 rounds make no valid result.
+# Every round takes each contender once, every second one in the opposite order. From the environment, too:
+#   TRIREME               the program; BUILD/bin/trireme if not given
+#   CORES="0 1"           of the two ranks; no two threads of one core
+#   LAYERS=12             blocks of the model, which is otherwise GPT-2 (124M)
+#   SAMPLES=4 LENGTH=64   of a replica in weak scaling: samples in a step, tokens in each
+#   MICRO_SAMPLES=1       of the same length in each of the pipeline's 8 micro-batches
+#   FIRST_BLOCKS=9        of the pipeline's first stage: with the head, the last stage then has as much work
+#   STEPS=2               measured, of every start; one more warms up
+set -euo pipefail
+
+build=${1:?the build directory, such as build/release}
+output=${2:?the file for the result}
+rounds=${3:-7}
+python=${PYTHON:-}
+program=${TRIREME:-$build/bin/trireme}
+read -ra cores <<< "${CORES:-0 1}"
+layers=${LAYERS:-12}
+samples=${SAMPLES:-4}
+length=${LENGTH:-64}
+micro_batches=8
+micro_samples=${MICRO_SAMPLES:-1}
+first_blocks=${FIRST_BLOCKS:-9}
+steps=$((${STEPS:-2} + 1))
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+records=$(mktemp -d)
+trap 'rm -rf "$records"' EXIT
+
+# The mpirun of the MPI library that the program was built with.
+mpirun=$(sed -n 's/^MPIEXEC_EXECUTABLE:[A-Z]*=//p' "$build/CMakeCache.txt")
+# Open MPI refuses root unless told, binds ranks itself, and its one-copy path needs a right that containers lack.
+# (OMPI_MCA_: up to version 4, PRTE_: from 5.) MPICH reads none of these.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_btl_vader_single_copy_mechanism=none
+export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_hwloc_default_binding_policy=none
+export OMP_NUM_THREADS=1
+
+say() { echo "parallel: $*" >&2; }
+
+# Starts a command on both cores at once; @ stands for the rank.
+on_both() {
+    local rank
+    local -a started=()
+    for rank in 0 1; do
+        taskset -c "${cores[$rank]}" "${@//@/$rank}" &
+        started+=($!)
+    done
+    for rank in 0 1; do wait "${started[$rank]}"; done
+}
+
+# A run of Trireme, of one rank or two, whose steps.jsonl is kept: train NAME RANKS OPTION...
+train() {
+    local name=$1 ranks=$2
+    shift 2
+    local -a command=("$program" train --corpus "$records/corpus.h5" --model gpt2 --layers "$layers"
+        --vocabulary 50257 --dropout 0 --max-length "$length" --long truncate --length fixed --validation-share 0
+        --threads 1 --steps "$steps" --lr 1e-4 --quiet --run-dir "$records/run" "$@")
+    if [[ $ranks == 1 ]]; then
+        taskset -c "${cores[0]}" "${command[@]}"
+    else
+        # shellcheck disable=SC2016  # the rank is known where mpirun starts the shell
+        CORES="${cores[*]}" "$mpirun" -n 2 bash -c \
+            'cores=($CORES); exec taskset -c "${cores[${OMPI_COMM_WORLD_RANK:-$PMI_RANK}]}" "$@"' pinned "${command[@]}"
+    fi > "$records/log" || { cat "$records/log" >&2; exit 3; }
+    mv "$records/run/steps.jsonl" "$round/$name.jsonl"
+    mv "$records/run/manifest.json" "$records/manifest.json"
+    rm -rf "$records/run"
+}
+
+pytorch() {
+    [[ -n $python ]] || return 0
+    rm -f "$records/meeting"
+    on_both "$python" "$here/pytorch_ranks.py" "$1" --rank @ --meeting "$records/meeting" --records "$round" \
+        --layers "$layers" --samples "$samples" --length "$length" --steps "$steps" --first-blocks "$first_blocks" \
+        --micro-batches "$micro_batches" --micro-samples "$micro_samples"
+}
+
+contender() {
+    say "round $(basename "$round") of $rounds: $1"
+    case $1 in
+        gemm)
+            taskset -c "${cores[0]}" "$build/bin/perf_gemm_rate" 2 "$round/gemm-alone.json"
+            on_both "$build/bin/perf_gemm_rate" 2 "$round/gemm-both-@.json"
+            ;;
+        one) train trireme-one 1 --batch "$samples" ;;
+        two) train trireme-two 2 --batch $((2 * samples)) --data 2 ;;
+        pipeline)
+            train trireme-pipeline 2 --batch $((micro_batches * micro_samples)) --tied off --pipe 2 \
+                --partition "$((first_blocks + 1)),$((layers - first_blocks + 1))" --schedule 1f1b \
+                --microbatches "$micro_batches"
+            ;;
+        pytorch-*) pytorch "${1#pytorch-}" ;;
+    esac
+}
+
+contenders=(one gemm two pytorch-weak pipeline pytorch-pipeline)
+backwards=(pytorch-pipeline pipeline pytorch-weak two gemm one)
+
+[[ -n $python ]] || say "PYTHON is not set; PyTorch is left out"
+cat > "$records/settings.json" <<END
+{"model": "gpt2", "layers": $layers, "dtype": "f32", "dropout": 0, "threads_per_rank": 1, "cores": "${cores[*]}",
+ "weak_scaling": {"samples_of_a_replica": $samples, "length": $length},
+ "pipeline": {"stages": 2, "schedule": "1f1b", "micro_batches": $micro_batches, "micro_batch_samples": $micro_samples,
+              "length": $length, "tied": false, "blocks": [$first_blocks, $((layers - first_blocks))]},
+ "measured_steps": $((steps - 1)), "rounds": $rounds, "started": "$(date --utc +%FT%TZ)",
+ "load_at_start": $(cut -d ' ' -f 1 /proc/loadavg),
+ "commit": "$(git -C "$here" describe --always --dirty 2> /dev/null || echo unknown)"}
+END
+"$program" --version > "$records/version.txt"
+"$program" prepare --synthetic csn --count 200 --quiet --output "$records/corpus.h5"
+
+for number in $(seq "$rounds"); do
+    round=$records/$number
+    mkdir "$round"
+    order=("${contenders[@]}")
+    ((number % 2)) || order=("${backwards[@]}")
+    for name in "${order[@]}"; do contender "$name"; done
+done
+"$build/bin/perf_parallel_verdict" "$records" "$rounds" "$output"
