@@ -159,6 +159,7 @@ def write(path, ranks):
 def weak(options):
     is_first = options.rank == 0
     model = make_model(options.layers, is_tied=True)
+    dist.barrier()
     if is_first:
         alone = take_steps(whole_step(model, options.samples, options.length), options.steps)
         write(options.records / "pytorch-one.jsonl", [alone])

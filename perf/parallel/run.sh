@@ -11,7 +11,7 @@
 #   LAYERS=12             blocks of the model, which is otherwise GPT-2 (124M)
 #   SAMPLES=4 LENGTH=64   of a replica in weak scaling: samples in a step, tokens in each
 #   MICRO_SAMPLES=1       of the same length in each of the pipeline's 8 micro-batches
-#   FIRST_BLOCKS=9        of the pipeline's first stage: with the head, the last stage then has as much work
+#   FIRST_BLOCKS=8        of the first stage, which updates the token table too; the last stage has the head
 #   STEPS=2               measured, of every start; one more warms up
 set -euo pipefail
 
@@ -26,7 +26,7 @@ samples=${SAMPLES:-4}
 length=${LENGTH:-64}
 micro_batches=8
 micro_samples=${MICRO_SAMPLES:-1}
-first_blocks=${FIRST_BLOCKS:-9}
+first_blocks=${FIRST_BLOCKS:-8}
 steps=$((${STEPS:-2} + 1))
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 records=$(mktemp -d)
@@ -39,9 +39,19 @@ mpirun=$(sed -n 's/^MPIEXEC_EXECUTABLE:[A-Z]*=//p' "$build/CMakeCache.txt")
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_btl_vader_single_copy_mechanism=none
 export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_hwloc_default_binding_policy=none
-export OMP_NUM_THREADS=1
+export OMP_NUM_THREADS=1 GLOO_SOCKET_IFNAME=${GLOO_SOCKET_IFNAME:-lo}
 
 say() { echo "parallel: $*" >&2; }
+
+for tool in "$program" "$build/bin/perf_gemm_rate" "$build/bin/perf_parallel_verdict" "${mpirun:-mpirun}" taskset; do
+    command -v "$tool" > /dev/null || { say "there is no $tool; build all targets, with an MPI library"; exit 3; }
+done
+if [[ -z $python ]]; then
+    say "PYTHON is not set; PyTorch is left out"
+elif ! "$python" -c 'import torch, transformers'; then
+    say "$python has no torch or no transformers; PyTorch is left out"
+    python=
+fi
 
 # Starts a command on both cores at once; @ stands for the rank.
 on_both() {
@@ -51,7 +61,9 @@ on_both() {
         taskset -c "${cores[$rank]}" "${@//@/$rank}" &
         started+=($!)
     done
-    for rank in 0 1; do wait "${started[$rank]}"; done
+    for rank in 0 1; do
+        wait "${started[$rank]}" || { kill "${started[@]}" 2> /dev/null; exit 3; }
+    done
 }
 
 # A run of Trireme, of one rank or two, whose steps.jsonl is kept: train NAME RANKS OPTION...
@@ -102,7 +114,6 @@ contender() {
 contenders=(one gemm two pytorch-weak pipeline pytorch-pipeline)
 backwards=(pytorch-pipeline pipeline pytorch-weak two gemm one)
 
-[[ -n $python ]] || say "PYTHON is not set; PyTorch is left out"
 cat > "$records/settings.json" <<END
 {"model": "gpt2", "layers": $layers, "dtype": "f32", "dropout": 0, "threads_per_rank": 1, "cores": "${cores[*]}",
  "weak_scaling": {"samples_of_a_replica": $samples, "length": $length},

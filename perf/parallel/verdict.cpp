@@ -197,7 +197,7 @@ double schedule_bubble(const Json& shape) {
 // Why the figures do not count; empty: they do.
 std::string complaint(const Records& records, const Calibration& calibration) {
     if (records.rounds() < least_rounds) {
-        return cat("there were ", records.rounds(), " rounds and ", least_rounds, " are needed");
+        return cat("rounds: ", records.rounds(), " of the ", least_rounds, " that are needed");
     }
     const double ratio = calibration.ratio.middle();
     if (ratio < least_calibration) {
