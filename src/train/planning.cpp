@@ -137,6 +137,42 @@ void check_shares(const Plan& plan, const ModelConfig& model) {
     }
 }
 
+std::string text_of(const std::vector<std::size_t>& shares) {
+    std::string text;
+    for (const std::size_t share : shares) text += cat(text.empty() ? "" : ",", share);
+    return text;
+}
+
+// A rank has one part of a table, whichever of its stages uses it.
+void check_tied_table(const Plan& plan, const ModelConfig& model) {
+    if (!model.tied || !model.has_vocabulary_head()) return;
+    const int last = static_cast<int>(plan.layout.stages.size()) - 1;
+    for (const Team& team : plan.teams) {
+        if (team.stages.front() != 0 || team.stages.back() != last) continue;
+        const TensorPart first_part = part_of_rank(plan, 0, team.ranks.front());
+        const TensorPart last_part = part_of_rank(plan, last, team.ranks.front());
+        if (first_part.shares == last_part.shares) continue;
+        throw ConfigError(cat("rank ", team.ranks.front(), " has the table of tokens in stage 0 by the shares ",
+                              text_of(first_part.shares), " and in stage ", last, " by ",
+                              text_of(last_part.shares),
+                              ", and a tied one is there once; make these shares equal, or use --tied off"));
+    }
+}
+
+// What full recompute has made again is there for one layer's two halves only.
+void check_halves(const Plan& plan) {
+    for (const Program& program : plan.training.programs) {
+        for (const Instruction& instruction : program) {
+            const bool is_full = plan.recompute[static_cast<std::size_t>(instruction.stage)] == Recompute::full;
+            if (instruction.op != Op::backward_input || !is_full) continue;
+            throw ConfigError(cat(plan.schedule, " has ", text_of(instruction),
+                                  ", half a backward pass, and stage ", instruction.stage,
+                                  " computes its activations again in full; use --recompute selective or none "
+                                  "for it"));
+        }
+    }
+}
+
 }  // namespace
 
 std::vector<LayerFacts> layer_facts(const ModelConfig& model) {
@@ -178,6 +214,8 @@ Plan plan_run(const RunConfig& config, const ModelConfig& model, int ranks) {
                            .cuts_rows = config.layout.sequence_parallel,
                            .shards_optimizer = config.layout.shard_optimizer});
     check_shares(plan, model);
+    check_tied_table(plan, model);
+    check_halves(plan);
     return plan;
 }
 

@@ -15,11 +15,20 @@ std::size_t most_rows(const SizedPlan& sized, std::size_t tensor_ranks) {
     return sized.plan.cuts_rows ? cut_evenly(rows, tensor_ranks).front().count : rows;
 }
 
-StageMemory largest(const SizedPlan& sized, const StageSpec& spec) {
+bool has_op(const Program& program, Op op) {
+    return std::any_of(program.begin(), program.end(), [&](const auto& each) { return each.op == op; });
+}
+
+// As the program of a team goes backward: whole, or in halves.
+StageMemory largest(const SizedPlan& sized, const StageSpec& spec, const Program& program) {
     StageMemory most;
+    PassKind kind{.dtype = sized.dtype, .cuts_rows = sized.plan.cuts_rows};
     for (const BatchShape& shape : sized.largest) {
-        most = larger_of(
-            most, predict(sized.model, spec, shape, {.dtype = sized.dtype, .cuts_rows = sized.plan.cuts_rows}));
+        kind.halves = BackwardHalves::together;
+        most = larger_of(most, predict(sized.model, spec, shape, kind));
+        if (!has_op(program, Op::backward_input)) continue;
+        kind.halves = BackwardHalves::apart;
+        most = larger_of(most, predict(sized.model, spec, shape, kind));
     }
     return most;
 }
@@ -57,7 +66,8 @@ LocalWork work_of(const SizedPlan& sized, int rank) {
     const Plan& plan = sized.plan;
     LocalWork work{.model = sized.model, .team = plan.team_of(rank), .dtype = sized.dtype};
     if (work.team < 0) return work;
-    const Team& team = plan.teams[static_cast<std::size_t>(work.team)];
+    const auto team_number = static_cast<std::size_t>(work.team);
+    const Team& team = plan.teams[team_number];
     work.stages = team.stages;
     work.most_rows = most_rows(sized, team.ranks.size());
     for (const int stage : team.stages) {
@@ -65,7 +75,8 @@ LocalWork work_of(const SizedPlan& sized, int rank) {
         work.specs.push_back({.layers = plan.layout.stages[s].layers,
                               .part = part_of_rank(plan, stage, rank),
                               .recompute = plan.recompute[s]});
-        work.memory = larger_of(work.memory, largest(sized, work.specs.back()));
+        work.memory =
+            larger_of(work.memory, largest(sized, work.specs.back(), plan.training.programs[team_number]));
     }
     return work;
 }

@@ -1,8 +1,10 @@
 #include "train/watchdog.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <iterator>
+#include <thread>
 
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/clock.hpp"
@@ -13,6 +15,13 @@ namespace {
 constexpr double seconds_between_looks = 0.1;
 constexpr double seconds_to_answer = 3;
 constexpr double seconds_to_speak = 2;
+constexpr std::chrono::seconds time_to_end_the_job{10};
+constexpr const char* speaking = "speaks";  // in place of a line
+
+// A text as it travels: four letters in a number, zeros behind its end.
+using Letters = std::array<std::int32_t, 64>;
+
+Tensor view_of(Letters& letters) { return {letters.data(), DType::i32, 1, letters.size(), letters.size()}; }
 
 }  // namespace
 
@@ -33,46 +42,50 @@ void Watchdog::look() {
     if (group_->unasked_sender()) tell("");
 }
 
-// A rank speaks at once if it is the lowest that has sent a line; the k-th of them gives those before it time
-// to end the job, each in its turn.
+// The lowest rank that has sent a line speaks at once; the k-th gives those before it time, each in its turn.
+// One that wakes when somebody speaks already has only to wait for the end.
 void Watchdog::tell(const std::string& stall) {
-    send_line(stall);
-    take_lines_for(seconds_to_answer, hosts_.size());
+    lines_[group_->rank()] = position_() + (stall.empty() ? "" : "; " + stall);
+    send(lines_[group_->rank()]);
+    listen(seconds_to_answer, hosts_.size());
     const auto before = std::distance(lines_.begin(), lines_.find(group_->rank()));
-    take_lines_for(seconds_to_speak * static_cast<double>(before), hosts_.size() + 1);
+    listen(seconds_to_speak * static_cast<double>(before), hosts_.size() + 1);
+    if (another_speaks_) std::this_thread::sleep_for(time_to_end_the_job);
+    send(speaking);
     throw ResourceError(block());
 }
 
-// Nobody waits for these messages: a rank that is dead or stopped never takes its own.
-void Watchdog::send_line(const std::string& stall) {
-    std::string line = position_();
-    if (!stall.empty()) line += "; " + stall;
-    lines_[group_->rank()] = line;
-    std::memcpy(own_letters_.data(), line.data(), std::min(line.size(), sizeof(own_letters_) - 1));
+// To all others. Nobody waits for these messages: a rank that is dead or stopped never takes its own.
+void Watchdog::send(const std::string& text) {
+    Letters& letters = sent_.emplace_back();
+    std::memcpy(letters.data(), text.data(), std::min(text.size(), sizeof(letters) - 1));
     for (int peer = 0; peer < group_->size(); ++peer) {
-        if (peer == group_->rank()) continue;
-        group_->start_send({own_letters_.data(), DType::i32, 1, own_letters_.size(), own_letters_.size()},
-                           peer);
+        if (peer != group_->rank()) group_->start_send(view_of(letters), peer);
     }
 }
 
-void Watchdog::take_lines() {
-    while (const std::optional<int> sender = group_->unasked_sender()) {
-        Letters letters{};
-        const Tensor place{letters.data(), DType::i32, 1, letters.size(), letters.size()};
-        group_->wait(std::array{group_->start_receive(place, *sender)});
-        lines_[*sender] = reinterpret_cast<const char*>(letters.data());
-    }
-}
-
-void Watchdog::take_lines_for(double seconds, std::size_t enough) {
-    const auto has_enough = [&] {
-        take_lines();
-        return lines_.size() >= enough;
+// Until so many lines have come, or somebody speaks.
+void Watchdog::listen(double seconds, std::size_t enough) {
+    const auto has_heard = [&] {
+        take_messages();
+        return another_speaks_ || lines_.size() >= enough;
     };
     try {
-        wait_until(has_enough, {.stall_seconds = seconds}, [] { return "lines"; });
+        wait_until(has_heard, {.stall_seconds = seconds}, [] { return "the other ranks' lines"; });
     } catch (const ResourceError&) {  // the stall is the answer: some ranks do not
+    }
+}
+
+void Watchdog::take_messages() {
+    while (const std::optional<int> sender = group_->unasked_sender()) {
+        Letters letters{};
+        group_->wait(std::array{group_->start_receive(view_of(letters), *sender)});
+        const std::string text = reinterpret_cast<const char*>(letters.data());
+        if (text == speaking) {
+            another_speaks_ = true;
+        } else {
+            lines_[*sender] = text;
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <string>
@@ -19,7 +20,7 @@ namespace trireme {
 // Made while all ranks are well; outlives every group that has its patience.
 class Watchdog {
 public:
-    // Collective over all ranks. In a simulation, which finds by itself that nobody can go on, it only waits.
+    // Collective over all ranks. Does nothing in a simulation, which finds by itself that nobody can go on.
     Watchdog(const Session& session, double stall_seconds);
     Watchdog(const Watchdog&) = delete;
     Watchdog& operator=(const Watchdog&) = delete;
@@ -31,14 +32,11 @@ public:
     void ask(std::function<std::string()> position) { position_ = std::move(position); }
 
 private:
-    // A line as it travels: four letters in a number, zeros behind its end.
-    using Letters = std::array<std::int32_t, 64>;
-
     void look();
     [[noreturn]] void tell(const std::string& stall);
-    void send_line(const std::string& stall);
-    void take_lines();
-    void take_lines_for(double seconds, std::size_t enough);
+    void send(const std::string& text);
+    void listen(double seconds, std::size_t enough);
+    void take_messages();
     std::string block() const;
 
     double stall_seconds_;
@@ -47,8 +45,9 @@ private:
     std::vector<std::string> hosts_;       // per rank
     std::function<std::string()> position_ = [] { return std::string("prepares"); };
     double last_look_ = 0;
-    Letters own_letters_{};
-    std::map<int, std::string> lines_;  // by the ranks that have sent them, and this one
+    std::deque<std::array<std::int32_t, 64>> sent_;  // texts on their way
+    std::map<int, std::string> lines_;               // of the ranks that have sent one, and this one's
+    bool another_speaks_ = false;
 };
 
 }  // namespace trireme

@@ -37,15 +37,20 @@ std::vector<FactorLevels> factor_levels();
 // Every case that the program can run, on at most 8 ranks.
 Product product_of_factors();
 
-// "grid 2x2x1, interleaved 2, ..."
+// "layout=grid pipe=2 data=2 tensor=1 schedule=1f1b*1 ...": what case_named() takes, which gives what is not
+// named its first level that can be run. Throws std::invalid_argument for another text.
 std::string name_of(const Case& chosen);
+Case case_named(const std::string& name);
 
-// Options that say what is trained, at which precision, and those that must not matter. A layout file is taken
-// to lie in the working folder as <name>.json.
+// Options that say what is trained and in which numbers; those that must not matter; of these, what an
+// evaluation knows. A layout file is taken to lie in the working folder as <name>.json.
 std::string training_options(const Case& chosen);
 std::string way_options(const Case& chosen);
+std::string evaluation_options(const Case& chosen);
 int ranks_of(const Case& chosen);
 
+// 1e-10 in f64. In f32 1e-5, but for parameters 1e-4: adamw divides a gradient by its size, and so makes of
+// rounding what it makes of a gradient; key biases, which are made of rounding alone, are left out.
 bool keeps_bars(const Difference& difference, const Case& chosen);
 
 }  // namespace trireme::equivalence

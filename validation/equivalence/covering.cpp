@@ -67,7 +67,7 @@ private:
 
     void add_possible(Case& chosen, std::size_t from, int ways) {
         if (ways == 0) {
-            if (product_.can_be_completed(chosen)) missing_.insert(combinations_of(chosen, ways_).front());
+            if (product_.completed(chosen)) missing_.insert(combinations_of(chosen, ways_).front());
             return;
         }
         for (std::size_t factor = from; factor < chosen.size(); ++factor) {
@@ -100,7 +100,7 @@ private:
         for (int i = 0; i < levels; ++i) {
             const int level = (i + first) % levels;
             chosen[factor] = level;
-            if (!product_.can_be_completed(chosen)) continue;
+            if (!product_.completed(chosen)) continue;
             const std::size_t gain = count_missing(combinations_with(chosen, factor));
             if (best != open && gain <= most) continue;
             most = gain;
@@ -132,15 +132,15 @@ private:
 
 }  // namespace
 
-bool Product::can_be_completed(Case chosen) const {
-    if (!rule_(chosen)) return false;
+std::optional<Case> Product::completed(Case chosen) const {
+    if (!rule_(chosen)) return std::nullopt;
     const auto next = std::ranges::find(chosen, open);
-    if (next == chosen.end()) return true;
+    if (next == chosen.end()) return chosen;
     for (int level = 0; level < levels_[static_cast<std::size_t>(next - chosen.begin())]; ++level) {
         *next = level;
-        if (can_be_completed(chosen)) return true;
+        if (const std::optional<Case> whole = completed(chosen)) return whole;
     }
-    return false;
+    return std::nullopt;
 }
 
 std::vector<Case> Product::covering(int ways) const { return Greedy(*this, ways).cases(); }

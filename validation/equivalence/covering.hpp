@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <vector>
 
 namespace trireme::equivalence {
@@ -19,8 +20,8 @@ class Product {
 public:
     Product(std::vector<int> levels, Rule rule) : levels_(std::move(levels)), rule_(std::move(rule)) {}
 
-    // Whether some choice for the open factors keeps the rule.
-    bool can_be_completed(Case chosen) const;
+    // With levels for the open factors that keep the rule, the lowest ones; none where there are none.
+    std::optional<Case> completed(Case chosen) const;
 
     // Cases that keep the rule and have no open factor, such that every combination of levels of `ways` (2 or
     // more) factors that is in some case of the product is in one of these. Greedy: each case takes a

@@ -1,7 +1,6 @@
 // What a training came to, and how far two trainings are from each other.
 #pragma once
 
-#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -10,9 +9,9 @@
 namespace trireme::equivalence {
 
 struct Figures {
-    std::vector<double> losses;       // of each step
-    std::vector<double> norms;        // of each step's gradient
-    std::vector<double> evaluations;  // losses on what was kept for validation
+    std::vector<double> losses;                             // of each step
+    std::vector<double> norms;                              // of each step's gradient
+    std::vector<double> evaluations;                        // losses on what was kept for validation
     std::map<std::string, std::vector<double>> parameters;  // of the checkpoint at the end, whole tensors
 
     friend bool operator==(const Figures&, const Figures&) = default;
@@ -26,9 +25,7 @@ struct Difference {
     double losses = 0;  // and evaluations
     double norms = 0;
     double parameters = 0;
-    std::string parameter = {};  // the one that differs most
-
-    double worst() const { return std::max({losses, norms, parameters}); }
+    double key_biases = 0;  // which are not among the parameters: nothing depends on them
 };
 
 // Infinite where one has another number of steps, evaluations or elements, or what is no number.

@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <sstream>
 #include <stdexcept>
@@ -15,9 +16,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int rows = 60;
-constexpr unsigned longest_row = 40;  // beyond the 32 positions of the models: some are cut in two
+constexpr unsigned longest_row = 30;  // beyond the 24 positions of the models: some are cut in two
 
-// Lines of 1 to 40 letters: words of few letters, so that there is something to learn.
+// Lines of 1 to 30 letters: words of few letters, so that there is something to learn.
 std::string text() {
     std::mt19937 random;
     std::string lines;
@@ -56,9 +57,19 @@ const Figures& Trials::one_rank(const Case& chosen) {
 
 Figures Trials::run(const std::string& options, int ranks, std::size_t mpi) {
     fs::remove_all(folder_ / "run");
-    call("train " + options + " --steps 20 --eval-every 10 --quiet --threads 1 --stall-timeout 20 --run-dir run",
-         ranks, mpi);
+    call(
+        "train " + options + " --steps 20 --eval-every 10 --quiet --threads 1 --stall-timeout 20 --run-dir run",
+        ranks, mpi);
     return read_figures(folder_ / "run");
+}
+
+void Trials::keep_as(const std::string& name) const { fs::rename(folder_ / "run", folder_ / name); }
+
+double Trials::evaluate(const std::string& options, int ranks, std::size_t mpi) const {
+    fs::remove(folder_ / "figures.json");
+    call("evaluate --corpus corpus.h5 --threads 1 --stall-timeout 20 --output figures.json " + options, ranks,
+         mpi);
+    return nlohmann::json::parse(std::ifstream(folder_ / "figures.json")).at("loss");
 }
 
 void Trials::call(const std::string& line, int ranks, std::size_t mpi) const {

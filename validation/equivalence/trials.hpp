@@ -15,18 +15,21 @@ public:
     // Makes a corpus of rows of unlike length, and the layout files, in `folder`, which is there.
     explicit Trials(std::filesystem::path folder);
 
-    // Twenty steps of a case with two evaluations, under the MPI library of that number: see messages/program.hpp.
-    // Throws std::runtime_error with the program's words if it fails.
+    // Twenty steps of a case with two evaluations, under the MPI library of that number: see
+    // messages/program.hpp. Throws std::runtime_error with the program's words if it fails.
     Figures run(const Case& chosen, std::size_t mpi);
 
     // The same training on a single rank, padded and in one micro-batch. Run once for each model and precision.
     const Figures& one_rank(const Case& chosen);
 
-    // Any training, complete but for the steps and the run directory.
+    // Any training, complete but for its steps and the run directory.
     Figures run(const std::string& options, int ranks, std::size_t mpi);
 
-    // The last run's directory, which lies in the folder until the next run.
-    const std::filesystem::path& folder() const { return folder_; }
+    // The last run's directory under another name, to start from.
+    void keep_as(const std::string& name) const;
+
+    // The loss of a stored model on all rows, by `trireme evaluate` with these options.
+    double evaluate(const std::string& options, int ranks, std::size_t mpi) const;
 
 private:
     void call(const std::string& line, int ranks, std::size_t mpi) const;

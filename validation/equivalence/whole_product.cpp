@@ -1,89 +1,105 @@
-// Runs many cases and writes one line for each: what differs most from a single rank, and the verdict. A case that
-// the file has already is not run again, so that the command goes on where it was stopped.
+// Runs many cases and writes one line for each: what differs most from a single rank, and the verdict. Cases
+// that the file has as equal are not run again, so that the command goes on where it was stopped, or where a
+// fault was found.
 //
 //   equivalence_product OUTPUT.csv [WAYS]     every combination of levels of WAYS factors (3); 0: every case
-#include <unistd.h>
-
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <set>
+#include <sstream>
 #include <stdexcept>
 
 #include "equivalence/trials.hpp"
 #include "messages/program.hpp"
+#include "scratch_folder.hpp"
+#include "trireme/base/version.hpp"
 
 namespace trireme::equivalence {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* header = "case,losses,gradient norms,parameters,verdict\n";
-
-// The first field of each whole line.
-std::set<std::string> finished(const fs::path& output) {
-    std::set<std::string> cases;
-    std::ifstream in(output);
-    for (std::string line; std::getline(in, line) && !in.eof();) cases.insert(line.substr(0, line.find(',')));
-    return cases;
+std::vector<Case> cases_of(const Product& product, int ways) {
+    if (ways > 0) return product.covering(ways);
+    std::vector<Case> all;
+    product.for_each([&](const Case& chosen) { all.push_back(chosen); });
+    return all;
 }
 
-// A program that was stopped while it wrote leaves half a line, which must not begin the next one.
-void cut_half_a_line(const fs::path& output) {
-    std::ifstream in(output, std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(in), {}};
-    fs::resize_file(output, text.rfind('\n') + 1);
+std::size_t count_cases(const Product& product) {
+    std::size_t count = 0;
+    product.for_each([&](const Case&) { ++count; });
+    return count;
 }
+
+std::string header(const Product& product, int ways, std::size_t cases) {
+    std::ostringstream text;
+    text << "# " << cases << " cases, which hold every combination of levels of " << ways
+         << " factors (0: of all), of " << count_cases(product)
+         << " in the whole product; one line for each that was run\n"
+         << "# trireme " << version() << ", " << build_facts().compiler << "; the largest relative differences "
+         << "from one rank\n"
+         << "case,losses,gradient norms,parameters,verdict\n";
+    return text.str();
+}
+
+bool is_equal(const std::string& line) { return line.ends_with(",equal"); }
 
 std::string line_of(Trials& trials, const Case& chosen) {
     std::ostringstream line;
     line << name_of(chosen) << ',';
     try {
-        const Difference apart = difference(trials.run(chosen, messages::programs() - 1), trials.one_rank(chosen));
+        const Difference apart =
+            difference(trials.run(chosen, messages::programs() - 1), trials.one_rank(chosen));
         line << apart.losses << ',' << apart.norms << ',' << apart.parameters << ','
              << (keeps_bars(apart, chosen) ? "equal" : "UNEQUAL");
     } catch (const std::runtime_error& error) {
         std::cerr << error.what() << '\n';
         line << ",,,FAILED";
     }
-    return line.str() + "\n";
+    return line.str();
 }
 
 class Report {
 public:
-    Report(fs::path output) : output_(std::move(output)) {
-        if (!fs::exists(output_)) std::ofstream(output_) << header;
-        cut_half_a_line(output_);
-        finished_ = finished(output_);
+    // Keeps the lines of an earlier run that need not be run again. The last one may be half a line.
+    Report(const fs::path& output, const std::string& header) {
+        std::ifstream before(output);
+        std::ostringstream kept;
+        for (std::string line; std::getline(before, line) && !before.eof();) {
+            if (!is_equal(line)) continue;
+            kept << line << '\n';
+            equal_.insert(line.substr(0, line.find(',')));
+        }
+        before.close();
+        out_.open(output);
+        out_ << header << kept.str() << std::flush;
     }
 
-    bool has(const Case& chosen) const { return finished_.contains(name_of(chosen)); }
-    void add(const std::string& line) { std::ofstream(output_, std::ios::app) << line; }
+    bool has(const Case& chosen) const { return equal_.contains(name_of(chosen)); }
+    void add(const std::string& line) { out_ << line << std::endl; }
 
 private:
-    fs::path output_;
-    std::set<std::string> finished_;
+    std::set<std::string> equal_;
+    std::ofstream out_;
 };
 
-fs::path scratch_folder() {
-    std::string name = (fs::temp_directory_path() / "trireme-equivalence-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no folder can be made: " + name);
-    return name;
-}
-
-void run_all(const fs::path& output, int ways) {
-    const fs::path folder = scratch_folder();
-    Trials trials(folder);
-    Report report(output);
-    const auto run = [&](const Case& chosen) {
-        if (!report.has(chosen)) report.add(line_of(trials, chosen));
-    };
+// How many were not equal.
+int run_all(const fs::path& output, int ways) {
+    const validation::ScratchFolder folder;
+    Trials trials(folder.file(""));
     const Product product = product_of_factors();
-    if (ways == 0) {
-        product.for_each(run);
-    } else {
-        for (const Case& chosen : product.covering(ways)) run(chosen);
+    const std::vector<Case> cases = cases_of(product, ways);
+    Report report(output, header(product, ways, cases.size()));
+    int unequal = 0;
+    for (const Case& chosen : cases) {
+        if (report.has(chosen)) continue;
+        const std::string line = line_of(trials, chosen);
+        unequal += is_equal(line) ? 0 : 1;
+        report.add(line);
     }
-    fs::remove_all(folder);
+    return unequal;
 }
 
 }  // namespace
@@ -94,5 +110,6 @@ int main(int count, char** arguments) {
         std::cerr << "usage: equivalence_product OUTPUT.csv [WAYS]\n";
         return 2;
     }
-    trireme::equivalence::run_all(arguments[1], count == 3 ? std::stoi(arguments[2]) : 3);
+    const int unequal = trireme::equivalence::run_all(arguments[1], count == 3 ? std::stoi(arguments[2]) : 3);
+    return unequal == 0 ? 0 : 1;
 }

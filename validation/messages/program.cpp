@@ -21,12 +21,16 @@ std::vector<std::string> split(const std::string& joined) {
     return parts;
 }
 
+void add_words(std::vector<std::string>& words, const std::string& line) {
+    std::istringstream in(line);
+    words.insert(words.end(), std::istream_iterator<std::string>(in), {});
+}
+
 // TRIREME_LAUNCHERS has "env NAME=VALUE ... mpiexec -n", as CMake found it; the number of ranks follows.
 std::vector<std::string> command_words(const std::vector<std::string>& arguments, int ranks, std::size_t mpi) {
     std::vector<std::string> words;
     if (ranks > 0) {
-        std::istringstream launcher(split(TRIREME_LAUNCHERS).at(mpi));
-        words.assign(std::istream_iterator<std::string>(launcher), {});
+        add_words(words, split(TRIREME_LAUNCHERS).at(mpi));
         words.push_back(std::to_string(ranks));
     }
     words.push_back(program_path(mpi));
@@ -58,6 +62,16 @@ std::string taken(const fs::path& path) {
     return text;
 }
 
+Outcome outcome_of(const std::vector<std::string>& words, const fs::path& folder) {
+    const pid_t child = ::fork();
+    if (child == 0) become(words, folder);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return {.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+            .out = taken(folder.string() + ".out"),
+            .err = taken(folder.string() + ".err")};
+}
+
 }  // namespace
 
 std::string program_path(std::size_t mpi) { return split(TRIREME_PROGRAMS).at(mpi); }
@@ -68,13 +82,17 @@ std::size_t mpi_libraries() { return programs() - TRIREME_SIMULATORS; }
 
 Outcome run_program(const fs::path& folder, const std::vector<std::string>& arguments, int ranks,
                     std::size_t mpi) {
-    const pid_t child = ::fork();
-    if (child == 0) become(command_words(arguments, ranks, mpi), folder);
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    return {.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
-            .out = taken(folder.string() + ".out"),
-            .err = taken(folder.string() + ".err")};
+    return outcome_of(command_words(arguments, ranks, mpi), folder);
+}
+
+Outcome run_ranks(const fs::path& folder, const std::vector<std::string>& commands, std::size_t mpi) {
+    std::vector<std::string> words;
+    add_words(words, split(TRIREME_LAUNCHERS).at(mpi));
+    for (const std::string& command : commands) {
+        add_words(words, &command == &commands.front() ? "1" : ": -n 1");
+        add_words(words, command);
+    }
+    return outcome_of(words, folder);
 }
 
 std::vector<std::string> sentences(const Outcome& outcome) {

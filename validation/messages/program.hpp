@@ -13,8 +13,8 @@ struct Outcome {
     std::string err;
 };
 
-// How many MPI libraries the program was built with. Numbers up to programs() name the simulator's too, which has
-// no processes and runs no program alone.
+// How many MPI libraries the program was built with. Numbers up to programs() name the simulator's too, which
+// has no processes and runs no program alone.
 std::size_t mpi_libraries();
 std::size_t programs();
 std::string program_path(std::size_t mpi = 0);
@@ -23,6 +23,10 @@ std::string program_path(std::size_t mpi = 0);
 // number `mpi`. Its words are gathered in files beside `folder`.
 Outcome run_program(const std::filesystem::path& folder, const std::vector<std::string>& arguments,
                     int ranks = 0, std::size_t mpi = 0);
+
+// The same with a command of its own for each rank, which names the program: words with blanks between.
+Outcome run_ranks(const std::filesystem::path& folder, const std::vector<std::string>& commands,
+                  std::size_t mpi);
 
 // The sentences among what it said on standard error: mpiexec adds words of its own.
 std::vector<std::string> sentences(const Outcome& outcome);

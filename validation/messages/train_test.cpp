@@ -68,7 +68,9 @@ TEST_F(Train, RefusesFewerSamplesThanMicroBatches) {
     expect_train_refusal("--microbatches 5", {"--batch 4", "--microbatches 5"});
 }
 
-TEST_F(Train, RefusesMoreReplicasThanRanks) { expect_train_refusal("--data 2", {"--data 2", "MPI started 1"}); }
+TEST_F(Train, RefusesMoreReplicasThanRanks) {
+    expect_train_refusal("--data 2", {"needs 2 ranks", "data 2", "MPI started 1", "change --pipe, --data"});
+}
 
 TEST_F(Train, RefusesAnUnknownModel) {
     expect_train_refusal("--model gpt2-tyni", {"gpt2-tyni", "did you mean gpt2-tiny?"});

@@ -49,6 +49,10 @@ Outcome Workplace::run(const std::vector<std::string>& words, int ranks, std::si
     return run_program(folder_, words, ranks, mpi);
 }
 
+Outcome Workplace::run_ranks(const std::vector<std::string>& commands, std::size_t mpi) const {
+    return messages::run_ranks(folder_, commands, mpi);
+}
+
 void Workplace::make_corpus() const {
     const Outcome outcome = run("prepare --synthetic csn --count 20 --quiet --output corpus.h5");
     ASSERT_EQ(outcome.code, 0) << outcome.err;

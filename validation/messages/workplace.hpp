@@ -25,6 +25,8 @@ protected:
                 std::size_t mpi = 0) const;  // words with blanks between
     Outcome run(const std::vector<std::string>& words, int ranks, std::size_t mpi) const;
 
+    Outcome run_ranks(const std::vector<std::string>& commands, std::size_t mpi) const;
+
     // Twenty synthetic rows as bytes: vocabulary 257, in corpus.h5.
     void make_corpus() const;
     // `train` on that corpus for two steps, complete but for `options`.

@@ -26,8 +26,8 @@ public:
     // Collective over all ranks. A group of all ranks with message order of its own.
     std::unique_ptr<Communicator> all_ranks(std::string name, Patience patience) const;
 
-    // Collective over `ranks` alone (of the job, ascending, this one among them); groups are made in one order
-    // on every rank. Rank r of the group is ranks[r].
+    // Collective over `ranks` alone (of the job, distinct, in any order, this one among them); groups are made
+    // in one order on every rank. Rank r of the group is ranks[r].
     std::unique_ptr<Communicator> group_of(const std::vector<int>& ranks, std::string name,
                                            Patience patience) const;
 

@@ -1,31 +1,32 @@
 #include "comm/mpi/create_group.hpp"
 
 #include <algorithm>
-#include <functional>
 
 #include "comm/mpi/check_mpi.hpp"
 
 namespace trireme {
 namespace {
 
-void require_ascending_with_own(MPI_Comm parent, const std::vector<int>& ranks, const std::string& name) {
+void require_distinct_with_own(MPI_Comm parent, const std::vector<int>& ranks, const std::string& name) {
     int own = 0;
     int size = 0;
     check_mpi(MPI_Comm_rank(parent, &own), "MPI_Comm_rank");
     check_mpi(MPI_Comm_size(parent, &size), "MPI_Comm_size");
-    const bool is_ascending = std::ranges::adjacent_find(ranks, std::greater_equal{}) == ranks.end();
-    const bool is_within = !ranks.empty() && ranks.front() >= 0 && ranks.back() < size;
-    if (is_ascending && is_within && std::ranges::binary_search(ranks, own)) return;
+    std::vector<int> ascending = ranks;
+    std::ranges::sort(ascending);
+    const bool is_distinct = std::ranges::adjacent_find(ascending) == ascending.end();
+    const bool is_within = !ranks.empty() && ascending.front() >= 0 && ascending.back() < size;
+    if (is_distinct && is_within && std::ranges::binary_search(ascending, own)) return;
     std::string list;
     for (const int rank : ranks) list += cat(" ", rank);
     throw BugError(cat("rank ", own, " of ", size, " cannot make the ", name, " group of ranks", list,
-                       ": they must ascend, exist, and include it"));
+                       ": they must differ, exist, and include it"));
 }
 
 }  // namespace
 
 MPI_Comm create_group(MPI_Comm parent, const std::vector<int>& ranks, const std::string& name) {
-    require_ascending_with_own(parent, ranks, name);
+    require_distinct_with_own(parent, ranks, name);
     MPI_Group all = MPI_GROUP_NULL;
     MPI_Group some = MPI_GROUP_NULL;
     MPI_Comm comm = MPI_COMM_NULL;

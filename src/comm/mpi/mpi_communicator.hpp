@@ -20,7 +20,7 @@ public:
     // Collective over `parent`: duplicates it.
     MpiCommunicator(MPI_Comm parent, std::string name, Patience patience,
                     std::size_t part_bytes = largest_part);
-    // Collective over `ranks` of `parent` alone: ascending, this one among them.
+    // Collective over `ranks` of `parent` alone: distinct, in any order, this one among them.
     MpiCommunicator(MPI_Comm parent, const std::vector<int>& ranks, std::string name, Patience patience);
     ~MpiCommunicator() override;
     MpiCommunicator(const MpiCommunicator&) = delete;

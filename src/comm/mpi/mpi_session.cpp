@@ -1,4 +1,5 @@
 #include <array>
+#include <sstream>
 
 #include "comm/mpi/check_mpi.hpp"
 #include "comm/mpi/mpi_communicator.hpp"
@@ -36,7 +37,10 @@ std::string Session::library() const {
     int length = 0;
     check_mpi(MPI_Get_library_version(text.data(), &length), "MPI_Get_library_version");
     const std::string all(text.data(), static_cast<std::size_t>(length));
-    return all.substr(0, all.find_first_of(",\n\t"));
+    std::istringstream words(all.substr(0, all.find_first_of(",\n")));  // "MPICH Version:\t4.0.2"
+    std::string name;
+    for (std::string word; words >> word;) name += (name.empty() ? "" : " ") + word;
+    return name;
 }
 
 std::unique_ptr<Communicator> Session::all_ranks(std::string name, Patience patience) const {

@@ -126,7 +126,19 @@ TEST(Groups, LeaveNothingBehindWhenTheyAreFreed) {
     EXPECT_EQ(live_handles(), before);
 }
 
-TEST(Groups, OfRanksOutOfOrderOrMissingAreRefused) {
+TEST(Groups, HaveTheOrderThatTheyAreMadeWith) {
+    const Job job;
+    std::vector<int> backwards;
+    for (int rank = job.size; rank > 0; --rank) backwards.push_back(rank - 1);
+
+    const auto group = group_of(backwards);
+
+    EXPECT_EQ(group->rank(), job.size - 1 - job.rank);
+    const std::vector<double> expected(backwards.begin(), backwards.end());
+    EXPECT_EQ(gather_all(*group, std::array{1.0 * job.rank}), expected);
+}
+
+TEST(Groups, OfRanksThatAreTwiceOrMissingAreRefused) {
     const Job job;
     const auto refusal = [](const std::vector<int>& ranks) -> std::string {
         try {
@@ -138,11 +150,10 @@ TEST(Groups, OfRanksOutOfOrderOrMissingAreRefused) {
     };
     const auto sentence = [&](const std::string& ranks) {
         return cat("rank ", job.rank, " of ", job.size, " cannot make the some group of ranks ", ranks,
-                   ": they must ascend, exist, and include it");
+                   ": they must differ, exist, and include it");
     };
 
-    EXPECT_EQ(refusal({1, 0}), sentence("1 0"));
-    EXPECT_EQ(refusal({0, 0, 1}), sentence("0 0 1"));
+    EXPECT_EQ(refusal({0, 1, 0}), sentence("0 1 0"));
     EXPECT_EQ(refusal({job.rank, job.size}), sentence(cat(job.rank, " ", job.size)));
     EXPECT_EQ(refusal({(job.rank + 1) % job.size}), sentence(cat((job.rank + 1) % job.size)));
 }

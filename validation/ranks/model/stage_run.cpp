@@ -20,8 +20,7 @@ void fill(const ParameterSpec& spec, Tensor part) {
         for (const auto& [box, row, column] : spec.placements) {
             for (std::size_t r = 0; r < box.rows.count; ++r) {
                 for (std::size_t c = 0; c < box.columns.count; ++c) {
-                    const std::size_t element =
-                        (box.rows.begin + r) * spec.all_columns + box.columns.begin + c;
+                    const std::size_t element = (box.rows.begin + r) * spec.all_columns + box.columns.begin + c;
                     elements(row + r, column + c) =
                         static_cast<T>(middle + 0.4 * scattered(spec.name, element));
                 }
@@ -62,9 +61,8 @@ public:
           batch_(task.rows.batch()),
           neighbours_("neighbours", 4 * batch_.rows() * stage_.width() * sizeof(double) + 256, Place::memory) {
         if (sharing != nullptr) {
-            group_ = std::make_unique<TensorGroup>(TensorGroup{.ranks = sharing->ranks,
-                                                               .exchange = workspace_.exchange,
-                                                               .cuts_rows = sharing->cuts_rows});
+            group_ = std::make_unique<TensorGroup>(TensorGroup{
+                .ranks = sharing->ranks, .exchange = workspace_.exchange, .cuts_rows = sharing->cuts_rows});
         }
         stage_.bind(parameters_);
         for (std::size_t i = 0; i < parameters_.specs().size(); ++i) {

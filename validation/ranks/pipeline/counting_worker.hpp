@@ -1,5 +1,5 @@
-// A worker without a model. Every number that it makes says which stage, micro-batch, row and column made it, so
-// that everything that arrives can be compared; and it holds an engine to its contract.
+// A worker without a model. Every number that it makes says which stage, micro-batch, row and column made it,
+// so that everything that arrives can be compared; and it holds an engine to its contract.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ namespace trireme {
 struct CountingWork {
     const PipelineShape& shape;
     int team = 0;
-    std::vector<std::size_t> rows;     // of each micro-batch
-    std::size_t parts = 1;             // into which these are cut,
-    std::size_t part = 0;              // and which of them this rank has
+    std::vector<std::size_t> rows;  // of each micro-batch
+    std::size_t parts = 1;          // into which these are cut,
+    std::size_t part = 0;           // and which of them this rank has
     std::size_t width = 3;
 };
 
@@ -35,9 +35,8 @@ public:
     void sent(const Instruction& send) override;
     void run(const Instruction& instruction) override;
 
-    // Expects all of the program to have been done, in its order, but for micro-batches without rows; and begins
-    // anew.
-    void finish(const Program& program);
+    // Expects all of the program to have been done, in its order, but for micro-batches without rows.
+    void expect_all_done(const Program& program) const;
 
 private:
     enum class Direction : std::uint8_t { forward, backward };
@@ -60,11 +59,11 @@ private:
     static Passing input_of(const Instruction& receive);
 
     CountingWork work_;
-    Program ran_;                               // in this order
-    std::map<Passing, Numbers> made_;           // results, until they are sent
-    std::map<Passing, Numbers> placed_;         // for receives
-    std::map<Passing, int> times_sent_;         // that the engine said so
-    std::map<Passing, int> times_asked_;        // for a result or a place
+    Program ran_;                                          // in this order
+    std::map<Passing, Numbers> made_;                      // results, until they are sent
+    std::map<Passing, Numbers> placed_;                    // for receives
+    std::map<Passing, int> times_sent_;                    // that the engine said so
+    std::map<Passing, int> times_asked_;                   // for a result or a place
     std::map<std::pair<int, Direction>, int> in_channel_;  // results made and not sent yet, per team that reads
 };
 

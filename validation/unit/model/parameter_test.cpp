@@ -30,9 +30,8 @@ void count(const ParameterSpec& spec, Counts& counts) {
 }
 
 bool contains_any(const std::string& name, const std::vector<std::string>& parts) {
-    return std::ranges::any_of(parts, [&](const std::string& part) {
-        return name.find(part) != std::string::npos;
-    });
+    return std::ranges::any_of(parts,
+                               [&](const std::string& part) { return name.find(part) != std::string::npos; });
 }
 
 // Norms, and what is so small that sharing it would not pay: a vit's embedding, bert's head transform, classes.
@@ -43,8 +42,8 @@ bool is_held_by_all(const std::string& name) {
 
 // Biases of what ranks make a part of each, which are added once, and tables beside that of the tokens.
 bool is_of_the_first_alone(const std::string& name) {
-    return contains_any(name, {"c_proj.bias", "output.dense.bias", "wpe", "position_embeddings",
-                               "token_type_embeddings"});
+    return contains_any(
+        name, {"c_proj.bias", "output.dense.bias", "wpe", "position_embeddings", "token_type_embeddings"});
 }
 
 struct Trial {

@@ -33,10 +33,10 @@ inline ModelConfig sharable(Family family, Task task, bool tied = true) {
 }
 
 inline std::vector<ModelConfig> every_sharable() {
-    return {sharable(Family::gpt2, Task::language),        sharable(Family::gpt2, Task::language, false),
-            sharable(Family::llama, Task::language),       sharable(Family::llama, Task::language, false),
-            sharable(Family::bert, Task::masked),          sharable(Family::bert, Task::masked, false),
-            sharable(Family::bert, Task::span),            sharable(Family::bert, Task::classify),
+    return {sharable(Family::gpt2, Task::language),  sharable(Family::gpt2, Task::language, false),
+            sharable(Family::llama, Task::language), sharable(Family::llama, Task::language, false),
+            sharable(Family::bert, Task::masked),    sharable(Family::bert, Task::masked, false),
+            sharable(Family::bert, Task::span),      sharable(Family::bert, Task::classify),
             sharable(Family::vit, Task::classify)};
 }
 

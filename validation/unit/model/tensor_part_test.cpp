@@ -69,11 +69,12 @@ TEST(TensorPart, HasThreeBoxesOfAFusedProjectionSideBySide) {
     EXPECT_EQ(weight.columns, 12U);
     EXPECT_EQ(weight.all_columns, 48U);
     EXPECT_EQ(weight.shape, (std::vector<std::size_t>{16, 48}));
-    EXPECT_EQ(weight.placements, (std::vector<Placement>{{{{0, 16}, {10, 4}}, 0, 0},
-                                                         {{{0, 16}, {26, 4}}, 0, 4},
-                                                         {{{0, 16}, {42, 4}}, 0, 8}}));
-    EXPECT_EQ(bias.placements, (std::vector<Placement>{
-                                   {{{0, 1}, {10, 4}}, 0, 0}, {{{0, 1}, {26, 4}}, 0, 4}, {{{0, 1}, {42, 4}}, 0, 8}}));
+    EXPECT_EQ(weight.placements,
+              (std::vector<Placement>{
+                  {{{0, 16}, {10, 4}}, 0, 0}, {{{0, 16}, {26, 4}}, 0, 4}, {{{0, 16}, {42, 4}}, 0, 8}}));
+    EXPECT_EQ(bias.placements,
+              (std::vector<Placement>{
+                  {{{0, 1}, {10, 4}}, 0, 0}, {{{0, 1}, {26, 4}}, 0, 4}, {{{0, 1}, {42, 4}}, 0, 8}}));
 }
 
 TEST(TensorPart, OfOneRankHasAFusedProjectionInOneBox) {
@@ -87,8 +88,8 @@ TEST(TensorPart, OfOneRankHasAFusedProjectionInOneBox) {
 // A gpt2 stores its matrices the other way round.
 TEST(TensorPart, CutsTheLastMatrixOfABranchByWhatItReads) {
     const TensorPart second{.rank = 1, .shares = uneven};
-    const ParameterSpec rows = spec_of(sharable(Family::gpt2, Task::language), second,
-                                       "transformer.h.0.mlp.c_proj.weight");
+    const ParameterSpec rows =
+        spec_of(sharable(Family::gpt2, Task::language), second, "transformer.h.0.mlp.c_proj.weight");
     const ParameterSpec columns =
         spec_of(sharable(Family::llama, Task::language), second, "model.layers.0.mlp.down_proj.weight");
 
@@ -103,18 +104,21 @@ TEST(TensorPart, IsRefusedWhereThereAreFewerUnitsThanRanks) {
     const TensorPart of_nine{.rank = 0, .shares = std::vector<std::size_t>(9, 1)};
     const TensorPart of_five{.rank = 0, .shares = std::vector<std::size_t>(5, 1)};
 
-    EXPECT_EQ(message_of<ConfigError>([&] { of_nine.groups(config); }),
-              "8 heads cannot be shared by 9 ranks; each needs at least one: use --tensor 8 or less, or replicas "
-              "of at most 8 ranks");
-    EXPECT_EQ(message_of<ConfigError>([&] { of_five.groups(sharable(Family::llama, Task::language)); }),
-              "4 groups of heads cannot be shared by 5 ranks; each needs at least one: use --tensor 4 or less, or "
-              "replicas of at most 4 ranks");
+    EXPECT_EQ(
+        message_of<ConfigError>([&] { of_nine.groups(config); }),
+        "8 heads cannot be shared by 9 ranks; each needs at least one: use --tensor 8 or less, or replicas "
+        "of at most 8 ranks");
+    EXPECT_EQ(
+        message_of<ConfigError>([&] { of_five.groups(sharable(Family::llama, Task::language)); }),
+        "4 groups of heads cannot be shared by 5 ranks; each needs at least one: use --tensor 4 or less, or "
+        "replicas of at most 4 ranks");
     EXPECT_EQ(message_of<ConfigError>([&] { of_five.mlp(config); }),
               "2 MLP columns cannot be shared by 5 ranks; each needs at least one: use --tensor 2 or less, or "
               "replicas of at most 2 ranks");
-    EXPECT_EQ(message_of<ConfigError>([&] { of_five.vocabulary(config); }),
-              "1 vocabulary rows cannot be shared by 5 ranks; each needs at least one: use --tensor 1 or less, or "
-              "replicas of at most 1 ranks");
+    EXPECT_EQ(
+        message_of<ConfigError>([&] { of_five.vocabulary(config); }),
+        "1 vocabulary rows cannot be shared by 5 ranks; each needs at least one: use --tensor 1 or less, or "
+        "replicas of at most 1 ranks");
 }
 
 TEST(PartOf, JoinsRangesWithoutAGap) {

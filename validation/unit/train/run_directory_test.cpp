@@ -165,10 +165,7 @@ TEST_F(TheRun, SaysInItsManifestWhatItWasMadeWithAndOn) {
                                .device = "cpu, some processor",
                                .threads = 2,
                                .parameters = 1234,
-                               .peak_flops = 1e11,
-                               .layout = R"({"layers": 11})",
-                               .schedule = "1f1b",
-                               .plan = "0123456789abcdef"});
+                               .peak_flops = 1e11});
 
     const json manifest = json::parse(read_whole(file("manifest.json")));
 
@@ -184,7 +181,7 @@ TEST_F(TheRun, SaysInItsManifestWhatItWasMadeWithAndOn) {
     EXPECT_EQ(manifest.at("model"), "gpt2-tiny");
     EXPECT_EQ(manifest.at("parameters"), 1234);
     EXPECT_EQ(manifest.at("measured_peak_flops"), 1e11);
-    EXPECT_EQ(manifest.at("layout"), json({{"layers", 11}}));
+    EXPECT_EQ(manifest.at("layout"), json::parse(R"({"layers":1})"));
     EXPECT_EQ(manifest.at("schedule"), "1f1b");
     EXPECT_EQ(manifest.at("plan"), "0123456789abcdef");
 }

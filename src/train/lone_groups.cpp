@@ -1,0 +1,13 @@
+#include "train/rank_groups.hpp"
+
+namespace trireme {
+
+RankGroups lone_groups() {
+    RankGroups groups;
+    groups.pipe = {0};
+    groups.activations = single_rank("activations");
+    groups.gradients = single_rank("gradients");
+    return groups;
+}
+
+}  // namespace trireme

@@ -1,0 +1,149 @@
+// That the few cases which are run stand for all.
+#include "equivalence/cases.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+
+#include "equivalence/layout_files.hpp"
+
+namespace trireme::equivalence {
+namespace {
+
+// No level 1 beside a level 1 of the next factor.
+bool is_apart(const Case& chosen) {
+    for (std::size_t f = 1; f < chosen.size(); ++f) {
+        if (chosen[f] == 1 && chosen[f - 1] == 1) return false;
+    }
+    return true;
+}
+
+std::set<Combination> combinations_of_all(const std::vector<Case>& cases, int ways) {
+    std::set<Combination> all;
+    for (const Case& chosen : cases) {
+        for (const Combination& combination : combinations_of(chosen, ways)) all.insert(combination);
+    }
+    return all;
+}
+
+std::vector<Case> every_case(const Product& product) {
+    std::vector<Case> all;
+    product.for_each([&](const Case& chosen) { all.push_back(chosen); });
+    return all;
+}
+
+TEST(Covering, VisitsEveryCaseThatKeepsTheRule) {
+    const Product product({2, 2, 2}, is_apart);
+
+    const std::vector<Case> expected{{0, 0, 0}, {0, 0, 1}, {0, 1, 0}, {1, 0, 0}, {1, 0, 1}};
+    EXPECT_EQ(every_case(product), expected);
+}
+
+TEST(Covering, HoldsEveryCombinationOfTheProductAndNoOther) {
+    for (const int ways : {2, 3}) {
+        const Product product({3, 2, 4, 2, 3}, is_apart);
+
+        const std::vector<Case> covering = product.covering(ways);
+
+        EXPECT_EQ(combinations_of_all(covering, ways), combinations_of_all(every_case(product), ways));
+        EXPECT_LT(covering.size(), every_case(product).size() / 2);
+        EXPECT_TRUE(std::ranges::all_of(covering, is_apart));
+    }
+}
+
+TEST(Covering, HasNoCaseWhereTheRuleAllowsNone) {
+    const Product product({2, 2}, [](const Case& chosen) { return chosen[1] == open; });
+
+    EXPECT_TRUE(product.covering(2).empty());
+    EXPECT_EQ(product.completed({open, open}), std::nullopt);
+}
+
+// Which pairs of levels of two factors there are, in a table: the whole product has 60 million.
+class Pairs {
+public:
+    void add(const Case& chosen) {
+        for_each_pair(chosen, [&](std::size_t pair) { are_there_[pair] = true; });
+    }
+    std::size_t count_missing(const Case& chosen) const {
+        std::size_t missing = 0;
+        for_each_pair(chosen, [&](std::size_t pair) { missing += !are_there_[pair]; });
+        return missing;
+    }
+
+private:
+    static constexpr std::size_t most_levels = 16;
+    static constexpr std::size_t numbers = 16 * most_levels;  // of the levels of all factors
+
+    static void for_each_pair(const Case& chosen, auto&& use) {
+        for (std::size_t f = 0; f < chosen.size(); ++f) {
+            for (std::size_t g = 0; g < f; ++g) use(number(chosen, f) * numbers + number(chosen, g));
+        }
+    }
+    static std::size_t number(const Case& chosen, std::size_t factor) {
+        return factor * most_levels + static_cast<std::size_t>(chosen[factor]);
+    }
+
+    std::vector<bool> are_there_ = std::vector<bool>(numbers * numbers);
+};
+
+TEST(Cases, CoverEveryPairOfLevelsInTheWholeProduct) {
+    const Product product = product_of_factors();
+    const std::vector<Case> covering = product.covering(2);
+    Pairs covered;
+    for (const Case& chosen : covering) covered.add(chosen);
+
+    std::size_t cases = 0;
+    std::size_t missing = 0;
+    product.for_each([&](const Case& chosen) {
+        ++cases;
+        missing += covered.count_missing(chosen);
+    });
+
+    EXPECT_EQ(missing, 0U);
+    EXPECT_GT(cases, 500'000U);
+    EXPECT_LT(covering.size(), 100U);
+}
+
+TEST(Cases, UseAtMostEightRanksAndEveryLayout) {
+    std::set<int> ranks;
+    std::set<int> layouts;
+    product_of_factors().for_each([&](const Case& chosen) {
+        ranks.insert(ranks_of(chosen));
+        layouts.insert(chosen[Factor::layout]);
+    });
+
+    EXPECT_EQ(ranks, (std::set{1, 2, 3, 4, 6, 7, 8}));
+    EXPECT_EQ(layouts.size(), 1 + layout_files().size());
+}
+
+TEST(Cases, AreWrittenAsOptions) {
+    const Case grid = case_named(
+        "layout=grid pipe=2 data=2 tensor=1 schedule=interleaved*2 micro-batches=3/5 model=gpt2-tied "
+        "recompute=unlike partition=listed shard-optimizer=off sequence-parallel=on length=pack precision=f64");
+    const Case file = case_named("layout=looped-shares schedule=looped-bfs*2 micro-batches=3/5");
+
+    EXPECT_EQ(way_options(grid),
+              "--pipe 2 --data 2 --tensor 1 --chunks 2 --partition 1,1,1,3 --schedule interleaved "
+              "--microbatches 3 --sequence-parallel on --length pack --recompute none,full,selective,none "
+              "--shard-optimizer off");
+    EXPECT_EQ(way_options(file),
+              "--layout looped-shares.json --schedule looped-bfs --microbatches 5 --sequence-parallel on "
+              "--length pad --recompute none --shard-optimizer on");
+}
+
+TEST(Cases, AreNamedSoThatOneCanBeRunAgain) {
+    for (const Case& chosen : product_of_factors().covering(2)) {
+        EXPECT_EQ(case_named(name_of(chosen)), chosen) << name_of(chosen);
+    }
+}
+
+TEST(Cases, AreNoneOfAnUnknownName) {
+    EXPECT_THROW(case_named("layout=circle"), std::invalid_argument);
+    EXPECT_THROW(case_named("speed=high"), std::invalid_argument);
+    EXPECT_THROW(case_named("layout=grid pipe=3 data=3"), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace trireme::equivalence

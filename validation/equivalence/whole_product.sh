@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Runs the equivalence tests' cases in the simulation, far more of them than ctest does, and writes one line for each
+# to a CSV file: what differs most from a single rank, and the verdict. It can be stopped at any time and started again:
+# cases that the file has are not run twice.
+#
+#   validation/equivalence/whole_product.sh BUILD OUTPUT.csv         every combination of levels of 3 factors
+#   validation/equivalence/whole_product.sh BUILD OUTPUT.csv 4       of 4 factors; 0: all of the some 860,000 cases
+set -euo pipefail
+
+if [[ $# -lt 2 || $# -gt 3 ]]; then
+    echo "usage: $0 BUILD OUTPUT.csv [WAYS]" >&2
+    exit 2
+fi
+cmake --build "$1" --target equivalence_product
+exec nice -n 15 "$1/bin/equivalence_product" "$2" "${3:-3}"

@@ -1,0 +1,75 @@
+// What becomes of a job one of whose ranks stands still, or is no more: it ends, and says where the others
+// stand.
+#include <regex>
+
+#include "messages/workplace.hpp"
+
+namespace trireme::messages {
+namespace {
+
+// Three stages on three ranks that would train for ever.
+class Watchdog : public Workplace {
+protected:
+    static constexpr int ranks = 3;
+
+    // struck.sh SIGNAL FILE PROGRAM...: becomes the program, and gets the signal once the file has a line.
+    void SetUp() override {
+        make_corpus();
+        write("struck.sh",
+              "signal=$1; file=$2; shift 2\n"
+              "(until [ -s $file ] || ! kill -0 $$; do sleep 0.1; done; kill -$signal $$) > /dev/null 2>&1 &\n"
+              "exec \"$@\"\n");
+    }
+
+    // One rank gets a signal after the first steps.
+    Outcome strike(int struck, const std::string& signal, std::size_t mpi) const {
+        const std::string run_dir = "run-" + std::to_string(mpi);
+        const std::string command = program_path(mpi) +
+                                    " train --corpus corpus.h5 --steps 1000000 --layers 4 --width 16 --heads 2 "
+                                    "--pipe 3 --microbatches 4"
+                                    " --threads 1 --quiet --stall-timeout 2 --run-dir " +
+                                    run_dir;
+        std::vector<std::string> commands(ranks, command);
+        commands.at(static_cast<std::size_t>(struck))
+            .insert(0, "sh struck.sh " + signal + " " + run_dir + "/steps.jsonl ");
+        return run_ranks(commands, mpi);
+    }
+
+    static void expect_line(const Outcome& outcome, int rank, const std::string& pattern) {
+        const std::regex line("\n  rank " + std::to_string(rank) + " \\([^)]+\\) " + pattern);
+        EXPECT_TRUE(std::regex_search(outcome.err, line)) << rank << ' ' << pattern << '\n' << outcome.err;
+    }
+
+    // Exit code 3, and one block: of the lowest rank that is not stopped.
+    void expect_to_be_told_of(int stopped) const {
+        for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
+            const Outcome outcome = strike(stopped, "STOP", mpi);
+
+            EXPECT_EQ(outcome.code, 3) << outcome.err;
+            ASSERT_EQ(sentences(outcome).size(), 1U) << outcome.err;
+            const std::string speaker = "trireme: rank " + std::to_string(stopped == 0 ? 1 : 0) + " (";
+            EXPECT_EQ(sentences(outcome).front().rfind(speaker, 0), 0U) << outcome.err;
+            for (int rank = 0; rank < ranks; ++rank) {
+                expect_line(outcome, rank,
+                            rank == stopped
+                                ? "does not answer\n"
+                                : "(stands at [^ ]+, instruction [0-9]+ of [0-9]+|is between programs)");
+            }
+        }
+    }
+};
+
+TEST_F(Watchdog, NamesTheRankThatIsStopped) { expect_to_be_told_of(1); }
+
+TEST_F(Watchdog, SpeaksFromAnotherRankWhereTheFirstIsStopped) { expect_to_be_told_of(0); }
+
+TEST_F(Watchdog, IsNotNeededWhereARankOfAPipelineIsKilled) {
+    for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
+        const Outcome outcome = strike(2, "KILL", mpi);
+
+        EXPECT_NE(outcome.code, 0) << outcome.err;
+    }
+}
+
+}  // namespace
+}  // namespace trireme::messages

@@ -1,0 +1,121 @@
+// Programs that nothing has proved, and workers that disagree: an engine says which instructions do not fit.
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include "error_message.hpp"
+#include "ranks/pipeline/bench.hpp"
+#include "trireme/schedule/schedule_text.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::message_of;
+using validation::says;
+
+// Two ranks, one stage each; both have a program and a width of their own.
+class Damage : public ::testing::Test {
+protected:
+    struct Side {
+        std::string program;
+        std::size_t width = 3;
+    };
+
+    // What each of the two ranks ends with; "(no error)" on all others.
+    template <class Error = BugError>
+    std::string outcome(const Side& first, const Side& second, bool is_training = false) {
+        if (!Bench::is_needed(trial_)) return "(no error)";
+        Bench bench(trial_, patience_);
+        const Side& own = bench.team() == 0 ? first : second;
+        trial_.width = own.width;
+        PipelineShape shape = trial_.shape;
+        shape.is_training = is_training;
+        shape.slots = 2;
+        Engine engine = bench.engine(shape);
+        CountingWorker worker = bench.worker(shape);
+        const Program program = programs_from_csv(own.program, "the test").front();
+        const std::string message = message_of<Error>([&] { engine.execute(program, worker); });
+        settle(bench.team());
+        return message;
+    }
+
+    void lose_patience_soon() { patience_ = {.stall_seconds = 0.05, .stall_is_answer = true}; }
+
+    bool is_first() const { return world_rank() == world_size() - 2; }
+    bool is_second() const { return world_rank() == world_size() - 1; }
+
+    // What `rank` says of a receive of its and the send that came in its place.
+    static std::string sentence(int rank, const std::string& receive, const std::string& send) {
+        return cat("rank ", rank, " posted ", receive, " and got what ", send, " sent: ");
+    }
+
+private:
+    // Whatever is still on its way is overtaken by nothing: it has come when this has.
+    static void settle(int team) {
+        const int peer = world_size() - (team == 0 ? 1 : 2);
+        MPI_Sendrecv(nullptr, 0, MPI_BYTE, peer, 0, nullptr, 0, MPI_BYTE, peer, 0, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+    }
+
+    Trial trial_{.schedule = ScheduleKind::gpipe,
+                 .shape = grid_shape(2, 1, 1, 2),
+                 .teams = teams_of_sizes({1, 1}),
+                 .rows = {2, 2}};
+    Patience patience_{.stall_seconds = 20};
+};
+
+TEST_F(Damage, OfTheSendersOrderIsFound) {
+    const std::string message = outcome({"0F0,0F1,0SEND_F1,0SEND_F0"}, {"1RECV_F0,1RECV_F1,1F0,1F1"});
+
+    if (!is_second()) {
+        EXPECT_EQ(message, "(no error)");
+    } else {
+        EXPECT_TRUE(says(message, sentence(world_rank(), "1RECV_F0", "0SEND_F1")));
+        EXPECT_TRUE(says(message, "message 0 of 48 bytes from rank 0, but message 1 of 48 bytes came"));
+    }
+}
+
+TEST_F(Damage, OfTheReceiversOrderIsFound) {
+    const std::string message = outcome({"0F0,0SEND_F0,0F1,0SEND_F1"}, {"1RECV_F1,1RECV_F0,1F0,1F1"});
+
+    if (is_second()) {
+        EXPECT_TRUE(says(message, sentence(world_rank(), "1RECV_F0", "0SEND_F1")));
+    }
+}
+
+TEST_F(Damage, OfTheOrderOfGradientsIsFound) {
+    const std::string message = outcome({"0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0RECV_B1,0B0,0B1"},
+                                        {"1RECV_F0,1RECV_F1,1F0,1F1,1B1,1SEND_B1,1B0,1SEND_B0"}, true);
+
+    if (!is_first()) {
+        EXPECT_EQ(message, "(no error)");
+    } else {
+        EXPECT_TRUE(says(message, sentence(world_rank(), "0RECV_B0", "1SEND_B1")));
+    }
+}
+
+TEST_F(Damage, OfAWorkersWidthIsFound) {
+    for (const std::size_t width : {2, 4}) {
+        const std::string message = outcome({"0F0,0SEND_F0", width}, {"1RECV_F0,1F0"});
+
+        if (is_second()) {
+            EXPECT_TRUE(says(message, sentence(world_rank(), "1RECV_F0", "0SEND_F0")));
+            EXPECT_TRUE(says(message, width == 2 ? "of 48 bytes from rank 0, but message 0 of 32 bytes came"
+                                                 : "but message 0 of more than 48 bytes came"));
+        }
+    }
+}
+
+TEST_F(Damage, OfASendThatIsLeftOutIsNamedWhereItIsMissed) {
+    lose_patience_soon();
+
+    const std::string message = outcome<ResourceError>({"0F0"}, {"1RECV_F0,1F0"});
+
+    if (is_second()) {
+        EXPECT_TRUE(says(message,
+                         "at 1F0, instruction 2 of 2: waited 0.05 s for rank 1's message from rank 0 of "
+                         "the activations group"));
+    }
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,116 @@
+#include "trireme/pipeline/engine.hpp"
+
+#include <gtest/gtest.h>
+
+#include "trireme/schedule/schedule_text.hpp"
+
+namespace trireme {
+namespace {
+
+// Notes what it is told, and what the engine says of itself meanwhile.
+class NotingWorker final : public StageWorker {
+public:
+    std::size_t rows(int micro_batch) const override { return rows_[static_cast<std::size_t>(micro_batch)]; }
+    Tensor place_for(const Instruction& receive) override {
+        note("place", receive);
+        return {&number_, DType::f32, 1, 1, 1};
+    }
+    ConstTensor result_for(const Instruction& send) override {
+        note("result", send);
+        return {&number_, DType::f32, 1, 1, 1};
+    }
+    void sent(const Instruction& send) override { note("sent", send); }
+    void run(const Instruction& instruction) override {
+        note("run", instruction);
+        positions_.push_back(engine_->position());
+    }
+
+    void watch(const Engine& engine) { engine_ = &engine; }
+    void empty(int micro_batch) { rows_[static_cast<std::size_t>(micro_batch)] = 0; }
+    const std::string& notes() const { return notes_; }
+    const std::vector<std::string>& positions() const { return positions_; }
+
+private:
+    void note(const char* what, const Instruction& instruction) {
+        notes_ += cat(notes_.empty() ? "" : ", ", what, ' ', text_of(instruction));
+    }
+
+    const Engine* engine_ = nullptr;
+    std::vector<std::size_t> rows_{1, 1, 1};
+    float number_ = 0;
+    std::string notes_;
+    std::vector<std::string> positions_;
+};
+
+// The second of three stages, beside which nobody is: messages are done at once.
+class EngineAlone : public ::testing::Test {
+protected:
+    EngineAlone() { worker_.watch(engine_); }
+
+    void execute(const std::string& program) {
+        engine_.execute(programs_from_csv(program, "the test").front(), worker_);
+    }
+
+    PipelineShape shape_ = grid_shape(3, 1, 1, 3);
+    std::vector<Team> teams_{{{0}, {0}}, {{1}, {1}}, {{2}, {2}}};
+    std::vector<int> ranks_{0, 1, 2};
+    std::unique_ptr<Communicator> activations_ = ghost_group("activations", 1, 3);
+    std::unique_ptr<Communicator> gradients_ = ghost_group("gradients", 1, 3);
+    Engine engine_{{.rank = 1,
+                    .teams = teams_,
+                    .shape = shape_,
+                    .activations = *activations_,
+                    .gradients = *gradients_,
+                    .ranks = ranks_}};
+    NotingWorker worker_;
+};
+
+TEST_F(EngineAlone, DoesWhatTheProgramSays) {
+    execute("1RECV_F0,1F0,1SEND_F0,1RECV_B0,1B0,1SEND_B0,REDUCE1,STEP1");
+
+    EXPECT_EQ(
+        worker_.notes(),
+        "place 1RECV_F0, run 1F0, result 1SEND_F0, place 1RECV_B0, sent 1SEND_F0, run 1B0, result 1SEND_B0, "
+        "run REDUCE1, run STEP1, sent 1SEND_B0");
+}
+
+TEST_F(EngineAlone, GivesAChannelItsOnlyBufferBackBeforeTheNextResult) {
+    execute("1RECV_F0,1F0,1SEND_F0,1RECV_F1,1F1,1SEND_F1");
+
+    EXPECT_EQ(
+        worker_.notes(),
+        "place 1RECV_F0, run 1F0, result 1SEND_F0, place 1RECV_F1, sent 1SEND_F0, run 1F1, result 1SEND_F1, "
+        "sent 1SEND_F1");
+}
+
+TEST_F(EngineAlone, KeepsAsManyResultsAsAChannelHasSlots) {
+    shape_.slots = 2;
+
+    execute("1RECV_F0,1F0,1SEND_F0,1RECV_F1,1F1,1SEND_F1");
+
+    EXPECT_EQ(worker_.notes(),
+              "place 1RECV_F0, run 1F0, result 1SEND_F0, place 1RECV_F1, run 1F1, result 1SEND_F1, "
+              "sent 1SEND_F0, sent 1SEND_F1");
+}
+
+TEST_F(EngineAlone, PassesOverMicroBatchesWithoutRows) {
+    worker_.empty(1);
+
+    execute("1RECV_F0,1F0,1SEND_F0,1RECV_F1,1F1,1SEND_F1");
+
+    EXPECT_EQ(worker_.notes(), "place 1RECV_F0, run 1F0, result 1SEND_F0, sent 1SEND_F0");
+}
+
+TEST_F(EngineAlone, SaysWhereItStands) {
+    EXPECT_EQ(engine_.position(), "is between programs");
+    EXPECT_FALSE(engine_.is_executing());
+
+    execute("1RECV_F2,1F2,1SEND_F2,STEP1");
+
+    EXPECT_EQ(worker_.positions(), (std::vector<std::string>{"stands at 1F2, instruction 2 of 4",
+                                                             "stands at STEP1, instruction 4 of 4"}));
+    EXPECT_EQ(engine_.position(), "is between programs");
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,82 @@
+#include "pipeline/routes.hpp"
+
+#include <gtest/gtest.h>
+
+namespace trireme {
+namespace {
+
+// Two stages: the first held by `first`, the second by `second`. Only ranks of the job from 3 are in the
+// groups.
+class TwoTeams {
+public:
+    TwoTeams(std::vector<int> first, std::vector<int> second, bool are_rows_cut)
+        : teams_{{std::move(first), {0}}, {std::move(second), {1}}}, are_rows_cut_(are_rows_cut) {}
+
+    Routes routes(int rank) {
+        return Routes({.rank = rank,
+                       .teams = teams_,
+                       .shape = shape_,
+                       .are_rows_cut = are_rows_cut_,
+                       .activations = *group_,
+                       .gradients = *group_,
+                       .ranks = ranks_});
+    }
+    // "to 2: 0-2; to 3: 2-4" of five rows: peers in the group, and own rows
+    std::string legs(int rank, const Instruction& message) {
+        std::string text;
+        for (const Leg& leg : routes(rank).legs(message, 5)) {
+            text += cat(text.empty() ? "" : "; ", leg.peer, ": ", leg.own_rows.begin, "-", leg.own_rows.end());
+        }
+        return text;
+    }
+
+private:
+    std::vector<Team> teams_;
+    bool are_rows_cut_;
+    PipelineShape shape_ = grid_shape(2, 1, 1, 1);
+    std::vector<int> ranks_{3, 4, 5, 6, 7};
+    std::unique_ptr<Communicator> group_ = single_rank("group");
+};
+
+constexpr Instruction send{Op::send_forward, 0, 0};
+constexpr Instruction receive{Op::receive_forward, 1, 0};
+constexpr Instruction send_back{Op::send_backward, 1, 0};
+
+TEST(Routes, CarryAllRowsToEachRankOnce) {
+    TwoTeams teams({3, 4}, {5, 6, 7}, false);
+
+    EXPECT_EQ(teams.legs(3, send), "2: 0-5; 4: 0-5");
+    EXPECT_EQ(teams.legs(4, send), "3: 0-5");
+    EXPECT_EQ(teams.legs(5, receive), "0: 0-5");
+    EXPECT_EQ(teams.legs(6, receive), "1: 0-5");
+    EXPECT_EQ(teams.legs(7, receive), "0: 0-5");
+}
+
+TEST(Routes, LeaveASenderWithoutReceiverAlone) {
+    TwoTeams teams({3, 4}, {5, 6, 7}, false);
+
+    EXPECT_EQ(teams.legs(5, send_back), "0: 0-5");
+    EXPECT_EQ(teams.legs(6, send_back), "1: 0-5");
+    EXPECT_EQ(teams.legs(7, send_back), "");
+}
+
+// Five rows: 0-3 and 3-5 on two ranks, 0-2, 2-4 and 4-5 on three.
+TEST(Routes, CarryCutRowsToWhoeverHasThem) {
+    TwoTeams teams({3, 4}, {5, 6, 7}, true);
+
+    EXPECT_EQ(teams.legs(3, send), "2: 0-2; 3: 2-3");
+    EXPECT_EQ(teams.legs(4, send), "3: 0-1; 4: 1-2");
+    EXPECT_EQ(teams.legs(6, receive), "0: 0-1; 1: 1-2");
+}
+
+TEST(Routes, NameTheTeamAtTheOtherEnd) {
+    TwoTeams teams({3}, {5}, false);
+
+    EXPECT_EQ(teams.routes(3).other_team(send), 1);
+    EXPECT_EQ(teams.routes(5).other_team(receive), 0);
+    EXPECT_EQ(teams.routes(5).other_team(send_back), 0);
+    EXPECT_EQ(teams.routes(3).other_team({Op::receive_backward, 0, 0}), 1);
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,144 @@
+// What is kept for the backward pass changes what is held, and no number.
+#include <array>
+
+#include "error_message.hpp"
+#include "unit/stage/small_models.hpp"
+#include "unit/stage/stage_numbers.hpp"
+
+namespace trireme {
+namespace {
+
+struct Trial {
+    const char* name;
+    Stream stream;
+    DType dtype;
+    SmallModel model;
+
+    friend void PrintTo(const Trial& trial, std::ostream* out) {
+        *out << trial.name << "_" << trial.model.name;
+    }
+};
+
+std::vector<Trial> every_trial() {
+    std::vector<Trial> trials;
+    for (const SmallModel& model : every_small_model()) {
+        trials.push_back({"reference_f64", {.backend = ReferenceStream{}}, DType::f64, model});
+        trials.push_back({"cpu_f32", {.backend = CpuStream{}}, DType::f32, model});
+    }
+    return trials;
+}
+
+bool operator==(const StageMemory& a, const StageMemory& b) {
+    return a.activations == b.activations && a.scratch == b.scratch && a.again == b.again &&
+           a.exchange == b.exchange;
+}
+
+class RecomputeOf : public testing::TestWithParam<Trial> {
+protected:
+    RecomputeOf() {
+        for (const std::int64_t visit : {3, 4}) {
+            samples_.push_back(make_sample(config_, visit, static_cast<std::size_t>(2 * visit + 1)));
+        }
+    }
+
+    StageMemory memory_of(Recompute recompute, BackwardHalves halves = BackwardHalves::together) const {
+        return predict(config_, GetParam().dtype, rows().shape(), halves, recompute);
+    }
+
+    WholeModel model_of(Recompute recompute, BackwardHalves halves = BackwardHalves::together) const {
+        WholeModel model(config_, GetParam().dtype, Place::memory, memory_of(recompute, halves), recompute);
+        scatter_weights(model);
+        return model;
+    }
+
+    double train(WholeModel& model, BackwardHalves halves = BackwardHalves::together) {
+        const TokenRows rows = this->rows();
+        return model.forward_backward(stream_, rows.batch(), {.dropout_key = RandomKey{77}}, halves);
+    }
+
+    LossState evaluate(WholeModel& model) {
+        const TokenRows rows = this->rows();
+        return model.evaluate(stream_, rows.batch());
+    }
+
+    TokenRows rows() const { return TokenRows(samples_); }
+
+    Stream stream_ = GetParam().stream;
+    const ModelConfig config_ = config_of(GetParam().model);
+    std::vector<TokenSample> samples_;
+};
+
+TEST_P(RecomputeOf, ChangesNoBitOfLossAndGradients) {
+    WholeModel keeper = model_of(Recompute::none);
+    const double loss = train(keeper);
+    const NamedNumbers gradients = gradients_of(keeper);
+
+    for (const Recompute recompute : {Recompute::selective, Recompute::full}) {
+        WholeModel model = model_of(recompute);
+
+        EXPECT_EQ(train(model), loss) << name_of(recompute);
+        EXPECT_EQ(gradients_of(model), gradients) << name_of(recompute);
+    }
+}
+
+TEST_P(RecomputeOf, ChangesNoBitWithTheHalvesApart) {
+    WholeModel keeper = model_of(Recompute::none, BackwardHalves::apart);
+    WholeModel forgetter = model_of(Recompute::selective, BackwardHalves::apart);
+
+    EXPECT_EQ(train(forgetter, BackwardHalves::apart), train(keeper, BackwardHalves::apart));
+    EXPECT_EQ(gradients_of(forgetter), gradients_of(keeper));
+}
+
+TEST_P(RecomputeOf, KeepsTheLessTheMoreIsComputedAgain) {
+    const std::size_t all = memory_of(Recompute::none).activations;
+    const std::size_t some = memory_of(Recompute::selective).activations;
+    const std::size_t inputs = memory_of(Recompute::full).activations;
+
+    EXPECT_GT(all, some);
+    EXPECT_GT(some, inputs);
+}
+
+TEST_P(RecomputeOf, UsesAsMuchMemoryAsPredicted) {
+    for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
+        WholeModel model = model_of(recompute);
+
+        train(model);
+        evaluate(model);
+
+        EXPECT_TRUE(model.peak() == memory_of(recompute)) << name_of(recompute);
+    }
+}
+
+TEST_P(RecomputeOf, ChangesNothingOfAnEvaluationWhichKeepsTheRowsOfOneBlock) {
+    WholeModel keeper = model_of(Recompute::none);
+    WholeModel forgetter = model_of(Recompute::full);
+
+    const LossState expected = evaluate(keeper);
+    const LossState found = evaluate(forgetter);
+
+    EXPECT_EQ(found.loss, expected.loss);
+    EXPECT_EQ(found.choices, expected.choices);
+    const std::size_t of_rows = rows().shape().rows * config_.width * bytes_of(GetParam().dtype);
+    EXPECT_EQ(keeper.peak().activations, of_rows);
+    EXPECT_EQ(forgetter.peak().activations, of_rows);
+    EXPECT_LT(keeper.peak().again, memory_of(Recompute::none).activations);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, RecomputeOf, testing::ValuesIn(every_trial()),
+                         [](const auto& trial) { return testing::PrintToString(trial.param); });
+
+TEST(Recompute, InFullHasNoHalvesToTellApart) {
+    const ModelConfig config = config_of(every_small_model().front());
+    const TokenRows rows(std::array{make_sample(config, 0, 5)});
+    Stream stream{.backend = ReferenceStream{}};
+    const StageMemory memory =
+        predict(config, DType::f64, rows.shape(), BackwardHalves::together, Recompute::full);
+    WholeModel model(config, DType::f64, Place::memory, memory, Recompute::full);
+
+    EXPECT_EQ(validation::message_of<BugError>(
+                  [&] { model.forward_backward(stream, rows.batch(), {}, BackwardHalves::apart); }),
+              "a stage that computes its activations again was asked for half a backward pass");
+}
+
+}  // namespace
+}  // namespace trireme
