@@ -85,6 +85,9 @@ bool is_compute(Op op) {
     return op == Op::forward || op == Op::backward || op == Op::backward_input || op == Op::backward_weight;
 }
 
+bool is_send(Op op) { return op == Op::send_forward || op == Op::send_backward; }
+bool is_receive(Op op) { return op == Op::receive_forward || op == Op::receive_backward; }
+
 bool has_micro_batch(Op op) { return op != Op::reduce && op != Op::step; }
 
 std::string text_of(const Instruction& instruction) {

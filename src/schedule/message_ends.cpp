@@ -2,10 +2,6 @@
 
 namespace trireme {
 
-bool is_send(Op op) { return op == Op::send_forward || op == Op::send_backward; }
-
-bool is_receive(Op op) { return op == Op::receive_forward || op == Op::receive_backward; }
-
 int peer_of(const Instruction& message, const PipelineShape& shape) {
     const bool is_above = message.op == Op::send_forward || message.op == Op::receive_backward;
     return shape.executor_of(message.stage + (is_above ? 1 : -1), message.micro_batch);

@@ -6,9 +6,6 @@
 
 namespace trireme {
 
-bool is_send(Op op);
-bool is_receive(Op op);
-
 // The team at the other end of a send or a receive, whose stage has that neighbour.
 int peer_of(const Instruction& message, const PipelineShape& shape);
 

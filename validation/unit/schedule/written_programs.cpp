@@ -5,8 +5,6 @@
 
 namespace trireme::written {
 
-bool is_send(Op op) { return op == Op::send_forward || op == Op::send_backward; }
-bool is_receive(Op op) { return op == Op::receive_forward || op == Op::receive_backward; }
 bool is_collective(Op op) { return op == Op::reduce || op == Op::step; }
 bool goes_forward(Op op) { return op == Op::forward || op == Op::send_forward || op == Op::receive_forward; }
 

@@ -13,8 +13,6 @@
 
 namespace trireme::written {
 
-bool is_send(Op op);
-bool is_receive(Op op);
 bool is_collective(Op op);  // reduce and step
 bool goes_forward(Op op);   // has to do with activations; all else has to do with gradients
 
