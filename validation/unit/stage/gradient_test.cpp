@@ -77,7 +77,8 @@ protected:
 };
 
 // d loss / d element from four values of the loss; the error falls with the fourth power of the step.
-double slope(WholeModel& stage, Stream& stream, const TokenRows& rows, std::size_t tensor, std::size_t element) {
+double slope(WholeModel& stage, Stream& stream, const TokenRows& rows, std::size_t tensor,
+             std::size_t element) {
     constexpr double step = 1e-3;
     double* const address = static_cast<double*>(stage.values()[tensor].at(element));
     const double middle = *address;
@@ -208,6 +209,25 @@ TEST(StageMemory, PredictedForALargeMicroBatchHoldsEverySmallerOne) {
 
         EXPECT_LE(needed.scratch, enough.scratch) << rows << " rows";
         EXPECT_LE(needed.activations, enough.activations) << rows << " rows";
+    }
+}
+
+// Half of the vocabulary on each of two ranks: 340 rows make two tiles of 170, but 333 rows one.
+TEST(StageMemory, PredictedForARankOfATeamHoldsEverySmallerMicroBatch) {
+    const ModelConfig config = with_large_vocabulary(340);
+    const StageSpec head{.layers = {build_layers(config).size() - 1, 1}, .part = {.rank = 0, .shares = {1, 1}}};
+    for (const bool cuts_rows : {false, true}) {
+        const PassKind kind{.dtype = DType::f64, .cuts_rows = cuts_rows};
+        const TokenRows largest(std::array{make_sample(config, 0, 340)});
+        const StageMemory enough = predict(config, head, largest.shape(), kind);
+
+        for (std::size_t rows = 320; rows <= 340; ++rows) {
+            const TokenRows smaller(std::array{make_sample(config, 0, rows)});
+            const StageMemory needed = predict(config, head, smaller.shape(), kind);
+
+            EXPECT_LE(needed.scratch, enough.scratch) << rows << " rows";
+            EXPECT_LE(needed.exchange, enough.exchange) << rows << " rows";
+        }
     }
 }
 
