@@ -1,7 +1,6 @@
 #include "trireme/schedule/generate.hpp"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include "schedule/generators.hpp"
@@ -11,8 +10,8 @@
 namespace trireme {
 namespace {
 
-constexpr std::array all_kinds = {ScheduleKind::inter_layer, ScheduleKind::gpipe, ScheduleKind::one_f_one_b,
-                                  ScheduleKind::interleaved, ScheduleKind::looped_bfs};
+constexpr ScheduleKind all_kinds[] = {ScheduleKind::inter_layer, ScheduleKind::gpipe, ScheduleKind::one_f_one_b,
+                                      ScheduleKind::interleaved, ScheduleKind::looped_bfs};
 
 void require_whole(const PipelineShape& shape) {
     if (shape.teams < 1 || shape.stages() < 1 || shape.micro_batches < 1) {

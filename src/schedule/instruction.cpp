@@ -1,8 +1,8 @@
 #include "trireme/schedule/instruction.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
+#include <iterator>
 #include <optional>
 
 #include "trireme/base/error.hpp"
@@ -11,7 +11,7 @@
 namespace trireme {
 namespace {
 
-constexpr std::array all_ops = {
+constexpr Op all_ops[] = {
     Op::forward,         Op::backward,      Op::backward_input,   Op::backward_weight, Op::send_forward,
     Op::receive_forward, Op::send_backward, Op::receive_backward, Op::reduce,          Op::step};
 
@@ -67,8 +67,8 @@ std::optional<int> number_of(std::string_view digits) {
 // Empty where the parts make no instruction.
 std::optional<Instruction> instruction_of(const Parts& parts) {
     const auto op =
-        std::find_if(all_ops.begin(), all_ops.end(), [&](Op o) { return parts.word == word_of(o); });
-    if (op == all_ops.end()) return std::nullopt;
+        std::find_if(std::begin(all_ops), std::end(all_ops), [&](Op o) { return parts.word == word_of(o); });
+    if (op == std::end(all_ops)) return std::nullopt;
     const std::optional<int> before = number_of(parts.before);
     const std::optional<int> after = number_of(parts.after);
     if (has_micro_batch(*op)) {
