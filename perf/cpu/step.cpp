@@ -90,7 +90,7 @@ public:
     const Ledger& ledger() const { return stream_.ledger; }
     std::size_t predicted_bytes() const {
         return stage_.values().bytes() + stage_.gradients().bytes() + memory_.activations + memory_.scratch +
-               optimizer_.bytes();
+               memory_.again + memory_.exchange + optimizer_.bytes();
     }
 
 private:

@@ -10,10 +10,10 @@
 namespace trireme {
 
 //   inter_layer   one micro-batch after the other passes all stages, forward and back
-//   gpipe         all forwards, then all backwards                          (Huang et al., 2019)
-//   one_f_one_b   a warm-up, then one forward, one backward                  (Narayanan et al., 2019; Fan et
-//   al., 2021) interleaved   1F1B over several chunks for each team                      (Narayanan et al.,
-//   2021) looped_bfs    breadth first over the chunks                              (Lamy-Poirier, 2022)
+//   gpipe         all forwards, then all backwards                (Huang et al., 2019)
+//   one_f_one_b   a warm-up, then one forward, one backward       (Narayanan et al., 2019)
+//   interleaved   1F1B over several chunks for each team          (Narayanan et al., 2021)
+//   looped_bfs    breadth first over the chunks                   (Lamy-Poirier, 2022)
 enum class ScheduleKind : std::uint8_t { inter_layer, gpipe, one_f_one_b, interleaved, looped_bfs };
 
 const char* name_of(ScheduleKind kind);                // "1f1b"
