@@ -111,10 +111,12 @@ public:
             if (!duties_[r].is_working && !duties_[r].is_idle) nowhere.push_back(static_cast<int>(r));
         }
         if (nowhere.empty()) return;
+        const std::size_t others = duties_.size() - nowhere.size();
+        const bool are_last = static_cast<std::size_t>(nowhere.front()) == others;
         throw ConfigError(cat(text_of_ranks(nowhere), " of ", duties_.size(),
                               nowhere.size() == 1 ? " is" : " are", " nowhere in ", place_,
-                              "; use every rank, call these idle, or start ", duties_.size() - nowhere.size(),
-                              " ranks"));
+                              are_last ? cat("; use every rank, call these idle, or start ", others, " ranks")
+                                       : "; use every rank, or call these idle"));
     }
 
 private:

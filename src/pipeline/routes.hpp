@@ -22,7 +22,7 @@ public:
     int other_team(const Instruction& message) const;
     // What this rank sends or receives of it, for a micro-batch of `rows` rows.
     std::vector<Leg> legs(const Instruction& message, std::size_t rows) const;
-    // The message of another instruction's result, if it leaves the team.
+    // Whether the other end of the message is another team.
     bool leaves_team(const Instruction& message) const { return other_team(message) != team_; }
     bool is_first(int stage) const { return stage == 0; }
     bool is_last(int stage) const { return stage + 1 == wiring_.shape.stages(); }

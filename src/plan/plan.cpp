@@ -1,5 +1,6 @@
 #include "trireme/plan/plan.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -44,15 +45,23 @@ PipelineShape uneven_shape_of(const PlanWish& wish, const std::vector<Team>& tea
     return shape;
 }
 
+bool has_chunks(const Layout& layout, const std::vector<Team>& teams) {
+    return teams.size() < layout.stages.size() * layout.stages.front().replicas.size();
+}
+
 PipelineShape shape_of(const PlanWish& wish, const std::vector<Team>& teams) {
     const bool is_on_grid = is_grid(wish.layout);
     const int rows = is_on_grid ? replicas_of(wish.layout) : 1;
-    const int most = most_micro_batches / (wish.is_each ? rows : 1);
+    const int most = std::max(1, most_micro_batches / (wish.is_each ? rows : 1));
     if (wish.micro_batches < 1 || wish.micro_batches > most) {
         throw ConfigError(
             cat("--microbatches ", wish.micro_batches, " cannot be used; it must be from 1 to ", most));
     }
     const bool is_even = wish.is_each || wish.micro_batches % rows == 0;
+    if (is_on_grid && !is_even && has_chunks(wish.layout, teams)) {
+        throw ConfigError(cat("--microbatches ", wish.micro_batches, " does not divide among the ", rows,
+                              " replicas of a layout with several stages on a rank; use a multiple of ", rows));
+    }
     if (!is_on_grid || !is_even) return uneven_shape_of(wish, teams);
     return shape_of_grid(wish, teams, wish.is_each ? wish.micro_batches : wish.micro_batches / rows);
 }

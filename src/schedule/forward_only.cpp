@@ -8,7 +8,7 @@ namespace {
 // Micro-batches go round in groups of one for each team of the row: the first team is ready for a group's next
 // chunk when the last one sends it. In larger groups the last team would have to wait, with one slot, until the
 // first has read what it sent before.
-Program team_program(const Grid& grid, int row, int in_row) {
+Program team_program(const RegularShape& grid, int row, int in_row) {
     Program program;
     for (int begin = 0; begin < grid.micro_batches_each; begin += grid.pipe) {
         const int end = std::min(begin + grid.pipe, grid.micro_batches_each);
@@ -38,7 +38,7 @@ std::vector<Program> forwards_of(const std::vector<TeamWork>& work) {
 //
 //   team 0   0F0 0F1 2F0 2F1 0F2 0F3 2F2 2F3
 //   team 1       1F0 1F1 3F0 3F1 1F2 1F3 3F2 3F3
-std::vector<Program> forwards_of(const Grid& grid) {
+std::vector<Program> forwards_of(const RegularShape& grid) {
     std::vector<Program> programs;
     for (int row = 0; row < grid.replicas; ++row) {
         for (int in_row = 0; in_row < grid.pipe; ++in_row) {

@@ -34,11 +34,11 @@ void require_whole(const PipelineShape& shape) {
     }
 }
 
-[[noreturn]] void refuse_chunks(ScheduleKind kind, const Grid& grid) {
+[[noreturn]] void refuse_chunks(ScheduleKind kind, const RegularShape& grid) {
     throw ConfigError(
         cat("schedule ", name_of(kind), " is made for one stage on each rank of the pipe, but pipe ", grid.pipe,
             " with chunks ", grid.chunks, " puts ", grid.chunks, " there; the nearest shape it takes is pipe ",
-            grid.pipe, " with chunks 1: use --chunks 1,", " or --schedule interleaved or looped-bfs"));
+            grid.pipe, " with chunks 1: use --chunks 1, or --schedule interleaved or looped-bfs"));
 }
 
 [[noreturn]] void refuse_shared_teams(ScheduleKind kind, const PipelineShape& shape) {
@@ -64,7 +64,7 @@ void require_whole(const PipelineShape& shape) {
 }
 
 std::vector<Program> generate_looped(ScheduleKind kind, const PipelineShape& shape) {
-    const std::optional<Grid> grid = grid_behind(shape);
+    const std::optional<RegularShape> grid = grid_behind(shape);
     if (!grid) refuse_uneven(kind, shape);
     if (!shape.is_training) return forwards_of(*grid);
     return kind == ScheduleKind::interleaved ? interleaved(*grid) : looped_bfs(*grid);
@@ -73,7 +73,7 @@ std::vector<Program> generate_looped(ScheduleKind kind, const PipelineShape& sha
 std::vector<Program> generate_straight(ScheduleKind kind, const PipelineShape& shape) {
     const std::optional<std::vector<TeamWork>> work = one_stage_each(shape);
     if (!work) {
-        if (const std::optional<Grid> grid = grid_behind(shape)) refuse_chunks(kind, *grid);
+        if (const std::optional<RegularShape> grid = grid_behind(shape)) refuse_chunks(kind, *grid);
         refuse_shared_teams(kind, shape);
     }
     if (!shape.is_training) return forwards_of(*work);

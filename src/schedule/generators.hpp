@@ -16,12 +16,12 @@ std::vector<Program> gpipe(const std::vector<TeamWork>& work);
 std::vector<Program> one_f_one_b(const PipelineShape& shape, const std::vector<TeamWork>& work);
 
 // For grids of any number of chunks.
-std::vector<Program> interleaved(const Grid& grid);
-std::vector<Program> looped_bfs(const Grid& grid);
+std::vector<Program> interleaved(const RegularShape& grid);
+std::vector<Program> looped_bfs(const RegularShape& grid);
 
 // Evaluation: the forwards alone, in an order that needs one slot for each channel and no more.
 std::vector<Program> forwards_of(const std::vector<TeamWork>& work);
-std::vector<Program> forwards_of(const Grid& grid);
+std::vector<Program> forwards_of(const RegularShape& grid);
 
 // `warm_up` forwards (or all), then one backward after each further forward, then the other backwards. There
 // are as many backwards as forwards.

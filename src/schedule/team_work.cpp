@@ -17,16 +17,16 @@ std::optional<std::vector<TeamWork>> one_stage_each(const PipelineShape& shape) 
     return work;
 }
 
-std::optional<Grid> grid_behind(const PipelineShape& shape) {
+std::optional<RegularShape> grid_behind(const PipelineShape& shape) {
     const int replicas = static_cast<int>(shape.holders.front().size());
     if (replicas < 1 || shape.teams % replicas != 0 || shape.micro_batches % replicas != 0) return std::nullopt;
     const int pipe = shape.teams / replicas;
     if (pipe < 1 || shape.stages() % pipe != 0) return std::nullopt;
 
-    const Grid grid{.pipe = pipe,
-                    .replicas = replicas,
-                    .chunks = shape.stages() / pipe,
-                    .micro_batches_each = shape.micro_batches / replicas};
+    const RegularShape grid{.pipe = pipe,
+                            .replicas = replicas,
+                            .chunks = shape.stages() / pipe,
+                            .micro_batches_each = shape.micro_batches / replicas};
     const PipelineShape regular = grid_shape(grid.pipe, grid.replicas, grid.chunks, grid.micro_batches_each);
     if (shape.holders != regular.holders || shape.executor != regular.executor) return std::nullopt;
     return grid;

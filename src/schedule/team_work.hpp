@@ -17,15 +17,13 @@ struct TeamWork {
 std::optional<std::vector<TeamWork>> one_stage_each(const PipelineShape& shape);
 
 // The arguments with which grid_shape() makes `shape`; nothing where it does not.
-struct Grid {
+struct RegularShape {
     int pipe = 1;
     int replicas = 1;
     int chunks = 1;
     int micro_batches_each = 1;
-
-    int team(int row, int in_row) const { return row * pipe + in_row; }
 };
 
-std::optional<Grid> grid_behind(const PipelineShape& shape);
+std::optional<RegularShape> grid_behind(const PipelineShape& shape);
 
 }  // namespace trireme

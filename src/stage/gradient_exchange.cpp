@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "stage/bucket_transfer.hpp"
-#include "trireme/device/clock.hpp"
 
 namespace trireme {
 namespace {
@@ -75,7 +74,6 @@ struct GradientExchange::State {
     std::vector<std::vector<std::size_t>> buckets_of_;  // by parameter
     std::size_t slot_bytes_ = 0;
     std::vector<Slot> slots_;
-    double wait_seconds_ = 0;
 
 private:
     enum class Progress : std::uint8_t { waiting, in_flight, done };
@@ -85,7 +83,6 @@ private:
     void unload_what_has_come();
     Slot& free_slot();
     Slot& slot_of(std::size_t bucket);
-    void wait_for(Slot& slot);
     void require_complete() const;
     void require_nothing_in_flight(const char* call) const;
 
@@ -121,7 +118,6 @@ void GradientExchange::State::begin() {
     progress_.assign(buckets_.size(), Progress::waiting);
     ready_ = 0;
     first_unfinished_ = 0;
-    wait_seconds_ = 0;
 }
 
 void GradientExchange::State::complete(std::size_t parameter) {
@@ -143,7 +139,7 @@ void GradientExchange::State::finish() {
     require_complete();
     advance();
     while (first_unfinished_ < buckets_.size()) {
-        wait_for(slot_of(first_unfinished_));  // which all its holders have room for: see has_room_for()
+        slot_of(first_unfinished_).transfer->wait();  // which all its holders have room for: see has_room_for()
         advance();
     }
 }
@@ -191,12 +187,6 @@ Slot& GradientExchange::State::slot_of(std::size_t bucket) {
                                  [&](const Slot& slot) { return !slot.is_free() && slot.bucket == bucket; });
 }
 
-void GradientExchange::State::wait_for(Slot& slot) {
-    const double begin = now_seconds();
-    slot.transfer->wait();
-    wait_seconds_ += now_seconds() - begin;
-}
-
 // Keeps some buckets in flight, in the order of the plan, and waits for the earliest: the first unfinished one
 // of all ranks is in flight on each of its holders, or about to be.
 void GradientExchange::State::share(Cargo cargo, const ParameterTensors& tensors) {
@@ -205,7 +195,7 @@ void GradientExchange::State::share(Cargo cargo, const ParameterTensors& tensors
     for (std::size_t b = 0; b < buckets_.size() + count; ++b) {
         Slot& slot = slots_[b % count];
         if (!slot.is_free()) {
-            wait_for(slot);
+            slot.transfer->wait();
             slot.unload();
         }
         if (b >= buckets_.size()) continue;
@@ -251,6 +241,5 @@ void GradientExchange::advance() { state_->advance(); }
 void GradientExchange::finish() { state_->finish(); }
 void GradientExchange::share_gradients() { state_->share(Cargo::sums, state_->gradients_); }
 void GradientExchange::share_values() { state_->share(Cargo::values, state_->values_); }
-double GradientExchange::wait_seconds() const { return state_->wait_seconds_; }
 
 }  // namespace trireme

@@ -157,6 +157,7 @@ void LocalStages::forward(const Instruction& instruction) {
     passage.output =
         stage(instruction.stage).forward(pass_of(instruction.micro_batch), input, *passage.flight, workspace_);
     if (!round_->shape.is_training) finish_forward(instruction, passage);
+    progress_();
 }
 
 // Nothing will come back this way: what was read is released, and so is what nobody will read.
@@ -235,8 +236,12 @@ void LocalStages::release_flight(Passage& passage) {
 LayerLeft LocalStages::listener(const Instruction& instruction) {
     const bool is_last = last_backward_.at(instruction.stage) == instruction;
     return [this, is_last](const std::vector<std::size_t>& parameters) {
-        if (is_last) leave(parameters);
-        between_layers_();
+        if (is_last) {
+            leave(parameters);
+        } else if (exchange_ != nullptr) {
+            exchange_->advance();
+        }
+        progress_();
     };
 }
 

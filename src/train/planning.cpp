@@ -1,6 +1,7 @@
 #include "train/planning.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <sstream>
@@ -17,7 +18,8 @@ std::string read_text(const std::string& path, const char* option) {
     std::ifstream file(path);
     std::ostringstream text;
     text << file.rdbuf();
-    if (!file) throw ConfigError(cat(option, " ", path, " cannot be read; name a file"));
+    if (!file || std::filesystem::is_directory(path))
+        throw ConfigError(cat(option, " ", path, " cannot be read; name a file"));
     return text.str();
 }
 
@@ -219,14 +221,17 @@ Plan plan_run(const RunConfig& config, const ModelConfig& model, int ranks) {
     return plan;
 }
 
-double bubble_of(const Plan& plan, int ranks) {
-    const std::vector<StageCost> equal(plan.layout.stages.size());
-    const Prediction prediction = predict(plan.training.programs, plan.training.shape, equal);
+double bubble_of(const Plan& plan, const Prediction& prediction, int ranks) {
     double busy = 0;
     for (std::size_t team = 0; team < plan.teams.size(); ++team) {
         busy += prediction.busy[team] * static_cast<double>(plan.teams[team].ranks.size());
     }
     return 1 - busy / (prediction.makespan * ranks);
+}
+
+double bubble_of_schedule(const Plan& plan, int ranks) {
+    const std::vector<StageCost> equal(plan.layout.stages.size());
+    return bubble_of(plan, predict(plan.training.programs, plan.training.shape, equal), ranks);
 }
 
 TensorPart part_of_rank(const Plan& plan, int stage, int rank) {

@@ -8,6 +8,7 @@
 #include "trireme/model/config.hpp"
 #include "trireme/model/tensor_part.hpp"
 #include "trireme/plan/plan.hpp"
+#include "trireme/schedule/predict.hpp"
 #include "trireme/train/config.hpp"
 
 namespace trireme {
@@ -23,9 +24,11 @@ int ranks_for(const RunConfig& config);
 // than heads, a schedule that is not made for the layout, and so on. Communicates nothing.
 Plan plan_run(const RunConfig& config, const ModelConfig& model, int ranks);
 
-// The part of a step that ranks stand still because of the schedule, were all stages equally long and messages
-// free: a mean over all ranks, idle ones included.
-double bubble_of(const Plan& plan, int ranks);
+// The part of a step that ranks stand still, as predicted: a mean over all ranks, idle ones included.
+double bubble_of(const Plan& plan, const Prediction& prediction, int ranks);
+
+// Because of the schedule alone: were all stages equally long and messages free.
+double bubble_of_schedule(const Plan& plan, int ranks);
 
 // The share of a tensor rank in the team that holds a stage, and what it keeps of it.
 TensorPart part_of_rank(const Plan& plan, int stage, int rank);

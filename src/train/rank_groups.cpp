@@ -9,12 +9,6 @@ bool contains(const std::vector<int>& ranks, int rank) {
     return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
 }
 
-std::unique_ptr<Communicator> group_of(const Session& session, const std::vector<int>& ranks,
-                                       const std::string& name, Patience patience) {
-    if (ranks.size() == 1) return single_rank(name);
-    return session.group_of(ranks, name, patience);
-}
-
 }  // namespace
 
 RankGroups make_groups(const Session& session, const Plan& plan, const std::vector<Bucket>& buckets,
@@ -23,8 +17,8 @@ RankGroups make_groups(const Session& session, const Plan& plan, const std::vect
     for (const std::vector<int>& pipe : pipes_of(plan)) {
         if (!contains(pipe, session.rank())) continue;
         groups.pipe = pipe;
-        groups.activations = group_of(session, pipe, "activations", patience);
-        groups.gradients = group_of(session, pipe, "gradients", patience);
+        groups.activations = session.group_of(pipe, "activations", patience);
+        groups.gradients = session.group_of(pipe, "gradients", patience);
     }
     for (const Team& team : plan.teams) {
         if (team.ranks.size() == 1 || !contains(team.ranks, session.rank())) continue;

@@ -22,8 +22,8 @@ struct RankGroups {
 // What the only rank of a job communicates in.
 RankGroups lone_groups();
 
-// Collective over all ranks. Every rank makes the groups that it is in, in one order: those of the pipes, of
-// the teams, of the buckets. An idle rank is in none.
+// Collective over the ranks of each group; every rank of the job calls it, and makes the groups that it is in,
+// in one order: those of the pipes, of the teams, of the buckets. An idle rank is in none.
 RankGroups make_groups(const Session& session, const Plan& plan, const std::vector<Bucket>& buckets,
                        Patience patience);
 

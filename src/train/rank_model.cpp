@@ -2,6 +2,7 @@
 
 #include "train/planning.hpp"
 #include "train/whole_tensor.hpp"
+#include "trireme/comm/collectives.hpp"
 
 namespace trireme {
 
@@ -22,7 +23,7 @@ RankModel::RankModel(const Setup& setup, const GradientPlan& gradients, int rank
     stages_ = std::make_unique<LocalStages>(work, groups_.tensor.get(), setup.plan.cuts_rows, Place::memory);
     training_ = make_engine(setup.plan.training);
     evaluation_ = make_engine(setup.plan.evaluation);
-    stages_->call_between_layers([this] { training_->progress(); });
+    stages_->call_now_and_then([this] { training_->progress(); });
 }
 
 std::unique_ptr<Engine> RankModel::make_engine(const ProvedPrograms& programs) const {
@@ -87,6 +88,7 @@ void RankModel::save(CheckpointWriter* writer, Communicator& control) const {
     for (const ParameterSpec& spec : unique_parameters(build_layers(setup_.model))) {
         const ConstTensor whole = collector.collect(spec);
         if (writer != nullptr) writer->add(spec, whole, type);
+        barrier(control);  // so that nobody waits longer than one tensor takes to be written
     }
 }
 

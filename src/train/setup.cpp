@@ -90,9 +90,11 @@ void check_batch_is_enough(const RunConfig& config, const Plan& plan) {
     const auto parts = static_cast<std::size_t>(plan.micro_batches());
     if (config.run.batch >= parts) return;
     const std::size_t wished = config.schedule.microbatches;
-    throw ConfigError(cat("--batch ", config.run.batch, " is smaller than ", parts, " micro-batches (",
-                          parts / wished, " replicas x --microbatches ", wished,
-                          "); each needs at least one sample"));
+    const std::string made_of = config.layout.layout.empty()
+                                    ? cat(" (", parts / wished, " replicas x --microbatches ", wished, ")")
+                                    : "";
+    throw ConfigError(cat("--batch ", config.run.batch, " is smaller than ", parts, " micro-batches", made_of,
+                          "; each needs at least one sample"));
 }
 
 void check_task_options(const TaskConfig& options, Task task) {

@@ -7,6 +7,7 @@
 
 #include "train/closed_form.hpp"
 #include "train/number_text.hpp"
+#include "train/planning.hpp"
 #include "trireme/schedule/schedule_text.hpp"
 
 namespace trireme {
@@ -72,10 +73,15 @@ std::string assumed_line(const Forecast& forecast) {
     return fmt::format("assumed     {}; name the rows with --corpus\n", forecast.assumed);
 }
 
+double bubble_of(const Forecast& forecast) {
+    return bubble_of(forecast.plan, forecast.prediction, static_cast<int>(forecast.peak_bytes.size()));
+}
+
 std::string bubble_line(const Forecast& forecast) {
-    const std::optional<double> closed = closed_form_bubble(forecast.plan, forecast.costs);
+    const std::optional<double> closed =
+        forecast.plan.layout.idle.empty() ? closed_form_bubble(forecast.plan, forecast.costs) : std::nullopt;
     const std::string beside = closed ? fmt::format("; by the closed form {:.1f} %", 100 * *closed) : "";
-    return fmt::format("bubble      {:.1f} %{}\n", 100 * forecast.prediction.bubble(), beside);
+    return fmt::format("bubble      {:.1f} %{}\n", 100 * bubble_of(forecast), beside);
 }
 
 std::string rank_lines(const Forecast& forecast) {
@@ -108,7 +114,7 @@ Json prediction_of(const Forecast& forecast) {
     return {{"unit", unit_name},
             {"seconds", forecast.prediction.makespan},
             {"idle", idle},
-            {"bubble", forecast.prediction.bubble()},
+            {"bubble", bubble_of(forecast)},
             {"peak_activations", activations},
             {"peak_bytes", forecast.peak_bytes},
             {"weight_versions", 1}};

@@ -71,8 +71,7 @@ constexpr int most_skipped_in_a_row = 20;
 // The run from its first step to its last, on every rank; rank 0 also keeps the records.
 class Run {
 public:
-    Run(const RunConfig& config, const Session& session, Communicator& control, Watchdog& watchdog,
-        Setup setup)
+    Run(const RunConfig& config, const Session& session, Communicator& control, Watchdog& watchdog, Setup setup)
         : config_(config),
           setup_(std::move(setup)),
           session_(session),
@@ -98,6 +97,7 @@ public:
     void prepare() {
         refuse_what_cannot_be();
         resident_bytes_ = peak_resident_bytes();
+        if (setup_.plan.team_of(session_.rank()) < 0) control_.never_give_up();
         trainer_.emplace(config_, setup_, gradients_, session_.rank(),
                          make_groups(session_, setup_.plan, gradients_.buckets, watchdog_.patience()),
                          threads_);
@@ -115,7 +115,8 @@ public:
             directory_->write_manifest(manifest_);
             console_.introduce(manifest_, memory_, directory_->path().string());
         }
-        FigureSum sum(flops_, manifest_.peak_flops, control_.size(), bubble_of(setup_.plan, control_.size()));
+        FigureSum sum(flops_, manifest_.peak_flops, control_.size(),
+                      bubble_of_schedule(setup_.plan, control_.size()));
         for (std::size_t step = 0; step < setup_.steps; ++step) take_step(step, sum);
         const std::optional<Evaluation> validation = evaluate(setup_.steps);
         finish(sum.finish(validation));

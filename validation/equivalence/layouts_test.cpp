@@ -23,7 +23,7 @@ protected:
         EXPECT_TRUE(keeps_bars(apart, chosen))
             << "losses differ by " << apart.losses << ", gradient norms by " << apart.norms
             << ", parameters by " << apart.parameters << " and key biases by " << apart.key_biases
-            << " from a single rank's in\\n  " << name_of(chosen);
+            << " from a single rank's in\n  " << name_of(chosen);
     }
 
     validation::ScratchFolder folder_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -59,6 +60,9 @@ public:
 
     // Waits for all, counting the time. Throws ResourceError when a message stalls, naming group and peer.
     void wait(std::span<const Ticket> tickets);
+
+    // For a rank that has nothing to do but to wait: a stall is for the others to notice.
+    void never_give_up() { patience_.stall_seconds = std::numeric_limits<double>::infinity(); }
 
     const Traffic& traffic() const { return traffic_; }
     void reset_traffic() { traffic_ = {}; }

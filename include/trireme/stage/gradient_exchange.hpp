@@ -18,8 +18,8 @@ namespace trireme {
 // A group for each set of ranks that hold something together, of those that this rank is in.
 using DataGroups = std::map<std::vector<int>, std::unique_ptr<Communicator>>;
 
-// Collective over all ranks of the job, those that hold nothing included. Makes the groups in the order of the
-// buckets.
+// Collective over the holders of each bucket with several; every rank of the job calls it. Makes the groups in
+// the order of the buckets.
 DataGroups make_data_groups(const Session& session, const std::vector<Bucket>& buckets, Patience patience);
 
 // What the ranks hold, and how it is summed: the same on every rank.
@@ -56,8 +56,6 @@ public:
     // Every holder of a bucket gets the shards of the other holders: of the gradients' sums, or of the values.
     void share_gradients();
     void share_values();
-
-    double wait_seconds() const;  // since begin()
 
 private:
     struct State;

@@ -46,10 +46,10 @@ public:
 
     const LocalParameters& parameters() const { return parameters_; }
 
-    // Told which gradients are complete while a training program runs; outlives the stages, or none.
+    // Told which gradients are complete while a training program runs; outlives every execution, or none.
     void sum_with(GradientExchange* exchange) { exchange_ = exchange; }
-    // Called between layers, so that messages go on meanwhile.
-    void call_between_layers(std::function<void()> call) { between_layers_ = std::move(call); }
+    // Called behind each forward pass and each layer's backward pass, so that messages go on meanwhile.
+    void call_now_and_then(std::function<void()> call) { progress_ = std::move(call); }
 
     // Before a program is executed; `round` outlives the execution.
     void begin(Stream& stream, const Round& round);
@@ -99,7 +99,7 @@ private:
     std::unique_ptr<TensorGroup> group_;
     Place place_;
     GradientExchange* exchange_ = nullptr;
-    std::function<void()> between_layers_ = [] {};
+    std::function<void()> progress_ = [] {};
 
     // Of the program that is being executed.
     Stream* stream_ = nullptr;

@@ -1,8 +1,13 @@
 // The oracle: one query after the other, one row of scores at a time, sums in double. For query i of a head,
 // with the sums over the keys j that it sees and m_j the dropout factor of the weight:
-//   s_j = scale q . k_j      log_sum = log sum_j exp(s_j)      p_j = exp(s_j - log_sum)      o = sum_j p_j m_j
-//   v_j ds_j = p_j (m_j (do . v_j) - do . o) dq = scale sum_j ds_j k_j      dk_j += scale ds_j q      dv_j +=
-//   p_j m_j do
+//   s_j = scale q . k_j
+//   log_sum = log sum_j exp(s_j)
+//   p_j = exp(s_j - log_sum)
+//   o = sum_j p_j m_j v_j
+//   ds_j = p_j (m_j (do . v_j) - do . o)
+//   dq = scale sum_j ds_j k_j
+//   dk_j += scale ds_j q
+//   dv_j += p_j m_j do
 #include "trireme/kernels/attention.hpp"
 
 #include <algorithm>
