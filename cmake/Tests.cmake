@@ -82,8 +82,6 @@ set(TRIREME_MPI_ENVIRONMENT
     PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
     PRTE_MCA_hwloc_default_binding_policy=none OMP_NUM_THREADS=1 GTEST_CATCH_EXCEPTIONS=0)
 if(TRIREME_SANITIZE)
-  # MPI libraries leak, from plugins that are closed by then; only the slow unwinder sees past those to the library.
   list(APPEND TRIREME_MPI_ENVIRONMENT
-       ASAN_OPTIONS=fast_unwind_on_malloc=0
        LSAN_OPTIONS=suppressions='${CMAKE_SOURCE_DIR}/validation/asan/lsan.supp':print_suppressions=0)
 endif()

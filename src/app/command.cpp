@@ -101,6 +101,16 @@ Command evaluate_command(Words words) {
     return config;
 }
 
+Command profile_command(Words words) {
+    ProfileCommand command;
+    const std::vector<OptionGroup> options = profile_options(command);
+    const SplitLine line = split_line("profile", words, options, {});
+    refuse_positional("profile", line);
+    set_all(line.settings, options);
+    check_profile_options(command);
+    return command;
+}
+
 Command help_command(Words words) {
     if (words.empty()) return ShowText{general_help()};
     refuse_unknown_command(words.front());
@@ -127,6 +137,7 @@ Command parse_command_line(Words arguments, const std::string& mpi) {
     if (name == "train") return train_command(rest);
     if (name == "evaluate") return evaluate_command(rest);
     if (name == "plan") return plan_command(rest);
+    if (name == "profile") return profile_command(rest);
     if (name == "prepare") return tool_command("prepare", rest, prepare_options, take_prepare_inputs);
     if (name == "convert") return tool_command("convert", rest, convert_options, take_convert_places);
     if (name == "report") return tool_command("report", rest, report_options, take_run_directory);

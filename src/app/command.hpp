@@ -5,6 +5,7 @@
 #include <string>
 #include <variant>
 
+#include "app/profile_command.hpp"
 #include "app/tool_options.hpp"
 #include "trireme/tools/prepare.hpp"
 #include "trireme/train/config.hpp"
@@ -19,8 +20,8 @@ struct TrainCommand {
     RunConfig config;
     bool dump_config = false;  // print config.resolved instead of training
 };
-using Command = std::variant<ShowText, TrainCommand, EvaluateConfig, PlanConfig, PrepareConfig, ConvertConfig,
-                             InspectConfig, ReportConfig>;
+using Command = std::variant<ShowText, TrainCommand, EvaluateConfig, PlanConfig, ProfileCommand, PrepareConfig,
+                             ConvertConfig, InspectConfig, ReportConfig>;
 
 // True for the commands that every rank of an MPI job runs; asking for their help is none.
 bool needs_session(std::span<const char* const> arguments);

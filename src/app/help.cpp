@@ -42,6 +42,17 @@ std::string plan_help() {
         option_help(groups));
 }
 
+std::string profile_help() {
+    ProfileCommand command;
+    return cat(
+        "Usage: trireme profile --model NAME --output FILE.json [options]\n\n",
+        "Measures on this machine what each layer of a model costs: seconds of its passes, of both halves of "
+        "the\nbackward one and of its update, and bytes. `train` and `plan` cut a model by that: --partition "
+        "measured\nor pipedream, --profile FILE.json. Without --corpus samples are made up, as long as may "
+        "be.\n",
+        option_help(profile_options(command)));
+}
+
 std::string evaluate_help() {
     EvaluateConfig config;
     return cat(
@@ -88,7 +99,7 @@ std::string report_help() {
 }  // namespace
 
 std::vector<std::string> command_names() {
-    return {"train", "evaluate", "plan", "prepare", "convert", "report", "inspect", "help"};
+    return {"train", "evaluate", "plan", "profile", "prepare", "convert", "report", "inspect", "help"};
 }
 
 std::string general_help() {
@@ -97,6 +108,7 @@ std::string general_help() {
            "  train      train a model, under srun or mpirun, or alone on one rank\n"
            "  evaluate   say how good a stored model is on a corpus\n"
            "  plan       say what a run would be, and start nothing\n"
+           "  profile    measure what each layer of a model costs on this machine\n"
            "  prepare    make a corpus from text, ids, questions or images\n"
            "  convert    Hugging Face's files to a checkpoint, or back\n"
            "  report     show what a run did, on one HTML page\n"
@@ -112,6 +124,7 @@ std::string command_help(const std::string& command) {
     if (command == "train") return train_help();
     if (command == "evaluate") return evaluate_help();
     if (command == "plan") return plan_help();
+    if (command == "profile") return profile_help();
     if (command == "prepare") return prepare_help();
     if (command == "convert") return convert_help();
     if (command == "report") return report_help();

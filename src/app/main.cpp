@@ -31,6 +31,7 @@ int finish(const Failure& failure) {
 
 void carry_out(const ShowText& command) { std::cout << command.text; }
 void carry_out(const PlanConfig& config) { show_plan(config, std::cout); }
+void carry_out(const ProfileCommand& command) { measure(command, std::cout); }
 void carry_out(const PrepareConfig& config) { prepare(config, std::cout); }
 void carry_out(const ConvertConfig& config) { convert(config, std::cout); }
 void carry_out(const InspectConfig& config) { inspect(config.file, config.verify, std::cout); }

@@ -1,5 +1,7 @@
 #include "app/plan_command.hpp"
 
+#include <fmt/format.h>
+
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -7,6 +9,7 @@
 
 #include "trireme/base/error.hpp"
 #include "trireme/report/schedule_svg.hpp"
+#include "trireme/train/compare.hpp"
 
 namespace trireme::app {
 namespace {
@@ -20,15 +23,46 @@ std::string shown(const Forecast& forecast, PlanFormat format) {
         case PlanFormat::csv:
             return csv_of(forecast);
         case PlanFormat::svg:
-            return schedule_svg(forecast.prediction, title_of(forecast));
+            return schedule_svg(forecast.timeline, title_of(forecast));
     }
     throw BugError(cat("a plan in a format without a name: ", static_cast<int>(format)));
+}
+
+// Where work is in flight over the end of a step, the picture has several, and fills the pipeline first.
+std::string title_of(const Compared& one) {
+    if (one.forecast->plan.training.look_ahead == 0) return one.name;
+    return fmt::format("{}, some steps, each {:g} once the pipeline is full", one.name,
+                       one.forecast->step.seconds);
+}
+
+std::string picture_of(const std::vector<Compared>& schedules) {
+    std::vector<Timeline> timelines;
+    for (const Compared& one : schedules) {
+        if (one.forecast) timelines.push_back({title_of(one), one.forecast->timeline});
+    }
+    return schedules_svg(timelines);
+}
+
+std::string shown(const std::vector<Compared>& schedules, PlanFormat format) {
+    switch (format) {
+        case PlanFormat::text:
+            return text_of(schedules);
+        case PlanFormat::json:
+            return json_of(schedules);
+        case PlanFormat::csv:
+            return csv_of(schedules);
+        case PlanFormat::svg:
+            return picture_of(schedules);
+    }
+    throw BugError(cat("a comparison in a format without a name: ", static_cast<int>(format)));
 }
 
 }  // namespace
 
 void show_plan(const PlanConfig& config, std::ostream& out) {
-    const std::string text = shown(foresee(config), config.format);
+    const bool is_one = config.compare.empty();
+    const std::string text =
+        is_one ? shown(foresee(config), config.format) : shown(compare(config), config.format);
     if (config.output.empty()) {
         out << text << std::flush;
         return;

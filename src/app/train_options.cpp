@@ -1,5 +1,8 @@
 #include "app/train_options.hpp"
 
+#include <algorithm>
+
+#include "app/cost_option.hpp"
 #include "app/values.hpp"
 #include "trireme/base/error.hpp"
 
@@ -120,8 +123,9 @@ OptionGroup layout_options(LayoutConfig& layout) {
             whole_number({"tensor", "T", "ranks that share the tensors of a replica"}, layout.tensor, 1),
             text({"layout", "FILE.json", "who holds what, in place of a grid of pipe x data x tensor ranks"},
                  layout.layout),
-            text({"partition", "uniform|parameters|type|4,3,3,4",
-                  "how layers are cut into stages; numbers count the embedding, blocks and the head"},
+            text({"partition", "KIND|4,3,3,4",
+                  "how layers are cut into stages: uniform, parameters, type; measured or pipedream, by what "
+                  "--profile says; numbers count the embedding, blocks and the head"},
                  layout.partition),
             on_off({"sequence-parallel", "", "tensor ranks share the rows between their branches, too"},
                    layout.sequence_parallel),
@@ -137,27 +141,47 @@ OptionGroup layout_options(LayoutConfig& layout) {
 }
 
 OptionGroup schedule_options(ScheduleConfig& schedule) {
-    return {"schedule",
+    return {
+        "schedule",
+        {
+            text({"schedule", "NAME|FILE.csv",
+                  "inter-layer, gpipe, 1f1b, interleaved, looped-bfs, zb-h1, zb-h2, zb-v, auto (made from what "
+                  "stages cost), or a file of programs"},
+                 schedule.schedule),
+            whole_number(
+                {"microbatches", "M", "micro-batches of a step, of each replica or, with --layout, in all"},
+                schedule.microbatches, 1),
+            whole_number({"chunks", "V", "stages of a rank, for interleaved and looped-bfs; zb-v has 2"},
+                         schedule.chunks, 1),
+        }};
+}
+
+Option length_option(ScheduleConfig& schedule) {
+    return choice({"length", "",
+                   "samples of unlike length: padded to the longest there is, to the longest of their "
+                   "micro-batch, or laid end to end"},
+                  schedule.length,
+                  {{"fixed", LengthPolicy::fixed}, {"pad", LengthPolicy::pad}, {"pack", LengthPolicy::pack}});
+}
+
+OptionGroup flexible_options(ScheduleConfig& schedule, LayoutConfig& layout) {
+    return {"flexible",
             {
-                text({"schedule", "NAME|FILE.csv",
-                      "inter-layer, gpipe, 1f1b, interleaved, looped-bfs, or a file of programs"},
-                     schedule.schedule),
-                whole_number(
-                    {"microbatches", "M", "micro-batches of a step, of each replica or, with --layout, in all"},
-                    schedule.microbatches, 1),
-                whole_number({"chunks", "V", "stages of a rank, for interleaved and looped-bfs"},
-                             schedule.chunks, 1),
+                length_option(schedule),
+                size_in_bytes({"memory-limit", "",
+                               "what a rank may hold; 0: as much as it likes. --schedule auto and --partition "
+                               "measured and pipedream keep to it, other plans beyond it are refused"},
+                              layout.memory_limit, 0),
             }};
 }
 
-OptionGroup flexible_options(ScheduleConfig& schedule) {
+OptionGroup cost_options(CostConfig& costs) {
     return {
-        "flexible",
-        {choice({"length", "",
-                 "samples of unlike length: padded to the longest there is, to the longest of their "
-                 "micro-batch, or laid end to end"},
-                schedule.length,
-                {{"fixed", LengthPolicy::fixed}, {"pad", LengthPolicy::pad}, {"pack", LengthPolicy::pack}})}};
+        "costs",
+        {
+            text({"profile", "FILE.json", "what layers cost, measured by `trireme profile`"}, costs.profile),
+            cost_option(costs.stages),
+        }};
 }
 
 OptionGroup precision_options(PrecisionConfig& precision) {
@@ -195,6 +219,13 @@ OptionGroup run_options(RunOptions& run) {
         }};
 }
 
+OptionGroup only(OptionGroup group, const std::vector<std::string>& names) {
+    std::erase_if(group.options, [&](const Option& option) {
+        return std::find(names.begin(), names.end(), option.words.name) == names.end();
+    });
+    return group;
+}
+
 void refuse_missing_corpus(const DataConfig& data) {
     if (!data.corpus.empty()) return;
     throw ConfigError("no corpus is given; name one with --corpus FILE.h5 (`trireme prepare` makes it)");
@@ -221,7 +252,8 @@ std::vector<OptionGroup> train_options(RunConfig& config) {
             optimizer_options(config.optimizer),
             layout_options(config.layout),
             schedule_options(config.schedule),
-            flexible_options(config.schedule),
+            flexible_options(config.schedule, config.layout),
+            cost_options(config.costs),
             precision_options(config.precision),
             run_options(config.run)};
 }
@@ -262,7 +294,30 @@ std::vector<OptionGroup> evaluate_options(EvaluateConfig& config) {
             task,
             layout,
             schedule_options(run.schedule),
-            flexible_options(run.schedule),
+            flexible_options(run.schedule, run.layout),
+            cost_options(run.costs),
+            precision_options(run.precision)};
+}
+
+std::vector<OptionGroup> profile_options(ProfileCommand& command) {
+    RunConfig& run = command.run;
+    OptionGroup what{
+        "profile",
+        {
+            text({"output", "FILE.json", "the profile; it appears when it is whole"}, command.profile.output),
+            whole_number({"batch", "B", "samples in the micro-batch"}, run.run.batch, 1),
+            whole_number({"repeat", "K", "times that each layer is measured; the median counts"},
+                         command.profile.repeats, 1),
+            whole_number({"threads", "", "of a rank; 0: all cores"}, run.run.threads),
+            whole_number({"seed", "S", "of the order of the rows"}, run.run.seed),
+            flag({"quiet", "", "no table"}, command.profile.quiet),
+        }};
+    return {what,
+            only(data_options(run.data), {"corpus", "max-length", "long"}),
+            only(task_options(run.task), {"task"}),
+            model_options(run.model, run.data),
+            only(optimizer_options(run.optimizer), {"optimizer"}),
+            {"flexible", {length_option(run.schedule)}},
             precision_options(run.precision)};
 }
 
@@ -271,6 +326,12 @@ void check_evaluate_options(const EvaluateConfig& config) {
         throw ConfigError("no model is given; name a checkpoint or a run directory with --resume PATH");
     }
     refuse_missing_corpus(config.run.data);
+}
+
+void check_profile_options(const ProfileCommand& command) {
+    if (command.profile.output.empty()) {
+        throw ConfigError("no output is given; name one with --output FILE.json");
+    }
 }
 
 void check_train_options(const RunConfig& config) {

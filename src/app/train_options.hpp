@@ -1,9 +1,10 @@
-// The options of `trireme train` and of `trireme evaluate`, which shares many of them.
+// The options of `trireme train`, and of `evaluate` and `profile`, which share many of them.
 #pragma once
 
 #include <vector>
 
 #include "app/option.hpp"
+#include "app/profile_command.hpp"
 #include "trireme/train/config.hpp"
 
 namespace trireme::app {
@@ -12,9 +13,11 @@ namespace trireme::app {
 std::vector<OptionGroup> train_options(RunConfig& config);
 
 std::vector<OptionGroup> evaluate_options(EvaluateConfig& config);
+std::vector<OptionGroup> profile_options(ProfileCommand& command);
 
 // Throws ConfigError where options contradict each other whatever the machine, the model and the corpus.
 void check_train_options(const RunConfig& config);
 void check_evaluate_options(const EvaluateConfig& config);
+void check_profile_options(const ProfileCommand& command);
 
 }  // namespace trireme::app

@@ -45,14 +45,14 @@ std::string joined(const std::vector<std::string>& words, const std::string& bet
 }
 
 // Decimal prefixes, as disks and Hugging Face count.
-std::uint64_t read_bytes(const Setting& setting) {
+std::uint64_t read_bytes(const Setting& setting, std::uint64_t least) {
     constexpr std::array<std::pair<std::string_view, std::uint64_t>, 4> units{
         {{"GB", 1'000'000'000}, {"MB", 1'000'000}, {"kB", 1000}, {"", 1}}};
     for (const auto& [unit, factor] : units) {
         if (!setting.value.ends_with(unit)) continue;
         const auto count = parsed<std::uint64_t>(setting.value.substr(0, setting.value.size() - unit.size()));
         std::uint64_t bytes = 0;
-        if (count && *count > 0 && !__builtin_mul_overflow(*count, factor, &bytes)) return bytes;
+        if (count && *count >= least && !__builtin_mul_overflow(*count, factor, &bytes)) return bytes;
         break;
     }
     refuse(setting, "a number of bytes, such as 5GB, 500MB or 20000");
@@ -87,21 +87,28 @@ std::size_t read_choice(const Setting& setting, const std::vector<std::string>& 
 
 std::vector<std::size_t> read_choices(const Setting& setting, const std::vector<std::string>& words) {
     std::vector<std::size_t> indices;
-    std::size_t begin = 0;
-    while (begin <= setting.value.size()) {
-        const std::size_t end = std::min(setting.value.find(',', begin), setting.value.size());
-        indices.push_back(
-            read_choice({setting.name, setting.value.substr(begin, end - begin), setting.place}, words));
-        begin = end + 1;
+    for (const std::string& part : parts_of(setting.value, ',')) {
+        indices.push_back(read_choice({setting.name, part, setting.place}, words));
     }
     return indices;
 }
 
+std::vector<std::string> parts_of(const std::string& text, char mark) {
+    std::vector<std::string> parts;
+    std::size_t begin = 0;
+    for (std::size_t end = text.find(mark); end != std::string::npos; end = text.find(mark, begin)) {
+        parts.push_back(text.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    parts.push_back(text.substr(begin));
+    return parts;
+}
+
 std::string joined_choice(const std::vector<std::string>& words) { return joined(words, "|"); }
 
-Option size_in_bytes(OptionWords words, std::uint64_t& field) {
+Option size_in_bytes(OptionWords words, std::uint64_t& field, std::uint64_t least) {
     if (words.form.empty()) words.form = "BYTES";
-    const auto set = [&field](const Setting& setting) { field = read_bytes(setting); };
+    const auto set = [&field, least](const Setting& setting) { field = read_bytes(setting, least); };
     return {.words = std::move(words), .set = set, .get = [&field] { return std::to_string(field); }};
 }
 

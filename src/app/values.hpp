@@ -43,7 +43,8 @@ double read_number(const Setting& setting, const Range& range);
 std::string print_number(double value);  // the shortest text that reads back as the same value
 std::size_t read_choice(const Setting& setting, const std::vector<std::string>& words);  // its index
 std::vector<std::size_t> read_choices(const Setting& setting, const std::vector<std::string>& words);
-std::string joined_choice(const std::vector<std::string>& words);  // "adamw|sgd"
+std::vector<std::string> parts_of(const std::string& text, char mark);  // what it parts; at least one
+std::string joined_choice(const std::vector<std::string>& words);       // "adamw|sgd"
 
 template <class Field>
 Option whole_number(OptionWords words, Field& field, std::uint64_t least = 0) {
@@ -118,7 +119,8 @@ Option on_off(OptionWords words, Field& field) {
     return choice(std::move(words), field, {{"on", true}, {"off", false}});
 }
 
-Option size_in_bytes(OptionWords words, std::uint64_t& field);  // 5GB, 500MB, 20kB, or a plain number
+// 5GB, 500MB, 20kB, or a plain number
+Option size_in_bytes(OptionWords words, std::uint64_t& field, std::uint64_t least = 1);
 Option flag(OptionWords words, bool& field);  // on where it is named; --quiet=off takes it back
 Option text(OptionWords words, std::string& field);
 

@@ -16,6 +16,11 @@ ReplicaLayout grid_replica(const Grid& grid, int pipe, int data) {
     return replica;
 }
 
+int place_in_row(const Grid& grid, int stage) {
+    const bool comes_back = grid.placement == ChunkPlacement::v_shaped && stage >= grid.pipe;
+    return comes_back ? 2 * grid.pipe - 1 - stage : stage % grid.pipe;
+}
+
 // Where a layer begins in items (embedding, block, ..., block, head), times two: only the embedding, layer 0,
 // is an item of its own.
 std::size_t half_items(std::size_t layer) { return layer == 0 ? 0 : layer + 1; }
@@ -24,10 +29,12 @@ std::string text_of_halves(std::size_t halves) {
     return std::to_string(halves / 2) + (halves % 2 == 1 ? ".5" : "");
 }
 
-// "layers 0-3", or "layers 0-3.5" and "layers 3.5-6" where a cut falls inside block 3.
-std::string text_of_layers(Range layers) {
+// "layers 0-3", or "layers 0-3.5" and "layers 3.5-6" where a cut falls inside block 3. The head ends a model of
+// `all` layers as a whole, also one that has no norm before it.
+std::string text_of_layers(Range layers, std::size_t all) {
     const std::size_t begin = half_items(layers.begin);
-    const std::size_t end = half_items(layers.end());
+    const std::size_t halves = half_items(layers.end());
+    const std::size_t end = layers.end() == all ? halves + halves % 2 : halves;
     const std::size_t last = end % 2 == 0 ? end - 2 : end;
     if (last <= begin) return "layer " + text_of_halves(begin);
     return "layers " + text_of_halves(begin) + "-" + text_of_halves(last);
@@ -56,11 +63,16 @@ Layout grid_layout(const Grid& grid, const std::vector<std::size_t>& cuts) {
     if (cuts.size() != stages) {
         throw BugError(cat("a grid of ", stages, " stages was given the layers of ", cuts.size()));
     }
+    if (grid.placement == ChunkPlacement::v_shaped && grid.chunks != 2) {
+        throw BugError(cat("a V has 2 stages on each rank and was given ", grid.chunks));
+    }
     Layout layout;
     for (int s = 0; s < grid.pipe * grid.chunks; ++s) {
         const std::size_t length = cuts[static_cast<std::size_t>(s)];
         StageLayout& stage = layout.stages.emplace_back(StageLayout{{layout.layers, length}, {}});
-        for (int d = 0; d < grid.data; ++d) stage.replicas.push_back(grid_replica(grid, s % grid.pipe, d));
+        for (int d = 0; d < grid.data; ++d) {
+            stage.replicas.push_back(grid_replica(grid, place_in_row(grid, s), d));
+        }
         layout.layers += length;
     }
     return layout;
@@ -70,7 +82,7 @@ std::string text_of(const Layout& layout) {
     std::string text;
     for (std::size_t s = 0; s < layout.stages.size(); ++s) {
         const StageLayout& stage = layout.stages[s];
-        text += cat("stage ", s, ": ", text_of_layers(stage.layers));
+        text += cat("stage ", s, ": ", text_of_layers(stage.layers, layout.layers));
         const char* mark = ", ";
         for (const ReplicaLayout& replica : stage.replicas) {
             text += mark + text_of_replica(replica);

@@ -142,11 +142,11 @@ Cuts cuts_for(const std::vector<Item>& items, std::size_t stages, const std::str
     if (wish == "parameters") return cuts_by_parameters(items, stages);
     if (wish == "type") return cuts_by_type(items, stages);
     if (const auto cuts = numbers_of(wish)) return listed_cuts(items, stages, wish, *cuts);
-    const std::array<std::string, 3> known{"uniform", "parameters", "type"};
-    throw ConfigError(
-        cat("--partition takes uniform, parameters, type or the items of each stage, as in "
-            "4,3,3,4, and not \"",
-            wish, "\"", did_you_mean(wish, known)));
+    const std::array<std::string, 5> known{"uniform", "parameters", "type", "measured", "pipedream"};
+    throw ConfigError(cat(
+        "--partition takes uniform, parameters, type, measured, pipedream or the items of each stage, as in "
+        "4,3,3,4, and not \"",
+        wish, "\"", did_you_mean(wish, known)));
 }
 
 }  // namespace

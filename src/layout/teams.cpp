@@ -7,15 +7,32 @@
 namespace trireme {
 namespace {
 
-// Whether `team` is replica `replica` of stages p, p + pipe, p + 2 * pipe, ... to the last.
-bool is_regular(const Team& team, const Layout& layout, std::size_t p, std::size_t pipe, std::size_t replica) {
-    std::size_t expected = p;
-    for (const int stage : team.stages) {
-        if (static_cast<std::size_t>(stage) != expected) return false;
-        if (layout.stages[expected].replicas[replica].ranks != team.ranks) return false;
-        expected += pipe;
+bool has_equal_replicas(const Layout& layout) {
+    const std::size_t replicas = layout.stages.front().replicas.size();
+    return std::ranges::all_of(layout.stages,
+                               [&](const StageLayout& stage) { return stage.replicas.size() == replicas; });
+}
+
+// Whether `team` is replica `replica` of all its stages.
+bool keeps_number(const Team& team, const Layout& layout, std::size_t replica) {
+    return std::ranges::all_of(team.stages, [&](int stage) {
+        return layout.stages[static_cast<std::size_t>(stage)].replicas[replica].ranks == team.ranks;
+    });
+}
+
+// Whether row after row of teams holds all stages, the p-th of a row of `pipe` those of stages_of(p, pipe).
+template <class StagesOf>
+bool is_of_rows(const Layout& layout, const StagesOf& stages_of) {
+    if (!has_equal_replicas(layout)) return false;
+    const std::size_t replicas = layout.stages.front().replicas.size();
+    const std::vector<Team> teams = teams_of(layout);
+    const std::size_t pipe = teams.size() / replicas;
+    if (pipe * replicas != teams.size()) return false;
+    for (std::size_t t = 0; t < teams.size(); ++t) {
+        if (teams[t].stages != stages_of(static_cast<int>(t % pipe), static_cast<int>(pipe))) return false;
+        if (!keeps_number(teams[t], layout, t / pipe)) return false;
     }
-    return expected == layout.stages.size() + p;
+    return true;
 }
 
 }  // namespace
@@ -57,17 +74,17 @@ int team_of_rank(const std::vector<Team>& teams, int rank) {
 }
 
 bool is_grid(const Layout& layout) {
-    const std::size_t replicas = layout.stages.front().replicas.size();
-    for (const StageLayout& stage : layout.stages) {
-        if (stage.replicas.size() != replicas) return false;
-    }
-    const std::vector<Team> teams = teams_of(layout);
-    const std::size_t pipe = teams.size() / replicas;
-    if (pipe * replicas != teams.size() || layout.stages.size() % pipe != 0) return false;
-    for (std::size_t t = 0; t < teams.size(); ++t) {
-        if (!is_regular(teams[t], layout, t % pipe, pipe, t / pipe)) return false;
-    }
-    return true;
+    const int all = static_cast<int>(layout.stages.size());
+    return is_of_rows(layout, [all](int p, int pipe) {
+        std::vector<int> stages;
+        stages.reserve(static_cast<std::size_t>(all / pipe));
+        for (int chunk = 0; chunk < all / pipe; ++chunk) stages.push_back(chunk * pipe + p);
+        return stages;
+    });
+}
+
+bool is_v(const Layout& layout) {
+    return is_of_rows(layout, [](int p, int pipe) { return std::vector{p, 2 * pipe - 1 - p}; });
 }
 
 }  // namespace trireme

@@ -1,5 +1,6 @@
 #include "trireme/model/model.hpp"
 
+#include <array>
 #include <unordered_set>
 
 #include "model/family.hpp"
@@ -26,6 +27,13 @@ std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& par
         layers.emplace_back(Head(config, part));
     }
     return layers;
+}
+
+const char* kind_of(const Layer& layer) {
+    constexpr std::array<const char*, std::variant_size_v<Layer>> kinds{
+        // in the order of Layer
+        "embedding", "patches", "attention", "mlp", "norm", "transform", "head", "span head"};
+    return kinds[layer.index()];
 }
 
 std::vector<ParameterSpec> parameters_of(const Layer& layer) {

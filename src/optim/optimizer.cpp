@@ -10,11 +10,6 @@
 namespace trireme {
 namespace {
 
-std::size_t moments_needed(const OptimizerConfig& config) {
-    if (config.kind == OptimizerKind::adamw) return 2;
-    return config.momentum > 0 ? 1 : 0;
-}
-
 void require_inside(const ParameterSpec& spec, const Box& box) {
     if (box.rows.end() <= spec.rows && box.columns.end() <= spec.columns) return;
     throw BugError(cat("a shard ends at row ", box.rows.end(), " and column ", box.columns.end(), " of ",
@@ -90,6 +85,11 @@ void apply(Stream& stream, const UpdateRule& rule, const Operands& operands) {
 
 }  // namespace
 
+std::size_t moments_of(const OptimizerConfig& config) {
+    if (config.kind == OptimizerKind::adamw) return 2;
+    return config.momentum > 0 ? 1 : 0;
+}
+
 Tensor shard_of(const ParameterTensors& tensors, const ParameterShard& shard) {
     const auto& [rows, columns] = shard.box;
     return tensors[shard.parameter]
@@ -128,7 +128,7 @@ Optimizer::Optimizer(const OptimizerConfig& config, const std::vector<ParameterS
                      std::vector<ParameterShard> shards, DType dtype, Place place)
     : config_(config), specs_(specs), shards_(std::move(shards)) {
     const std::vector<ParameterSpec> parts = specs_of(shards_, specs_);
-    for (std::size_t m = 0; m < moments_needed(config); ++m) moments_.emplace_back(parts, dtype, place);
+    for (std::size_t m = 0; m < moments_of(config); ++m) moments_.emplace_back(parts, dtype, place);
 }
 
 void Optimizer::update(Stream& stream, const ParameterTensors& values, const ParameterTensors& gradients,

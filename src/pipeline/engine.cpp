@@ -9,18 +9,22 @@
 namespace trireme {
 namespace {
 
+// Micro-batches that may be in flight at once have numbers of their own below this one.
+int window_of(const EngineWiring& wiring) { return wiring.shape.micro_batches * wiring.steps_in_flight; }
+
 // What both sides of a message call it: the stage that made it, and the micro-batch.
-Label label_of(const Instruction& message, const PipelineShape& shape) {
+Label label_of(const Instruction& message, int window) {
     const bool is_from_before = message.op == Op::receive_forward;
     const bool is_from_behind = message.op == Op::receive_backward;
     const int maker = message.stage - (is_from_before ? 1 : 0) + (is_from_behind ? 1 : 0);
-    return maker * shape.micro_batches + message.micro_batch;
+    return maker * window + message.micro_batch % window;
 }
 
 // The instruction that sent what `receive` got.
-Instruction send_of(Label label, const Instruction& receive, const PipelineShape& shape) {
+Instruction send_of(Label label, const Instruction& receive, int window) {
     const Op op = receive.op == Op::receive_forward ? Op::send_forward : Op::send_backward;
-    return {op, label / shape.micro_batches, label % shape.micro_batches};
+    const int window_begin = receive.micro_batch / window * window;
+    return {op, label / window, window_begin + label % window};
 }
 
 Op message_op(Op compute_op) { return compute_op == Op::forward ? Op::send_forward : Op::send_backward; }
@@ -68,15 +72,29 @@ struct Engine::State {
 Engine::Engine(const EngineWiring& wiring) : state_(std::make_unique<State>(wiring)) {}
 Engine::~Engine() = default;
 
-void Engine::execute(const Program& program, StageWorker& worker) {
+void Engine::go_on(const Program& program, StageWorker& worker) {
     State& state = *state_;
     state.worker = &worker;
     state.program = &program;
     for (state.position = 0; state.position < program.size(); ++state.position) {
         state.run(program[state.position]);
     }
+    state.program = nullptr;
+}
+
+void Engine::finish(StageWorker& worker) {
+    State& state = *state_;
+    const Program nothing;
+    state.worker = &worker;
+    state.program = &nothing;
+    state.position = 0;
     for (auto& [channel, sends] : state.sends) state.complete_sends(sends, 0);
     state.program = nullptr;
+}
+
+void Engine::execute(const Program& program, StageWorker& worker) {
+    go_on(program, worker);
+    finish(worker);
 }
 
 bool Engine::is_executing() const { return state_->program != nullptr; }
@@ -109,7 +127,7 @@ void Engine::State::run(const Instruction& instruction) {
 
 void Engine::State::send(const Instruction& instruction) {
     const ConstTensor result = worker->result_for(instruction);
-    const Label label = label_of(instruction, wiring.shape);
+    const Label label = label_of(instruction, window_of(wiring));
     Message message{instruction, {}};
     for (const Leg& leg : routes.legs(instruction, worker->rows(instruction.micro_batch))) {
         message.tickets.push_back(
@@ -121,7 +139,7 @@ void Engine::State::send(const Instruction& instruction) {
 
 void Engine::State::receive(const Instruction& instruction) {
     const Tensor place = worker->place_for(instruction);
-    const Label label = label_of(instruction, wiring.shape);
+    const Label label = label_of(instruction, window_of(wiring));
     Message message{instruction, {}};
     for (const Leg& leg : routes.legs(instruction, worker->rows(instruction.micro_batch))) {
         message.tickets.push_back(
@@ -174,11 +192,11 @@ void Engine::State::wait(const Message& message) {
     try {
         group_of(message.instruction.op).wait(message.tickets);
     } catch (const MessageMismatch& mismatch) {
-        const Instruction arrived = send_of(mismatch.arrived, message.instruction, wiring.shape);
+        const Instruction arrived = send_of(mismatch.arrived, message.instruction, window_of(wiring));
         throw BugError(cat("rank ", wiring.rank, " posted ", text_of(message.instruction), " and got what ",
                            text_of(arrived), " sent: ", mismatch.what()));
-    } catch (const ResourceError& stall) {
-        throw ResourceError(cat("at ", place(), ": ", stall.what()));
+    } catch (const ResourceError& refusal) {  // a stall, or what MPI says
+        throw ResourceError(cat("at ", place(), ": ", refusal.what()));
     }
 }
 

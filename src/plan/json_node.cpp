@@ -8,7 +8,8 @@
 namespace trireme {
 namespace {
 
-constexpr std::size_t most = std::size_t{1} << 24;  // layers, ranks, shares: far beyond any machine
+constexpr std::uint64_t most_counted = std::uint64_t{1} << 24;  // far beyond any machine
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 53;    // exact in JSON of any program
 constexpr int deepest_nesting = 16;
 constexpr std::size_t most_shown = 40;  // bytes of a value in a message
 
@@ -63,17 +64,30 @@ std::vector<JsonNode> JsonNode::items() const {
     return nodes;
 }
 
-std::size_t JsonNode::whole_number() const {
+std::size_t JsonNode::whole_number_up_to(std::uint64_t most) const {
     const bool is_whole = value_->is_number_unsigned() && value_->get<std::uint64_t>() <= most;
     if (!is_whole) refuse(cat("a whole number from 0 to ", most));
     return value_->get<std::size_t>();
+}
+
+std::size_t JsonNode::whole_number() const { return whole_number_up_to(most_counted); }
+std::size_t JsonNode::bytes() const { return whole_number_up_to(most_bytes); }
+
+double JsonNode::number() const {
+    if (!value_->is_number() || value_->get<double>() < 0) refuse("a number of at least 0");
+    return value_->get<double>();
+}
+
+std::string JsonNode::text() const {
+    if (!value_->is_string()) refuse("a text");
+    return value_->get<std::string>();
 }
 
 nlohmann::json json_of_file(std::string_view text, std::string_view file) {
     using Json = nlohmann::json;
     const auto is_kept = [&](int depth, Json::parse_event_t, const Json&) {
         if (depth <= deepest_nesting) return true;
-        throw ConfigError(cat(file, " is nested deeper than ", deepest_nesting, " levels; no layout is"));
+        throw ConfigError(cat(file, " is nested deeper than ", deepest_nesting, " levels; no file of ours is"));
     };
     try {
         return Json::parse(text, is_kept);

@@ -1,6 +1,7 @@
 // A value of a JSON file that somebody wrote by hand, and where it stands in it.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
@@ -23,7 +24,10 @@ public:
     bool has(const char* key) const { return value_->contains(key); }
     JsonNode at(const char* key) const;
     std::vector<JsonNode> items() const;                    // must be a list
-    std::size_t whole_number() const;                       // 0 to 2^24
+    std::size_t whole_number() const;                       // 0 to 2^24: layers, ranks, shares
+    std::size_t bytes() const;                              // 0 to 2^53
+    double number() const;                                  // 0 or more, and finite
+    std::string text() const;                               // must be one
     [[noreturn]] void refuse(std::string_view must) const;  // "FILE: stages[0] is 3; it must be <must>"
 
 private:
@@ -31,13 +35,14 @@ private:
         : value_(&value), file_(file), path_(std::move(path)) {}
 
     std::string place() const;
+    std::size_t whole_number_up_to(std::uint64_t most) const;
 
     const Json* value_;
     std::string_view file_;
     std::string path_;  // "stages[0].layers"; empty: the whole file
 };
 
-// Throws ConfigError for what is no JSON, or nested deeper than any layout.
+// Throws ConfigError for what is no JSON, or nested deeper than any of ours.
 nlohmann::json json_of_file(std::string_view text, std::string_view file);
 
 }  // namespace trireme

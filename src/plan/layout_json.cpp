@@ -60,7 +60,8 @@ Json json_value_of(const ReplicaLayout& replica) {
 
 Layout layout_from_json(std::string_view text, const std::string& place) {
     const nlohmann::json file = json_of_file(text, place);
-    const JsonNode whole(file, place);
+    const JsonNode all(file, place);
+    const JsonNode whole = all.has("layout") ? all.at("layout") : all;
     const std::array<std::string, 2> needed{"layers", "stages"};
     const std::array<std::string, 1> optional{"idle"};
     whole.require_keys(needed, optional);

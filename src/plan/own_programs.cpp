@@ -8,6 +8,8 @@
 namespace trireme {
 namespace {
 
+constexpr int most_steps = 100;  // that work may be done ahead, or weights be old
+
 std::vector<int> working_ranks(const std::vector<Team>& teams) {
     std::vector<int> ranks;
     for (const Team& team : teams) ranks.insert(ranks.end(), team.ranks.begin(), team.ranks.end());
@@ -49,32 +51,54 @@ std::vector<Program> from_ranks(const std::vector<Program>& programs, const std:
     return of_teams;
 }
 
+// Proving takes more steps than these two.
+void require_near_steps(const Phases& programs, const PipelineShape& shape, const std::string& place) {
+    for (const std::vector<Program>* part : {&programs.prologue, &programs.body}) {
+        for (const Program& program : *part) {
+            for (const Instruction& instruction : program) {
+                const int ahead = instruction.micro_batch / shape.micro_batches;
+                if (ahead <= most_steps && instruction.age <= most_steps) continue;
+                throw ConfigError(cat(text_of(instruction), " of ", place,
+                                      ahead > most_steps
+                                          ? cat(" is of ", ahead, " steps later")
+                                          : cat(" uses weights of ", instruction.age, " updates ago"),
+                                      ", where a step has ", shape.micro_batches,
+                                      shape.micro_batches == 1 ? " micro-batch" : " micro-batches",
+                                      "; programs may go ", most_steps, " steps ahead or back"));
+            }
+        }
+    }
+}
+
 }  // namespace
 
-std::vector<Program> programs_of_teams(const std::vector<Program>& programs, const std::vector<Team>& teams,
-                                       const PipelineShape& shape, const std::string& place) {
+Phases programs_of_teams(const Phases& programs, const std::vector<Team>& teams, const PipelineShape& shape,
+                         const std::string& place) {
+    require_near_steps(programs, shape, place);
+    const std::vector<Program>& given = programs.body;
     const std::size_t ranks = working_ranks(teams).size();
-    if (programs.size() != teams.size() && programs.size() != ranks) {
+    if (given.size() != teams.size() && given.size() != ranks) {
         const std::string both = ranks == teams.size() ? "" : cat(" on ", ranks, " ranks");
-        throw ConfigError(cat(place, " holds ", programs.size(),
-                              programs.size() == 1 ? " program" : " programs", ", but the layout has ",
-                              teams.size(), " teams", both, "; write one line for each ",
-                              both.empty() ? "team" : "team, or for each rank"));
+        throw ConfigError(cat(place, " holds ", given.size(), given.size() == 1 ? " program" : " programs",
+                              ", but the layout has ", teams.size(), " teams", both,
+                              "; write one line for each ", both.empty() ? "team" : "team, or for each rank"));
     }
-    if (programs.size() != ranks) return programs;
-    std::vector<Program> of_teams = from_ranks(programs, teams, place);
-    const bool are_of_teams =
-        programs.size() == teams.size() && (fit(programs, shape) || !fit(of_teams, shape));
+    if (given.size() != ranks) return programs;
+    Phases of_teams = {.prologue = from_ranks(programs.prologue, teams, place),
+                       .body = from_ranks(given, teams, place)};
+    const bool are_of_teams = given.size() == teams.size() && (fit(given, shape) || !fit(of_teams.body, shape));
     return are_of_teams ? programs : of_teams;
 }
 
-std::vector<Program> forward_part(const std::vector<Program>& programs) {
+Phases forward_part(const Phases& phases, const PipelineShape& shape) {
     const auto is_of_forward = [](const Instruction& i) {
         return i.op == Op::forward || i.op == Op::send_forward || i.op == Op::receive_forward;
     };
-    std::vector<Program> part(programs.size());
-    for (std::size_t team = 0; team < programs.size(); ++team) {
-        std::ranges::copy_if(programs[team], std::back_inserter(part[team]), is_of_forward);
+    const std::vector<Program> step = unrolled(phases, shape, 1);
+    Phases part{.prologue = std::vector<Program>(step.size()), .body = std::vector<Program>(step.size())};
+    for (std::size_t team = 0; team < step.size(); ++team) {
+        std::ranges::copy_if(step[team], std::back_inserter(part.body[team]), is_of_forward);
+        for (Instruction& instruction : part.body[team]) instruction.age = 0;
     }
     return part;
 }

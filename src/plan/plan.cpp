@@ -9,6 +9,7 @@
 #include "trireme/schedule/check.hpp"
 #include "trireme/schedule/lower.hpp"
 #include "trireme/schedule/predict.hpp"
+#include "trireme/schedule/search.hpp"
 
 namespace trireme {
 namespace {
@@ -16,14 +17,15 @@ namespace {
 constexpr int few_slots = 4;                 // up to here slots are tried one by one
 constexpr int most_micro_batches = 1 << 16;  // of a step: far beyond any use, and programs still fit in memory
 
-// On a grid: as many as every stage has.
-int replicas_of(const Layout& layout) { return static_cast<int>(layout.stages.front().replicas.size()); }
+// Of a grid or a V: as many as every stage has.
+int rows_of(const Layout& layout) { return static_cast<int>(layout.stages.front().replicas.size()); }
 
-PipelineShape shape_of_grid(const PlanWish& wish, const std::vector<Team>& teams, int micro_batches_each) {
-    const int replicas = replicas_of(wish.layout);
-    const int pipe = static_cast<int>(teams.size()) / replicas;
+PipelineShape shape_of_rows(const PlanWish& wish, const std::vector<Team>& teams, int micro_batches_each) {
+    const int rows = rows_of(wish.layout);
+    const int pipe = static_cast<int>(teams.size()) / rows;
     const int chunks = static_cast<int>(wish.layout.stages.size()) / pipe;
-    return grid_shape(pipe, replicas, chunks, micro_batches_each);
+    return is_grid(wish.layout) ? grid_shape(pipe, rows, chunks, micro_batches_each)
+                                : v_shape(pipe, rows, micro_batches_each);
 }
 
 PipelineShape uneven_shape_of(const PlanWish& wish, const std::vector<Team>& teams) {
@@ -50,20 +52,20 @@ bool has_chunks(const Layout& layout, const std::vector<Team>& teams) {
 }
 
 PipelineShape shape_of(const PlanWish& wish, const std::vector<Team>& teams) {
-    const bool is_on_grid = is_grid(wish.layout);
-    const int rows = is_on_grid ? replicas_of(wish.layout) : 1;
+    const bool has_rows = is_grid(wish.layout) || is_v(wish.layout);
+    const int rows = has_rows ? rows_of(wish.layout) : 1;
     const int most = std::max(1, most_micro_batches / (wish.is_each ? rows : 1));
     if (wish.micro_batches < 1 || wish.micro_batches > most) {
         throw ConfigError(
             cat("--microbatches ", wish.micro_batches, " cannot be used; it must be from 1 to ", most));
     }
     const bool is_even = wish.is_each || wish.micro_batches % rows == 0;
-    if (is_on_grid && !is_even && has_chunks(wish.layout, teams)) {
+    if (has_rows && !is_even && has_chunks(wish.layout, teams)) {
         throw ConfigError(cat("--microbatches ", wish.micro_batches, " does not divide among the ", rows,
                               " replicas of a layout with several stages on a rank; use a multiple of ", rows));
     }
-    if (!is_on_grid || !is_even) return uneven_shape_of(wish, teams);
-    return shape_of_grid(wish, teams, wish.is_each ? wish.micro_batches : wish.micro_batches / rows);
+    if (!has_rows || !is_even) return uneven_shape_of(wish, teams);
+    return shape_of_rows(wish, teams, wish.is_each ? wish.micro_batches : wish.micro_batches / rows);
 }
 
 PipelineShape forward_only(PipelineShape shape) {
@@ -72,60 +74,134 @@ PipelineShape forward_only(PipelineShape shape) {
 }
 
 // None where the programs cannot run with so many slots; `fault` says why.
-std::optional<ProvedPrograms> tried(const std::vector<Program>& programs, PipelineShape shape, int slots,
-                                    std::string& fault) {
+std::optional<ProvedPrograms> tried(const Phases& compute, PipelineShape shape, int slots, std::string& fault) {
     shape.slots = slots;
-    std::vector<Program> whole = lower(programs, shape);
-    Verdict verdict = check(whole, shape);
+    fault = obstacle_to_lowering(compute, shape);
+    if (!fault.empty()) return std::nullopt;
+    Phases phases = lower_phases(compute, shape);
+    PipelineShape many = shape;
+    many.steps = enough_steps(phases, shape.micro_batches);
+    Verdict verdict = check(unrolled(phases, shape, many.steps), many);
     if (!verdict.is_proved()) {
         fault = verdict.fault->what;
         return std::nullopt;
     }
+    const int ahead = look_ahead(phases, shape.micro_batches);
     return ProvedPrograms{.shape = std::move(shape),
-                          .programs = std::move(whole),
-                          .peak_of_stage = std::move(verdict.proof.peak_of_stage),
-                          .peak_activations = std::move(verdict.proof.peak_activations)};
+                          .prologue = std::move(phases.prologue),
+                          .programs = std::move(phases.body),
+                          .look_ahead = ahead,
+                          .proof = std::move(verdict.proof)};
 }
 
-// With equal costs, whatever these are.
-double duration(const ProvedPrograms& proved) {
-    const std::vector<StageCost> costs(proved.shape.holders.size());
-    return predict(proved.programs, proved.shape, costs).makespan;
+// Of enough steps.
+double duration(const ProvedPrograms& proved, const std::vector<StageCost>& costs) {
+    PipelineShape many = proved.shape;
+    many.steps = enough_steps(proved.phases(), many.micro_batches);
+    return predict(unrolled(proved.phases(), proved.shape, many.steps), many, costs).makespan;
+}
+
+// All messages that a channel has in a step; where work is in flight over its end, those of a step and of a
+// full pipeline.
+int enough_slots(const Phases& compute, const PipelineShape& shape) {
+    const bool is_in_flight = keeps_work_in_flight(compute, shape.micro_batches);
+    return is_in_flight ? shape.micro_batches + shape.stages() : shape.micro_batches * shape.stages();
 }
 
 int next_slots(int slots) { return slots < few_slots ? slots + 1 : 2 * slots; }
 
 // With the fewest slots with which nobody waits for one: orders that send a round of micro-batches before the
 // first of them is read need many, others one. `place` is the schedule's name, or its file's.
-ProvedPrograms proved(const std::vector<Program>& programs, const PipelineShape& shape,
+ProvedPrograms proved(const Phases& compute, const PipelineShape& shape, const std::vector<StageCost>& costs,
                       const std::string& place) {
-    const int enough = shape.micro_batches * shape.stages();  // all messages that a channel ever has
+    const int enough = enough_slots(compute, shape);
     std::string fault;
-    std::optional<ProvedPrograms> roomy = tried(programs, shape, enough, fault);
+    std::optional<ProvedPrograms> roomy = tried(compute, shape, enough, fault);
     if (!roomy) throw ConfigError(cat(place, " cannot be run: ", fault));
-    const double shortest = duration(*roomy);
+    const double shortest = duration(*roomy, costs);
     for (int slots = 1; slots < enough; slots = next_slots(slots)) {
-        std::optional<ProvedPrograms> narrow = tried(programs, shape, slots, fault);
-        if (narrow && duration(*narrow) <= shortest) return *std::move(narrow);
+        std::optional<ProvedPrograms> narrow = tried(compute, shape, slots, fault);
+        if (narrow && duration(*narrow, costs) <= shortest) return *std::move(narrow);
     }
     return *std::move(roomy);
 }
 
-ProvedPrograms generated(ScheduleKind kind, const PipelineShape& shape) {
-    return proved(generate(kind, shape), shape, cat("schedule ", name_of(kind)));
+// Programs of one step, for all teams.
+Phases of_one_step(std::vector<Program> programs) {
+    std::vector<Program> none(programs.size());
+    return {.prologue = std::move(none), .body = std::move(programs)};
+}
+
+std::vector<StageCost> equal_costs(const PipelineShape& shape) {
+    return std::vector<StageCost>(shape.holders.size());
+}
+
+// The stages of a team are updated at once, at the first of their STEPs.
+void refuse_scattered_updates(const Phases& phases, const std::string& place) {
+    for (const std::vector<Program>* part : {&phases.prologue, &phases.body}) {
+        for (const Program& program : *part) {
+            const auto is_step = [](const Instruction& i) { return i.op == Op::step; };
+            const auto first = std::find_if(program.begin(), program.end(), is_step);
+            const auto behind = std::find_if_not(first, program.end(), is_step);
+            const auto apart = std::find_if(behind, program.end(), is_step);
+            if (apart == program.end()) continue;
+            throw ConfigError(cat(place, " has ", text_of(*behind), " between ", text_of(*first), " and ",
+                                  text_of(*apart), "; let the updates of a step stand together"));
+        }
+    }
+}
+
+void add_own(const PlanWish& wish, PipelineShape shape, Plan& plan) {
+    const Phases own = programs_of_teams(wish.own_programs, plan.teams, shape, wish.schedule);
+    refuse_scattered_updates(own, wish.schedule);
+    const std::vector<StageCost> costs = equal_costs(shape);
+    std::string fault;
+    const bool runs_together = tried(own, shape, enough_slots(own, shape), fault).has_value();
+    shape.updates_alone = !runs_together && look_ahead(own, shape.micro_batches) > 0;
+    plan.training = proved(own, shape, costs, wish.schedule);
+    const Phases forwards = forward_part(plan.training.phases(), shape);
+    plan.evaluation = proved(forwards, forward_only(shape), costs, wish.schedule);
+}
+
+void add_generated(const PlanWish& wish, PipelineShape shape, Plan& plan) {
+    const ScheduleKind kind = schedule_named(wish.schedule);
+    const std::vector<StageCost> costs = equal_costs(shape);
+    const std::string place = cat("schedule ", wish.schedule);
+    const PipelineShape forwards = forward_only(shape);
+    plan.evaluation = proved(of_one_step(generate(kind, forwards)), forwards, costs, place);
+    shape.updates_alone = updates_stages_alone(kind);
+    plan.training = proved(generate_phases(kind, shape), shape, costs, place);
+}
+
+// Full recompute makes the activations of a layer again for the whole of its backward.
+std::vector<bool> divisible_stages(const PlanWish& wish, const std::vector<Recompute>& recompute) {
+    std::vector<bool> divisible;
+    for (std::size_t stage = 0; stage < recompute.size(); ++stage) {
+        const bool may = wish.may_split.empty() || wish.may_split[stage];
+        divisible.push_back(may && recompute[stage] != Recompute::full);
+    }
+    return divisible;
+}
+
+void add_searched(const PlanWish& wish, const PipelineShape& shape, Plan& plan) {
+    const std::vector<bool> divisible = divisible_stages(wish, plan.recompute);
+    const auto searched = [&](const PipelineShape& of, const std::vector<StageCost>& costs) {
+        return proved(of_one_step(search_programs(of, costs, divisible)), of, costs, "schedule auto");
+    };
+    plan.training = searched(shape, wish.costs.empty() ? equal_costs(shape) : wish.costs);
+    plan.evaluation = searched(forward_only(shape), equal_costs(shape));
 }
 
 void add_programs(const PlanWish& wish, Plan& plan) {
-    const PipelineShape shape = shape_of(wish, plan.teams);
-    if (wish.own_programs.empty()) {
-        const ScheduleKind kind = schedule_named(wish.schedule);
-        plan.training = generated(kind, shape);
-        plan.evaluation = generated(kind, forward_only(shape));
-        return;
+    PipelineShape shape = shape_of(wish, plan.teams);
+    shape.most_activations = wish.most_activations;
+    if (!wish.own_programs.body.empty()) {
+        add_own(wish, shape, plan);
+    } else if (wish.schedule == searched_schedule) {
+        add_searched(wish, shape, plan);
+    } else {
+        add_generated(wish, shape, plan);
     }
-    const std::vector<Program> own = programs_of_teams(wish.own_programs, plan.teams, shape, wish.schedule);
-    plan.training = proved(own, shape, wish.schedule);
-    plan.evaluation = proved(forward_part(plan.training.programs), forward_only(shape), wish.schedule);
 }
 
 std::vector<Recompute> recompute_of_stages(const PlanWish& wish) {
@@ -139,15 +215,23 @@ std::vector<Recompute> recompute_of_stages(const PlanWish& wish) {
 
 }  // namespace
 
+Program ProvedPrograms::long_program(int team) const {
+    return unrolled_of(team, phases(), shape, enough_steps(phases(), shape.micro_batches));
+}
+
+Plan plan_without_programs(const PlanWish& wish) {
+    return {.layout = wish.layout,
+            .teams = teams_of(wish.layout),
+            .recompute = recompute_of_stages(wish),
+            .cuts_rows = wish.cuts_rows,
+            .shards_optimizer = wish.shards_optimizer,
+            .schedule = wish.schedule,
+            .training = {},
+            .evaluation = {}};
+}
+
 Plan make_plan(const PlanWish& wish) {
-    Plan plan{.layout = wish.layout,
-              .teams = teams_of(wish.layout),
-              .recompute = recompute_of_stages(wish),
-              .cuts_rows = wish.cuts_rows,
-              .shards_optimizer = wish.shards_optimizer,
-              .schedule = wish.schedule,
-              .training = {},
-              .evaluation = {}};
+    Plan plan = plan_without_programs(wish);
     add_programs(wish, plan);
     return plan;
 }

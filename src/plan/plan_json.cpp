@@ -9,10 +9,19 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t hash_digits = 16;
 
+Json texts_of(const std::vector<Program>& programs) {
+    Json texts = Json::array();
+    for (const Program& program : programs) texts.push_back(text_of(program));
+    return texts;
+}
+
+// As it always was for synchronous schedules, so that the hashes of their plans stay.
 Json json_value_of(const ProvedPrograms& proved) {
-    Json programs = Json::array();
-    for (const Program& program : proved.programs) programs.push_back(text_of(program));
-    return {{"slots", proved.shape.slots}, {"programs", programs}};
+    Json value{{"slots", proved.shape.slots}, {"programs", texts_of(proved.programs)}};
+    if (proved.ends_with_step()) return value;
+    value["prologue"] = texts_of(proved.prologue);
+    value["updates_alone"] = proved.shape.updates_alone;
+    return value;
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ constexpr double label_width = 72;
 constexpr double margin = 12;
 constexpr double head_height = 58;  // title and legend
 constexpr double foot_height = 44;  // the axis
+constexpr double gap_height = 38;   // between two timelines: the second one's title
 constexpr double row_height = 26;
 constexpr double row_pitch = 32;
 constexpr double least_width = 700;
@@ -83,50 +84,54 @@ bool names_stages(const Prediction& prediction) {
     });
 }
 
-// Where things are, in pixels from the upper left corner.
-class Drawing {
-public:
-    explicit Drawing(const Prediction& prediction)
-        : prediction_(prediction), names_stage_(names_stages(prediction)), width_(wanted_width()) {}
+// How time becomes pixels: one scale for all timelines.
+struct Scale {
+    double end = 0;  // of the longest timeline
+    double width = least_width;
 
-    double right() const { return label_width + width_; }
-    double bottom() const { return head_height + row_pitch * static_cast<double>(prediction_.spans.size()); }
-    double across(double time) const {
-        return label_width + (prediction_.makespan > 0 ? time / prediction_.makespan : 0) * width_;
-    }
+    double across(double time) const { return label_width + (end > 0 ? time / end : 0) * width; }
+    double right() const { return label_width + width; }
+};
 
-    std::string row(std::size_t team) const {
-        const double top = head_height + row_pitch * static_cast<double>(team);
-        std::string svg = fmt::format(
-            "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">team {}</text>\n"
-            "<rect class=\"row\" x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\"/>\n",
-            label_width - 10, top + row_height / 2 + 4, team, label_width, top, width_, row_height);
-        for (const Span& span : prediction_.spans[team]) svg += cell(span, top);
-        return svg;
-    }
-
-    std::string axis() const {
-        const Axis time({0, prediction_.makespan}, report::Scale::linear, 11, false);
-        std::string svg =
-            fmt::format("<path class=\"axis\" d=\"M{} {}H{:.1f}\"/>\n", label_width, bottom(), right());
-        for (const double tick : time.ticks()) {
-            svg += fmt::format(
-                "<path class=\"axis\" d=\"M{0:.1f} {1}v5\"/><text x=\"{0:.1f}\" y=\"{2}\" "
-                "text-anchor=\"middle\">{3}</text>\n",
-                across(tick), bottom(), bottom() + 19, time.label(tick));
-        }
-        return svg + fmt::format("<text x=\"{}\" y=\"{}\">time, in units of cost</text>\n", label_width,
-                                 bottom() + 37);
-    }
-
-private:
-    double wanted_width() const {
-        double shortest = std::numeric_limits<double>::infinity();
-        for_each_span(prediction_, [&](const Span& span) {
+// The shortest instruction of all is as wide as its label wants it.
+Scale scale_of(const std::vector<Timeline>& timelines) {
+    Scale scale;
+    double shortest = std::numeric_limits<double>::infinity();
+    for (const Timeline& timeline : timelines) {
+        scale.end = std::max(scale.end, timeline.prediction.makespan);
+        for_each_span(timeline.prediction, [&](const Span& span) {
             const double length = span.end - span.begin;
             if (is_compute(span.instruction.op) && length > 0) shortest = std::min(shortest, length);
         });
-        return std::clamp(wanted_cell * prediction_.makespan / shortest, least_width, most_width);
+    }
+    scale.width = std::clamp(wanted_cell * scale.end / shortest, least_width, most_width);
+    return scale;
+}
+
+// The rows of one timeline, in pixels from the upper left corner.
+class Rows {
+public:
+    Rows(const Prediction& prediction, const Scale& scale, double top)
+        : prediction_(prediction), scale_(scale), top_(top), names_stage_(names_stages(prediction)) {}
+
+    double bottom() const { return top_ + row_pitch * static_cast<double>(prediction_.spans.size()); }
+
+    std::string drawn() const {
+        std::string svg;
+        for (std::size_t team = 0; team < prediction_.spans.size(); ++team) svg += row(team);
+        return svg;
+    }
+
+private:
+    std::string row(std::size_t team) const {
+        const double top = top_ + row_pitch * static_cast<double>(team);
+        std::string svg = fmt::format(
+            "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">team {}</text>\n"
+            "<rect class=\"row\" x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\"/>\n",
+            label_width - 10, top + row_height / 2 + 4, team, label_width, top,
+            scale_.across(prediction_.makespan) - label_width, row_height);
+        for (const Span& span : prediction_.spans[team]) svg += cell(span, top);
+        return svg;
     }
 
     std::string label_of(const Instruction& instruction) const {
@@ -137,8 +142,8 @@ private:
     std::string cell(const Span& span, double top) const {
         const Kind kind = kind_of(span.instruction.op);
         const bool is_update = !is_compute(span.instruction.op);
-        const double left = across(span.begin);
-        const double width = std::max(across(span.end) - left, is_update ? least_update : 0);
+        const double left = scale_.across(span.begin);
+        const double width = std::max(scale_.across(span.end) - left, is_update ? least_update : 0);
         std::string svg = fmt::format(
             "<rect class=\"cell {}\" x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\"><title>{}: {} to "
             "{}</title></rect>\n",
@@ -153,18 +158,38 @@ private:
     }
 
     const Prediction& prediction_;
+    const Scale& scale_;
+    double top_;
     bool names_stage_;
-    double width_;
 };
 
+std::string axis(const Scale& scale, double top) {
+    const Axis time({0, scale.end}, report::Scale::linear, 11, false);
+    std::string svg =
+        fmt::format("<path class=\"axis\" d=\"M{} {}H{:.1f}\"/>\n", label_width, top, scale.right());
+    for (const double tick : time.ticks()) {
+        svg += fmt::format(
+            "<path class=\"axis\" d=\"M{0:.1f} {1}v5\"/><text x=\"{0:.1f}\" y=\"{2}\" "
+            "text-anchor=\"middle\">{3}</text>\n",
+            scale.across(tick), top, top + 19, time.label(tick));
+    }
+    return svg + fmt::format("<text x=\"{}\" y=\"{}\">time, in units of cost</text>\n", label_width, top + 37);
+}
+
+bool has_kind(const std::vector<Timeline>& timelines, Op op) {
+    bool is_there = false;
+    for (const Timeline& timeline : timelines) {
+        for_each_span(timeline.prediction, [&](const Span& span) { is_there |= span.instruction.op == op; });
+    }
+    return is_there;
+}
+
 // Of the kinds that there are.
-std::string legend(const Prediction& prediction) {
+std::string legend(const std::vector<Timeline>& timelines) {
     std::string svg;
     double left = label_width;
     for (const Op op : {Op::forward, Op::backward, Op::backward_input, Op::backward_weight, Op::step}) {
-        bool is_there = false;
-        for_each_span(prediction, [&](const Span& span) { is_there |= span.instruction.op == op; });
-        if (!is_there) continue;
+        if (!has_kind(timelines, op)) continue;
         const Kind kind = kind_of(op);
         svg += fmt::format(
             "<rect class=\"{}\" x=\"{}\" y=\"34\" width=\"12\" height=\"12\"/>"
@@ -175,25 +200,40 @@ std::string legend(const Prediction& prediction) {
     return svg;
 }
 
+std::string name_of(const Timeline& timeline) {
+    return fmt::format("{}: time {}, bubble {}", timeline.title, significant(timeline.prediction.makespan),
+                       report::percent(timeline.prediction.bubble()));
+}
+
+std::string title_text(const Timeline& timeline, double y) {
+    return fmt::format("<text class=\"title\" x=\"{}\" y=\"{}\">{}</text>\n", label_width, y,
+                       escaped(name_of(timeline)));
+}
+
 }  // namespace
 
 std::string schedule_svg(const Prediction& prediction, const std::string& title) {
-    const Drawing drawing(prediction);
-    const double width = drawing.right() + margin;
-    const double height = drawing.bottom() + foot_height;
-    const std::string name = fmt::format("{}: time {}, bubble {}", title, significant(prediction.makespan),
-                                         report::percent(prediction.bubble()));
+    return schedules_svg({{title, prediction}});
+}
+
+std::string schedules_svg(const std::vector<Timeline>& timelines) {
+    const Scale scale = scale_of(timelines);
+    double bottom = head_height - gap_height;
+    std::string names;
+    std::string rows;
+    for (const Timeline& timeline : timelines) {
+        const double title_y = names.empty() ? 22 : bottom + gap_height - 10;
+        const Rows drawing(timeline.prediction, scale, bottom + gap_height);
+        rows += title_text(timeline, title_y) + drawing.drawn();
+        names += (names.empty() ? "" : "; ") + name_of(timeline);
+        bottom = drawing.bottom();
+    }
     std::string svg = fmt::format(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} "
         "{1:.0f}\" role=\"img\" aria-label=\"{2}\">\n",
-        width, height, escaped(name));
-    svg += style + fmt::format(
-                       "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
-                       "<text class=\"title\" x=\"{}\" y=\"22\">{}</text>\n",
-                       label_width, escaped(name));
-    svg += legend(prediction);
-    for (std::size_t team = 0; team < prediction.spans.size(); ++team) svg += drawing.row(team);
-    return svg + drawing.axis() + "</svg>\n";
+        scale.right() + margin, bottom + foot_height, escaped(names));
+    svg += style + std::string("<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
+    return svg + legend(timelines) + rows + axis(scale, bottom) + "</svg>\n";
 }
 
 }  // namespace trireme

@@ -7,6 +7,13 @@
 #include "trireme/base/error.hpp"
 
 namespace trireme {
+namespace {
+
+auto& collectives_of(auto& stages, int stage) {
+    return *std::ranges::find_if(stages, [&](const auto& each) { return each.stage == stage; });
+}
+
+}  // namespace
 
 AbstractMachine::AbstractMachine(const std::vector<Program>& programs, const PipelineShape& shape,
                                  const MessageTable& messages, const std::vector<StageCost>& costs)
@@ -16,8 +23,21 @@ AbstractMachine::AbstractMachine(const std::vector<Program>& programs, const Pip
       slots_(static_cast<std::size_t>(shape.slots)),
       teams_(programs.size()),
       channels_(messages.channels().size()),
-      woken_(programs.size()) {
-    for (const std::vector<int>& holders : shape.holders) reduces_to_come_ += holders.size();
+      woken_(programs.size()),
+      steps_(static_cast<std::size_t>(shape.steps)),
+      updates_alone_(shape.updates_alone),
+      sums_(steps_ * (updates_alone_ ? shape.holders.size() : 1)) {
+    for (int stage = 0; stage < shape.stages(); ++stage) {
+        for (const int team : shape.holders[static_cast<std::size_t>(stage)]) {
+            std::vector<Collectives>& held = teams_[static_cast<std::size_t>(team)].stages;
+            held.push_back({.stage = stage});
+            for (std::size_t step = 0; step < steps_; ++step) {
+                Sum& sum = sum_of(stage, step);
+                ++sum.reduces_to_come;
+                if (updates_alone_ || held.size() == 1) ++sum.teams_to_come;
+            }
+        }
+    }
     for (std::size_t channel = 0; channel < channels_.size(); ++channel) {
         const std::size_t count = messages.channels()[channel].sends.size();
         for (auto times : {&ChannelState::sent, &ChannelState::posted, &ChannelState::arrived}) {
@@ -44,13 +64,17 @@ const Instruction& AbstractMachine::next(int team) const {
 }
 
 void AbstractMachine::go_on(int team, const SpanSink& sink) {
-    while (!is_finished(team) && obstacle_of(next(team)) == Obstacle::none) {
-        execute(team, next(team), sink);
-        ++teams_[static_cast<std::size_t>(team)].position;
+    Team& state = teams_[static_cast<std::size_t>(team)];
+    while (!is_finished(team)) {
+        const Instruction& instruction = next(team);
+        if (instruction.op == Op::step) come_to_step(state, instruction.stage);
+        if (obstacle_of(state, instruction) != Obstacle::none) return;
+        execute(team, instruction, sink);
+        ++state.position;
     }
 }
 
-AbstractMachine::Obstacle AbstractMachine::obstacle_of(const Instruction& instruction) const {
+AbstractMachine::Obstacle AbstractMachine::obstacle_of(const Team& team, const Instruction& instruction) const {
     if (is_compute(instruction.op)) {
         const auto read = messages_.read_by(instruction);
         if (read && channels_[read->channel].arrived.size() <= read->place) return Obstacle::input;
@@ -63,8 +87,10 @@ AbstractMachine::Obstacle AbstractMachine::obstacle_of(const Instruction& instru
         const ChannelState& channel = channels_[messages_.read_by(instruction)->channel];
         return channel.unread < slots_ ? Obstacle::none : Obstacle::buffer_to_receive;
     }
-    const bool is_free = instruction.op != Op::step || reduces_to_come_ == 0;
-    return is_free ? Obstacle::none : Obstacle::gradients;
+    if (instruction.op != Op::step) return Obstacle::none;
+    const Sum& sum = sum_of(instruction.stage, collectives_of(team.stages, instruction.stage).updates);
+    if (sum.reduces_to_come > 0) return Obstacle::gradients;
+    return sum.teams_to_come > 0 ? Obstacle::teams : Obstacle::none;
 }
 
 void AbstractMachine::execute(int team, const Instruction& instruction, const SpanSink& sink) {
@@ -82,7 +108,10 @@ void AbstractMachine::execute(int team, const Instruction& instruction, const Sp
 void AbstractMachine::compute(int team, const Instruction& instruction, const SpanSink& sink) {
     Team& state = teams_[static_cast<std::size_t>(team)];
     double begin = state.clock;
-    if (instruction.op == Op::step) begin = std::max(begin, reduced_);
+    if (instruction.op == Op::step) {
+        std::size_t& updates = collectives_of(state.stages, instruction.stage).updates;
+        begin = std::max(begin, sum_of(instruction.stage, updates++).done);
+    }
     if (const auto read = messages_.read_by(instruction)) {
         ChannelState& channel = channels_[read->channel];
         begin = std::max(begin, channel.arrived[read->place]);
@@ -121,10 +150,30 @@ void AbstractMachine::arrive(const Message& message, int sender) {
     woken_.push_back(messages_.channels()[message.channel].destination);
 }
 
-void AbstractMachine::reduce(const Team& team, int stage) {
-    reduced_ = std::max(reduced_, team.clock + costs_[static_cast<std::size_t>(stage)].reduce);
-    if (--reduces_to_come_ > 0) return;
-    for (int other = 0; other < static_cast<int>(teams_.size()); ++other) woken_.push_back(other);
+void AbstractMachine::reduce(Team& team, int stage) {
+    Sum& sum = sum_of(stage, collectives_of(team.stages, stage).reduces++);
+    sum.done = std::max(sum.done, team.clock + costs_[static_cast<std::size_t>(stage)].reduce);
+    if (--sum.reduces_to_come == 0) wake_all();
+}
+
+void AbstractMachine::come_to_step(Team& team, int stage) {
+    Collectives& own = collectives_of(team.stages, stage);
+    std::size_t& come_to = updates_alone_ ? own.steps_come_to : team.steps_come_to;
+    if (come_to > own.updates) return;
+    ++come_to;
+    if (--sum_of(stage, own.updates).teams_to_come == 0) wake_all();
+}
+
+void AbstractMachine::wake_all() {
+    for (int team = 0; team < static_cast<int>(teams_.size()); ++team) woken_.push_back(team);
+}
+
+const AbstractMachine::Sum& AbstractMachine::sum_of(int stage, std::size_t step) const {
+    return sums_[(updates_alone_ ? static_cast<std::size_t>(stage) * steps_ : 0) + step];
+}
+
+AbstractMachine::Sum& AbstractMachine::sum_of(int stage, std::size_t step) {
+    return sums_[(updates_alone_ ? static_cast<std::size_t>(stage) * steps_ : 0) + step];
 }
 
 double AbstractMachine::cost_of(const Instruction& instruction) const {
@@ -158,7 +207,7 @@ std::string AbstractMachine::obstacle(int team) const {
                    is_to_send ? " to team " : " from team ", is_to_send ? channel.destination : channel.source,
                    " (it has ", slots_, ")");
     };
-    switch (obstacle_of(instruction)) {
+    switch (obstacle_of(team_at(team), instruction)) {
         case Obstacle::none:
             break;
         case Obstacle::input: {
@@ -171,7 +220,10 @@ std::string AbstractMachine::obstacle(int team) const {
         case Obstacle::buffer_to_receive:
             return buffer_of(messages_.read_by(instruction), false);
         case Obstacle::gradients:
-            return "waits for the REDUCEs of all teams";
+            return updates_alone_ ? "waits for the REDUCEs of all holders"
+                                  : "waits for the REDUCEs of all teams";
+        case Obstacle::teams:
+            return updates_alone_ ? "waits for the STEPs of all holders" : "waits for the STEPs of all teams";
     }
     throw BugError(cat("team ", team, " can go on with ", text_of(instruction)));
 }

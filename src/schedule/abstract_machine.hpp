@@ -35,9 +35,23 @@ public:
     std::string obstacle(int team) const;  // of an unfinished one: "waits for 1SEND_B0 of team 1"
 
 private:
+    struct Collectives {  // of a team in a stage
+        int stage = 0;
+        std::size_t reduces = 0;
+        std::size_t updates = 0;
+        std::size_t steps_come_to = 0;  // where stages are updated alone
+    };
     struct Team {
         std::size_t position = 0;
         double clock = 0;
+        std::vector<Collectives> stages = {};
+        std::size_t steps_come_to = 0;  // where all are updated together
+    };
+    // The gradients that an update waits for.
+    struct Sum {
+        std::size_t reduces_to_come = 0;
+        std::size_t teams_to_come = 0;  // to a STEP that waits for it
+        double done = 0;                // when those known until now are added up
     };
     struct ChannelState {
         std::vector<double> sent;  // times, in order; likewise:
@@ -46,17 +60,21 @@ private:
         std::size_t made = 0;    // results that took a buffer at the source
         std::size_t unread = 0;  // receives that hold a buffer at the destination
     };
-    enum class Obstacle { none, input, buffer_to_send, buffer_to_receive, gradients };
+    enum class Obstacle { none, input, buffer_to_send, buffer_to_receive, gradients, teams };
 
     const Team& team_at(int team) const { return teams_[static_cast<std::size_t>(team)]; }
     const Instruction& next(int team) const;
-    Obstacle obstacle_of(const Instruction& instruction) const;
+    Obstacle obstacle_of(const Team& team, const Instruction& instruction) const;
     void go_on(int team, const SpanSink& sink);
     void execute(int team, const Instruction& instruction, const SpanSink& sink);
     void compute(int team, const Instruction& instruction, const SpanSink& sink);
     void send_or_receive(Team& team, const Instruction& instruction);
     void arrive(const Message& message, int sender);
-    void reduce(const Team& team, int stage);
+    void reduce(Team& team, int stage);
+    void come_to_step(Team& team, int stage);
+    void wake_all();
+    const Sum& sum_of(int stage, std::size_t step) const;
+    Sum& sum_of(int stage, std::size_t step);
     double cost_of(const Instruction& instruction) const;
 
     const std::vector<Program>& programs_;
@@ -65,9 +83,10 @@ private:
     std::size_t slots_;
     std::vector<Team> teams_;
     std::vector<ChannelState> channels_;
-    std::vector<int> woken_;           // teams that may be able to go on
-    std::size_t reduces_to_come_ = 0;  // over all teams and stages
-    double reduced_ = 0;               // when all sums known until now are done
+    std::vector<int> woken_;  // teams that may be able to go on
+    std::size_t steps_;
+    bool updates_alone_;
+    std::vector<Sum> sums_;  // (stage, step) where stages are updated alone, otherwise (step)
 };
 
 }  // namespace trireme

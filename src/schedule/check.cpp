@@ -31,9 +31,15 @@ bool is_sound(const std::vector<int>& holders, const std::vector<int>& executors
 }
 
 void require_sound(const PipelineShape& shape) {
-    if (shape.teams < 1 || shape.slots < 1 || shape.executor.size() != shape.holders.size()) {
-        throw BugError(cat("a shape of ", shape.teams, " teams, ", shape.slots, " slots, holders for ",
-                           shape.holders.size(), " stages and executors for ", shape.executor.size()));
+    if (shape.teams < 1 || shape.slots < 1 || shape.steps < 1 ||
+        shape.executor.size() != shape.holders.size()) {
+        throw BugError(cat("a shape of ", shape.teams, " teams, ", shape.slots, " slots, ", shape.steps,
+                           " steps, holders for ", shape.holders.size(), " stages and executors for ",
+                           shape.executor.size()));
+    }
+    const std::size_t caps = shape.most_activations.size();
+    if (caps != 0 && caps != static_cast<std::size_t>(shape.teams)) {
+        throw BugError(cat("a shape of ", shape.teams, " teams bounds the activations of ", caps));
     }
     std::vector<int> stage_of(static_cast<std::size_t>(shape.teams), -1);
     for (int stage = 0; stage < shape.stages(); ++stage) {
@@ -91,9 +97,12 @@ Proof proof_of(const PipelineShape& shape, const WorkRecord& done) {
     Proof proof;
     for (int team = 0; team < shape.teams; ++team) {
         proof.peak_activations.push_back(done.most_kept(team));
+        proof.peak_gradients.push_back(done.most_gradients(team));
         std::vector<int>& of_stage = proof.peak_of_stage.emplace_back(shape.holders.size());
+        std::vector<int>& versions = proof.weight_versions.emplace_back(shape.holders.size());
         for (const HeldStage& held : done.held_by(team)) {
             of_stage[static_cast<std::size_t>(held.stage)] = held.most_kept;
+            versions[static_cast<std::size_t>(held.stage)] = 1 + held.oldest;
         }
     }
     return proof;

@@ -13,6 +13,9 @@ namespace {
 struct Reduce {
     std::size_t position = 0;
     int stage = 0;
+    int step = 0;
+
+    std::pair<int, int> name() const { return {stage, step}; }
 };
 
 // Two stages in the order in which a team reduces them.
@@ -24,8 +27,10 @@ struct Pair {
 
 std::vector<Reduce> reduces_of(const Program& program) {
     std::vector<Reduce> reduces;
+    std::map<int, int> steps;  // of each stage, so far
     for (std::size_t position = 0; position < program.size(); ++position) {
-        if (program[position].op == Op::reduce) reduces.push_back({position, program[position].stage});
+        const int stage = program[position].stage;
+        if (program[position].op == Op::reduce) reduces.push_back({position, stage, steps[stage]++});
     }
     return reduces;
 }
@@ -43,15 +48,17 @@ Fault fault_of(const std::vector<Program>& programs, const Pair& one, const Pair
 }  // namespace
 
 std::optional<Fault> unlike_order(const std::vector<Program>& programs) {
-    std::map<std::pair<int, int>, Pair> known;  // by the lower and the higher stage: of the first team
+    using Name = std::pair<int, int>;
+    std::map<std::pair<Name, Name>, Pair> known;  // by the lower and the higher name: of the first team
     for (std::size_t team = 0; team < programs.size(); ++team) {
         const std::vector<Reduce> reduces = reduces_of(programs[team]);
         for (std::size_t late = 1; late < reduces.size(); ++late) {
             for (std::size_t early = 0; early < late; ++early) {
                 const Pair pair = {static_cast<int>(team), reduces[early], reduces[late]};
+                if (pair.first.stage == pair.second.stage) continue;  // in the order of the steps
                 const auto [at, is_new] =
-                    known.try_emplace(std::minmax(pair.first.stage, pair.second.stage), pair);
-                if (at->second.first.stage != pair.first.stage) return fault_of(programs, at->second, pair);
+                    known.try_emplace(std::minmax({pair.first.name(), pair.second.name()}), pair);
+                if (at->second.first.name() != pair.first.name()) return fault_of(programs, at->second, pair);
             }
         }
     }

@@ -21,6 +21,20 @@ Program team_program(const RegularShape& grid, int row, int in_row) {
     return program;
 }
 
+// A team has twice as many forwards of its first stage ahead as there are teams behind it: a micro-batch is
+// back from them when these are done.
+Program v_program(const RegularShape& v, int row, int in_row) {
+    Program down;
+    Program up;
+    for (int i = 0; i < v.micro_batches_each; ++i) {
+        const int m = row * v.micro_batches_each + i;
+        down.push_back({Op::forward, in_row, m});
+        up.push_back({Op::forward, 2 * v.pipe - 1 - in_row, m});
+    }
+    const auto behind = static_cast<std::size_t>(v.pipe - 1 - in_row);
+    return alternate(down, up, 2 * behind);
+}
+
 }  // namespace
 
 //   stage 0   F0 F1 F2
@@ -44,6 +58,16 @@ std::vector<Program> forwards_of(const RegularShape& grid) {
         for (int in_row = 0; in_row < grid.pipe; ++in_row) {
             programs.push_back(team_program(grid, row, in_row));
         }
+    }
+    return programs;
+}
+
+//   team 0   0F0 0F1 0F2 3F0 0F3 3F1     3F2     3F3
+//   team 1       1F0 2F0 1F1 2F1 1F2 2F2 1F3 2F3
+std::vector<Program> forwards_of_v(const RegularShape& v) {
+    std::vector<Program> programs;
+    for (int row = 0; row < v.replicas; ++row) {
+        for (int in_row = 0; in_row < v.pipe; ++in_row) programs.push_back(v_program(v, row, in_row));
     }
     return programs;
 }

@@ -41,20 +41,28 @@ const char* word_of(Op op) {
     throw BugError(cat("instruction without a word: ", static_cast<int>(op)));
 }
 
-// "2", "SEND_F" and "0" of "2SEND_F0".
+// "2", "SEND_F" and "0" of "2SEND_F0"; "2", "F", "0" and "1" of "2F0@1".
 struct Parts {
     std::string_view before;
     std::string_view word;
     std::string_view after;
+    std::optional<std::string_view> age;
 };
 
 Parts split(std::string_view text) {
     constexpr std::string_view digits = "0123456789";
+    std::optional<std::string_view> age;
+    if (const std::size_t mark = text.find('@'); mark != std::string_view::npos) {
+        age = text.substr(mark + 1);
+        text = text.substr(0, mark);
+    }
     const std::size_t begin = std::min(text.find_first_not_of(digits), text.size());
     const std::size_t last = text.find_last_not_of(digits);
     const std::size_t end = last == std::string_view::npos ? begin : last + 1;
-    return {
-        .before = text.substr(0, begin), .word = text.substr(begin, end - begin), .after = text.substr(end)};
+    return {.before = text.substr(0, begin),
+            .word = text.substr(begin, end - begin),
+            .after = text.substr(end),
+            .age = age};
 }
 
 std::optional<int> number_of(std::string_view digits) {
@@ -71,11 +79,13 @@ std::optional<Instruction> instruction_of(const Parts& parts) {
     if (op == std::end(all_ops)) return std::nullopt;
     const std::optional<int> before = number_of(parts.before);
     const std::optional<int> after = number_of(parts.after);
+    const std::optional<int> age = parts.age ? number_of(*parts.age) : 0;
+    if (!after || !age || (parts.age && !is_compute(*op))) return std::nullopt;
     if (has_micro_batch(*op)) {
-        if (!before || !after) return std::nullopt;
-        return Instruction{.op = *op, .stage = *before, .micro_batch = *after};
+        if (!before) return std::nullopt;
+        return Instruction{.op = *op, .stage = *before, .micro_batch = *after, .age = *age};
     }
-    if (!parts.before.empty() || !after) return std::nullopt;
+    if (!parts.before.empty()) return std::nullopt;
     return Instruction{.op = *op, .stage = *after};
 }
 
@@ -93,7 +103,8 @@ bool has_micro_batch(Op op) { return op != Op::reduce && op != Op::step; }
 std::string text_of(const Instruction& instruction) {
     const std::string stage = std::to_string(instruction.stage);
     if (!has_micro_batch(instruction.op)) return word_of(instruction.op) + stage;
-    return stage + word_of(instruction.op) + std::to_string(instruction.micro_batch);
+    const std::string age = instruction.age == 0 ? "" : "@" + std::to_string(instruction.age);
+    return stage + word_of(instruction.op) + std::to_string(instruction.micro_batch) + age;
 }
 
 std::string text_of(const Program& program) {
@@ -112,10 +123,11 @@ Instruction parse_instruction(std::string_view text, const std::string& place) {
     std::vector<std::string> words;
     for (const Op op : all_ops) words.emplace_back(word_of(op));
     const bool is_known = std::find(words.begin(), words.end(), parts.word) != words.end();
-    throw ConfigError(cat(place, ": '", text, "' is no instruction",
-                          is_known ? std::string() : did_you_mean(parts.word, words),
-                          "; write stage, letter and micro-batch (2F0, 2B0, 2I0, 2W0, 2SEND_F0, 2RECV_F0, "
-                          "2SEND_B0, 2RECV_B0), or REDUCE2 and STEP2 with the stage"));
+    throw ConfigError(cat(
+        place, ": '", text, "' is no instruction", is_known ? std::string() : did_you_mean(parts.word, words),
+        "; write stage, letter and micro-batch (2F0, 2B0, 2I0, 2W0, 2SEND_F0, 2RECV_F0, "
+        "2SEND_B0, 2RECV_B0), 2F0@1 for weights of one update ago, or REDUCE2 and STEP2 with the "
+        "stage"));
 }
 
 }  // namespace trireme

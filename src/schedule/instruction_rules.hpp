@@ -25,8 +25,8 @@ struct Case {
 };
 
 // The rule that the instruction breaks, as a sentence that names it: it names a stage or micro-batch that is
-// not there, is for another team, repeats another one, comes before what it needs, or takes more memory than
-// there is.
+// not there, is for another team, repeats another one, comes before what it needs, uses other weights than the
+// rest of its micro-batch's way, or takes more memory than there is.
 std::optional<std::string> broken_rule(const Case& at);
 
 }  // namespace trireme

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "trireme/base/error.hpp"
+#include "trireme/schedule/check.hpp"
 
 namespace trireme {
 namespace {
@@ -43,7 +44,8 @@ std::optional<Message> message_of(const Instruction& made, int team, const Pipel
     if (!is_forward && !gives_gradient(made.op)) return std::nullopt;
     const int next = is_forward ? made.stage + 1 : made.stage - 1;
     const bool is_inside = made.stage >= 0 && made.stage < shape.stages() && next >= 0 && next < shape.stages();
-    if (!is_inside || made.micro_batch < 0 || made.micro_batch >= shape.micro_batches) return std::nullopt;
+    if (!is_inside || made.micro_batch < 0 || made.micro_batch >= shape.all_micro_batches())
+        return std::nullopt;
 
     const int destination = shape.executor_of(next, made.micro_batch);
     if (destination == team) return std::nullopt;
@@ -56,7 +58,7 @@ std::optional<Message> message_of(const Instruction& made, int team, const Pipel
 Readers readers_of(const Program& program) {
     Readers readers;
     for (std::size_t i = 0; i < program.size(); ++i) {
-        const auto [op, stage, micro_batch] = program[i];
+        const auto [op, stage, micro_batch, age] = program[i];
         if (op == Op::forward) readers.try_emplace({Op::receive_forward, stage, micro_batch}, i);
         if (gives_gradient(op)) readers.try_emplace({Op::receive_backward, stage, micro_batch}, i);
     }
@@ -176,8 +178,27 @@ void add_collectives(std::vector<Program>& programs, const PipelineShape& shape)
     }
 }
 
+// That a channel carries in a step, among those that carry any.
+int fewest_messages(const PipelineShape& shape) {
+    int fewest = shape.micro_batches;
+    for (std::size_t s = 0; s + 1 < shape.executor.size(); ++s) {
+        std::map<std::pair<int, int>, int> messages;  // by source and destination
+        for (std::size_t m = 0; m < shape.executor[s].size(); ++m) {
+            ++messages[{shape.executor[s][m], shape.executor[s + 1][m]}];
+        }
+        for (const auto& [ends, count] : messages) fewest = std::min(fewest, count);
+    }
+    return fewest;
+}
+
 bool has_messages(const Program& program) {
     return std::any_of(program.begin(), program.end(), [](const Instruction& i) { return is_message(i.op); });
+}
+
+// Of enough steps for two bodies that nothing is left out of: so far ahead of compute are receives posted.
+PipelineShape to_be_folded(const Phases& compute, PipelineShape shape) {
+    shape.steps = enough_steps(compute, shape.micro_batches) + 1 + shape.slots / fewest_messages(shape);
+    return shape;
 }
 
 }  // namespace
@@ -190,6 +211,27 @@ std::vector<Program> lower(const std::vector<Program>& compute, const PipelineSh
     if (std::none_of(programs.begin(), programs.end(), has_messages)) add_messages(programs, shape);
     if (shape.is_training) add_collectives(programs, shape);
     return programs;
+}
+
+Phases lower_phases(const Phases& compute, const PipelineShape& shape) {
+    if (!keeps_work_in_flight(compute, shape.micro_batches)) {
+        return {.prologue = compute.prologue, .body = lower(compute.body, shape)};
+    }
+    const PipelineShape many = to_be_folded(compute, shape);
+    return folded(lower(unrolled(compute, shape, many.steps), many), many);
+}
+
+std::string obstacle_to_lowering(const Phases& compute, const PipelineShape& shape) {
+    if (!keeps_work_in_flight(compute, shape.micro_batches)) return "";
+    // Then the first step does not find done what a body does for later ones: a micro-batch number is too high.
+    if (!has_prologue(compute)) return check(lower(compute.body, shape), shape).fault.value_or(Fault{}).what;
+    const PipelineShape many = to_be_folded(compute, shape);
+    const std::vector<Program> programs = lower(unrolled(compute, shape, many.steps), many);
+    if (const Verdict verdict = check(programs, many); !verdict.is_proved()) return verdict.fault->what;
+    if (repeat(programs, many)) return "";
+    return "with their messages its steps are not all alike; end each body with its STEPs, and let the first "
+           "step "
+           "take micro-batches in the order of all others";
 }
 
 std::vector<Program> compute_only(const std::vector<Program>& programs) {

@@ -12,7 +12,7 @@ namespace trireme {
 
 MessageTable::MessageTable(const std::vector<Program>& programs, const PipelineShape& shape)
     : stages_(static_cast<std::size_t>(shape.stages())),
-      micro_batches_(static_cast<std::size_t>(shape.micro_batches)),
+      micro_batches_(static_cast<std::size_t>(shape.all_micro_batches())),
       entries_(2 * stages_ * micro_batches_) {
     for (int team = 0; team < shape.teams; ++team) {
         std::map<std::tuple<int, bool>, int> channels;  // of this source
@@ -44,7 +44,7 @@ std::optional<Message> MessageTable::message(bool is_gradient, int sender, int m
 }
 
 std::optional<Message> MessageTable::read_by(const Instruction& instruction) const {
-    const auto [op, stage, micro_batch] = instruction;
+    const auto [op, stage, micro_batch, age] = instruction;
     const bool is_activation = op == Op::forward || op == Op::receive_forward;
     const bool is_gradient = op == Op::backward || op == Op::backward_input || op == Op::receive_backward;
     if (is_activation) return message(false, stage - 1, micro_batch);
@@ -53,7 +53,7 @@ std::optional<Message> MessageTable::read_by(const Instruction& instruction) con
 }
 
 std::optional<Message> MessageTable::given_by(const Instruction& instruction) const {
-    const auto [op, stage, micro_batch] = instruction;
+    const auto [op, stage, micro_batch, age] = instruction;
     const bool is_activation = op == Op::forward || op == Op::send_forward;
     const bool is_gradient = op == Op::backward || op == Op::backward_input || op == Op::send_backward;
     if (is_activation || is_gradient) return message(is_gradient, stage, micro_batch);

@@ -70,17 +70,19 @@ Missing missing_send(const Programs& programs, const Instruction& send) {
 }
 
 Missing missing_collective(const Programs& programs, int team, const HeldStage& held) {
-    if (held.is_reduced && held.is_stepped) return std::nullopt;
-    const Instruction missing = {held.is_reduced ? Op::step : Op::reduce, held.stage};
+    const int steps = programs.shape.steps;
+    if (held.reduces == steps && held.updates == steps) return std::nullopt;
+    const Instruction missing = {held.reduces == steps ? Op::step : Op::reduce, held.stage};
+    const int count = held.reduces == steps ? held.updates : held.reduces;
     return Fault{team, programs.length(team),
                  cat("team ", team, " holds stage ", held.stage, ", but its program of length ",
-                     programs.length(team), " has no ", text_of(missing))};
+                     programs.length(team), " has ", count == 0 ? "no " : "too few ", text_of(missing))};
 }
 
 template <class Find>
 Missing first_over_work(const PipelineShape& shape, const Find& find) {
     for (int stage = 0; stage < shape.stages(); ++stage) {
-        for (int micro_batch = 0; micro_batch < shape.micro_batches; ++micro_batch) {
+        for (int micro_batch = 0; micro_batch < shape.all_micro_batches(); ++micro_batch) {
             if (Missing fault = find(stage, micro_batch)) return fault;
         }
     }

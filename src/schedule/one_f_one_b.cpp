@@ -48,7 +48,7 @@ Program alternate(const Program& forwards, const Program& backwards, std::size_t
 // other stages are forwards before wanted[m], and wanted ascends.
 std::vector<Program> one_f_one_b(const PipelineShape& shape, const std::vector<TeamWork>& work) {
     std::vector<Program> programs(work.size());
-    std::vector<int> wanted(static_cast<std::size_t>(shape.micro_batches), 0);  // per micro-batch
+    std::vector<int> wanted(static_cast<std::size_t>(shape.all_micro_batches()), 0);  // per micro-batch
     for (int stage = shape.stages() - 1; stage >= 0; --stage) {
         std::vector<int> wanted_here = wanted;
         for (const int team : shape.holders[static_cast<std::size_t>(stage)]) {

@@ -6,6 +6,37 @@
 #include "trireme/base/error.hpp"
 
 namespace trireme {
+namespace {
+
+void require_some(int pipe, int replicas, int chunks, int micro_batches_each) {
+    if (pipe >= 1 && replicas >= 1 && chunks >= 1 && micro_batches_each >= 1) return;
+    throw ConfigError(cat("a grid needs at least 1 of everything, but has pipe ", pipe, ", data ", replicas,
+                          ", chunks ", chunks, " and micro-batches ", micro_batches_each,
+                          "; change --pipe, --data, --chunks or --microbatches"));
+}
+
+// `holder`: of each stage, the place of its team in a row.
+PipelineShape shape_of_rows(const std::vector<int>& holder, int replicas, int micro_batches_each,
+                            bool is_training) {
+    const int pipe = 1 + *std::max_element(holder.begin(), holder.end());
+    PipelineShape shape{.teams = pipe * replicas,
+                        .micro_batches = replicas * micro_batches_each,
+                        .holders = {},
+                        .executor = {},
+                        .is_training = is_training};
+    for (const int in_row : holder) {
+        std::vector<int>& holders = shape.holders.emplace_back();
+        std::vector<int>& executor = shape.executor.emplace_back();
+        for (int row = 0; row < replicas; ++row) {
+            const int team = row * pipe + in_row;
+            holders.push_back(team);
+            executor.insert(executor.end(), static_cast<std::size_t>(micro_batches_each), team);
+        }
+    }
+    return shape;
+}
+
+}  // namespace
 
 bool PipelineShape::holds(int team, int stage) const {
     const std::vector<int>& teams_of_stage = holders[static_cast<std::size_t>(stage)];
@@ -13,26 +44,17 @@ bool PipelineShape::holds(int team, int stage) const {
 }
 
 PipelineShape grid_shape(int pipe, int replicas, int chunks, int micro_batches_each, bool is_training) {
-    if (pipe < 1 || replicas < 1 || chunks < 1 || micro_batches_each < 1) {
-        throw ConfigError(cat("a grid needs at least 1 of everything, but has pipe ", pipe, ", data ", replicas,
-                              ", chunks ", chunks, " and micro-batches ", micro_batches_each,
-                              "; change --pipe, --data, --chunks or --microbatches"));
-    }
-    PipelineShape shape{.teams = pipe * replicas,
-                        .micro_batches = replicas * micro_batches_each,
-                        .holders = {},
-                        .executor = {},
-                        .is_training = is_training};
-    for (int stage = 0; stage < pipe * chunks; ++stage) {
-        std::vector<int>& holders = shape.holders.emplace_back();
-        std::vector<int>& executor = shape.executor.emplace_back();
-        for (int row = 0; row < replicas; ++row) {
-            const int team = row * pipe + stage % pipe;
-            holders.push_back(team);
-            executor.insert(executor.end(), static_cast<std::size_t>(micro_batches_each), team);
-        }
-    }
-    return shape;
+    require_some(pipe, replicas, chunks, micro_batches_each);
+    std::vector<int> holder;
+    for (int stage = 0; stage < pipe * chunks; ++stage) holder.push_back(stage % pipe);
+    return shape_of_rows(holder, replicas, micro_batches_each, is_training);
+}
+
+PipelineShape v_shape(int pipe, int replicas, int micro_batches_each, bool is_training) {
+    require_some(pipe, replicas, 2, micro_batches_each);
+    std::vector<int> holder;
+    for (int stage = 0; stage < 2 * pipe; ++stage) holder.push_back(std::min(stage, 2 * pipe - 1 - stage));
+    return shape_of_rows(holder, replicas, micro_batches_each, is_training);
 }
 
 PipelineShape uneven_shape(const std::vector<int>& replicas, int micro_batches, bool is_training) {

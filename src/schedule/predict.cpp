@@ -11,10 +11,36 @@
 
 namespace trireme {
 
-double Prediction::bubble() const {
-    if (makespan <= 0 || busy.empty()) return 0;
+namespace {
+
+double bubble_of(double seconds, const std::vector<double>& busy) {
+    if (seconds <= 0 || busy.empty()) return 0;
     const double mean = std::accumulate(busy.begin(), busy.end(), 0.0) / static_cast<double>(busy.size());
-    return 1 - mean / makespan;
+    return 1 - mean / seconds;
+}
+
+}  // namespace
+
+double Prediction::bubble() const { return bubble_of(makespan, busy); }
+double StepTime::bubble() const { return bubble_of(seconds, busy); }
+
+// Between two unrollings whose pipelines have both been full lie steps of the time that is asked for.
+StepTime predict_step(const Phases& phases, const PipelineShape& shape, const std::vector<StageCost>& costs) {
+    const auto of_steps = [&](int steps) {
+        PipelineShape many = shape;
+        many.steps = steps;
+        return predict(unrolled(phases, shape, steps), many, costs);
+    };
+    const int enough = enough_steps(phases, shape.micro_batches);
+    const Prediction few = of_steps(enough);
+    if (enough == 1) return {.seconds = few.makespan, .busy = few.busy};
+    const int more = enough + shape.stages();
+    const Prediction many = of_steps(enough + more);
+    StepTime step{.seconds = (many.makespan - few.makespan) / more};
+    for (std::size_t team = 0; team < few.busy.size(); ++team) {
+        step.busy.push_back((many.busy[team] - few.busy[team]) / more);
+    }
+    return step;
 }
 
 Prediction predict(const std::vector<Program>& programs, const PipelineShape& shape,

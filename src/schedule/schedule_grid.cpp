@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "trireme/base/error.hpp"
 #include "trireme/schedule/schedule_text.hpp"
@@ -21,16 +20,25 @@ std::string padded(std::string text, std::size_t width) {
     return text;
 }
 
-// Of the shortest compute instruction that takes any time.
-double unit_of(const Prediction& prediction) {
-    double unit = std::numeric_limits<double>::infinity();
+template <class Use>
+void for_each_length(const Prediction& prediction, Use&& use) {
     for (const std::vector<Span>& spans : prediction.spans) {
         for (const Span& span : spans) {
-            const double length = span.end - span.begin;
-            if (is_compute(span.instruction.op) && length > 0) unit = std::min(unit, length);
+            if (is_compute(span.instruction.op)) use(span.end - span.begin);
         }
     }
-    return std::isinf(unit) ? 1 : unit;
+}
+
+// Of the shortest compute instruction that can be told from nothing beside the longest.
+double unit_of(const Prediction& prediction) {
+    constexpr double shortest_part = 1.0 / 16;
+    double longest = 0;
+    for_each_length(prediction, [&](double length) { longest = std::max(longest, length); });
+    double unit = longest;
+    for_each_length(prediction, [&](double length) {
+        if (length >= shortest_part * longest) unit = std::min(unit, length);
+    });
+    return unit > 0 ? unit : 1;
 }
 
 bool is_one_stage_each(const Prediction& prediction) {

@@ -1,6 +1,7 @@
 #include "trireme/schedule/schedule_text.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "trireme/base/error.hpp"
 
@@ -22,40 +23,72 @@ std::string_view cut(std::string_view& text, char mark) {
     return before;
 }
 
-Program program_from_line(std::string_view line, const std::string& place) {
-    Program program;
+constexpr std::string_view body_mark = "BODY";
+
+// The cells of one line: before the mark, and behind it or all where there is none.
+struct Line {
+    Program prologue;
+    Program body;
+};
+
+Line read_line(std::string_view line, const std::string& place) {
+    Line cells;
+    bool has_mark = false;
     for (int number = 1; !line.empty(); ++number) {
         const std::string_view cell = trimmed(cut(line, ','));
-        if (!cell.empty()) program.push_back(parse_instruction(cell, cat(place, ", cell ", number)));
+        if (cell == body_mark) {
+            if (has_mark)
+                throw ConfigError(cat(place, ", cell ", number, ": there is one ", body_mark, " already"));
+            has_mark = true;
+            cells.prologue = std::exchange(cells.body, {});
+        } else if (!cell.empty()) {
+            cells.body.push_back(parse_instruction(cell, cat(place, ", cell ", number)));
+        }
     }
-    return program;
+    return cells;
+}
+
+std::string cells_of(const Program& program) {
+    std::string text;
+    for (std::size_t i = 0; i < program.size(); ++i) text += (i == 0 ? "" : ",") + text_of(program[i]);
+    return text;
 }
 
 }  // namespace
 
-std::vector<Program> programs_from_csv(std::string_view text, const std::string& place) {
-    std::vector<Program> programs;
+Phases phases_from_csv(std::string_view text, const std::string& place) {
+    Phases phases;
     for (int number = 1; !text.empty(); ++number) {
         const std::string_view line = trimmed(cut(text, '\n'));
         if (line.empty() || line.front() == '#') continue;
-        programs.push_back(program_from_line(line, cat("line ", number, " of ", place)));
+        Line cells = read_line(line, cat("line ", number, " of ", place));
+        phases.prologue.push_back(std::move(cells.prologue));
+        phases.body.push_back(std::move(cells.body));
     }
-    if (programs.empty()) {
+    if (phases.body.empty()) {
         throw ConfigError(
             cat(place, " holds no program; write one line for each team, such as 0F0,0F1,0B0,0B1"));
     }
-    return programs;
+    return phases;
+}
+
+std::string csv_of(const Phases& phases) {
+    std::string text;
+    for (std::size_t team = 0; team < phases.body.size(); ++team) {
+        const Program& prologue = phases.prologue[team];
+        if (!prologue.empty()) text += cat(cells_of(prologue), ",", body_mark, ",");
+        // Two empty cells: a blank line would be skipped, and the teams behind it would move up.
+        text += cells_of(phases.body[team]) + (phases.body[team].empty() ? ",\n" : "\n");
+    }
+    return text;
+}
+
+std::vector<Program> programs_from_csv(std::string_view text, const std::string& place) {
+    return phases_from_csv(text, place).body;
 }
 
 std::string csv_of(const std::vector<Program>& programs) {
-    std::string text;
-    for (const Program& program : programs) {
-        for (std::size_t i = 0; i < program.size(); ++i) text += (i == 0 ? "" : ",") + text_of(program[i]);
-        // Two empty cells: a blank line would be skipped, and the teams behind it would move up.
-        if (program.empty()) text += ',';
-        text += '\n';
-    }
-    return text;
+    return csv_of(Phases{.prologue = std::vector<Program>(programs.size()), .body = programs});
 }
 
 }  // namespace trireme

@@ -16,14 +16,16 @@ struct TeamWork {
 // Per team; nothing where a team holds more than one stage.
 std::optional<std::vector<TeamWork>> one_stage_each(const PipelineShape& shape);
 
-// The arguments with which grid_shape() makes `shape`; nothing where it does not.
+// Equal rows of teams.
 struct RegularShape {
     int pipe = 1;
     int replicas = 1;
-    int chunks = 1;
+    int chunks = 1;  // 2 of a V
     int micro_batches_each = 1;
 };
 
+// The arguments with which grid_shape(), or v_shape(), makes `shape`; nothing where it does not.
 std::optional<RegularShape> grid_behind(const PipelineShape& shape);
+std::optional<RegularShape> v_behind(const PipelineShape& shape);
 
 }  // namespace trireme

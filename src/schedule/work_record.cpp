@@ -39,17 +39,19 @@ auto place_in(auto& stages, int stage) {
 }  // namespace
 
 WorkRecord::WorkRecord(const PipelineShape& shape)
-    : micro_batches_(static_cast<std::size_t>(shape.micro_batches)),
+    : micro_batches_(static_cast<std::size_t>(shape.all_micro_batches())),
+      micro_batches_of_step_(shape.micro_batches),
       is_training_(shape.is_training),
       marks_(shape.holders.size() * micro_batches_),
       held_(static_cast<std::size_t>(shape.teams)),
       kept_(held_.size()),
-      most_kept_(held_.size()) {
+      most_kept_(held_.size()),
+      most_gradients_(held_.size()),
+      versions_(marks_.size()) {
     for (int stage = 0; stage < shape.stages(); ++stage) {
         for (const int team : shape.holders[static_cast<std::size_t>(stage)]) {
             held_[static_cast<std::size_t>(team)].push_back({.stage = stage});
         }
-        for (const int team : shape.executor[static_cast<std::size_t>(stage)]) ++held(team, stage).to_do;
     }
 }
 
@@ -58,18 +60,34 @@ bool WorkRecord::has_part_of(const Instruction& instruction) const {
 }
 
 void WorkRecord::add(int team, const Instruction& instruction) {
-    const auto [op, stage, micro_batch] = instruction;
+    const auto [op, stage, micro_batch, age] = instruction;
     if (has_micro_batch(op)) marks_[index(stage, micro_batch)] |= marks_of(op);
+    HeldStage& here = held(team, stage);
+    if (is_compute(op)) here.oldest = std::max(here.oldest, here.updates - version_of(team, instruction));
     if (op == Op::forward) {
-        keep(team, held(team, stage));
-        if (!is_training_) release(team, held(team, stage));
+        versions_[index(stage, micro_batch)] = version_of(team, instruction);
+        keep(team, here);
+        if (!is_training_) release(team, here);
     }
-    if (op == Op::backward || op == Op::backward_weight) {
-        release(team, held(team, stage));
-        ++held(team, stage).done;
+    if (op == Op::backward || op == Op::backward_weight) release(team, here);
+    if (op == Op::backward || op == Op::backward_input) {
+        count_gradients(team, micro_batch / micro_batches_of_step_);
     }
-    if (op == Op::reduce) held(team, stage).is_reduced = true;
-    if (op == Op::step) held(team, stage).is_stepped = true;
+    if (op == Op::reduce) count_gradients(team, here.reduces++);
+    if (op == Op::step) ++here.updates;
+}
+
+int WorkRecord::version_of(int team, const Instruction& compute) const {
+    return std::max(0, held(team, compute.stage).updates - compute.age);
+}
+
+// Those of a step are there from its first backward, or the sum of the others', until all stages have been
+// updated.
+void WorkRecord::count_gradients(int team, int step) {
+    int updated = step;
+    for (const HeldStage& stage : held_by(team)) updated = std::min(updated, stage.updates);
+    int& most = most_gradients_[static_cast<std::size_t>(team)];
+    most = std::max(most, step - updated + 1);
 }
 
 const HeldStage& WorkRecord::held(int team, int stage) const { return *place_in(held_by(team), stage); }

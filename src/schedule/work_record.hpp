@@ -12,12 +12,11 @@ namespace trireme {
 // A stage that a team holds.
 struct HeldStage {
     int stage = 0;
-    int to_do = 0;      // micro-batches that the team executes
-    int done = 0;       // of those, with all backward work
     int kept = 0;       // activations
     int most_kept = 0;  // at any time until now
-    bool is_reduced = false;
-    bool is_stepped = false;
+    int reduces = 0;    // REDUCEs, of one step after the other; likewise STEPs:
+    int updates = 0;
+    int oldest = 0;  // age of the oldest weights that were used
 };
 
 class WorkRecord {
@@ -39,18 +38,30 @@ public:
     int kept(int team) const { return kept_[static_cast<std::size_t>(team)]; }
     int most_kept(int team) const { return most_kept_[static_cast<std::size_t>(team)]; }
 
+    // Steps whose gradients a team had in memory at once, at most.
+    int most_gradients(int team) const { return most_gradients_[static_cast<std::size_t>(team)]; }
+
+    // The weights that a compute instruction uses if it is the team's next, and those that a forward before has
+    // used: the number of updates that made them. There are none older than the first.
+    int version_of(int team, const Instruction& compute) const;
+    int version_used(int stage, int micro_batch) const { return versions_[index(stage, micro_batch)]; }
+
 private:
     std::size_t index(int stage, int micro_batch) const;
     HeldStage& held(int team, int stage);
     void keep(int team, HeldStage& stage);
     void release(int team, HeldStage& stage);
+    void count_gradients(int team, int step);
 
     std::size_t micro_batches_;
+    int micro_batches_of_step_;
     bool is_training_;
     std::vector<std::uint8_t> marks_;           // (stage, micro-batch): a bit for each kind of work
     std::vector<std::vector<HeldStage>> held_;  // per team, in the order of the stages
     std::vector<int> kept_;                     // per team
     std::vector<int> most_kept_;
+    std::vector<int> most_gradients_;
+    std::vector<int> versions_;  // (stage, micro-batch): of the weights that its forward used
 };
 
 }  // namespace trireme

@@ -59,9 +59,10 @@ struct GradientExchange::State {
           const ParameterTensors& values, const ParameterTensors& gradients, const DataGroups& groups,
           Place place);
 
-    void begin();
+    void begin(bool may_start);
     void complete(std::size_t parameter);
     void advance();
+    bool is_finished() const;
     void finish();
     void share(Cargo cargo, const ParameterTensors& tensors);
 
@@ -74,6 +75,7 @@ struct GradientExchange::State {
     std::vector<std::vector<std::size_t>> buckets_of_;  // by parameter
     std::size_t slot_bytes_ = 0;
     std::vector<Slot> slots_;
+    bool may_start_ = true;
 
 private:
     enum class Progress : std::uint8_t { waiting, in_flight, done };
@@ -107,11 +109,12 @@ GradientExchange::State::State(const GradientPlan& plan, int rank, const std::ve
     }
     for (std::size_t s = 0; s < std::min(most_in_flight, buckets_.size()); ++s)
         slots_.emplace_back(slot_bytes_, place);
-    begin();
+    begin(true);
 }
 
-void GradientExchange::State::begin() {
+void GradientExchange::State::begin(bool may_start) {
     require_nothing_in_flight("begin");
+    may_start_ = may_start;
     is_complete_.assign(specs_.size(), false);
     incomplete_.clear();
     for (const HeldBucket& bucket : buckets_) incomplete_.push_back(bucket.parameters.size());
@@ -135,6 +138,10 @@ void GradientExchange::State::advance() {
     start_what_is_ready();
 }
 
+bool GradientExchange::State::is_finished() const {
+    return first_unfinished_ == buckets_.size() && std::ranges::find(is_complete_, false) == is_complete_.end();
+}
+
 void GradientExchange::State::finish() {
     require_complete();
     advance();
@@ -155,7 +162,7 @@ void GradientExchange::State::unload_what_has_come() {
 }
 
 void GradientExchange::State::start_what_is_ready() {
-    if (ready_ == 0) return;
+    if (ready_ == 0 || !may_start_) return;
     std::set<const Communicator*> blocked;  // groups with an earlier bucket that has not started
     for (std::size_t b = first_unfinished_; b < buckets_.size(); ++b) {
         if (progress_[b] != Progress::waiting || blocked.contains(buckets_[b].group)) continue;
@@ -212,6 +219,7 @@ void GradientExchange::State::require_complete() const {
                 cat("gradients are to be summed, and that of ", specs_[parameter].name, " is not complete"));
         }
     }
+    if (!may_start_) throw BugError("gradients are to be summed before those of the step before");
 }
 
 void GradientExchange::State::require_nothing_in_flight(const char* call) const {
@@ -225,12 +233,20 @@ GradientExchange::GradientExchange(const GradientPlan& plan, int rank, const std
     : state_(std::make_unique<State>(plan, rank, specs, values, gradients, groups, place)) {}
 
 GradientExchange::~GradientExchange() = default;
+GradientExchange::GradientExchange(GradientExchange&& other) noexcept = default;
 
 const std::vector<ParameterShard>& GradientExchange::own_shards() const { return state_->own_shards_; }
 
 std::size_t GradientExchange::bytes() const { return state_->slots_.size() * state_->slot_bytes_; }
 
-void GradientExchange::begin() { state_->begin(); }
+void GradientExchange::begin(bool may_start) { state_->begin(may_start); }
+
+void GradientExchange::may_start() {
+    state_->may_start_ = true;
+    state_->advance();
+}
+
+bool GradientExchange::is_finished() const { return state_->is_finished(); }
 
 void GradientExchange::complete(const std::vector<std::size_t>& parameters) {
     for (const std::size_t parameter : parameters) state_->complete(parameter);

@@ -16,8 +16,11 @@ std::vector<ParameterSpec> each_once(const std::vector<ParameterSpec>& specs) {
 
 }  // namespace
 
-LocalParameters::LocalParameters(const std::vector<ParameterSpec>& specs, DType dtype, Place place)
-    : specs_(each_once(specs)), values_(specs_, dtype, place), gradients_(specs_, dtype, place) {
+LocalParameters::LocalParameters(const std::vector<ParameterSpec>& specs, DType dtype, Place place,
+                                 const Copies& copies)
+    : specs_(each_once(specs)) {
+    for (std::size_t c = 0; c < copies.values; ++c) values_.emplace_back(specs_, dtype, place);
+    for (std::size_t c = 0; c < copies.gradients; ++c) gradients_.emplace_back(specs_, dtype, place);
     for (std::size_t i = 0; i < specs_.size(); ++i) numbers_[specs_[i].name] = i;
 }
 

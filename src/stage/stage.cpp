@@ -37,6 +37,10 @@ void visit_layer(const Layer& layer, LayerState& state, Use&& use) {
     std::visit([&]<class L>(const L& l) { use(l, std::get<typename L::State>(state)); }, layer);
 }
 
+void let_messages_go_on(const Pass& pass) {
+    if (pass.progress != nullptr) (*pass.progress)();
+}
+
 }  // namespace
 
 Stage::Stage(const ModelConfig& config, const StageSpec& spec)
@@ -50,16 +54,19 @@ std::vector<ParameterSpec> Stage::parameters() const { return unique_parameters(
 
 void Stage::bind(const LocalParameters& parameters) {
     for (const Layer& layer : layers_) {
-        auto& weights = weights_.emplace_back();
-        auto& gradients = gradients_.emplace_back();
         auto& numbers = numbers_.emplace_back();
-        for (const ParameterSpec& spec : parameters_of(layer)) {
-            const std::size_t i = parameters.number_of(spec.name);
-            weights.push_back(parameters.values()[i]);
-            gradients.push_back(parameters.gradients()[i]);
-            numbers.push_back(i);
-        }
+        for (const ParameterSpec& spec : parameters_of(layer))
+            numbers.push_back(parameters.number_of(spec.name));
     }
+    const auto add_copy = [&](auto& copies, const ParameterTensors& tensors) {
+        auto& copy = copies.emplace_back(numbers_.size());
+        for (std::size_t l = 0; l < numbers_.size(); ++l) {
+            for (const std::size_t i : numbers_[l]) copy[l].push_back(tensors[i]);
+        }
+    };
+    const Copies copies = parameters.copies();
+    for (std::size_t c = 0; c < copies.values; ++c) add_copy(weights_, parameters.values(c));
+    for (std::size_t c = 0; c < copies.gradients; ++c) add_copy(gradients_, parameters.gradients(c));
 }
 
 std::vector<std::size_t> Stage::parameter_uses() const {
@@ -87,8 +94,9 @@ Tensor Stage::run_layers(const Pass& pass, Range layers, ConstTensor input, Flig
         flight.inputs[l] = input;
         visit_layer(layers_[l], flight.states[l], [&]<class L>(const L& layer, typename L::State& state) {
             Arena& arena = is_head<L> ? pass.scratch : kept;  // a head keeps nothing
-            output = layer.forward(pass, weights_[l], input, state, arena);
+            output = layer.forward(pass, weights_[flight.weights][l], input, state, arena);
         });
+        let_messages_go_on(pass);
         input = output;
     }
     return output;
@@ -116,10 +124,13 @@ void Stage::backward_layer(const Pass& pass, std::size_t l, ConstTensor grad_out
     visit_layer(layers_[l], flight.states[l], [&]<class L>(const L& layer, typename L::State& state) {
         const ConstTensor input = flight.inputs[l];
         if constexpr (std::is_same_v<L, Head>) {
-            layer.backward(pass, weights_[l], input, grad_input, state, gradients_[l], pass.scratch);
+            layer.backward(pass, weights_[flight.weights][l], input, grad_input, state,
+                           gradients_[flight.gradients][l], pass.scratch);
         } else {
-            layer.backward_input(pass, weights_[l], input, grad_output, grad_input, state, pass.scratch);
-            layer.backward_weight(pass, weights_[l], input, grad_output, state, gradients_[l], pass.scratch);
+            layer.backward_input(pass, weights_[flight.weights][l], input, grad_output, grad_input, state,
+                                 pass.scratch);
+            layer.backward_weight(pass, weights_[flight.weights][l], input, grad_output, state,
+                                  gradients_[flight.gradients][l], pass.scratch);
         }
     });
 }
@@ -141,6 +152,7 @@ void Stage::backward(const Pass& pass, ConstTensor grad_output, Tensor grad_inpu
             const Tensor target = l == 0 && grad_input.is_present() ? grad_input : next;
             backward_layer(own, l, grad_output, target, flight);
             left(numbers_[l]);
+            let_messages_go_on(pass);
             grad_output = target;
             std::swap(next, spare);
         }
@@ -160,8 +172,10 @@ void Stage::backward_input(const Pass& pass, ConstTensor grad_output, Tensor gra
         const Tensor target =
             is_given ? grad_input : flight.kept.tensor(pass.dtype, own_rows(pass).count, width_);
         visit_layer(layers_[l], flight.states[l], [&](const auto& layer, auto& state) {
-            layer.backward_input(own, weights_[l], flight.inputs[l], grad_output, target, state, flight.kept);
+            layer.backward_input(own, weights_[flight.weights][l], flight.inputs[l], grad_output, target, state,
+                                 flight.kept);
         });
+        let_messages_go_on(pass);
         grad_output = target;
     }
 }
@@ -172,10 +186,11 @@ void Stage::backward_weight(const Pass& pass, Flight& flight, const LayerLeft& l
     for (std::size_t l = layers_.size(); l-- > 0;) {
         const ArenaScope scope(pass.scratch);
         visit_layer(layers_[l], flight.states[l], [&](const auto& layer, auto& state) {
-            layer.backward_weight(own, weights_[l], flight.inputs[l], flight.grad_outputs[l], state,
-                                  gradients_[l], pass.scratch);
+            layer.backward_weight(own, weights_[flight.weights][l], flight.inputs[l], flight.grad_outputs[l],
+                                  state, gradients_[flight.gradients][l], pass.scratch);
         });
         left(numbers_[l]);
+        let_messages_go_on(pass);
     }
 }
 

@@ -22,24 +22,84 @@ bool is_ours(const std::string& schedule) {
     return std::find(known.begin(), known.end(), schedule) != known.end();
 }
 
-// In passes of one micro-batch through one chunk. A row with fewer micro-batches than teams waits once more for
-// each further chunk.
-double idle_passes(ScheduleKind kind, double pipe, double chunks, double micro_batches) {
-    if (kind == ScheduleKind::inter_layer) return micro_batches * (pipe - 1);
-    return (pipe - 1) + (chunks - 1) * std::max(0.0, pipe - micro_batches);
+// A row of teams.
+struct Row {
+    double pipe = 1;
+    double chunks = 1;
+    double micro_batches = 1;
+};
+
+Row row_of(const Plan& plan) {
+    const auto rows = static_cast<double>(plan.layout.stages.front().replicas.size());
+    const double pipe = static_cast<double>(plan.teams.size()) / rows;
+    return {.pipe = pipe,
+            .chunks = static_cast<double>(plan.layout.stages.size()) / pipe,
+            .micro_batches = static_cast<double>(plan.micro_batches()) / rows};
+}
+
+// A row with fewer micro-batches than teams waits once more for each further chunk.
+double idle_of_whole_passes(const Row& row, const StageCost& cost) {
+    return ((row.pipe - 1) + (row.chunks - 1) * std::max(0.0, row.pipe - row.micro_batches)) * pass_of(cost);
+}
+
+using Idle = std::optional<double>;
+
+Idle idle_of_zb_h1(const Row& row, const StageCost& cost) {
+    const double backward = cost.forward + cost.backward_input;
+    const double shorter = std::min(cost.forward, cost.backward_input);
+    const double hidden = std::min(shorter, cost.backward_weight);
+    if (row.micro_batches >= row.pipe) return (row.pipe - 1) * (backward - hidden);
+    if (cost.backward_weight > shorter) return std::nullopt;
+    return (row.pipe - 1) * backward - (row.micro_batches - 1) * hidden;
+}
+
+// The team that began first is done first, and waits at the end for the update of all.
+Idle idle_of_zb_h2(const Row& row, const StageCost& cost) {
+    if (row.micro_batches < 2 * row.pipe - 1) return std::nullopt;
+    const double unfilled = cost.forward + cost.backward_input - 2 * cost.backward_weight;
+    return (row.pipe - 1) * std::max({cost.forward, unfilled, cost.backward_input - cost.forward});
+}
+
+Idle idle_of_zb_v(const Row& row, const StageCost& cost) {
+    const bool are_equal = cost.forward == cost.backward_input && cost.forward == cost.backward_weight;
+    if (!are_equal || row.micro_batches < 2 * row.pipe - 1) return std::nullopt;
+    return (row.pipe - 1) * cost.forward;
+}
+
+Idle idle_of(ScheduleKind kind, const Row& row, const StageCost& cost) {
+    switch (kind) {
+        case ScheduleKind::inter_layer:
+            return row.micro_batches * (row.pipe - 1) * pass_of(cost);
+        case ScheduleKind::gpipe:
+        case ScheduleKind::one_f_one_b:
+        case ScheduleKind::interleaved:
+        case ScheduleKind::looped_bfs:
+            return idle_of_whole_passes(row, cost);
+        case ScheduleKind::zb_h1:
+            return idle_of_zb_h1(row, cost);
+        case ScheduleKind::zb_h2:
+            return idle_of_zb_h2(row, cost);
+        case ScheduleKind::zb_v:
+            return idle_of_zb_v(row, cost);
+        case ScheduleKind::pipedream:
+        case ScheduleKind::pipedream_vertical:
+        case ScheduleKind::pipedream_2bw:
+            return 0;  // once the pipeline is full
+    }
+    return std::nullopt;
 }
 
 }  // namespace
 
 std::optional<double> closed_form_bubble(const Plan& plan, const std::vector<StageCost>& costs) {
-    const bool has_formula = is_ours(plan.schedule) && is_grid(plan.layout) && are_even(costs);
-    if (!has_formula || pass_of(costs.front()) <= 0) return std::nullopt;
-    const std::size_t rows = plan.layout.stages.front().replicas.size();
-    const auto pipe = static_cast<double>(plan.teams.size() / rows);
-    const double chunks = static_cast<double>(plan.layout.stages.size()) / pipe;
-    const double micro_batches = static_cast<double>(plan.micro_batches()) / static_cast<double>(rows);
-    const double idle = idle_passes(schedule_named(plan.schedule), pipe, chunks, micro_batches);
-    return idle / (micro_batches * chunks + idle);
+    const bool is_regular = (is_grid(plan.layout) || is_v(plan.layout)) && plan.layout.idle.empty();
+    if (!is_ours(plan.schedule) || !is_regular || !are_even(costs)) return std::nullopt;
+    const StageCost& cost = costs.front();
+    if (pass_of(cost) <= 0) return std::nullopt;
+    const Row row = row_of(plan);
+    const Idle idle = idle_of(schedule_named(plan.schedule), row, cost);
+    if (!idle) return std::nullopt;
+    return *idle / (row.micro_batches * row.chunks * pass_of(cost) + *idle);
 }
 
 }  // namespace trireme

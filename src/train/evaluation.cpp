@@ -74,7 +74,7 @@ void evaluate_round(RankModel& model, Stream& stream, const Setup& setup,
         micro_batches[m] = make_micro_batch(cut[m], samples, setup.length, setup.samples.longest);
         batches[m] = build_batch(setup.corpus, samples, setup.validation_rules, micro_batches[m]);
     }
-    for (const auto& [m, outcome] : model.execute(stream, programs, batches, {}).outcomes) {
+    for (const auto& [m, outcome] : model.execute(stream, programs, batches).outcomes) {
         const auto number = static_cast<std::size_t>(m);
         add(setup, micro_batches[number], batches[number], outcome, sums);
     }

@@ -1,10 +1,13 @@
 #include <algorithm>
 
+#include "train/measured_layout.hpp"
+#include "train/memory_limit.hpp"
 #include "train/model_choice.hpp"
 #include "train/number_text.hpp"
 #include "train/planning.hpp"
 #include "train/rank_memory.hpp"
 #include "train/setup.hpp"
+#include "train/stage_costs.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/train/show_plan.hpp"
 
@@ -53,6 +56,9 @@ Case case_without_corpus(const RunConfig& run, int ranks) {
     of.plan = plan_run(run, of.model, ranks);
     of.largest.push_back(assumed_micro_batch(run, of.model, of.plan));
     of.assumed = text_of_assumed(of.model, of.largest.front());
+    of.plan = within_memory_limit(
+        std::move(of.plan),
+        {.config = run, .model = of.model, .ranks = ranks, .dtype = of.dtype, .largest = of.largest});
     return of;
 }
 
@@ -66,11 +72,17 @@ Case case_with_corpus(RunConfig run, int ranks) {
             .assumed = {}};
 }
 
-std::vector<StageCost> costs_of_stages(const std::vector<StageCost>& costs, std::size_t stages) {
-    if (costs.size() == 1) return std::vector<StageCost>(stages, costs.front());
-    if (costs.size() == stages) return costs;
-    throw ConfigError(cat("--cost is given for ", costs.size(), " stages, but the layout has ", stages,
-                          "; give it once for all stages, or once for each"));
+void add_costs(const RunConfig& run, const Case& of, Forecast& forecast) {
+    if (are_measured(run.costs)) forecast.profile = profile_for(run, of.model);
+    forecast.costs = costs_of(run, of.model, of.plan);
+}
+
+int ranks_of(const PlanConfig& config) {
+    if (config.ranks == 0) return ranks_for(config.run);
+    if (is_pipedream(config.run.layout)) return config.ranks;
+    throw ConfigError(
+        cat("--ranks ", config.ranks,
+            " is for --partition pipedream; a grid and a layout file say themselves how many there are"));
 }
 
 std::vector<std::size_t> parameters_of_stages(const ModelConfig& model, const Layout& layout) {
@@ -97,16 +109,25 @@ std::vector<std::size_t> bytes_of_ranks(const Case& of, const OptimizerConfig& o
     return bytes;
 }
 
+// One step, or so many that the pipeline is seen to be full, and to drain.
+Prediction timeline_of(const ProvedPrograms& training, const std::vector<StageCost>& costs) {
+    PipelineShape many = training.shape;
+    const int wanted = 2 * many.stages() + many.micro_batches;  // micro-batches
+    many.steps = training.look_ahead == 0 ? 1 : std::max(2, wanted / many.micro_batches);
+    return predict(unrolled(training.phases(), training.shape, many.steps), many, costs);
+}
+
 }  // namespace
 
 Forecast foresee(const PlanConfig& config) {
     const RunConfig& run = config.run;
-    const int ranks = ranks_for(run);
+    const int ranks = ranks_of(config);
     Case of = run.data.corpus.empty() ? case_without_corpus(run, ranks) : case_with_corpus(run, ranks);
-    const std::size_t stages = of.plan.layout.stages.size();
     Forecast forecast;
-    forecast.costs = costs_of_stages(config.costs, stages);
-    forecast.prediction = predict(of.plan.training.programs, of.plan.training.shape, forecast.costs);
+    add_costs(run, of, forecast);
+    forecast.step = predict_step(of.plan.training.phases(), of.plan.training.shape, forecast.costs);
+    forecast.timeline = timeline_of(of.plan.training, forecast.costs);
+    for (const BatchShape& shape : of.largest) forecast.rows = std::max(forecast.rows, shape.rows);
     forecast.parameters = parameters_of_stages(of.model, of.plan.layout);
     forecast.all_parameters = parameter_count(of.model);
     forecast.peak_bytes = bytes_of_ranks(of, run.optimizer, ranks);

@@ -7,6 +7,8 @@ RankGroups lone_groups() {
     groups.pipe = {0};
     groups.activations = single_rank("activations");
     groups.gradients = single_rank("gradients");
+    groups.update = single_rank("update");
+    groups.record = single_rank("record");
     return groups;
 }
 

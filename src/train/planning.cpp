@@ -1,27 +1,20 @@
 #include "train/planning.hpp"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <limits>
-#include <sstream>
 #include <unordered_map>
 
+#include "train/measured_layout.hpp"
+#include "train/stage_costs.hpp"
+#include "train/text_file.hpp"
+#include "trireme/layout/balanced_cut.hpp"
 #include "trireme/model/model.hpp"
 #include "trireme/schedule/predict.hpp"
 #include "trireme/schedule/schedule_text.hpp"
+#include "trireme/schedule/search.hpp"
 
 namespace trireme {
 namespace {
-
-std::string read_text(const std::string& path, const char* option) {
-    std::ifstream file(path);
-    std::ostringstream text;
-    text << file.rdbuf();
-    if (!file || std::filesystem::is_directory(path))
-        throw ConfigError(cat(option, " ", path, " cannot be read; name a file"));
-    return text.str();
-}
 
 // Of pipe, data and tensor. Does not overflow: beyond all ranks that exist it need not be exact.
 long long product(const LayoutConfig& layout, int data) {
@@ -46,34 +39,21 @@ int replicas_of_grid(const LayoutConfig& layout, int ranks) {
                           "; change --pipe, --data or --tensor, or the rank count"));
 }
 
-Layout grid_of(const RunConfig& config, const ModelConfig& model, int ranks) {
-    const int data = replicas_of_grid(config.layout, ranks);
-    const int chunks = config.schedule.chunks;
-    const auto stages = static_cast<std::size_t>(config.layout.pipe) * static_cast<std::size_t>(chunks);
-    return grid_layout({.pipe = config.layout.pipe,
-                        .data = data,
-                        .tensor = config.layout.tensor,
-                        .chunks = chunks,
-                        .shares = {}},
-                       cut_layers(layer_facts(model), stages, config.layout.partition));
+bool asks_for_v(const ScheduleConfig& schedule) { return schedule.schedule == name_of(ScheduleKind::zb_v); }
+
+// A V has two, whether --chunks says so or nothing.
+int chunks_of(const ScheduleConfig& schedule) {
+    if (!asks_for_v(schedule)) return schedule.chunks;
+    if (schedule.chunks <= 2) return 2;
+    throw ConfigError(cat("schedule zb-v puts 2 stages on each rank, but --chunks ", schedule.chunks,
+                          " asks for ", schedule.chunks, "; use --chunks 2, or leave it out"));
 }
 
-void refuse_grid_options(const RunConfig& config) {
+void refuse_grid_options(const RunConfig& config, const std::string& who) {
     const LayoutConfig& layout = config.layout;
-    const bool has_grid = layout.pipe != 1 || layout.data != 0 || layout.tensor != 1;
-    if (!has_grid && config.schedule.chunks == 1) return;
-    throw ConfigError(cat("--layout ", layout.layout,
-                          " says who holds what; leave out --pipe, --data, --tensor and --chunks"));
-}
-
-Layout layout_of(const RunConfig& config, const ModelConfig& model, int ranks) {
-    const std::string& path = config.layout.layout;
-    const std::string place = path.empty() ? "the grid" : path;
-    if (!path.empty()) refuse_grid_options(config);
-    Layout layout =
-        path.empty() ? grid_of(config, model, ranks) : layout_from_json(read_text(path, "--layout"), path);
-    check_layout(layout, ranks, layer_facts(model).size(), place);
-    return layout;
+    const bool asks_for_grid = layout.pipe != 1 || layout.data != 0 || layout.tensor != 1;
+    if (!asks_for_grid && config.schedule.chunks == 1) return;
+    throw ConfigError(cat(who, " says who holds what; leave out --pipe, --data, --tensor and --chunks"));
 }
 
 // The largest number that there is for a larger one: make_plan() refuses that, too.
@@ -84,14 +64,62 @@ int whole_int(std::size_t number) {
 
 bool is_known(const std::string& schedule) {
     const std::vector<std::string> known = known_schedules();
-    return std::find(known.begin(), known.end(), schedule) != known.end();
+    return schedule == searched_schedule || std::find(known.begin(), known.end(), schedule) != known.end();
 }
 
 // A name with a dot or a slash in it is a file's.
-std::vector<Program> programs_of_file(const std::string& schedule) {
+Phases programs_of_file(const std::string& schedule) {
+    check_schedule_name(schedule);
     if (is_known(schedule)) return {};
-    if (schedule.find_first_of("./") == std::string::npos) schedule_named(schedule);  // throws
-    return programs_from_csv(read_text(schedule, "--schedule"), schedule);
+    return phases_from_csv(read_text(schedule, "--schedule"), schedule);
+}
+
+PlanWish wish_for(const RunConfig& config, Layout layout) {
+    return {.layout = std::move(layout),
+            .schedule = config.schedule.schedule,
+            .own_programs = programs_of_file(config.schedule.schedule),
+            .micro_batches = whole_int(config.schedule.microbatches),
+            .is_each = has_grid(config.layout),
+            .recompute = config.layout.recompute,
+            .cuts_rows = config.layout.sequence_parallel,
+            .shards_optimizer = config.layout.shard_optimizer};
+}
+
+Layout grid_of(const RunConfig& config, const ModelConfig& model, int ranks) {
+    const Grid grid{
+        .pipe = config.layout.pipe,
+        .data = replicas_of_grid(config.layout, ranks),
+        .tensor = config.layout.tensor,
+        .chunks = chunks_of(config.schedule),
+        .placement = asks_for_v(config.schedule) ? ChunkPlacement::v_shaped : ChunkPlacement::looped,
+        .shares = {}};
+    const auto stages = static_cast<std::size_t>(grid.pipe) * static_cast<std::size_t>(grid.chunks);
+    const std::vector<LayerFacts> facts = layer_facts(model);
+    if (!is_measured(config.layout)) {
+        return grid_layout(grid, cut_layers(facts, stages, config.layout.partition));
+    }
+    check_stage_count(facts.size(), stages);
+    const std::vector<std::size_t> anywhere(stages, 1);
+    const Plan trial = make_plan(wish_for(config, grid_layout(grid, anywhere)));
+    return grid_layout(grid, measured_cuts(config, model, grid, trial));
+}
+
+Layout layout_of(const RunConfig& config, const ModelConfig& model, int ranks) {
+    const std::string& path = config.layout.layout;
+    if (!path.empty()) {
+        refuse_grid_options(config, "--layout " + path);
+        return layout_from_json(read_text(path, "--layout"), path);
+    }
+    if (!is_pipedream(config.layout)) return grid_of(config, model, ranks);
+    refuse_grid_options(config, "--partition pipedream");
+    return pipedream_layout(config, model, ranks);
+}
+
+Layout checked_layout_of(const RunConfig& config, const ModelConfig& model, int ranks) {
+    Layout layout = layout_of(config, model, ranks);
+    const std::string& path = config.layout.layout;
+    check_layout(layout, ranks, layer_facts(model).size(), path.empty() ? "the grid" : path);
+    return layout;
 }
 
 // Of a tied table that two layers of a rank use, one slice.
@@ -163,7 +191,7 @@ void check_tied_table(const Plan& plan, const ModelConfig& model) {
 
 // What full recompute has made again is there for one layer's two halves only.
 void check_halves(const Plan& plan) {
-    for (const Program& program : plan.training.programs) {
+    for (const Program& program : unrolled(plan.training.phases(), plan.training.shape, 1)) {
         for (const Instruction& instruction : program) {
             const bool is_full = plan.recompute[static_cast<std::size_t>(instruction.stage)] == Recompute::full;
             if (instruction.op != Op::backward_input || !is_full) continue;
@@ -173,6 +201,16 @@ void check_halves(const Plan& plan) {
                                   "for it"));
         }
     }
+}
+
+// A tied table is summed over the first and the last stage, which then have to be updated together.
+void check_tied_updates(const Plan& plan, const ModelConfig& model) {
+    const bool is_shared = model.tied && model.has_vocabulary_head() && plan.layout.stages.size() > 1;
+    if (!is_shared || !plan.training.shape.updates_alone) return;
+    throw ConfigError(
+        cat("schedule ", plan.schedule,
+            " updates each stage by itself, and the tied table of tokens belongs to the first and to "
+            "the last; use --tied off, or --schedule pipedream-vertical or pipedream-2bw"));
 }
 
 }  // namespace
@@ -192,8 +230,13 @@ std::vector<LayerFacts> layer_facts(const ModelConfig& model) {
     return facts;
 }
 
+bool has_grid(const LayoutConfig& layout) { return layout.layout.empty() && !is_pipedream(layout); }
+
 int ranks_for(const RunConfig& config) {
     const LayoutConfig& options = config.layout;
+    if (is_pipedream(options)) {
+        throw ConfigError("--partition pipedream shares layers among ranks; say among how many with --ranks N");
+    }
     if (options.layout.empty()) return ranks_of_grid(options);
     const Layout layout = layout_from_json(read_text(options.layout, "--layout"), options.layout);
     int last = -1;
@@ -206,32 +249,44 @@ int ranks_for(const RunConfig& config) {
     return last + 1;
 }
 
-Plan plan_run(const RunConfig& config, const ModelConfig& model, int ranks) {
-    Plan plan = make_plan({.layout = layout_of(config, model, ranks),
-                           .schedule = config.schedule.schedule,
-                           .own_programs = programs_of_file(config.schedule.schedule),
-                           .micro_batches = whole_int(config.schedule.microbatches),
-                           .is_each = config.layout.layout.empty(),
-                           .recompute = config.layout.recompute,
-                           .cuts_rows = config.layout.sequence_parallel,
-                           .shards_optimizer = config.layout.shard_optimizer});
+Plan plan_run(const RunConfig& config, const ModelConfig& model, int ranks, const MemoryRoom& room) {
+    PlanWish wish = wish_for(config, checked_layout_of(config, model, ranks));
+    given_costs(config.costs, wish.layout.stages.size());  // throws
+    wish.most_activations = room.most_activations;
+    wish.may_split = room.may_split;
+    const bool is_searched = wish.schedule == searched_schedule;
+    Plan plan = is_searched ? searched_plan(config, model, std::move(wish)) : make_plan(wish);
     check_shares(plan, model);
     check_tied_table(plan, model);
     check_halves(plan);
+    check_tied_updates(plan, model);
     return plan;
 }
 
-double bubble_of(const Plan& plan, const Prediction& prediction, int ranks) {
+double bubble_of(const Plan& plan, const StepTime& step, int ranks) {
     double busy = 0;
     for (std::size_t team = 0; team < plan.teams.size(); ++team) {
-        busy += prediction.busy[team] * static_cast<double>(plan.teams[team].ranks.size());
+        busy += step.busy[team] * static_cast<double>(plan.teams[team].ranks.size());
     }
-    return 1 - busy / (prediction.makespan * ranks);
+    return step.seconds > 0 ? 1 - busy / (step.seconds * ranks) : 0;
 }
 
 double bubble_of_schedule(const Plan& plan, int ranks) {
     const std::vector<StageCost> equal(plan.layout.stages.size());
-    return bubble_of(plan, predict(plan.training.programs, plan.training.shape, equal), ranks);
+    return bubble_of(plan, predict_step(plan.training.phases(), plan.training.shape, equal), ranks);
+}
+
+int most_weight_versions(const Plan& plan) {
+    int most = 1;
+    for (const std::vector<int>& of_stages : plan.training.proof.weight_versions) {
+        most = std::max(most, *std::max_element(of_stages.begin(), of_stages.end()));
+    }
+    return most;
+}
+
+void check_schedule_name(const std::string& schedule) {
+    const bool is_of_file = schedule.find_first_of("./") != std::string::npos;
+    if (!is_known(schedule) && !is_of_file) schedule_named(schedule);  // throws
 }
 
 TensorPart part_of_rank(const Plan& plan, int stage, int rank) {

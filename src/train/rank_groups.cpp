@@ -9,6 +9,26 @@ bool contains(const std::vector<int>& ranks, int rank) {
     return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
 }
 
+// Of all replicas of a stage, ascending.
+std::vector<int> ranks_of_stage(const StageLayout& stage) {
+    std::vector<int> ranks;
+    for (const ReplicaLayout& replica : stage.replicas) {
+        ranks.insert(ranks.end(), replica.ranks.begin(), replica.ranks.end());
+    }
+    std::sort(ranks.begin(), ranks.end());
+    return ranks;
+}
+
+std::unique_ptr<Communicator> update_group(const Session& session, const Plan& plan, Patience patience) {
+    if (!plan.training.shape.updates_alone) return session.all_ranks("update", patience);
+    std::unique_ptr<Communicator> own;
+    for (const StageLayout& stage : plan.layout.stages) {
+        const std::vector<int> ranks = ranks_of_stage(stage);
+        if (contains(ranks, session.rank())) own = session.group_of(ranks, "update", patience);
+    }
+    return own ? std::move(own) : single_rank("update");
+}
+
 }  // namespace
 
 RankGroups make_groups(const Session& session, const Plan& plan, const std::vector<Bucket>& buckets,
@@ -24,6 +44,8 @@ RankGroups make_groups(const Session& session, const Plan& plan, const std::vect
         if (team.ranks.size() == 1 || !contains(team.ranks, session.rank())) continue;
         groups.tensor = session.group_of(team.ranks, "tensor", patience);
     }
+    groups.update = update_group(session, plan, patience);
+    groups.record = session.all_ranks("record", patience);
     groups.data = make_data_groups(session, buckets, patience);
     return groups;
 }

@@ -16,6 +16,9 @@ struct RankGroups {
     std::unique_ptr<Communicator> activations;  // among them
     std::unique_ptr<Communicator> gradients;    // among them
     std::unique_ptr<Communicator> tensor;       // none: this rank's team is itself alone
+    std::unique_ptr<Communicator> update;  // whose gradients an update waits for: all ranks, or those of the
+                                           // stage where stages are updated alone
+    std::unique_ptr<Communicator> record;  // all ranks, of which each says how its steps went
     DataGroups data;
 };
 
@@ -23,7 +26,8 @@ struct RankGroups {
 RankGroups lone_groups();
 
 // Collective over the ranks of each group; every rank of the job calls it, and makes the groups that it is in,
-// in one order: those of the pipes, of the teams, of the buckets. An idle rank is in none.
+// in one order: those of the pipes, of the teams, of the updates, of the buckets. An idle rank is in none but
+// those of all ranks, and alone in that of an update where stages are updated alone.
 RankGroups make_groups(const Session& session, const Plan& plan, const std::vector<Bucket>& buckets,
                        Patience patience);
 

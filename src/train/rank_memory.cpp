@@ -4,6 +4,7 @@
 
 #include "train/planning.hpp"
 #include "trireme/layout/shares.hpp"
+#include "trireme/schedule/row_buffers.hpp"
 
 namespace trireme {
 namespace {
@@ -33,19 +34,41 @@ StageMemory largest(const SizedPlan& sized, const StageSpec& spec, const Program
     return most;
 }
 
-// Micro-batches that a team keeps at once. One that is only evaluated is kept until it has been sent.
-std::size_t flights(const Plan& plan, const LocalWork& work) {
-    const auto team = static_cast<std::size_t>(work.team);
-    const auto slots = static_cast<std::size_t>(plan.evaluation.shape.slots);
-    return std::max(static_cast<std::size_t>(plan.training.peak_activations[team]),
-                    (1 + slots) * work.stages.size());
+// Whether a team sends what it makes in a stage to another one.
+bool has_onward_messages(const PipelineShape& shape, int team, int stage) {
+    if (stage + 1 == shape.stages()) return false;
+    for (int m = 0; m < shape.micro_batches; ++m) {
+        if (shape.executor_of(stage, m) == team && shape.executor_of(stage + 1, m) != team) return true;
+    }
+    return false;
 }
 
-// Row buffers: of inputs that wait or are kept, of gradients that come and go.
+// Micro-batches that a team keeps at once. One that is only evaluated is kept until it has been sent.
+std::size_t flights(const Plan& plan, const LocalWork& work) {
+    const PipelineShape& evaluation = plan.evaluation.shape;
+    std::size_t evaluated = 0;
+    for (const int stage : work.stages) {
+        const bool sends = has_onward_messages(evaluation, work.team, stage);
+        evaluated += 1 + (sends ? static_cast<std::size_t>(evaluation.slots) : 0);
+    }
+    const int trained = plan.training.proof.peak_activations[static_cast<std::size_t>(work.team)];
+    return std::max(static_cast<std::size_t>(trained), evaluated);
+}
+
+// All stages of a team have as many as the one that needs most; a team that executes nothing has its one all
+// the same.
+Copies copies_of(const Proof& proof, std::size_t team) {
+    const std::vector<int>& versions = proof.weight_versions[team];
+    return {.values = static_cast<std::size_t>(*std::max_element(versions.begin(), versions.end())),
+            .gradients = static_cast<std::size_t>(std::max(1, proof.peak_gradients[team]))};
+}
+
+// Of inputs that wait or are kept, of gradients that come and go.
 std::size_t row_buffers(const Plan& plan, const LocalWork& work) {
-    if (plan.teams.size() == 1 && work.stages.size() == 1) return 0;
-    const auto slots = static_cast<std::size_t>(plan.training.shape.slots);
-    return flights(plan, work) + (3 * slots + 1) * work.stages.size();
+    const auto most = [&](const ProvedPrograms& proved) {
+        return most_row_buffers(proved.long_program(work.team), work.team, proved.shape);
+    };
+    return std::max(most(plan.training), most(plan.evaluation));
 }
 
 // As many others as there will be, and nobody there.
@@ -66,17 +89,17 @@ LocalWork work_of(const SizedPlan& sized, int rank) {
     const Plan& plan = sized.plan;
     LocalWork work{.model = sized.model, .team = plan.team_of(rank), .dtype = sized.dtype};
     if (work.team < 0) return work;
-    const auto team_number = static_cast<std::size_t>(work.team);
-    const Team& team = plan.teams[team_number];
+    const Team& team = plan.teams[static_cast<std::size_t>(work.team)];
+    const Program program = plan.training.long_program(work.team);
     work.stages = team.stages;
     work.most_rows = most_rows(sized, team.ranks.size());
+    work.copies = copies_of(plan.training.proof, static_cast<std::size_t>(work.team));
     for (const int stage : team.stages) {
         const auto s = static_cast<std::size_t>(stage);
         work.specs.push_back({.layers = plan.layout.stages[s].layers,
                               .part = part_of_rank(plan, stage, rank),
                               .recompute = plan.recompute[s]});
-        work.memory =
-            larger_of(work.memory, largest(sized, work.specs.back(), plan.training.programs[team_number]));
+        work.memory = larger_of(work.memory, largest(sized, work.specs.back(), program));
     }
     return work;
 }
@@ -101,7 +124,7 @@ RankMemory plan_memory(const SizedPlan& sized, const OptimizerConfig* optimizer,
     const LocalParameters& held = stages.parameters();
     const StageMemory& memory = work.memory;
     RankMemory rank_memory{
-        .parameters = held.values().bytes(),
+        .parameters = held.value_bytes(),
         .activations = flights(sized.plan, work) * memory.activations,
         .workspace = memory.scratch + memory.again + memory.exchange,
         .messages = row_buffers(sized.plan, work) * work.most_rows * sized.model.width * bytes_of(sized.dtype)};
@@ -109,8 +132,8 @@ RankMemory plan_memory(const SizedPlan& sized, const OptimizerConfig* optimizer,
     const DataGroups groups = ghost_groups(gradients.buckets, rank);
     const GradientExchange exchange(gradients, rank, held.specs(), held.values(), held.gradients(), groups,
                                     Place::ghost);
-    rank_memory.gradients = held.gradients().bytes();
-    rank_memory.messages += exchange.bytes();
+    rank_memory.gradients = held.gradient_bytes();
+    rank_memory.messages += held.copies().gradients * exchange.bytes();
     rank_memory.optimizer = Optimizer(*optimizer, held.specs(), updated_shards(sized, exchange, held.specs()),
                                       sized.dtype, Place::ghost)
                                 .bytes();

@@ -23,7 +23,14 @@ RankModel::RankModel(const Setup& setup, const GradientPlan& gradients, int rank
     stages_ = std::make_unique<LocalStages>(work, groups_.tensor.get(), setup.plan.cuts_rows, Place::memory);
     training_ = make_engine(setup.plan.training);
     evaluation_ = make_engine(setup.plan.evaluation);
-    stages_->call_now_and_then([this] { training_->progress(); });
+    call_now_and_then([] {});
+}
+
+void RankModel::call_now_and_then(std::function<void()> call) {
+    stages_->call_now_and_then([this, also = std::move(call)] {
+        training_->progress();
+        also();
+    });
 }
 
 std::unique_ptr<Engine> RankModel::make_engine(const ProvedPrograms& programs) const {
@@ -33,7 +40,8 @@ std::unique_ptr<Engine> RankModel::make_engine(const ProvedPrograms& programs) c
                                                  .are_rows_cut = setup_.plan.cuts_rows,
                                                  .activations = *groups_.activations,
                                                  .gradients = *groups_.gradients,
-                                                 .ranks = groups_.pipe});
+                                                 .ranks = groups_.pipe,
+                                                 .steps_in_flight = programs.look_ahead + 2});
 }
 
 void RankModel::fill(Stream& stream, std::uint64_t seed) {
@@ -54,30 +62,59 @@ bool RankModel::needs(const PipelineShape& shape, int micro_batch) const {
 
 bool RankModel::speaks_for_team() const { return !groups_.tensor || groups_.tensor->rank() == 0; }
 
-RoundResult RankModel::execute(Stream& stream, const ProvedPrograms& programs,
-                               const std::vector<Batch>& batches, const RoundOptions& options) {
+void RankModel::begin(Stream& stream, const ProvedPrograms& programs, const RoundOptions& options) {
+    programs_ = &programs;
+    if (is_idle()) return;
+    one_step_ = unrolled_of(setup_.plan.team_of(rank_), programs.phases(), programs.shape, 1);
+    round_.emplace(Round{.shape = programs.shape,
+                         .program = one_step_,
+                         .dropout_key = options.dropout_key,
+                         .label_smoothing = options.label_smoothing,
+                         .update = options.update});
+    stages_->begin(stream, *round_);
+}
+
+void RankModel::add_step(const std::vector<BatchView>& micro_batches, double loss_scale) {
+    if (is_idle()) return;
+    StepWork work{.batches = {}, .loss_scale = loss_scale};
+    for (const BatchView& view : micro_batches) work.batches.push_back(&view.tokens());
+    stages_->add_step(std::move(work));
+}
+
+void RankModel::begin_steps() {
+    if (is_idle()) return;
+    engine().go_on(programs_->prologue[static_cast<std::size_t>(setup_.plan.team_of(rank_))], *stages_);
+}
+
+RoundResult RankModel::execute_step(int step) {
     if (is_idle()) return {};
     const int team = setup_.plan.team_of(rank_);
-    const Program& program = programs.programs[static_cast<std::size_t>(team)];
-    std::vector<BatchView> views(batches.begin(), batches.end());
-    Round round{.shape = programs.shape,
-                .program = program,
-                .batches = {},
-                .dropout_key = options.dropout_key,
-                .loss_scale = options.loss_scale,
-                .label_smoothing = options.label_smoothing,
-                .update = options.update};
-    for (const BatchView& view : views) round.batches.push_back(&view.tokens());
-    stages_->begin(stream, round);
-    (programs.shape.is_training ? training_ : evaluation_)->execute(program, *stages_);
+    const PipelineShape& shape = programs_->shape;
+    const Program& body = programs_->programs[static_cast<std::size_t>(team)];
+    engine().go_on(shifted(body, step * shape.micro_batches), *stages_);
     RoundResult result;
-    if (!speaks_for_team()) return result;
-    result.outcomes = stages_->outcomes();
-    for (int m = 0; m < programs.shape.micro_batches; ++m) {
-        if (programs.shape.executor_of(0, m) == team) {
-            result.padded_tokens += batches[static_cast<std::size_t>(m)].rows();
+    for (int m = 0; m < shape.micro_batches; ++m) {
+        if (speaks_for_team() && shape.executor_of(0, m) == team) {
+            result.padded_tokens += stages_->rows(step * shape.micro_batches + m);
         }
     }
+    std::map<int, LossState> outcomes = stages_->take_outcomes(step);
+    if (speaks_for_team()) result.outcomes = std::move(outcomes);
+    return result;
+}
+
+void RankModel::finish() {
+    if (!is_idle()) engine().finish(*stages_);
+}
+
+RoundResult RankModel::execute(Stream& stream, const ProvedPrograms& programs,
+                               const std::vector<Batch>& batches) {
+    const std::vector<BatchView> views(batches.begin(), batches.end());
+    begin(stream, programs, {});
+    add_step(views, 1);
+    begin_steps();
+    RoundResult result = execute_step(0);
+    finish();
     return result;
 }
 
@@ -92,10 +129,10 @@ void RankModel::save(CheckpointWriter* writer, Communicator& control) const {
     }
 }
 
-double RankModel::own_loss() const {
+double RankModel::own_loss(int step) const {
     double sum = 0;
-    if (is_idle() || !speaks_for_team()) return sum;
-    for (const auto& [micro_batch, outcome] : stages_->outcomes()) sum += outcome.loss;
+    if (!speaks_for_team()) return sum;
+    for (const auto& [micro_batch, outcome] : stages_->outcomes(step)) sum += outcome.loss;
     return sum;
 }
 
@@ -105,14 +142,17 @@ std::string RankModel::position() const {
 }
 
 double RankModel::wait_seconds() const {
-    if (is_idle()) return 0;
-    double sum = groups_.activations->traffic().wait_seconds + groups_.gradients->traffic().wait_seconds;
+    double sum = groups_.update->traffic().wait_seconds + groups_.record->traffic().wait_seconds;
+    if (is_idle()) return sum;
+    sum += groups_.activations->traffic().wait_seconds + groups_.gradients->traffic().wait_seconds;
     if (groups_.tensor) sum += groups_.tensor->traffic().wait_seconds;
     for (const auto& [ranks, group] : groups_.data) sum += group->traffic().wait_seconds;
     return sum;
 }
 
 void RankModel::reset_traffic() {
+    groups_.update->reset_traffic();
+    groups_.record->reset_traffic();
     if (is_idle()) return;
     groups_.activations->reset_traffic();
     groups_.gradients->reset_traffic();

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "train/batch_view.hpp"
@@ -17,15 +18,14 @@ namespace trireme {
 
 Stream make_stream(DeviceKind device, int threads);
 
-// What a program is executed with, beside its micro-batches.
+// What programs are executed with, beside their micro-batches.
 struct RoundOptions {
     RandomKey dropout_key = {};
-    double loss_scale = 1;
     double label_smoothing = 0;
-    std::function<void()> update = {};  // of a training program, at its first STEP
+    std::function<void(int step)> update = {};  // of training, at the first STEP of each step
 };
 
-// What came of a program on this rank.
+// What came of a step on this rank.
 struct RoundResult {
     std::map<int, LossState>
         outcomes;                   // of the micro-batches whose last stage is here, on one rank of its team
@@ -45,20 +45,37 @@ public:
     // First values, the same for every layout: random, or the stored model's. Communicates nothing.
     void fill(Stream& stream, std::uint64_t seed);
 
-    // Point-to-point with neighbours, and collective over the team. Executes this rank's part of `programs` on
-    // the micro-batches, of which those that it has nothing to do with are not looked at. Of a rank that is
-    // idle: nothing.
-    RoundResult execute(Stream& stream, const ProvedPrograms& programs, const std::vector<Batch>& batches,
-                        const RoundOptions& options);
+    // Of a rank that is idle all these do nothing.
+    //
+    // Nothing is in flight. `programs`, and the micro-batches of each step that is added, outlive the round;
+    // those that this rank has nothing to do with are not looked at. Steps are added before they are executed,
+    // the first ones and as many as the programs look ahead before begin_steps().
+    void begin(Stream& stream, const ProvedPrograms& programs, const RoundOptions& options);
+    void add_step(const std::vector<BatchView>& micro_batches, double loss_scale);
+    // Point-to-point with neighbours, and collective over the team. Executes what comes before the first step,
+    // and then one step after the other.
+    void begin_steps();
+    RoundResult execute_step(int step);
+    // Returns when nothing is in flight any more.
+    void finish();
+
+    // All this for one step.
+    RoundResult execute(Stream& stream, const ProvedPrograms& programs, const std::vector<Batch>& batches);
+
+    // Called behind each layer, when messages have been let go on.
+    void call_now_and_then(std::function<void()> call);
+
+    // Whether the gradients of a step of the round have been added up, in this rank's shards; and the losses of
+    // its micro-batches that have ended here, counted by one rank of a team.
+    bool has_summed(int step) const { return !is_idle() && stages_->has_summed(step); }
+    double own_loss(int step) const;
+
     // Whether this rank executes some stage of a micro-batch.
     bool needs(const PipelineShape& shape, int micro_batch) const;
 
     // Collective over `control`. Rank 0 gets every tensor from those that hold it, one after the other, and
     // writes it.
     void save(CheckpointWriter* writer, Communicator& control) const;
-
-    // The losses of the round's micro-batches that have ended here; counted by one rank of a team.
-    double own_loss() const;
 
     std::string position() const;  // "stands at 2RECV_B0, instruction 7 of 20"
 
@@ -68,6 +85,7 @@ public:
 private:
     bool speaks_for_team() const;
     std::unique_ptr<Engine> make_engine(const ProvedPrograms& programs) const;
+    Engine& engine() const { return *(programs_->shape.is_training ? training_ : evaluation_); }
 
     const Setup& setup_;
     const GradientPlan& gradients_;
@@ -75,6 +93,11 @@ private:
     RankGroups groups_;
     std::unique_ptr<LocalStages> stages_;            // none: idle
     std::unique_ptr<Engine> training_, evaluation_;  // of the programs of each
+
+    // Of the round that is being executed.
+    const ProvedPrograms* programs_ = nullptr;
+    Program one_step_;  // of the team
+    std::optional<Round> round_;
 };
 
 }  // namespace trireme

@@ -4,34 +4,27 @@
 #include <array>
 #include <cmath>
 
-#include "trireme/comm/collectives.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/device/machine.hpp"
-#include "trireme/kernels/fill.hpp"
 
 namespace trireme {
+
+// From when its micro-batches are known until its outcome is.
+struct RankTrainer::StepInFlight {
+    StepOutcome outcome;
+    std::vector<Batch> batches;
+    std::vector<BatchView> views;
+    double squares = 0;  // of the gradients that this rank adds up
+};
+
 namespace {
 
-// The same `width` numbers of every rank, in rank order.
-struct Gathered {
-    std::vector<double> values;
-    std::size_t width = 1;
-
-    double sum(std::size_t field) const {
-        double total = 0;
-        for (std::size_t i = field; i < values.size(); i += width) total += values[i];
-        return total;
-    }
-    std::vector<double> of_ranks(std::size_t field) const {
-        std::vector<double> all;
-        for (std::size_t i = field; i < values.size(); i += width) all.push_back(values[i]);
-        return all;
-    }
-    double most(std::size_t field) const {
-        double largest = values[field];
-        for (std::size_t i = field; i < values.size(); i += width) largest = std::max(largest, values[i]);
-        return largest;
-    }
+// What each rank says of a step before it is updated, and when it has executed it.
+struct UpdateFields {
+    enum : std::size_t { loss, squares, count };
+};
+struct RecordFields {
+    enum : std::size_t { loss, squares, skipped, seconds, compute, wait, padded_tokens, peak_bytes, count };
 };
 
 // What sum_of_squares() needs.
@@ -42,6 +35,12 @@ std::size_t norm_scratch_bytes(const ParameterTensors& gradients, const std::vec
     return counter.peak();
 }
 
+double sum_of_losses(const std::map<int, LossState>& outcomes) {
+    double sum = 0;
+    for (const auto& [micro_batch, outcome] : outcomes) sum += outcome.loss;
+    return sum;
+}
+
 }  // namespace
 
 RankTrainer::RankTrainer(const RunConfig& config, const Setup& setup, const GradientPlan& gradients, int rank,
@@ -50,30 +49,64 @@ RankTrainer::RankTrainer(const RunConfig& config, const Setup& setup, const Grad
       setup_(setup),
       stream_(make_stream(config.precision.device, threads)),
       model_(setup, gradients, rank, std::move(groups)),
-      sampler_(setup.samples.train.size(), config.run.seed) {
-    if (model_.is_idle()) return;
+      sampler_(setup.samples.train.size(), config.run.seed),
+      updates_(*model_.groups().update, UpdateFields::count),
+      records_(*model_.groups().record, RecordFields::count) {
+    if (model_.is_idle()) {
+        model_.groups().update->never_give_up();
+        model_.groups().record->never_give_up();
+        return;
+    }
     const LocalParameters& held = model_.stages().parameters();
-    exchange_.emplace(gradients, model_.rank(), held.specs(), held.values(), held.gradients(),
-                      model_.groups().data, Place::memory);
-    optimizer_.emplace(config.optimizer, held.specs(), updated_shards(setup, *exchange_, held.specs()),
+    for (std::size_t copy = 0; copy < held.copies().gradients; ++copy) {
+        exchanges_.emplace_back(gradients, model_.rank(), held.specs(), held.values(), held.gradients(copy),
+                                model_.groups().data, Place::memory);
+    }
+    const std::vector<ParameterShard>& own_shards = exchanges_.front().own_shards();
+    optimizer_.emplace(config.optimizer, held.specs(), updated_shards(setup, exchanges_.front(), held.specs()),
                        setup.dtype, Place::memory);
-    scratch_.emplace("norm", norm_scratch_bytes(held.gradients(), exchange_->own_shards()), Place::memory);
-    model_.stages().sum_with(&*exchange_);
+    scratch_.emplace("norm", norm_scratch_bytes(held.gradients(), own_shards), Place::memory);
+    model_.stages().sum_with(&exchanges_);
+    model_.call_now_and_then([this] { contribute(); });
 }
 
-StepOutcome RankTrainer::begin_step(std::size_t step, const std::vector<SampleVisit>& visits) {
-    stream_.ledger.clear();
-    if (!model_.is_idle()) {
-        launch(stream_, Fill{.output = model_.stages().parameters().gradients().all(), .value = 0});
+RankTrainer::~RankTrainer() = default;
+
+void RankTrainer::begin_stretch(std::size_t first, std::size_t end) {
+    first_ = first;
+    end_ = end;
+    executed_ = settled_ = contributed_ = 0;
+    model_.begin(stream_, setup_.plan.training,
+                 {.dropout_key = RandomKey{config_.run.seed}.then("dropout"),
+                  .label_smoothing = config_.task.label_smoothing,
+                  .update = [this](int step) { update(step); }});
+}
+
+// The programs of a step reach into later ones.
+void RankTrainer::look_ahead() {
+    const auto current = first_ + static_cast<std::size_t>(executed_);
+    const std::size_t last = current + static_cast<std::size_t>(setup_.plan.training.look_ahead);
+    const std::size_t end = std::min(end_, last + 1);
+    for (std::size_t step = first_ + static_cast<std::size_t>(settled_) + steps_.size(); step < end; ++step) {
+        add_step(step);
     }
-    StepOutcome outcome{.rate = learning_rate(config_.optimizer, step, setup_.steps)};
+}
+
+void RankTrainer::add_step(std::size_t step) {
+    const auto visits = sampler_.visits(step * config_.run.batch, config_.run.batch);
+    StepInFlight& added = *steps_.emplace_back(std::make_unique<StepInFlight>());
+    StepOutcome& outcome = added.outcome;
+    outcome.step = step;
+    outcome.rate = learning_rate(config_.optimizer, step, setup_.steps);
     outcome.size.targets = count_targets(setup_.corpus, setup_.samples.train, setup_.train_rules, visits);
     for (const SampleVisit& visit : visits) {
         const std::size_t length = setup_.samples.train[visit.sample].length;
         outcome.size.tokens += length;
         outcome.size.square_length_sum += std::pow(length, 2);
     }
-    return outcome;
+    added.batches = build_batches(visits);
+    added.views = std::vector<BatchView>(added.batches.begin(), added.batches.end());
+    model_.add_step(added.views, 1 / static_cast<double>(outcome.size.targets));
 }
 
 // Of those micro-batches that pass this rank; the others stay empty.
@@ -90,63 +123,95 @@ std::vector<Batch> RankTrainer::build_batches(const std::vector<SampleVisit>& vi
     return batches;
 }
 
-// Loss and gradients are the same bits on all ranks by now, and so is the decision to leave the update out.
-void RankTrainer::update(StepOutcome& outcome, Communicator& control) {
-    enum : std::size_t { loss, squares, fields };
-    std::array<double, fields> own{};
-    if (!model_.is_idle()) {
-        exchange_->finish();
-        own[loss] = model_.own_loss();
-        own[squares] = sum_of_squares(stream_, model_.stages().parameters().gradients(),
-                                      exchange_->own_shards(), *scratch_);
+// Says of each step whose gradients have come together here what an update waits for; never waits itself.
+void RankTrainer::contribute() {
+    for (; model_.has_summed(contributed_); ++contributed_) {
+        StepInFlight& step = in_flight(contributed_);
+        const std::size_t copy = model_.stages().gradients_of(contributed_);
+        step.squares = sum_of_squares(stream_, model_.stages().parameters().gradients(copy),
+                                      exchanges_[copy].own_shards(), *scratch_);
+        updates_.post(std::array{model_.own_loss(contributed_), step.squares});
     }
-    const Gathered all{gather_all(control, own), fields};
-    outcome.loss = all.sum(loss) / static_cast<double>(outcome.size.targets);
-    outcome.gradient_norm = std::sqrt(all.sum(squares));
-    outcome.is_skipped = !std::isfinite(outcome.loss) || !std::isfinite(outcome.gradient_norm);
-    if (!outcome.is_skipped && !model_.is_idle()) apply(outcome);
 }
 
-void RankTrainer::apply(const StepOutcome& outcome) {
+// Loss and norm are the same bits on all ranks that wait for each other, and so is the decision to leave the
+// update out.
+void RankTrainer::update(int number) {
+    StepInFlight& step = in_flight(number);
+    const std::size_t copy = model_.stages().gradients_of(number);
+    exchanges_[copy].finish();
+    contribute();
+    const Gathered all = updates_.take();
+    const double norm = std::sqrt(all.sum(UpdateFields::squares));
+    step.outcome.is_skipped = !std::isfinite(all.sum(UpdateFields::loss)) || !std::isfinite(norm);
+    if (!step.outcome.is_skipped) apply(step, norm, copy);
+}
+
+void RankTrainer::apply(const StepInFlight& step, double norm, std::size_t copy) {
     const LocalParameters& held = model_.stages().parameters();
-    if (!setup_.plan.shards_optimizer) exchange_->share_gradients();
-    optimizer_->update(stream_, held.values(), held.gradients(), outcome.rate,
-                       clip_scale(outcome.gradient_norm, config_.optimizer.clip));
-    if (setup_.plan.shards_optimizer) exchange_->share_values();
+    if (!setup_.plan.shards_optimizer) exchanges_[copy].share_gradients();
+    optimizer_->update(stream_, held.values(), held.gradients(copy), step.outcome.rate,
+                       clip_scale(norm, config_.optimizer.clip));
+    if (setup_.plan.shards_optimizer) exchanges_[copy].share_values();
 }
 
-void RankTrainer::observe(StepOutcome& outcome, double begin, std::size_t own_padded_tokens,
-                          Communicator& control) const {
-    enum : std::size_t { seconds, compute, wait, padded_tokens, peak_bytes, fields };
-    std::array<double, fields> own{};
-    own[compute] = stream_.ledger.seconds();
-    own[wait] = control.traffic().wait_seconds + model_.wait_seconds();
-    own[padded_tokens] = static_cast<double>(own_padded_tokens);
-    own[peak_bytes] = static_cast<double>(peak_resident_bytes());
-    own[seconds] = now_seconds() - begin;
-    const Gathered all{gather_all(control, own), fields};
-    outcome.seconds = all.most(seconds);
-    outcome.compute_seconds = all.sum(compute) / control.size();
-    if (control.size() > 1) outcome.compute_of_ranks = all.of_ranks(compute);
-    outcome.wait_seconds = all.sum(wait) / control.size();
-    outcome.padded_tokens = static_cast<std::size_t>(all.sum(padded_tokens));
-    outcome.peak_bytes = static_cast<std::size_t>(all.most(peak_bytes));
+// Tells all ranks how the step that has been executed went here.
+void RankTrainer::report(const RoundResult& result, double begin) {
+    const StepInFlight& step = in_flight(executed_);
+    std::array<double, RecordFields::count> own{};
+    own[RecordFields::loss] = sum_of_losses(result.outcomes);
+    own[RecordFields::squares] = step.squares;
+    own[RecordFields::skipped] = step.outcome.is_skipped ? 1 : 0;
+    own[RecordFields::compute] = stream_.ledger.seconds();
+    own[RecordFields::wait] = model_.wait_seconds();
+    own[RecordFields::padded_tokens] = static_cast<double>(result.padded_tokens);
+    own[RecordFields::peak_bytes] = static_cast<double>(peak_resident_bytes());
+    own[RecordFields::seconds] = now_seconds() - begin;
+    records_.post(own);
 }
 
-StepOutcome RankTrainer::step(std::size_t step, Communicator& control) {
-    const double begin = now_seconds();
-    control.reset_traffic();
-    model_.reset_traffic();
-    const auto visits = sampler_.visits(step * config_.run.batch, config_.run.batch);
-    StepOutcome outcome = begin_step(step, visits);
-    const RoundOptions options{.dropout_key = RandomKey{config_.run.seed}.then("dropout"),
-                               .loss_scale = 1 / static_cast<double>(outcome.size.targets),
-                               .label_smoothing = config_.task.label_smoothing,
-                               .update = [&] { update(outcome, control); }};
-    const RoundResult result = model_.execute(stream_, setup_.plan.training, build_batches(visits), options);
-    if (model_.is_idle()) update(outcome, control);
-    observe(outcome, begin, result.padded_tokens, control);
+// What all ranks have said of the earliest step that has not been settled.
+StepOutcome RankTrainer::settle() {
+    const Gathered all = records_.take();
+    StepOutcome outcome = std::move(steps_.front()->outcome);
+    const auto ranks = static_cast<double>(model_.groups().record->size());
+    outcome.loss = all.sum(RecordFields::loss) / static_cast<double>(outcome.size.targets);
+    outcome.gradient_norm = std::sqrt(all.sum(RecordFields::squares));
+    outcome.is_skipped = all.sum(RecordFields::skipped) > 0;
+    outcome.seconds = all.most(RecordFields::seconds);
+    outcome.compute_seconds = all.sum(RecordFields::compute) / ranks;
+    if (ranks > 1) outcome.compute_of_ranks = all.of_ranks(RecordFields::compute);
+    outcome.wait_seconds = all.sum(RecordFields::wait) / ranks;
+    outcome.padded_tokens = static_cast<std::size_t>(all.sum(RecordFields::padded_tokens));
+    outcome.peak_bytes = static_cast<std::size_t>(all.most(RecordFields::peak_bytes));
+    steps_.pop_front();
+    ++settled_;
     return outcome;
+}
+
+std::vector<StepOutcome> RankTrainer::step() {
+    const double begin = now_seconds();
+    stream_.ledger.clear();
+    model_.reset_traffic();
+    look_ahead();
+    if (executed_ == 0) model_.begin_steps();
+    const RoundResult result = model_.execute_step(executed_);
+    if (model_.is_idle()) {
+        updates_.post(std::array{0.0, 0.0});
+        updates_.take();
+    }
+    report(result, begin);
+    ++executed_;
+    const bool is_last = first_ + static_cast<std::size_t>(executed_) == end_;
+    if (is_last) model_.finish();
+
+    // Where work is in flight, ranks are as many steps apart as it spans: to wait for all is to wait for
+    // nobody.
+    const int ahead = setup_.plan.training.look_ahead;
+    const int behind = is_last || ahead == 0 ? 0 : ahead + 1;
+    std::vector<StepOutcome> known;
+    while (settled_ + behind < executed_) known.push_back(settle());
+    return known;
 }
 
 Evaluation RankTrainer::evaluate(Communicator& control) {

@@ -1,11 +1,14 @@
 // A rank's part of a training run: its part of the model, and what it does in a step.
 #pragma once
 
+#include <deque>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "train/evaluation.hpp"
 #include "train/rank_model.hpp"
+#include "trireme/comm/tally.hpp"
 #include "trireme/data/sampler.hpp"
 #include "trireme/optim/optimizer.hpp"
 
@@ -20,10 +23,11 @@ struct StepSize {
 
 // What came of a step. Equal on all ranks.
 struct StepOutcome {
-    double loss = 0;  // per target
+    std::size_t step = 0;  // from 0
+    double loss = 0;       // per target
     double gradient_norm = 0;
     double rate = 0;
-    bool is_skipped = false;  // something was not finite, and the update was left out
+    bool is_skipped = false;  // something was not finite, and the update was left out, or that of a stage was
     StepSize size = {};
     std::size_t padded_tokens = 0;              // computed, over all replicas
     double seconds = 0;                         // of the slowest rank
@@ -38,14 +42,18 @@ public:
     // Everything but the groups outlives it.
     RankTrainer(const RunConfig& config, const Setup& setup, const GradientPlan& gradients, int rank,
                 RankGroups groups, int threads);
+    ~RankTrainer();
 
     // Of the parameters. Communicates nothing.
     void fill() { model_.fill(stream_, config_.run.seed); }
 
-    // Collective over `control`. Step number `step` (from 0).
-    StepOutcome step(std::size_t step, Communicator& control);
+    // Collective over all ranks. The steps of a stretch, `first` (from 0) to `end` - 1: before it and behind it
+    // nothing is in flight. Each step gives what is known by then, in order: of a synchronous schedule its own
+    // outcome, otherwise that of a step some steps ago, and the last one all that are left.
+    void begin_stretch(std::size_t first, std::size_t end);
+    std::vector<StepOutcome> step();
 
-    // Collective over `control`. On the validation samples.
+    // Collective over `control`. On the validation samples; between stretches.
     Evaluation evaluate(Communicator& control);
 
     std::string position() const { return model_.position(); }
@@ -54,20 +62,37 @@ public:
     void save(CheckpointWriter* writer, Communicator& control) const { model_.save(writer, control); }
 
 private:
-    StepOutcome begin_step(std::size_t step, const std::vector<SampleVisit>& visits);
+    struct StepInFlight;
+
+    StepInFlight& in_flight(int step) { return *steps_[static_cast<std::size_t>(step - settled_)]; }
+    void look_ahead();
+    void add_step(std::size_t step);
     std::vector<Batch> build_batches(const std::vector<SampleVisit>& visits) const;
-    void update(StepOutcome& outcome, Communicator& control);
-    void apply(const StepOutcome& outcome);
-    void observe(StepOutcome& outcome, double begin, std::size_t padded_tokens, Communicator& control) const;
+    void contribute();
+    void update(int step);
+    void apply(const StepInFlight& step, double norm, std::size_t gradients);
+    void report(const RoundResult& result, double begin);
+    StepOutcome settle();
 
     const RunConfig& config_;
     const Setup& setup_;
     Stream stream_;
     RankModel model_;
-    std::optional<GradientExchange> exchange_;  // none, like what follows: the rank is idle
+    std::vector<GradientExchange> exchanges_;  // for each copy of the gradients; none, like what follows: the
+                                               // rank is idle
     std::optional<Optimizer> optimizer_;
     std::optional<Arena> scratch_;
     Sampler sampler_;
+    Tally updates_;
+    Tally records_;
+
+    // Of the stretch; steps of it count from 0.
+    std::size_t first_ = 0;
+    std::size_t end_ = 0;
+    std::deque<std::unique_ptr<StepInFlight>> steps_;  // begun, or looked ahead to, and not settled
+    int executed_ = 0;
+    int settled_ = 0;
+    int contributed_ = 0;  // steps whose gradients have been added up here
 };
 
 }  // namespace trireme

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "train/label_names.hpp"
+#include "train/memory_limit.hpp"
 #include "train/model_choice.hpp"
 #include "train/planning.hpp"
 #include "trireme/base/error.hpp"
@@ -90,9 +91,8 @@ void check_batch_is_enough(const RunConfig& config, const Plan& plan) {
     const auto parts = static_cast<std::size_t>(plan.micro_batches());
     if (config.run.batch >= parts) return;
     const std::size_t wished = config.schedule.microbatches;
-    const std::string made_of = config.layout.layout.empty()
-                                    ? cat(" (", parts / wished, " replicas x --microbatches ", wished, ")")
-                                    : "";
+    const std::string made_of =
+        has_grid(config.layout) ? cat(" (", parts / wished, " replicas x --microbatches ", wished, ")") : "";
     throw ConfigError(cat("--batch ", config.run.batch, " is smaller than ", parts, " micro-batches", made_of,
                           "; each needs at least one sample"));
 }
@@ -120,7 +120,7 @@ void check_validation_targets(const Setup& setup) {
 }
 
 // What training and evaluation have in common.
-Setup set_up_model_and_data(const RunConfig& config, int ranks) {
+Setup set_up_model_and_data(const RunConfig& config, int ranks, bool trains) {
     check_batch_size(config);
     Corpus corpus = Corpus::open(config.data.corpus);
     std::optional<StoredModel> stored = stored_model(config.model);
@@ -147,6 +147,12 @@ Setup set_up_model_and_data(const RunConfig& config, int ranks) {
                 .plan = std::move(plan),
                 .micro_batch_samples = micro_batch_samples};
     setup.largest = largest_micro_batches(setup);
+    setup.plan = within_memory_limit(std::move(setup.plan), {.config = config,
+                                                             .model = setup.model,
+                                                             .ranks = ranks,
+                                                             .dtype = setup.dtype,
+                                                             .largest = setup.largest,
+                                                             .trains = trains});
     check_validation_targets(setup);
     return setup;
 }
@@ -169,7 +175,7 @@ void check_batch_size(const RunConfig& config) {
 
 Setup set_up(const RunConfig& config, int ranks) {
     check_optimizer(config.optimizer);
-    Setup setup = set_up_model_and_data(config, ranks);
+    Setup setup = set_up_model_and_data(config, ranks, true);
     check_batch_is_enough(config, setup.plan);
     check_evaluation(config, setup.samples);
     setup.steps = count_steps(config, setup.samples.train.size());
@@ -180,7 +186,7 @@ Setup set_up_evaluation(const EvaluateConfig& config, int ranks) {
     RunConfig run = config.run;
     run.model.init = config.resume;
     if (!config.only_validation) run.data.validation_share = 1;
-    Setup setup = set_up_model_and_data(run, ranks);
+    Setup setup = set_up_model_and_data(run, ranks, false);
     if (setup.samples.validation.empty()) {
         throw ConfigError(cat("--validation-share ", run.data.validation_share, " leaves no row of ",
                               run.data.corpus, " to evaluate; raise it, or evaluate --rows all"));

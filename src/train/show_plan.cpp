@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* unit_name = "cost units";
+std::string unit_of(const Forecast& forecast) { return forecast.profile ? "s" : "cost units"; }
 
 // The team of a rank, as an index; only for ranks that work.
 std::size_t team_at(const Plan& plan, std::size_t rank) {
@@ -28,18 +28,21 @@ bool is_idle(const Plan& plan, std::size_t rank) { return plan.team_of(static_ca
 double activations_of(const Forecast& forecast, std::size_t rank) {
     if (is_idle(forecast.plan, rank)) return 0;
     const std::size_t team = team_at(forecast.plan, rank);
-    return static_cast<double>(forecast.prediction.peak_activations[team]) /
+    return static_cast<double>(forecast.plan.training.proof.peak_activations[team]) /
            static_cast<double>(forecast.plan.teams[team].stages.size());
 }
 
 double idle_of(const Forecast& forecast, std::size_t rank) {
-    return is_idle(forecast.plan, rank) ? forecast.prediction.makespan
-                                        : forecast.prediction.idle(team_at(forecast.plan, rank));
+    return is_idle(forecast.plan, rank) ? forecast.step.seconds
+                                        : forecast.step.idle(team_at(forecast.plan, rank));
 }
 
 std::string text_of(const StageCost& cost) {
-    return fmt::format("F={:g},I={:g},W={:g},send={:g}", cost.forward, cost.backward_input,
-                       cost.backward_weight, cost.send);
+    std::string text = fmt::format("F={:.4g},I={:.4g},W={:.4g},send={:.4g}", cost.forward, cost.backward_input,
+                                   cost.backward_weight, cost.send);
+    if (cost.reduce != 0) text += fmt::format(",reduce={:.4g}", cost.reduce);
+    if (cost.step != 0) text += fmt::format(",step={:.4g}", cost.step);
+    return text;
 }
 
 std::string cost_text(const std::vector<StageCost>& costs) {
@@ -68,18 +71,30 @@ std::string recompute_line(const Plan& plan) {
     return fmt::format("recompute   {}\n", are_equal ? name_of(plan.recompute.front()) : ways);
 }
 
+// Where costs come from, and what else they were measured with.
+std::string costs_line(const Forecast& forecast) {
+    if (!forecast.profile) return "";
+    const Profile& profile = *forecast.profile;
+    const std::string other =
+        profile.tokens == forecast.rows
+            ? ""
+            : fmt::format("; here there are up to {}: measure these", grouped(forecast.rows));
+    return fmt::format("costs       measured with {} rows in a micro-batch of {}, {}, {} thread{} of {}{}\n",
+                       grouped(profile.tokens), profile.samples, profile.dtype, profile.threads,
+                       profile.threads == 1 ? "" : "s", profile.machine, other);
+}
+
 std::string assumed_line(const Forecast& forecast) {
     if (forecast.assumed.empty()) return "";
     return fmt::format("assumed     {}; name the rows with --corpus\n", forecast.assumed);
 }
 
 double bubble_of(const Forecast& forecast) {
-    return bubble_of(forecast.plan, forecast.prediction, static_cast<int>(forecast.peak_bytes.size()));
+    return bubble_of(forecast.plan, forecast.step, static_cast<int>(forecast.peak_bytes.size()));
 }
 
 std::string bubble_line(const Forecast& forecast) {
-    const std::optional<double> closed =
-        forecast.plan.layout.idle.empty() ? closed_form_bubble(forecast.plan, forecast.costs) : std::nullopt;
+    const std::optional<double> closed = closed_form_bubble(forecast.plan, forecast.costs);
     const std::string beside = closed ? fmt::format("; by the closed form {:.1f} %", 100 * *closed) : "";
     return fmt::format("bubble      {:.1f} %{}\n", 100 * bubble_of(forecast), beside);
 }
@@ -94,12 +109,11 @@ std::string rank_lines(const Forecast& forecast) {
     return text;
 }
 
-Json programs_of_ranks(const Forecast& forecast) {
+Json programs_of_ranks(const Forecast& forecast, const std::vector<Program>& of_teams) {
     Json programs = Json::array();
     for (std::size_t rank = 0; rank < forecast.peak_bytes.size(); ++rank) {
         const bool works = !is_idle(forecast.plan, rank);
-        programs.push_back(works ? text_of(forecast.plan.training.programs[team_at(forecast.plan, rank)])
-                                 : std::string());
+        programs.push_back(works ? text_of(of_teams[team_at(forecast.plan, rank)]) : std::string());
     }
     return programs;
 }
@@ -111,13 +125,13 @@ Json prediction_of(const Forecast& forecast) {
         idle.push_back(idle_of(forecast, rank));
         activations.push_back(activations_of(forecast, rank));
     }
-    return {{"unit", unit_name},
-            {"seconds", forecast.prediction.makespan},
+    return {{"unit", unit_of(forecast)},
+            {"seconds", forecast.step.seconds},
             {"idle", idle},
             {"bubble", bubble_of(forecast)},
             {"peak_activations", activations},
             {"peak_bytes", forecast.peak_bytes},
-            {"weight_versions", 1}};
+            {"weight_versions", most_weight_versions(forecast.plan)}};
 }
 
 }  // namespace
@@ -131,26 +145,28 @@ std::string title_of(const Forecast& forecast) {
 std::string text_of(const Forecast& forecast) {
     const Plan& plan = forecast.plan;
     return title_of(forecast) + fmt::format(", plan {}\n\n", hash_of(plan)) + text_of(plan.layout) + '\n' +
-           parameter_lines(forecast) + recompute_line(plan) + assumed_line(forecast) + '\n' +
-           grid_of(forecast.prediction) +
-           fmt::format("\nstep        {:g} {} ({})\n", forecast.prediction.makespan, unit_name,
+           parameter_lines(forecast) + recompute_line(plan) + costs_line(forecast) + assumed_line(forecast) +
+           '\n' + grid_of(forecast.timeline) +
+           fmt::format("\nstep        {:g} {} ({})\n", forecast.step.seconds, unit_of(forecast),
                        cost_text(forecast.costs)) +
            bubble_line(forecast) + rank_lines(forecast);
 }
 
 std::string json_of(const Forecast& forecast) {
     const Plan& plan = forecast.plan;
-    const Json value{{"model", forecast.model.name},
-                     {"plan", hash_of(plan)},
-                     {"schedule", plan.schedule},
-                     {"micro_batches", plan.micro_batches()},
-                     {"layout", Json::parse(json_of(plan.layout))},
-                     {"programs", programs_of_ranks(forecast)},
-                     {"parameters", {{"stages", forecast.parameters}, {"all", forecast.all_parameters}}},
-                     {"prediction", prediction_of(forecast)}};
+    Json value{{"model", forecast.model.name},
+               {"plan", hash_of(plan)},
+               {"schedule", plan.schedule},
+               {"micro_batches", plan.micro_batches()},
+               {"layout", Json::parse(json_of(plan.layout))},
+               {"programs", programs_of_ranks(forecast, plan.training.programs)},
+               {"parameters", {{"stages", forecast.parameters}, {"all", forecast.all_parameters}}},
+               {"prediction", prediction_of(forecast)}};
+    if (!plan.training.ends_with_step())
+        value["prologue"] = programs_of_ranks(forecast, plan.training.prologue);
     return value.dump(2) + '\n';
 }
 
-std::string csv_of(const Forecast& forecast) { return csv_of(forecast.plan.training.programs); }
+std::string csv_of(const Forecast& forecast) { return csv_of(forecast.plan.training.phases()); }
 
 }  // namespace trireme

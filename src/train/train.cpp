@@ -117,7 +117,7 @@ public:
         }
         FigureSum sum(flops_, manifest_.peak_flops, control_.size(),
                       bubble_of_schedule(setup_.plan, control_.size()));
-        for (std::size_t step = 0; step < setup_.steps; ++step) take_step(step, sum);
+        for (std::size_t step = 0; step < setup_.steps;) step = take_stretch(step, sum);
         const std::optional<Evaluation> validation = evaluate(setup_.steps);
         finish(sum.finish(validation));
     }
@@ -147,16 +147,35 @@ private:
                 .parameters = parameter_count(setup_.model)};
     }
 
-    void take_step(std::size_t step, FigureSum& sum) {
-        const StepOutcome outcome = trainer_->step(step, control_);
+    // From one evaluation to the next, for which nothing may be in flight; of a synchronous schedule, which has
+    // nothing in flight, one step. Gives the step behind.
+    std::size_t take_stretch(std::size_t first, FigureSum& sum) {
+        const std::size_t end = end_of_stretch(first);
+        trainer_->begin_stretch(first, end);
+        for (std::size_t step = first; step < end; ++step) {
+            for (const StepOutcome& outcome : trainer_->step()) record(outcome, sum);
+        }
+        const bool is_due = config_.run.eval_every > 0 && end % config_.run.eval_every == 0;
+        if (is_due && end < setup_.steps) evaluate(end);
+        return end;
+    }
+
+    std::size_t end_of_stretch(std::size_t first) const {
+        if (are_steps_apart_) return first + 1;
+        constexpr std::size_t most_micro_batches = 1 << 30;  // that a stretch numbers
+        const auto each = static_cast<std::size_t>(setup_.plan.micro_batches());
+        const std::size_t end = std::min(setup_.steps, first + most_micro_batches / each);
+        const std::size_t period = config_.run.eval_every;
+        return period == 0 ? end : std::min(end, (first / period + 1) * period);
+    }
+
+    void record(const StepOutcome& outcome, FigureSum& sum) {
         sum.add(outcome);
         if (is_first_) {
-            directory_->add_step(step + 1, outcome, flops_, manifest_.peak_flops);
-            console_.step(step, outcome, flops_, manifest_.peak_flops);
+            directory_->add_step(outcome.step + 1, outcome, flops_, manifest_.peak_flops);
+            console_.step(outcome.step, outcome, flops_, manifest_.peak_flops);
         }
-        stop_if_diverged(step, outcome, sum);
-        const bool is_due = config_.run.eval_every > 0 && (step + 1) % config_.run.eval_every == 0;
-        if (is_due && step + 1 < setup_.steps) evaluate(step + 1);
+        stop_if_diverged(outcome.step, outcome, sum);
     }
 
     void stop_if_diverged(std::size_t step, const StepOutcome& outcome, const FigureSum& sum) {
@@ -219,6 +238,7 @@ private:
     bool is_first_;
     Console console_;
     Manifest manifest_;
+    bool are_steps_apart_ = setup_.plan.training.ends_with_step();
     int skipped_in_a_row_ = 0;
     std::size_t resident_bytes_ = 0;  // before the trainer was made
     std::optional<RankTrainer> trainer_;

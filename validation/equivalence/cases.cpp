@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <sstream>
 #include <stdexcept>
 
@@ -18,16 +19,26 @@ constexpr std::array pipes{0, 1, 2, 3, 4};  // 0: a layout file says it
 constexpr std::array widths{0, 1, 2, 3, 4};
 constexpr std::array rank_counts{1, 2, 3, 4, 6, 8};
 
+enum class For : std::uint8_t { any_layout, grid, v };
+
 struct Schedule {
     const char* name;
     int chunks;
-    bool is_looped;
+    For layout;
+    bool has_halves = false;  // of backward passes
 };
 
-constexpr std::array schedules{Schedule{"inter-layer", 1, false}, Schedule{"gpipe", 1, false},
-                               Schedule{"1f1b", 1, false},        Schedule{"interleaved", 1, true},
-                               Schedule{"interleaved", 2, true},  Schedule{"interleaved", 3, true},
-                               Schedule{"looped-bfs", 2, true},   Schedule{"looped-bfs", 3, true}};
+constexpr std::array schedules{Schedule{"inter-layer", 1, For::any_layout},
+                               Schedule{"gpipe", 1, For::any_layout},
+                               Schedule{"1f1b", 1, For::any_layout},
+                               Schedule{"interleaved", 1, For::grid},
+                               Schedule{"interleaved", 2, For::grid},
+                               Schedule{"interleaved", 3, For::grid},
+                               Schedule{"looped-bfs", 2, For::grid},
+                               Schedule{"looped-bfs", 3, For::grid},
+                               Schedule{"zb-h1", 1, For::grid, true},
+                               Schedule{"zb-h2", 1, For::grid, true},
+                               Schedule{"zb-v", 2, For::v, true}};
 
 struct MicroBatches {
     int each;    // of a replica of a grid
@@ -80,6 +91,10 @@ public:
     }
     bool knows_ranks() const { return has(Factor::pipe) && has(Factor::data) && has(Factor::tensor); }
 
+    bool knows_row() const { return !is_grid() || has(Factor::pipe); }
+    // Teams in it.
+    int row() const { return is_grid() ? of(pipes, Factor::pipe) : file().stages / file().stages_of_a_rank; }
+
     bool knows_stages() const { return !is_grid() || (has(Factor::pipe) && has(Factor::schedule)); }
     int stages() const { return is_grid() ? of(pipes, Factor::pipe) * schedule().chunks : file().stages; }
 
@@ -106,11 +121,20 @@ bool suits_schedule(const Chosen& chosen) {
     const Schedule& schedule = chosen.schedule();
     if (chosen.is_grid()) return !chosen.has(Factor::pipe) || chosen.stages() <= items;
     const LayoutFile& file = chosen.file();
-    if (file.stages_of_a_rank != schedule.chunks) return false;
-    if (!schedule.is_looped) return true;
+    if (file.stages_of_a_rank != schedule.chunks || file.is_v != (schedule.layout == For::v)) return false;
+    if (schedule.layout == For::any_layout) return true;
     if (file.rows == 0) return false;
     return !chosen.has(Factor::micro_batches) ||
            chosen.of(micro_batch_counts, Factor::micro_batches).in_all % file.rows == 0;
+}
+
+// Half a backward pass cannot be done of what is computed again in full; alone in its row a team has whole
+// ones.
+bool suits_halves(const Chosen& chosen) {
+    const bool is_known = chosen.has(Factor::schedule) && chosen.has(Factor::recompute) && chosen.knows_row();
+    if (!is_known || !chosen.schedule().has_halves || chosen.row() == 1) return true;
+    const std::string recompute = chosen.of(recomputes, Factor::recompute);
+    return recompute == "none" || recompute == "selective";
 }
 
 // A micro-batch has at least one sample.
@@ -141,7 +165,7 @@ bool suits_stages(const Chosen& chosen) {
 bool keeps_rules(const Case& levels) {
     const Chosen chosen(levels);
     if (!chosen.has(Factor::layout)) return true;  // the first to be chosen
-    return has_one_layout(levels) && has_few_ranks(chosen) && suits_schedule(chosen) &&
+    return has_one_layout(levels) && has_few_ranks(chosen) && suits_schedule(chosen) && suits_halves(chosen) &&
            has_samples_for_all(chosen) && can_share_model(chosen) && suits_stages(chosen);
 }
 
@@ -284,11 +308,7 @@ int ranks_of(const Case& chosen) {
 }
 
 bool keeps_bars(const Difference& difference, const Case& chosen) {
-    const bool is_double = chosen[Factor::precision] == 0;
-    const double of_figures = is_double ? 1e-10 : 1e-5;
-    const double of_parameters = is_double ? 1e-10 : 1e-4;
-    return difference.losses <= of_figures && difference.norms <= of_figures &&
-           difference.parameters <= of_parameters && (!is_double || difference.key_biases <= of_parameters);
+    return keeps_bars(difference, chosen[Factor::precision] == 0);
 }
 
 }  // namespace trireme::equivalence

@@ -49,8 +49,7 @@ std::string way_options(const Case& chosen);
 std::string evaluation_options(const Case& chosen);
 int ranks_of(const Case& chosen);
 
-// 1e-10 in f64. In f32 1e-5, but for parameters 1e-4: adamw divides a gradient by its size, and so makes of
-// rounding what it makes of a gradient; key biases, which are made of rounding alone, are left out.
+// Those of its precision.
 bool keeps_bars(const Difference& difference, const Case& chosen);
 
 }  // namespace trireme::equivalence

@@ -5,6 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <sstream>
 
 #include "trireme/archive/safetensors.hpp"
 #include "trireme/checkpoint/stored_model.hpp"
@@ -103,6 +104,20 @@ Difference difference(const Figures& figures, const Figures& expected) {
                      .norms = largest(figures.norms, expected.norms)};
     for (const auto& [name, values] : expected.parameters) add_parameter(name, figures, values, found);
     return found;
+}
+
+bool keeps_bars(const Difference& difference, bool is_double) {
+    const double of_figures = is_double ? 1e-10 : 1e-5;
+    const double of_parameters = is_double ? 1e-10 : 1e-4;
+    return difference.losses <= of_figures && difference.norms <= of_figures &&
+           difference.parameters <= of_parameters && (!is_double || difference.key_biases <= of_parameters);
+}
+
+std::string text_of(const Difference& difference) {
+    std::ostringstream text;
+    text << "losses differ by " << difference.losses << ", gradient norms by " << difference.norms
+         << ", parameters by " << difference.parameters << " and key biases by " << difference.key_biases;
+    return text.str();
 }
 
 }  // namespace trireme::equivalence

@@ -34,6 +34,13 @@ constexpr std::array files{
   {"layers": [3, 6], "replicas": [{"ranks": [2, 3]}]},
   {"layers": [6, 8], "replicas": [{"ranks": [0, 1], "shares": [1, 2]}]},
   {"layers": [8, 11], "replicas": [{"ranks": [2, 3], "shares": [1, 3]}]}], "idle": []})"},
+    // Likewise; the table of tokens, which may be tied, is in both stages of one team.
+    LayoutFile{"v-shares", 4, 4, 2, 1, 2, R"({"layers": 11, "stages": [
+  {"layers": [0, 3], "replicas": [{"ranks": [0, 1], "shares": [2, 1]}]},
+  {"layers": [3, 6], "replicas": [{"ranks": [2, 3]}]},
+  {"layers": [6, 8], "replicas": [{"ranks": [2, 3], "shares": [1, 3]}]},
+  {"layers": [8, 11], "replicas": [{"ranks": [0, 1], "shares": [2, 1]}]}], "idle": []})",
+               true},
     LayoutFile{"tensor-2-then-1", 3, 2, 1, 1, 2, R"({"layers": 11, "stages": [
   {"layers": [0, 7], "replicas": [{"ranks": [0, 1]}]},
   {"layers": [7, 11], "replicas": [{"ranks": [2]}]}], "idle": []})"},

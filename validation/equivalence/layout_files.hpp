@@ -11,9 +11,10 @@ struct LayoutFile {
     int ranks;
     int stages;
     int stages_of_a_rank;
-    int rows;         // replicas, where the layout is a grid of uneven shares; 0: it is none
+    int rows;         // replicas, where the layout is a grid or a V of uneven shares; 0: it is none
     int most_shares;  // of a replica
     const char* json;
+    bool is_v = false;
 };
 
 std::span<const LayoutFile> layout_files();

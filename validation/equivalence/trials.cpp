@@ -56,10 +56,12 @@ const Figures& Trials::one_rank(const Case& chosen) {
 }
 
 Figures Trials::run(const std::string& options, int ranks, std::size_t mpi) {
+    return run_steps(options + " --steps 20 --eval-every 10", ranks, mpi);
+}
+
+Figures Trials::run_steps(const std::string& options, int ranks, std::size_t mpi) {
     fs::remove_all(folder_ / "run");
-    call(
-        "train " + options + " --steps 20 --eval-every 10 --quiet --threads 1 --stall-timeout 20 --run-dir run",
-        ranks, mpi);
+    call("train " + options + " --quiet --threads 1 --stall-timeout 20 --run-dir run", ranks, mpi);
     return read_figures(folder_ / "run");
 }
 

@@ -22,8 +22,9 @@ public:
     // The same training on a single rank, padded and in one micro-batch. Run once for each model and precision.
     const Figures& one_rank(const Case& chosen);
 
-    // Any training, complete but for its steps and the run directory.
+    // Any training, complete but for its steps and the run directory; or for the run directory alone.
     Figures run(const std::string& options, int ranks, std::size_t mpi);
+    Figures run_steps(const std::string& options, int ranks, std::size_t mpi);
 
     // The last run's directory under another name, to start from.
     void keep_as(const std::string& name) const;

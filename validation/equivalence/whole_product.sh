@@ -4,7 +4,7 @@
 # cases that the file has are not run twice.
 #
 #   validation/equivalence/whole_product.sh BUILD OUTPUT.csv         every combination of levels of 3 factors
-#   validation/equivalence/whole_product.sh BUILD OUTPUT.csv 4       of 4 factors; 0: all of the some 860,000 cases
+#   validation/equivalence/whole_product.sh BUILD OUTPUT.csv 4       of 4 factors; 0: all of the some 1,070,000 cases
 set -euo pipefail
 
 if [[ $# -lt 2 || $# -gt 3 ]]; then

@@ -59,12 +59,43 @@ TEST_F(Plan, ReadsTheSizesOfACorpus) {
     EXPECT_FALSE(has(outcome.out, "assumed")) << outcome.out;
 }
 
+TEST_F(Plan, MakesAScheduleFromCosts) {
+    const std::string options =
+        "plan --pipe 2 --microbatches 4 --cost F=1,I=1,W=1;F=1,I=3,W=2,send=0.5,reduce=1 ";
+
+    const Outcome outcome = run(options + "--schedule auto");
+
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_TRUE(has(outcome.out, "gpt2-tiny, auto, 4 micro-batches a step, plan ")) << outcome.out;
+    EXPECT_TRUE(
+        has(outcome.out, "step        26 cost units (F=1,I=1,W=1,send=0;F=1,I=3,W=2,send=0.5,reduce=1)"))
+        << outcome.out;
+    EXPECT_TRUE(has(run(options + "--schedule auto --format json").out, R"("schedule": "auto")"));
+    EXPECT_EQ(run(options + "--schedule auto --format json").out,
+              run(options + "--schedule auto --format json").out);
+}
+
+TEST_F(Plan, KeepsToTheMemoryThatThereIs) {
+    const std::string options = "plan --pipe 2 --microbatches 8 --memory-limit ";
+
+    EXPECT_EQ(run(options + "1GB --schedule gpipe").code, 0);
+    expect_refusal(
+        options + "20MB --schedule gpipe",
+        {"rank 1 needs", "with schedule gpipe and keeps 8 micro-batches", "20,000,000", "--schedule auto"});
+    expect_refusal(
+        options + "1MB --schedule auto",
+        {"needs", "with schedule auto, though it keeps no more than 1 micro-batch", "1,000,000", "raise it"});
+}
+
 TEST_F(Plan, NamesOptionsThatMakeNoPlan) {
     expect_refusal("plan --pipe 9", {"--partition uniform", "cannot cut 6 items", "9 stages"});
     expect_refusal("plan --pipe 2 --partition 3,4", {"--partition 3,4"});
     expect_refusal("plan --tensor 9", {"8 heads", "9 ranks"});
     expect_refusal("plan --pipe 2 --chunks 2", {"1f1b", "--schedule interleaved or looped-bfs"});
     expect_refusal("plan --schedule 1f1", {"1f1", "did you mean 1f1b?"});
+    expect_refusal("plan --pipe 2 --schedule zb-v --chunks 3",
+                   {"zb-v puts 2 stages on each rank", "--chunks 3"});
+    expect_refusal("plan --pipe 2 --schedule zb-h1 --chunks 2", {"zb-h1 is made for one stage on each rank"});
     expect_refusal("plan --recompute none,full", {"--recompute names 2 ways", "1 stage"});
     expect_refusal("plan --pipe 2 --cost F=1;F=2;F=3", {"--cost is given for 3 stages", "has 2"});
     expect_refusal("plan --model gpt3", {"gpt3"});

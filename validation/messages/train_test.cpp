@@ -228,6 +228,13 @@ TEST_F(Train, RefusesWhatTheMachineCannotHold) {
                    {"MB left", "--microbatches"});
 }
 
+TEST_F(Train, RefusesAPlanBeyondTheMemoryLimit) {
+    expect_train_refusal("--memory-limit 10kB",
+                         {"rank 0 needs", "with schedule 1f1b", "--memory-limit is 10,000"});
+    expect_train_refusal("--schedule auto --memory-limit 10kB", {"with schedule auto", "raise it"}, 2);
+    expect_train_refusal("--cost F=1;F=2", {"--cost is given for 2 stages", "has 1"});
+}
+
 TEST_F(Train, DumpsOneConfigForAllRanks) {
     const std::string alone = run("train --batch 16 --dump-config").out;
 

@@ -1,6 +1,7 @@
 // Who holds what: stages, their replicas, and the shares of each replica's ranks.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -37,17 +38,23 @@ struct Team {
     std::vector<int> stages;  // ascending
 };
 
+// Which stages a rank holds that is the p-th of its row.
+//   looped     p, p + pipe, ...
+//   v_shaped   p and 2 * pipe - 1 - p, two in all: the model goes down the row and comes back
+enum class ChunkPlacement : std::uint8_t { looped, v_shaped };
+
 struct Grid {
     int pipe = 1;
     int data = 1;
     int tensor = 1;
-    int chunks = 1;                        // stages of a rank
+    int chunks = 1;  // stages of a rank
+    ChunkPlacement placement = ChunkPlacement::looped;
     std::vector<std::size_t> shares = {};  // of the tensor ranks of every replica; empty: even
 };
 
-// The regular grid: rank (p * data + d) * tensor + t holds share t of replica d of stages p, p + pipe, ...;
-// tensor ranks are neighbours, so that they share a node. `cuts` has the layers of each of the pipe * chunks
-// stages.
+// The regular grid: rank (p * data + d) * tensor + t holds share t of replica d of the stages that `placement`
+// gives the p-th of a row; tensor ranks are neighbours, so that they share a node. `cuts` has the layers of
+// each of the pipe * chunks stages.
 Layout grid_layout(const Grid& grid, const std::vector<std::size_t>& cuts);
 
 // Throws ConfigError where the layout contradicts itself or does not fit `ranks` ranks and a model of `layers`
@@ -68,6 +75,9 @@ int team_of_rank(const std::vector<Team>& teams, int rank);
 // Whether all stages have equally many replicas and teams hold stages p, p + pipe, ...: what interleaved
 // schedules are made for. Shares may be uneven.
 bool is_grid(const Layout& layout);
+
+// Likewise for stages p and 2 * pipe - 1 - p. With a pipe of 1 both are the same.
+bool is_v(const Layout& layout);
 
 // For people: "stage 0: layers 0-6, rank 0 | rank 1", with the halves of blocks as .5: one line for each stage.
 std::string text_of(const Layout& layout);

@@ -15,6 +15,7 @@
 // which reads tokens or pixels.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -53,6 +54,7 @@ struct Pass {
     double label_smoothing = 0;          // of the classes, in training
     bool keeps_little = false;           // what is cheap to compute again is not kept for the backward pass
     const TensorGroup* group = nullptr;  // the ranks that share this replica's tensors; none: there is one
+    const std::function<void()>* progress = nullptr;  // called behind each layer, so that messages go on
 };
 
 // What the last layer, a head, leaves in its state.

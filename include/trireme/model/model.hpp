@@ -29,6 +29,7 @@ inline constexpr bool is_head = std::is_same_v<L, Head> || std::is_same_v<L, Spa
 
 // All layers of the model, or a tensor rank's part of each.
 std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& part = {});
+const char* kind_of(const Layer& layer);  // "attention"
 std::vector<ParameterSpec> parameters_of(const Layer& layer);
 LayerState make_state(const Layer& layer);
 const LossState& loss_state(const LayerState& state);  // of a head

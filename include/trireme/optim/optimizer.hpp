@@ -28,6 +28,9 @@ std::vector<ParameterShard> whole_parameters(const std::vector<ParameterSpec>& s
 double sum_of_squares(Stream& stream, const ParameterTensors& gradients,
                       const std::vector<ParameterShard>& shards, Arena& scratch);
 
+// How many numbers it keeps of each parameter.
+std::size_t moments_of(const OptimizerConfig& config);
+
 class Optimizer {
 public:
     // Keeps the moments of `shards` alone: those are what it updates.

@@ -24,6 +24,7 @@ struct EngineWiring {
     Communicator& activations;
     Communicator& gradients;
     const std::vector<int>& ranks;  // of the job, ascending: those in the groups
+    int steps_in_flight = 1;        // at once, at most
 };
 
 class Engine {
@@ -31,9 +32,14 @@ public:
     explicit Engine(const EngineWiring& wiring);
     ~Engine();
 
-    // Point-to-point with the executors of neighbouring stages. Returns when all its messages are complete. A
-    // message that is not the one the program names is a BugError naming both instructions; one that stalls a
-    // ResourceError naming the instruction that waits and its place in the program.
+    // Point-to-point with the executors of neighbouring stages. A message that is not the one the program names
+    // is a BugError naming both instructions; one that stalls a ResourceError naming the instruction that waits
+    // and its place in the program. Messages may be in flight still when it returns, and are there for the
+    // programs that go on from here.
+    void go_on(const Program& program, StageWorker& worker);
+    // Returns when all messages are complete.
+    void finish(StageWorker& worker);
+    // Both: of a program that stands by itself.
     void execute(const Program& program, StageWorker& worker);
 
     // Lets messages go on while a worker computes; called by it now and then.

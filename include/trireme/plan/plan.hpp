@@ -7,17 +7,27 @@
 
 #include "trireme/layout/layout.hpp"
 #include "trireme/plan/recompute.hpp"
+#include "trireme/schedule/check.hpp"
 #include "trireme/schedule/generate.hpp"
+#include "trireme/schedule/phases.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
+#include "trireme/schedule/predict.hpp"
 
 namespace trireme {
 
-// Programs for all teams, proved.
+// Programs for all teams, proved for any number of steps.
 struct ProvedPrograms {
-    PipelineShape shape;
-    std::vector<Program> programs;                // per team
-    std::vector<std::vector<int>> peak_of_stage;  // per team and stage: micro-batches kept at most
-    std::vector<int> peak_activations;            // per team, over its stages
+    PipelineShape shape;            // of one step
+    std::vector<Program> prologue;  // per team: see Phases; empty ones of a synchronous schedule
+    std::vector<Program> programs;  // per team: of each step, the body
+    int look_ahead = 0;             // steps beyond its own that a body reaches into
+    Proof proof;                    // of enough steps
+
+    Phases phases() const { return {.prologue = prologue, .body = programs}; }
+    // Whether a step can be executed by itself: nothing is in flight over its end, and no weights are old.
+    bool ends_with_step() const { return enough_steps(phases(), shape.micro_batches) == 1; }
+    // Of a team, over so many steps that all others are like one of them.
+    Program long_program(int team) const;
 };
 
 struct Plan {
@@ -37,26 +47,36 @@ struct Plan {
 struct PlanWish {
     Layout layout;  // checked: see check_layout()
     std::string schedule = "1f1b";
-    std::vector<Program> own_programs = {};  // of a file: one for each team, or for each rank that works (those
-                                             // of a team equal); none: the schedule is one of ours
-    int micro_batches = 1;                   // of a step
-    bool is_each = true;                     // that many for each replica of a grid, instead of in all
-    std::vector<Recompute> recompute = {};   // one for all stages, or one for each
+    Phases own_programs = {};  // of a file: one for each team, or for each rank that works (those of a team
+                               // equal); none: the schedule is one of ours
+    int micro_batches = 1;     // of a step
+    bool is_each = true;       // that many for each replica of a grid, instead of in all
+    std::vector<Recompute> recompute = {};  // one for all stages, or one for each
     bool cuts_rows = false;
     bool shards_optimizer = true;
+    std::vector<StageCost> costs = {};  // of each stage, for schedule auto; none: they are equal
+    std::vector<bool> may_split = {};   // of each stage: schedule auto may divide backwards; none: it may in
+                                        // all. Where all is recomputed it never does
+    std::vector<int> most_activations = {};  // that each team may keep, over its stages; none: any number
 };
 
-// Generates, lowers and proves. On a grid row d of teams executes the micro-batches that follow on those of row
-// d - 1; elsewhere, and where a grid's replicas cannot have equally many, micro-batch m is executed by replica
-// m % replicas of each stage. Channels get the fewest slots (of 1 to 4, 8, 16, ...) with which nobody waits for
-// one. Throws ConfigError for a schedule that is not made for the layout, for a file's programs that the
-// checker refuses (what it says, with the file's name), and for a list of another length than the stages.
+// Generates, lowers and proves. On a grid or a V row d of teams executes the micro-batches that follow on those
+// of row d - 1; elsewhere, and where a grid's replicas cannot have equally many, micro-batch m is executed by
+// replica m % replicas of each stage. Channels get the fewest slots (of 1 to 4, 8, 16, ...) with which nobody
+// waits for one, where stages cost the same or, with schedule auto, what is given. A file's programs whose
+// stages use weights of unlike ages update each stage alone; all others wait for the gradients of all stages.
+// Throws ConfigError for a schedule that is not made for the layout, or keeps more than it may; for a file's
+// programs that the checker refuses (what it says, with the file's name), and for a list of another length than
+// the stages.
 Plan make_plan(const PlanWish& wish);
+
+// All of it but the programs.
+Plan plan_without_programs(const PlanWish& wish);
 
 // As DESIGN has layout.json: {"layers": 27, "stages": [{"layers": [0, 8], "replicas": [{"ranks": [0, 1],
 // "shares": [5, 3]}, {"ranks": [2]}]}, ...], "idle": [7]}; layers are begin and end, shares may be left out
-// where they are even. Throws ConfigError for a text that is no such thing, naming the place in it;
-// check_layout() is the caller's.
+// where they are even. An object that has a "layout", as `plan --format json` gives, stands for that. Throws
+// ConfigError for a text that is no such thing, naming the place in it; check_layout() is the caller's.
 Layout layout_from_json(std::string_view text, const std::string& place);
 std::string json_of(const Layout& layout);
 

@@ -8,7 +8,8 @@
 
 namespace trireme {
 
-// Letters as in torch.distributed.pipelining; 2 is the stage, 0 the micro-batch.
+// Letters as in torch.distributed.pipelining; 2 is the stage, 0 the micro-batch. Behind F, B, I and W, @1 says
+// that weights are used as they were one update ago.
 //   2F0        forward
 //   2B0        whole backward; or its two halves:
 //   2I0        gradient of the input
@@ -38,6 +39,7 @@ struct Instruction {
     Op op = Op::forward;
     int stage = 0;
     int micro_batch = no_micro_batch;
+    int age = 0;  // of the weights: 0 or more updates; of compute instructions, others have 0
 
     friend bool operator==(const Instruction&, const Instruction&) = default;
 };

@@ -1,9 +1,11 @@
 // From compute instructions to whole programs: messages and collectives are put where they belong.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "trireme/schedule/instruction.hpp"
+#include "trireme/schedule/phases.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 
 namespace trireme {
@@ -16,6 +18,14 @@ namespace trireme {
 //
 // Gives back programs that may be wrong where `compute` was: check() tells.
 std::vector<Program> lower(const std::vector<Program>& compute, const PipelineShape& shape);
+
+// The same for phases. Those that keep work in flight have their REDUCEs and STEPs already; they are folded
+// again with their messages, and what may be wrong with them has to be known before.
+Phases lower_phases(const Phases& compute, const PipelineShape& shape);
+
+// Why phases that keep work in flight cannot be lowered: what check() finds, or that their steps with messages
+// are not all alike. Empty: they can.
+std::string obstacle_to_lowering(const Phases& compute, const PipelineShape& shape);
 
 // Without messages and collectives.
 std::vector<Program> compute_only(const std::vector<Program>& programs);

@@ -10,18 +10,24 @@ namespace trireme {
 // programs, so that programs are written once for each team. A team may hold several stages.
 struct PipelineShape {
     int teams = 1;
-    int micro_batches = 1;                           // of a step, over all replicas
+    int micro_batches = 1;  // of a step, over all replicas
+    int steps = 1;          // that programs cover, one micro-batch number after the other
     std::vector<std::vector<int>> holders = {{0}};   // per stage: the teams that hold it, one per replica
     std::vector<std::vector<int>> executor = {{0}};  // per stage and micro-batch: a team among the holders
     int slots = 1;                                   // messages that a channel holds at each of its ends
     bool is_training = true;                         // otherwise forward only
-    std::size_t most_activations = 0;                // micro-batches that a team may keep, counted over its
-                                                     // stages; 0: any number
+    bool updates_alone = false;  // an update waits for the gradients of its own stage, not for those of all
+    std::vector<int> most_activations = {};  // per team: micro-batches that it may keep, counted over its
+                                             // stages; empty: any number
+
     int stages() const { return static_cast<int>(holders.size()); }
+    int all_micro_batches() const { return steps * micro_batches; }
+    int step_of(int micro_batch) const { return micro_batch / micro_batches; }
     bool holds(int team, int stage) const;
-    // The team that a message of `micro_batch` between two neighbouring stages goes to, or the same team.
+    // The team that a message of `micro_batch` between two neighbouring stages goes to, or the same team; the
+    // same in every step.
     int executor_of(int stage, int micro_batch) const {
-        return executor[static_cast<std::size_t>(stage)][static_cast<std::size_t>(micro_batch)];
+        return executor[static_cast<std::size_t>(stage)][static_cast<std::size_t>(micro_batch % micro_batches)];
     }
 };
 
@@ -29,6 +35,10 @@ struct PipelineShape {
 // rows share the micro-batches evenly, row d the `micro_batches_each` that follow on those of row d - 1. Team
 // d * pipe + r is the r-th of row d.
 PipelineShape grid_shape(int pipe, int replicas, int chunks, int micro_batches_each, bool is_training = true);
+
+// A V: likewise with two stages each, team r of a row the stages r and 2 * pipe - 1 - r, so that the first team
+// has both ends of the model. With a pipe of 1 it is a grid with 2 chunks.
+PipelineShape v_shape(int pipe, int replicas, int micro_batches_each, bool is_training = true);
 
 // Stages with their own numbers of replicas, none of whose teams holds a second stage: micro-batch m is
 // executed by replica m % replicas of each stage. Teams are numbered stage by stage.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "trireme/schedule/instruction.hpp"
+#include "trireme/schedule/phases.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 
 namespace trireme {
@@ -36,7 +37,20 @@ struct Prediction {
     double bubble() const;  // 1 - mean busy / makespan
 };
 
-// `costs` has one entry for each stage. Throws BugError for programs that check() refuses.
+// One step among many, once the pipeline is full; of a synchronous schedule any step.
+struct StepTime {
+    double seconds = 0;
+    std::vector<double> busy = {};  // per team: in compute and step
+
+    double idle(std::size_t team) const { return seconds - busy[team]; }
+    double bubble() const;  // 1 - mean busy / seconds
+};
+
+// `costs` has one entry for each stage; `shape` is of one step. Throws BugError for programs that check()
+// refuses.
+StepTime predict_step(const Phases& phases, const PipelineShape& shape, const std::vector<StageCost>& costs);
+
+// Likewise; of programs that cover the shape's steps, from the first instruction to the last.
 Prediction predict(const std::vector<Program>& programs, const PipelineShape& shape,
                    const std::vector<StageCost>& costs);
 

@@ -6,16 +6,23 @@
 #include <vector>
 
 #include "trireme/schedule/instruction.hpp"
+#include "trireme/schedule/phases.hpp"
 #include "trireme/schedule/predict.hpp"
 
 namespace trireme {
 
 // One line for each program, cells in order; empty cells and lines that begin with # are skipped; blank lines
-// too. Throws ConfigError naming line and cell; `place` is the file's name.
+// too. A cell BODY stands between what comes before the first step and what each step repeats; a line without
+// one has nothing before. Throws ConfigError naming line and cell; `place` is the file's name.
+Phases phases_from_csv(std::string_view text, const std::string& place);
+std::string csv_of(const Phases& phases);
+
+// Of programs that nothing comes before.
 std::vector<Program> programs_from_csv(std::string_view text, const std::string& place);
 std::string csv_of(const std::vector<Program>& programs);
 
-// Time runs to the right in units of the shortest compute instruction; a longer one fills its width.
+// Time runs to the right in units of the shortest compute instruction, of those that take at least 1 / 16 of the
+// longest; a longer one fills its width.
 //   team 0   F0 F1 F2       B0 F3 B1 .. B2 .. B3
 //   team 1      F0 F1    B0 F2 B1 F3 B2 .. B3
 // Where a team holds several stages, cells name them: 2F0. A grid wider than `most_columns` characters ends

@@ -37,19 +37,24 @@ public:
                      const ParameterTensors& values, const ParameterTensors& gradients,
                      const DataGroups& groups, Place place);
     ~GradientExchange();
+    GradientExchange(GradientExchange&& other) noexcept;
 
     // The shards whose gradients this rank adds up, in the order of the buckets.
     const std::vector<ParameterShard>& own_shards() const;
     std::size_t bytes() const;  // of its buffers
 
-    // A new step: nothing is complete.
-    void begin();
+    // A new step: nothing is complete. Nothing is started before may_start(), if that is still to come: the
+    // holders of a bucket exchange the steps' sums and values one after the other.
+    void begin(bool may_start = true);
+    void may_start();
     // The last backward pass of the step has left these parameters (numbers in `specs`): their gradients will
     // not change any more. Starts the buckets that are complete by that, in their order within each group, so
     // far as there is room for more in flight; never waits.
     void complete(const std::vector<std::size_t>& parameters);
     // Lets what is in flight go on, and starts what there is room for. Never waits.
     void advance();
+    // All parameters are complete, and the own shards of `gradients` hold their sums.
+    bool is_finished() const;
     // Waits until the own shards of `gradients` hold their sums. All parameters must be complete.
     void finish();
 

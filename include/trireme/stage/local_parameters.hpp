@@ -1,4 +1,5 @@
-// The parameters of all stages of a rank, its part of each tensor once, and their gradients.
+// The parameters of all stages of a rank, its part of each tensor once, and their gradients; where work is in
+// flight over updates, also older values, and the gradients of several steps.
 #pragma once
 
 #include <string>
@@ -9,21 +10,32 @@
 
 namespace trireme {
 
+// How many of each a rank has.
+struct Copies {
+    std::size_t values = 1;
+    std::size_t gradients = 1;
+};
+
 class LocalParameters {
 public:
     // Specs of equal names are the same tensor: a tied table that two stages of the rank use.
-    LocalParameters(const std::vector<ParameterSpec>& specs, DType dtype, Place place);
+    LocalParameters(const std::vector<ParameterSpec>& specs, DType dtype, Place place,
+                    const Copies& copies = {});
 
     const std::vector<ParameterSpec>& specs() const { return specs_; }
-    const ParameterTensors& values() const { return values_; }
-    const ParameterTensors& gradients() const { return gradients_; }
+    // Copy 0 is the newest.
+    const ParameterTensors& values(std::size_t copy = 0) const { return values_[copy]; }
+    const ParameterTensors& gradients(std::size_t copy = 0) const { return gradients_[copy]; }
+    Copies copies() const { return {.values = values_.size(), .gradients = gradients_.size()}; }
+    std::size_t value_bytes() const { return values_.size() * values_.front().bytes(); }
+    std::size_t gradient_bytes() const { return gradients_.size() * gradients_.front().bytes(); }
     std::size_t number_of(const std::string& name) const { return numbers_.at(name); }
 
 private:
     std::vector<ParameterSpec> specs_;
     std::unordered_map<std::string, std::size_t> numbers_;
-    ParameterTensors values_;
-    ParameterTensors gradients_;
+    std::vector<ParameterTensors> values_;
+    std::vector<ParameterTensors> gradients_;
 };
 
 }  // namespace trireme

@@ -25,17 +25,23 @@ struct LocalWork {
     DType dtype = DType::f32;
     StageMemory memory = {};    // the largest of its stages
     std::size_t most_rows = 0;  // of its own, of a micro-batch
+    Copies copies = {};         // of its parameters
 };
 
-// One execution of a program.
+// What programs are executed for, from a beginning with nothing in flight to an end like that.
 struct Round {
-    const PipelineShape& shape;
-    const Program& program;
-    std::vector<const TokenBatch*> batches;  // per micro-batch; none where it is empty
+    const PipelineShape& shape;  // of one step
+    const Program& program;      // what one step is, taken by itself
     RandomKey dropout_key = {};
-    double loss_scale = 1;
     double label_smoothing = 0;
-    std::function<void()> update = {};  // the parameters of all stages, at the first STEP
+    std::function<void(int step)> update =
+        {};  // the parameters of all stages, at the first of the step's STEPs
+};
+
+// The micro-batches of one step.
+struct StepWork {
+    std::vector<const TokenBatch*> batches;  // none where it is empty
+    double loss_scale = 1;
 };
 
 class LocalStages final : public StageWorker {
@@ -46,15 +52,25 @@ public:
 
     const LocalParameters& parameters() const { return parameters_; }
 
-    // Told which gradients are complete while a training program runs; outlives every execution, or none.
-    void sum_with(GradientExchange* exchange) { exchange_ = exchange; }
-    // Called behind each forward pass and each layer's backward pass, so that messages go on meanwhile.
+    // Told which gradients are complete while a training program runs, one for each copy of the gradients; they
+    // outlive every execution. Or none.
+    void sum_with(std::vector<GradientExchange>* exchanges) { exchanges_ = exchanges; }
+    // Called behind each layer, forward and backward, so that messages go on meanwhile.
     void call_now_and_then(std::function<void()> call) { progress_ = std::move(call); }
 
-    // Before a program is executed; `round` outlives the execution.
+    // Before programs are executed; `round` and what it refers to outlive the execution.
     void begin(Stream& stream, const Round& round);
-    // What the last stage, if it is here, made of each of its micro-batches.
-    const std::map<int, LossState>& outcomes() const { return outcomes_; }
+    // The work of steps 0, 1, ... of the round, each before anything of it is executed. Micro-batches of later
+    // steps than these are empty.
+    void add_step(StepWork work);
+    // Whether the program has reduced all stages for a step, and the sums are here.
+    bool has_summed(int step) const;
+    // What the last stage, if it is here, made of a step's micro-batches until now; to take it forgets the
+    // step.
+    const std::map<int, LossState>& outcomes(int step) const;
+    std::map<int, LossState> take_outcomes(int step);
+    // The copy of the gradients that a step's are in, or were.
+    std::size_t gradients_of(int step) const;
 
     std::size_t rows(int micro_batch) const override;
     Tensor place_for(const Instruction& receive) override;
@@ -67,6 +83,7 @@ public:
 
 private:
     struct Passage;                   // a micro-batch in a stage
+    struct StepState;                 // a step that is being executed
     using Key = std::pair<int, int>;  // stage, micro-batch
 
     void forward(const Instruction& instruction);
@@ -74,20 +91,27 @@ private:
     void backward_input(const Instruction& instruction);
     void backward_weight(const Instruction& instruction);
     void reduce(int stage);
-    void step();
+    void step(int stage);
 
     const Stage& stage(int number) const;
     bool is_here(int stage, int micro_batch) const;  // whether this team executes it
+    int step_of(const Instruction& instruction) const { return round_->shape.step_of(instruction.micro_batch); }
     Pass pass_of(int micro_batch);
     ConstTensor input_of(const Instruction& instruction);
     ConstTensor grad_output_of(const Instruction& instruction);
     Tensor grad_input_of(const Instruction& instruction, Passage& passage);
     LayerLeft listener(const Instruction& instruction);
+    std::size_t weights_of(const Instruction& instruction) const;
+    Flight& flight_for_backward(const Instruction& instruction);
+    LossState& outcome_of(int micro_batch);
+    void keep_old_weights();
+    void open_gradients(int step);
     void finish_forward(const Instruction& instruction, Passage& passage);
     void release_inputs(const Instruction& instruction);
-    void give_back(const Tensor& place);
+    void give_back(Tensor& place);
     void release_flight(Passage& passage);
-    void leave(const std::vector<std::size_t>& parameters);
+    void forget_if_over(const Key& key);
+    void leave(int step, const std::vector<std::size_t>& parameters);
 
     LocalWork work_;
     std::vector<Stage> stages_;
@@ -98,17 +122,20 @@ private:
     std::size_t flights_made_ = 0;
     std::unique_ptr<TensorGroup> group_;
     Place place_;
-    GradientExchange* exchange_ = nullptr;
+    std::vector<GradientExchange>* exchanges_ = nullptr;
     std::function<void()> progress_ = [] {};
 
-    // Of the program that is being executed.
+    // Of the round that is being executed.
     Stream* stream_ = nullptr;
     const Round* round_ = nullptr;
+    std::vector<std::size_t> all_uses_;  // per parameter: layers of this rank that use it
     std::map<Key, Passage> passages_;
-    std::map<int, LossState> outcomes_;
-    std::map<int, Instruction> last_backward_;  // per stage: what leaves its gradients complete
-    std::vector<std::size_t> uses_left_;        // per parameter: layers whose gradients are still to come
-    bool has_stepped_ = false;
+    std::map<int, StepState> steps_;  // those that have been added and not been forgotten
+    int steps_added_ = 0;
+    int gradients_opened_ = 0;         // steps whose gradients have a copy, or had one
+    int updates_ = 0;                  // steps whose update has been made
+    std::map<int, int> reduces_made_;  // per stage
+    std::map<int, int> steps_made_;    // per stage: STEPs
 };
 
 }  // namespace trireme

@@ -66,9 +66,10 @@ private:
     std::vector<Range> blocks_;  // layers that are computed again together; counted from the stage's first
     std::size_t width_;
     bool is_last_;
-    std::vector<std::vector<ConstTensor>> weights_;  // per layer, in the order of its parameters
-    std::vector<std::vector<Tensor>> gradients_;     // likewise
-    std::vector<std::vector<std::size_t>> numbers_;  // likewise: among the rank's parameters
+    std::vector<std::vector<std::size_t>>
+        numbers_;  // per layer, in the order of its parameters: among the rank's
+    std::vector<std::vector<std::vector<ConstTensor>>> weights_;  // per copy and layer, likewise
+    std::vector<std::vector<std::vector<Tensor>>> gradients_;     // likewise
 };
 
 }  // namespace trireme

@@ -12,6 +12,7 @@
 #include "trireme/optim/config.hpp"
 #include "trireme/plan/micro_batch.hpp"
 #include "trireme/plan/recompute.hpp"
+#include "trireme/schedule/predict.hpp"
 
 namespace trireme {
 
@@ -42,11 +43,13 @@ struct TaskConfig {
 };
 
 struct LayoutConfig {
-    int pipe = 1;                        // stages in a row, times the chunks
-    int data = 0;                        // replicas; 0: as many as the ranks allow
-    int tensor = 1;                      // ranks that share a replica's tensors
-    std::string layout;                  // a layout.json in place of a grid; empty: none
-    std::string partition = "uniform";   // see cut_layers()
+    int pipe = 1;                       // stages in a row, times the chunks
+    int data = 0;                       // replicas; 0: as many as the ranks allow
+    int tensor = 1;                     // ranks that share a replica's tensors
+    std::string layout;                 // a layout.json in place of a grid; empty: none
+    std::string partition = "uniform";  // see cut_layers(); or by the profile: measured, see balanced_cuts(),
+                                        // or pipedream, see share_layers()
+    std::uint64_t memory_limit = 0;     // bytes of a rank; 0: none
     bool sequence_parallel = false;
     bool shard_optimizer = true;
     std::vector<Recompute> recompute = {Recompute::none};  // of all stages, or of each
@@ -54,9 +57,14 @@ struct LayoutConfig {
 
 struct ScheduleConfig {
     std::string schedule = "1f1b";  // a name or a file of programs
-    int chunks = 1;                 // stages of a rank
+    int chunks = 1;                 // stages of a rank; zb-v has 2
     std::size_t microbatches = 1;   // of a step, per replica of a grid, or in all for a layout file
     LengthPolicy length = LengthPolicy::pad;
+};
+
+struct CostConfig {
+    std::string profile;                 // a file: see plan/profile.hpp; empty: none
+    std::vector<StageCost> stages = {};  // of all, or of each; none: by the profile, or equal
 };
 
 enum class DeviceKind : std::uint8_t { reference, cpu };
@@ -91,6 +99,7 @@ struct RunConfig {
     OptimizerConfig optimizer;
     LayoutConfig layout;
     ScheduleConfig schedule;
+    CostConfig costs;
     PrecisionConfig precision;
     RunOptions run;
     std::string resolved;  // as an INI file, every option with its value; becomes config.ini

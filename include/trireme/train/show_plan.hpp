@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "trireme/model/config.hpp"
 #include "trireme/plan/plan.hpp"
+#include "trireme/plan/profile.hpp"
 #include "trireme/schedule/predict.hpp"
 #include "trireme/train/config.hpp"
 
@@ -17,8 +19,9 @@ enum class PlanFormat : std::uint8_t { text, json, csv, svg };
 struct PlanConfig {
     RunConfig run;  // without a corpus, samples are taken to be as long as may be
     PlanFormat format = PlanFormat::text;
-    std::string output;                            // a file; empty: standard output
-    std::vector<StageCost> costs = {StageCost{}};  // of all stages, or of each
+    std::string output;                     // a file; empty: standard output
+    int ranks = 0;                          // 0: those that the layout needs
+    std::vector<std::string> compare = {};  // schedules to be put side by side: see compare.hpp
 };
 
 // A plan and what can be said of it beforehand.
@@ -26,15 +29,18 @@ struct Forecast {
     ModelConfig model;
     Plan plan;
     std::vector<StageCost> costs;         // per stage
-    Prediction prediction;                // of a training step, in units of cost
+    std::optional<Profile> profile;       // that they come from, in seconds; none: in units of cost
+    StepTime step;                        // of training, in units of cost
+    Prediction timeline;                  // of one step, or of several where work is in flight over their ends
     std::vector<std::size_t> parameters;  // per stage
     std::size_t all_parameters = 0;       // a tied table counts once
     std::vector<std::size_t> peak_bytes;  // per rank; 0: idle
+    std::size_t rows = 0;                 // of the largest micro-batch
     std::string assumed;                  // "samples of 1024 tokens, ..."; empty: a corpus was read
 };
 
-// Starts nothing. Throws ConfigError for whatever `train` would refuse of these options, and for costs of
-// another number than the stages.
+// Starts nothing. Throws ConfigError for whatever `train` would refuse of these options, for costs of another
+// number than the stages, and where the ranks are not those of the layout.
 Forecast foresee(const PlanConfig& config);
 
 // For people: layout, parameters, the programs as a grid, and the prediction beside its closed form.

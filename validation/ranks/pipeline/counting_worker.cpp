@@ -96,13 +96,13 @@ void CountingWorker::run(const Instruction& instruction) {
 }
 
 void CountingWorker::forward(const Instruction& instruction) {
-    const auto [op, stage, micro_batch] = instruction;
+    const auto [op, stage, micro_batch, age] = instruction;
     if (stage > 0) read({Direction::forward, stage - 1, micro_batch}, instruction);
     make({Direction::forward, stage, micro_batch});
 }
 
 void CountingWorker::backward(const Instruction& instruction) {
-    const auto [op, stage, micro_batch] = instruction;
+    const auto [op, stage, micro_batch, age] = instruction;
     const bool is_last = stage + 1 == work_.shape.stages();
     if (!is_last) read({Direction::backward, stage + 1, micro_batch}, instruction);
     make({Direction::backward, stage, micro_batch});

@@ -95,6 +95,12 @@ std::vector<Trial> every_schedule() {
         trials.push_back(trial_of(kind, grid_shape(2, 2, 1, 3)));
         trials.push_back(trial_of(kind, grid_shape(4, 2, 1, 5)));
     }
+    for (const ScheduleKind kind : {zb_h1, zb_h2}) {
+        for (const int pipe : {2, 4, 8}) trials.push_back(trial_of(kind, grid_shape(pipe, 1, 1, 7)));
+        trials.push_back(trial_of(kind, grid_shape(4, 2, 1, 5)));
+    }
+    for (const int pipe : {1, 2, 3, 4, 8}) trials.push_back(trial_of(zb_v, v_shape(pipe, 1, 6)));
+    trials.push_back(trial_of(zb_v, v_shape(4, 2, 7)));
     for (const ScheduleKind kind : {interleaved, looped_bfs}) {
         trials.push_back(trial_of(kind, grid_shape(1, 1, 3, 4)));
         trials.push_back(trial_of(kind, grid_shape(2, 1, 2, 4)));

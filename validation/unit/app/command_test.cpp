@@ -24,24 +24,26 @@ TEST(Command, NeedsASessionForWhatAllRanksDo) {
     const std::vector<const char*> help{"evaluate", "--help"};
     const std::vector<const char*> prepare{"prepare", "train"};
     const std::vector<const char*> plan{"plan", "--pipe", "2"};
+    const std::vector<const char*> profile{"profile", "--output", "p.json"};
 
     EXPECT_TRUE(needs_session(train));
     EXPECT_TRUE(needs_session(evaluate));
     EXPECT_FALSE(needs_session(help));
     EXPECT_FALSE(needs_session(prepare));
     EXPECT_FALSE(needs_session(plan));
+    EXPECT_FALSE(needs_session(profile));
     EXPECT_FALSE(needs_session({}));
 }
 
 TEST(Help, ListsTheCommands) {
-    for (const std::string command : {"train", "evaluate", "plan", "prepare", "report", "inspect"}) {
+    for (const std::string command : {"train", "evaluate", "plan", "profile", "prepare", "report", "inspect"}) {
         EXPECT_TRUE(has(shown("--help"), "\n  " + command + " ")) << command;
     }
     EXPECT_EQ(shown("help"), shown("--help"));
 }
 
 TEST(Help, IsTheSameHoweverItIsAskedFor) {
-    for (const std::string command : {"train", "evaluate", "plan", "prepare", "report", "inspect"}) {
+    for (const std::string command : {"train", "evaluate", "plan", "profile", "prepare", "report", "inspect"}) {
         EXPECT_EQ(shown(command + " --help"), shown("help " + command));
         EXPECT_EQ(shown(command + " --batchs --help"), shown("help " + command));
         EXPECT_TRUE(has(shown("help " + command), "Usage: trireme " + command));
@@ -52,7 +54,7 @@ TEST(Help, GroupsTheOptionsAndSaysTheirDefaults) {
     const std::string text = shown("train --help");
 
     for (const std::string group : {"data", "task", "model", "optimizer", "layout", "schedule", "flexible",
-                                    "precision", "run", "config"}) {
+                                    "costs", "precision", "run", "config"}) {
         EXPECT_TRUE(has(text, "\n" + group + ":\n")) << group;
     }
     EXPECT_TRUE(has(text, "--batch B (=8)"));
@@ -61,7 +63,7 @@ TEST(Help, GroupsTheOptionsAndSaysTheirDefaults) {
 }
 
 TEST(Help, FitsIntoAWindow) {
-    for (const std::string command : {"train", "evaluate", "plan", "prepare"}) {
+    for (const std::string command : {"train", "evaluate", "plan", "profile", "prepare"}) {
         std::istringstream text(shown(command + " --help"));
 
         for (std::string line; std::getline(text, line);) EXPECT_LE(line.size(), 112U) << line;

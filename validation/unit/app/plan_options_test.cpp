@@ -18,9 +18,8 @@ TEST(PlanOptions, NeedNeitherCorpusNorDuration) {
     EXPECT_EQ(config.run.data.corpus, "");
     EXPECT_EQ(config.format, PlanFormat::text);
     EXPECT_EQ(config.output, "");
-    ASSERT_EQ(config.costs.size(), 1U);
-    EXPECT_EQ(config.costs[0].forward, 1);
-    EXPECT_EQ(config.costs[0].send, 0);
+    EXPECT_TRUE(config.run.costs.stages.empty());
+    EXPECT_EQ(config.ranks, 0);
 }
 
 TEST(PlanOptions, TakeThoseOfTraining) {
@@ -49,8 +48,9 @@ TEST(PlanOptions, TakeTheConfigFilesOfTraining) {
 }
 
 TEST(PlanOptions, ReadCostsForAllStagesOrForEach) {
-    const std::vector<StageCost> all = plan_config("--cost F=2,I=3,W=0.5,send=0.25").costs;
-    const std::vector<StageCost> each = plan_config("--cost F=2;W=3,F=4;send=5").costs;
+    const std::vector<StageCost> all = plan_config("--cost F=2,I=3,W=0.5,send=0.25").run.costs.stages;
+    const std::vector<StageCost> each =
+        plan_config("--cost F=2;W=3,F=4;send=5,reduce=6,step=7").run.costs.stages;
 
     ASSERT_EQ(all.size(), 1U);
     EXPECT_EQ(all[0].forward, 2);
@@ -63,6 +63,8 @@ TEST(PlanOptions, ReadCostsForAllStagesOrForEach) {
     EXPECT_EQ(each[1].backward_weight, 3);
     EXPECT_EQ(each[1].forward, 4);
     EXPECT_EQ(each[2].send, 5);
+    EXPECT_EQ(each[2].reduce, 6);
+    EXPECT_EQ(each[2].step, 7);
 }
 
 TEST(PlanOptions, SayWhichCostsTheyExpect) {

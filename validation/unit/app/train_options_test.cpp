@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "unit/app/arguments.hpp"
+#include "unit/app/temporary_file.hpp"
 
 namespace trireme::app {
 namespace {
@@ -114,6 +115,32 @@ TEST(TrainOptions, SetTheLayoutAndTheSchedule) {
     EXPECT_EQ(config.schedule.chunks, 2);
     EXPECT_EQ(train_config("--recompute full").layout.recompute, std::vector<Recompute>{Recompute::full});
     EXPECT_NE(config.resolved.find("recompute = none,selective,full,full\n"), std::string::npos);
+}
+
+TEST(TrainOptions, SetWhatACutGoesBy) {
+    const RunConfig config = train_config("--partition measured --profile p.json --memory-limit 5GB");
+
+    EXPECT_EQ(config.layout.partition, "measured");
+    EXPECT_EQ(config.costs.profile, "p.json");
+    EXPECT_EQ(config.layout.memory_limit, 5'000'000'000U);
+    EXPECT_EQ(train_config("--memory-limit 0").layout.memory_limit, 0U);
+    EXPECT_NE(train_config("").resolved.find("memory-limit = 0\n"), std::string::npos);
+    EXPECT_EQ(train_complaint("--memory-limit much"),
+              "--memory-limit expects a number of bytes, such as 5GB, 500MB or 20000, not 'much'");
+}
+
+TEST(TrainOptions, ReadBackTheCostsThatTheyPrint) {
+    const RunConfig config = train_config("--cost F=2,send=0.25;W=3,step=0.5");
+    const TemporaryFile file("costs.ini", config.resolved);
+
+    const RunConfig again = train_config("--config " + file.path());
+
+    EXPECT_EQ(again.resolved, config.resolved);
+    ASSERT_EQ(again.costs.stages.size(), 2U);
+    EXPECT_EQ(again.costs.stages[0].send, 0.25);
+    EXPECT_EQ(again.costs.stages[1].backward_weight, 3);
+    EXPECT_EQ(again.costs.stages[1].step, 0.5);
+    EXPECT_TRUE(train_config("").costs.stages.empty());
 }
 
 TEST(TrainOptions, SayWhichWaysToRecomputeThereAre) {

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "error_message.hpp"
+#include "trireme/base/error.hpp"
+
 namespace trireme {
 namespace {
 
@@ -29,6 +32,28 @@ TEST(GridLayout, GivesEachRankItsPlace) {
     }
 }
 
+// Stages 0 1 2 go down the row, 3 4 5 come back.
+TEST(GridLayout, PlacesChunksInAV) {
+    const Layout layout =
+        grid_layout({.pipe = 3, .data = 2, .tensor = 2, .chunks = 2, .placement = ChunkPlacement::v_shaped},
+                    {4, 2, 2, 2, 2, 4});
+
+    for (std::size_t s = 0; s < 3; ++s) {
+        EXPECT_EQ(layout.stages[s].replicas, layout.stages[5 - s].replicas) << s;
+    }
+    EXPECT_EQ(layout.stages[1].replicas[1].ranks, (std::vector{6, 7}));
+    EXPECT_EQ(layout.stages[5].replicas[0].ranks, (std::vector{0, 1}));
+    EXPECT_NO_THROW(check_layout(layout, 12, 16, "the grid"));
+}
+
+TEST(GridLayout, PlacesNoOtherNumberOfChunksInAV) {
+    EXPECT_EQ(
+        validation::message_of<BugError>([] {
+            grid_layout({.pipe = 2, .chunks = 3, .placement = ChunkPlacement::v_shaped}, {1, 1, 1, 1, 1, 1});
+        }),
+        "a V has 2 stages on each rank and was given 3");
+}
+
 TEST(GridLayout, CutsTheLayersInOrder) {
     const Layout layout = grid_layout({.pipe = 2, .chunks = 2}, {7, 6, 6, 8});
 
@@ -53,6 +78,12 @@ TEST(LayoutText, ShowsItemsAndReplicas) {
               "stage 2: layers 7-9, rank 2\n"
               "stage 3: layers 10-13, rank 3\n");
     EXPECT_EQ(text_of(grid_layout({.data = 2}, {27})), "stage 0: layers 0-13, rank 0 | rank 1\n");
+}
+
+TEST(LayoutText, EndsWithTheWholeHeadOfAModelWithoutNormBeforeIt) {
+    EXPECT_EQ(text_of(grid_layout({.pipe = 2}, {3, 3})),
+              "stage 0: layers 0-1, rank 0\n"
+              "stage 1: layers 2-3, rank 1\n");
 }
 
 TEST(LayoutText, ShowsHalvesWhereACutFallsInsideABlock) {

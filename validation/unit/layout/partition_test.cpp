@@ -128,9 +128,11 @@ TEST(Partition, RefusesAListThatDoesNotFit) {
 }
 
 TEST(Partition, RefusesAnotherWish) {
-    EXPECT_EQ(refusal(model(12), 4, "unifrom"),
-              "--partition takes uniform, parameters, type or the items of each stage, as in 4,3,3,4, and not "
-              "\"unifrom\"; did you mean uniform?");
+    EXPECT_EQ(
+        refusal(model(12), 4, "unifrom"),
+        "--partition takes uniform, parameters, type, measured, pipedream or the items of each stage, as in "
+        "4,3,3,4, and not \"unifrom\"; did you mean uniform?");
+    EXPECT_TRUE(validation::says(refusal(model(12), 4, "mesured"), "did you mean measured?"));
     for (const std::string wish :
          {"", "4,3,,4", "4,3,3,4,", ",14", "4;10", "4, 10", "-4,18", "4.0,10", "99999999999999999999,1"}) {
         EXPECT_TRUE(validation::says(refusal(model(12), 2, wish), "and not \"" + wish + '"'));

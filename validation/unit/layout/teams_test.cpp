@@ -79,6 +79,40 @@ TEST(Teams, AreNoGridWhereAReplicaChangesItsNumber) {
     const ReplicaLayout second{{1}, {1}};
 
     EXPECT_FALSE(is_grid({2, {{{0, 1}, {first, second}}, {{1, 1}, {second, first}}}, {}}));
+    EXPECT_FALSE(is_v({2, {{{0, 1}, {first, second}}, {{1, 1}, {second, first}}}, {}}));
+}
+
+Layout v_of(int pipe, int data, int tensor) {
+    return grid_layout(
+        {.pipe = pipe, .data = data, .tensor = tensor, .chunks = 2, .placement = ChunkPlacement::v_shaped},
+        std::vector<std::size_t>(2 * static_cast<std::size_t>(pipe), 2));
+}
+
+TEST(Teams, OfAVHoldTheStagesDownAndBack) {
+    for (int code = 0; code < 27; ++code) {
+        const int pipe = 1 + code % 3;
+        const int data = 1 + code / 3 % 3;
+        const Layout layout = v_of(pipe, data, 1 + code / 9);
+        const std::vector<Team> teams = teams_of(layout);
+
+        ASSERT_EQ(teams.size(), static_cast<std::size_t>(pipe * data));
+        for (int t = 0; t < pipe * data; ++t) {
+            const int down = t % pipe;
+            const int up = 2 * pipe - 1 - down;
+            EXPECT_EQ(teams[static_cast<std::size_t>(t)].stages, (std::vector{down, up}));
+            EXPECT_EQ(team_of(teams, layout, up, t / pipe), t);
+        }
+        EXPECT_TRUE(is_v(layout));
+        EXPECT_EQ(is_grid(layout), pipe == 1);
+    }
+}
+
+TEST(Teams, AreAVOnlyWithTwoStagesEachThatComeBack) {
+    EXPECT_FALSE(is_v(grid_layout({.pipe = 2}, {1, 1})));
+    EXPECT_FALSE(is_v(grid_layout({.pipe = 2, .chunks = 2}, {1, 1, 1, 1})));
+    EXPECT_FALSE(is_v(grid_layout({.chunks = 3}, {1, 1, 1})));
+    EXPECT_FALSE(is_v(unlike_replicas()));
+    EXPECT_TRUE(is_v(grid_layout({.chunks = 2}, {1, 1})));
 }
 
 }  // namespace

@@ -42,6 +42,14 @@ TEST(LayoutJson, IsReadBackAsItWasWritten) {
     EXPECT_EQ(layout_from_json(json_of(grid), "it"), grid);
 }
 
+TEST(LayoutJson, IsFoundInAPlan) {
+    const Layout layout = uneven_layout({2, 1});
+
+    EXPECT_EQ(layout_from_json(R"({"model": "gpt2", "layout": )" + json_of(layout) + "}", "plan.json"), layout);
+    EXPECT_EQ(refusal(R"({"layout": {"layers": 2, "stages": 3}})"),
+              "my.json: layout.stages is 3; it must be a list");
+}
+
 TEST(LayoutJson, LeavesSharesOfOneOut) {
     EXPECT_EQ(json_of(even_grid({.tensor = 2})),
               R"({"layers":2,"stages":[{"layers":[0,2],"replicas":[{"ranks":[0,1]}]}],"idle":[]})");
@@ -51,7 +59,7 @@ TEST(LayoutJson, MustBeJson) {
     EXPECT_EQ(refusal(R"({"layers": 4,)"),
               "my.json is not whole JSON: it breaks at byte 14 of 13; mend it there");
     EXPECT_EQ(refusal(""), "my.json is not whole JSON: it breaks at byte 1 of 0; mend it there");
-    EXPECT_EQ(refusal(std::string(1000, '[')), "my.json is nested deeper than 16 levels; no layout is");
+    EXPECT_EQ(refusal(std::string(1000, '[')), "my.json is nested deeper than 16 levels; no file of ours is");
     EXPECT_EQ(refusal(R"({"layers": 1e999})"),
               "my.json is not JSON that can be read: a number in it is too large");
 }

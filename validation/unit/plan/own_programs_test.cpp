@@ -47,16 +47,20 @@ TEST(OwnPrograms, OfEveryScheduleAreReadBack) {
     EXPECT_EQ(again.training.shape.slots, plan.training.shape.slots);
 }
 
-// Stages 0 and 3 on one rank, 1 and 2 on the other: none of the schedules is made for it.
+// Stages 0 and 1 on one rank, 2 and 3 on the other: none of the schedules is made for it.
 TEST(OwnPrograms, RunLayoutsThatNoScheduleIsMadeFor) {
     Layout layout = uneven_layout({1, 1, 1, 1});
+    layout.stages[1].replicas[0].ranks = {0};
     layout.stages[2].replicas[0].ranks = {1};
-    layout.stages[3].replicas[0].ranks = {0};
+    layout.stages[3].replicas[0].ranks = {1};
 
-    const Plan plan = make_plan(wish_of(layout, "0F0,3F0,3B0,0B0\n1F0,2F0,2B0,1B0\n"));
+    const Plan plan = make_plan(wish_of(layout, "0F0,1F0,1B0,0B0\n2F0,3F0,3B0,2B0\n"));
 
+    for (const std::string& schedule : known_schedules()) {
+        EXPECT_NE(refusal({.layout = layout, .schedule = schedule}), "(no error)") << schedule;
+    }
     EXPECT_TRUE(validation::says(refusal({.layout = layout}), "puts several on one"));
-    EXPECT_EQ(csv_of(plan.evaluation.programs), "3RECV_F0,0F0,0SEND_F0,3F0\n1RECV_F0,1F0,2F0,2SEND_F0\n");
+    EXPECT_EQ(csv_of(plan.evaluation.programs), "0F0,1F0,1SEND_F0\n2RECV_F0,2F0,3F0\n");
 }
 
 TEST(OwnPrograms, MayBeGivenForEachRank) {
@@ -106,6 +110,132 @@ TEST(OwnPrograms, AreRefusedInTheCheckersWords) {
     EXPECT_TRUE(validation::says(refusal(wish_of(two_stages(), "0F0,0B0\n1F0\n")),
                                  "0B0, the 3rd instruction of team 0, needs 0RECV_B0 before it"));
     EXPECT_TRUE(validation::says(refusal(wish_of(two_stages(), "0F0,0B0,9F0\n1F0,1B0\n")), "names stage 9"));
+}
+
+// The drawing of PipeDream for two teams, of one micro-batch a step.
+constexpr const char* pipedream_of_two_teams =
+    "0F0,BODY,0F1,0B0@1,REDUCE0,STEP0\n"
+    "BODY,1F0,1B0,REDUCE1,STEP1\n";
+
+TEST(OwnPrograms, MayKeepWorkInFlightWithEachStageUpdatedAlone) {
+    const Plan plan = make_plan(wish_of(two_stages(), pipedream_of_two_teams));
+
+    EXPECT_TRUE(plan.training.shape.updates_alone);
+    EXPECT_EQ(plan.training.look_ahead, 1);
+    EXPECT_EQ(csv_of(plan.training.phases()),
+              "0RECV_B0,0F0,0SEND_F0,BODY,0F1,0SEND_F1,0B0@1,0RECV_B1,REDUCE0,STEP0\n"
+              "1RECV_F0,BODY,1F0,1RECV_F1,1B0,1SEND_B0,REDUCE1,STEP1\n");
+    EXPECT_EQ(csv_of(plan.evaluation.programs), "0F0,0SEND_F0\n1RECV_F0,1F0\n");
+    EXPECT_EQ(plan.training.proof.weight_versions, (std::vector<std::vector<int>>{{2, 0}, {0, 1}}));
+    EXPECT_EQ(plan.training.proof.peak_activations, (std::vector<int>{2, 1}));
+}
+
+TEST(OwnPrograms, MayKeepWorkInFlightWithAllStagesUpdatedTogether) {
+    const Plan plan = make_plan(wish_of(two_stages(),
+                                        "0F0,0F1,0B0,BODY,0F2,0B1@1,REDUCE0,0F3,0B2,STEP0\n"
+                                        "1F0,1B0,1F1,1B1,REDUCE1,BODY,1F2,1B2,1F3,1B3,REDUCE1,STEP1\n",
+                                        2));
+    const Plan ours = make_plan({.layout = two_stages(), .schedule = "pipedream-2bw", .micro_batches = 2});
+
+    EXPECT_FALSE(plan.training.shape.updates_alone);
+    EXPECT_EQ(plan.training.proof.weight_versions, (std::vector<std::vector<int>>{{2, 0}, {0, 1}}));
+    EXPECT_EQ(csv_of(plan.training.phases()), csv_of(ours.training.phases()));
+}
+
+TEST(OwnPrograms, OfEveryScheduleThatKeepsWorkInFlightAreReadBack) {
+    for (const char* schedule : {"pipedream", "pipedream-vertical", "pipedream-2bw"}) {
+        for (const Layout& layout : {uneven_layout({1, 1, 1}), uneven_layout({2, 1}), uneven_layout({1, 3}),
+                                     even_grid({.pipe = 3, .data = 2}), even_grid({.pipe = 2, .tensor = 2})}) {
+            const Plan plan = make_plan({.layout = layout, .schedule = schedule, .micro_batches = 6});
+
+            const Plan again = make_plan(wish_of(layout, csv_of(plan.training.phases()), 6));
+
+            EXPECT_EQ(again.training.prologue, plan.training.prologue);
+            EXPECT_EQ(again.training.programs, plan.training.programs);
+            EXPECT_EQ(again.training.shape.slots, plan.training.shape.slots);
+            EXPECT_EQ(again.training.shape.updates_alone, plan.training.shape.updates_alone) << schedule;
+            EXPECT_EQ(again.training.proof.weight_versions, plan.training.proof.weight_versions);
+            EXPECT_EQ(again.evaluation.programs, plan.evaluation.programs);
+        }
+    }
+}
+
+TEST(OwnPrograms, WithWorkInFlightAreOfRanksOrTeamsAsTheirStagesSay) {
+    const Layout layout = even_grid({.pipe = 2, .data = 2});
+    const std::string first = "0F0,BODY,0F2,0B0@1,REDUCE0,STEP0\n";
+    const std::string second = "0F1,BODY,0F3,0B1@1,REDUCE0,STEP0\n";
+    const std::string first_last = "1F0,1B0,REDUCE1,BODY,1F2,1B2,REDUCE1,STEP1\n";
+    const std::string second_last = "1F1,1B1,REDUCE1,BODY,1F3,1B3,REDUCE1,STEP1\n";
+
+    const Plan by_rank = make_plan(wish_of(layout, first + second + first_last + second_last));
+    const Plan by_team = make_plan(wish_of(layout, first + first_last + second + second_last));
+
+    EXPECT_EQ(by_rank.training.programs, by_team.training.programs);
+    EXPECT_EQ(by_rank.training.prologue, by_team.training.prologue);
+}
+
+TEST(OwnPrograms, WithWorkInFlightAreRefusedInTheCheckersWords) {
+    const auto refused = [](const std::string& at_0, const std::string& at_1) {
+        return refusal(wish_of(two_stages(), at_0 + "\n" + at_1 + "\n"));
+    };
+    const std::string second = "1F0,1B0,REDUCE1,STEP1";
+
+    EXPECT_EQ(refused("0F0,BODY,0F1,0B0,REDUCE0,STEP0", second),
+              "my.csv cannot be run: 0B1, the 14th instruction of team 0, uses the weights after update 1 of "
+              "stage 0, "
+              "and 0F1 used those after update 0");
+    EXPECT_TRUE(validation::says(refused("0F0,BODY,0F1,0B0@1,REDUCE0", second), "has too few STEP0"));
+    EXPECT_TRUE(validation::says(refused("0F0,BODY,0F1,0B0@1", "1F0,1B0"), "has too few REDUCE0"));
+    EXPECT_TRUE(validation::says(refused("0F0,BODY,0F1,0B0@1,REDUCE0,STEP0,STEP0", second),
+                                 "STEP0, the 12th instruction of team 0, needs REDUCE0 before it"));
+    EXPECT_TRUE(validation::says(refused("0F0,BODY,0F2,0B0@1,REDUCE0,STEP0", second), "needs 0F1 before it"));
+    EXPECT_EQ(refused("0F0,0B0,REDUCE0,STEP0,STEP0", second),
+              "my.csv cannot be run: STEP0, the 7th instruction of team 0, repeats STEP0, its 6th");
+    EXPECT_TRUE(validation::says(refused("0F0,BODY,0F1,0B0@1,REDUCE0,STEP0", "1B0,1F0,REDUCE1,STEP1"),
+                                 "needs 1F0 before it"));
+}
+
+// A single step would not show that the last two are wrong.
+TEST(OwnPrograms, OfOldWeightsAreProvedForAnyNumberOfSteps) {
+    const Plan plan = make_plan(wish_of(two_stages(), "0F0@2,0B0@2\n1F0@2,1B0@2\n"));
+
+    EXPECT_EQ(plan.training.proof.weight_versions, (std::vector<std::vector<int>>{{3, 0}, {0, 3}}));
+    EXPECT_TRUE(
+        validation::says(refusal(wish_of(two_stages(), "0F0@1,0B0\n1F0,1B0\n")),
+                         "uses the weights after update 1 of stage 0, and 0F1 used those after update 0"));
+    EXPECT_TRUE(validation::says(refusal(wish_of(two_stages(), "0F0@1,0B0@1\n1F0,1B0\n")),
+                                 "uses the weights after update 1, and 0F1 those after update 0"));
+}
+
+TEST(OwnPrograms, WithMoreMicroBatchesThanAStepHasAreRefused) {
+    EXPECT_EQ(refusal(wish_of(two_stages(), "0F0,0B0,0F1,0B1\n1F0,1B0,1F1,1B1\n")),
+              "my.csv cannot be run: 0F1, the 5th instruction of team 0, names micro-batch 1; the last is 0");
+}
+
+TEST(OwnPrograms, ThatGoFarAheadOrBackAreRefused) {
+    EXPECT_EQ(
+        refusal(wish_of(two_stages(), "0F0,BODY,0F99999999,0B0,REDUCE0,STEP0\n1F0,1B0\n", 2)),
+        "0F99999999 of my.csv is of 49999999 steps later, where a step has 2 micro-batches; programs may go "
+        "100 steps ahead or back");
+    EXPECT_EQ(
+        refusal(wish_of(two_stages(), "0F0@101,0B0@101\n1F0,1B0\n")),
+        "0F0@101 of my.csv uses weights of 101 updates ago, where a step has 1 micro-batch; programs may go "
+        "100 steps ahead or back");
+}
+
+TEST(OwnPrograms, ThatUpdateTheStagesOfATeamApartAreRefused) {
+    const std::string csv = "0F0,BODY,1F0,1B0,0B0,REDUCE1,REDUCE0,STEP1,0F1@1,STEP0\n";
+
+    EXPECT_EQ(refusal(wish_of(even_grid({.pipe = 1, .chunks = 2}), csv)),
+              "my.csv has 0F1@1 between STEP1 and STEP0; let the updates of a step stand together");
+}
+
+TEST(OwnPrograms, WhoseStepsAreNotAlikeAreRefused) {
+    EXPECT_EQ(
+        refusal(wish_of(two_stages(),
+                        "0F0,BODY,0F1,0B0@1,REDUCE0,STEP0\n1F0,1B0,REDUCE1,BODY,STEP1,1F1@1,1B1@1,REDUCE1\n")),
+        "my.csv cannot be run: with their messages its steps are not all alike; end each body with its STEPs, "
+        "and let the first step take micro-batches in the order of all others");
 }
 
 }  // namespace

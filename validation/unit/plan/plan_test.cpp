@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "error_message.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/schedule/check.hpp"
@@ -26,8 +28,8 @@ void expect_shape(const PipelineShape& shape, const PipelineShape& expected) {
 void expect_proved(const ProvedPrograms& programs) {
     const Verdict verdict = check(programs.programs, programs.shape);
     ASSERT_TRUE(verdict.is_proved()) << verdict.fault->what;
-    EXPECT_EQ(programs.peak_activations, verdict.proof.peak_activations);
-    EXPECT_EQ(programs.peak_of_stage, verdict.proof.peak_of_stage);
+    EXPECT_EQ(programs.proof.peak_activations, verdict.proof.peak_activations);
+    EXPECT_EQ(programs.proof.peak_of_stage, verdict.proof.peak_of_stage);
 }
 
 TEST(Plan, OfOneRankNeedsNoMessages) {
@@ -36,7 +38,7 @@ TEST(Plan, OfOneRankNeedsNoMessages) {
     EXPECT_EQ(csv_of(plan.training.programs), "0F0,0B0,0F1,0B1,REDUCE0,STEP0\n");
     EXPECT_EQ(csv_of(plan.evaluation.programs), "0F0,0F1\n");
     EXPECT_EQ(plan.micro_batches(), 2);
-    EXPECT_EQ(plan.training.peak_activations, std::vector<int>{1});
+    EXPECT_EQ(plan.training.proof.peak_activations, std::vector<int>{1});
 }
 
 TEST(Plan, OfAGridCutsTheStepRowByRow) {
@@ -59,6 +61,26 @@ TEST(Plan, OfChunksNamesTheStagesOfATeam) {
     expect_proved(plan.training);
     expect_proved(plan.evaluation);
     EXPECT_EQ(plan.teams[1].stages, (std::vector<int>{1, 3, 5}));
+}
+
+TEST(Plan, OfAVNamesTheStagesOfATeam) {
+    const Layout layout = even_grid({.pipe = 3, .data = 2, .chunks = 2, .placement = ChunkPlacement::v_shaped});
+
+    const Plan plan = make_plan({.layout = layout, .schedule = "zb-v", .micro_batches = 6});
+    const Plan in_all =
+        make_plan({.layout = layout, .schedule = "zb-v", .micro_batches = 12, .is_each = false});
+
+    expect_shape(plan.training.shape, v_shape(3, 2, 6));
+    expect_shape(plan.evaluation.shape, v_shape(3, 2, 6, false));
+    expect_proved(plan.training);
+    expect_proved(plan.evaluation);
+    EXPECT_EQ(plan.teams[1].stages, (std::vector<int>{1, 4}));
+    EXPECT_EQ(plan.training.proof.peak_activations, std::vector<int>(6, 6));
+    EXPECT_EQ(hash_of(in_all), hash_of(plan));
+    EXPECT_EQ(
+        refusal({.layout = layout, .schedule = "zb-v", .micro_batches = 5, .is_each = false}),
+        "--microbatches 5 does not divide among the 2 replicas of a layout with several stages on a rank; "
+        "use a multiple of 2");
 }
 
 TEST(Plan, HasTheFewestSlotsWithWhichNobodyWaitsForOne) {
@@ -140,6 +162,97 @@ TEST(Plan, TakesOneWayToRecomputeForAllStagesOrOneForEach) {
         "--recompute names 3 ways, but the layout has 2 stages; name one for all stages, or one for each");
 }
 
+// Its makespan for the costs of the wish.
+double duration(const PlanWish& wish) {
+    const Plan plan = make_plan(wish);
+    expect_proved(plan.training);
+    expect_proved(plan.evaluation);
+    return predict(plan.training.programs, plan.training.shape, wish.costs).makespan;
+}
+
+bool is_made(const PlanWish& wish) {
+    try {
+        make_plan(wish);
+        return true;
+    } catch (const ConfigError&) {
+        return false;
+    }
+}
+
+TEST(Plan, OfScheduleAutoIsNeverLongerThanAnyOther) {
+    std::vector<PlanWish> wishes{{.layout = even_grid({.pipe = 3}), .micro_batches = 6},
+                                 {.layout = even_grid({.pipe = 2, .data = 2}), .micro_batches = 4},
+                                 {.layout = even_grid({.pipe = 2, .chunks = 2}), .micro_batches = 5},
+                                 {.layout = uneven_layout({2, 1, 3}), .micro_batches = 7}};
+    for (PlanWish& wish : wishes) {
+        const int stages = static_cast<int>(wish.layout.stages.size());
+        for (int s = 0; s < stages; ++s) wish.costs.push_back({2.0 + s, 3, 4.0 - s, 0.5, 1, 0.25});
+        int others = 0;
+        for (const std::string& schedule : known_schedules()) {
+            PlanWish other = wish;
+            other.schedule = schedule;
+            PlanWish searched = wish;
+            searched.schedule = "auto";
+            if (keeps_work_in_flight(schedule_named(schedule)) || !is_made(other)) continue;
+            EXPECT_LE(duration(searched), duration(other)) << schedule;
+            ++others;
+        }
+        EXPECT_GE(others, 2);
+    }
+}
+
+TEST(Plan, OfScheduleAutoEvaluatesAsTheFixedOnesDo) {
+    const Layout layout = even_grid({.pipe = 2, .chunks = 2});
+    const Plan fixed = make_plan({.layout = layout, .schedule = "interleaved", .micro_batches = 5});
+
+    const Plan searched = make_plan({.layout = layout,
+                                     .schedule = "auto",
+                                     .micro_batches = 5,
+                                     .costs = {{.forward = 9}, {}, {.send = 3}, {}}});
+
+    EXPECT_EQ(csv_of(searched.evaluation.programs), csv_of(fixed.evaluation.programs));
+    EXPECT_EQ(searched.evaluation.shape.slots, fixed.evaluation.shape.slots);
+}
+
+TEST(Plan, OfScheduleAutoTakesAnyLayout) {
+    Layout there_and_back = uneven_layout({1, 2, 1});
+    there_and_back.stages[2].replicas = there_and_back.stages[0].replicas;
+    there_and_back.idle = {3};
+
+    const Plan plan = make_plan({.layout = there_and_back, .schedule = "auto", .micro_batches = 4});
+
+    EXPECT_EQ(plan.teams.size(), 3U);
+    expect_proved(plan.training);
+    expect_proved(plan.evaluation);
+}
+
+bool has_halves(const Program& program) {
+    return std::any_of(program.begin(), program.end(),
+                       [](const Instruction& each) { return each.op == Op::backward_input; });
+}
+
+TEST(Plan, OfScheduleAutoDividesBackwardsOnlyWhereItMay) {
+    const PlanWish free{.layout = even_grid({.pipe = 2}), .schedule = "auto", .micro_batches = 4};
+    PlanWish forbidden = free;
+    forbidden.may_split = {true, false};
+    PlanWish recomputed = free;
+    recomputed.recompute = {Recompute::full, Recompute::selective};
+
+    EXPECT_TRUE(has_halves(make_plan(free).training.programs[1]));
+    EXPECT_FALSE(has_halves(make_plan(forbidden).training.programs[1]));
+    EXPECT_FALSE(has_halves(make_plan(recomputed).training.programs[0]));
+}
+
+TEST(Plan, KeepsToBoundsOnActivations) {
+    PlanWish wish{.layout = even_grid({.pipe = 3}), .schedule = "auto", .micro_batches = 6};
+    wish.most_activations = {2, 2, 1};
+
+    EXPECT_EQ(make_plan(wish).training.proof.peak_activations, wish.most_activations);
+    wish.schedule = "1f1b";
+    EXPECT_TRUE(validation::says(refusal(wish), "schedule 1f1b cannot be run: 0F2"));
+    EXPECT_TRUE(validation::says(refusal(wish), "would make it keep 3 micro-batches"));
+}
+
 TEST(Plan, RefusesAScheduleThatIsNotMadeForTheLayout) {
     const Layout chunks = even_grid({.pipe = 2, .chunks = 2});
 
@@ -148,6 +261,13 @@ TEST(Plan, RefusesAScheduleThatIsNotMadeForTheLayout) {
                                  "is made for a grid"));
     EXPECT_TRUE(
         validation::says(refusal({.layout = chunks, .schedule = "interleave"}), "did you mean interleaved?"));
+    EXPECT_TRUE(validation::says(refusal({.layout = chunks, .schedule = "zb-v"}), "is made for a V"));
+    EXPECT_TRUE(validation::says(refusal({.layout = chunks, .schedule = "zb-h2"}), "use --chunks 1"));
+    EXPECT_TRUE(validation::says(refusal({.layout = even_grid({.pipe = 2, .data = 2}),
+                                          .schedule = "zb-h1",
+                                          .micro_batches = 5,
+                                          .is_each = false}),
+                                 "is made for a grid of rows with equally many micro-batches, but 5"));
 }
 
 TEST(Plan, RefusesMicroBatchesThatNobodyCanUse) {

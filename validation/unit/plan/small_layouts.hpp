@@ -27,6 +27,6 @@ inline Layout uneven_layout(const std::vector<int>& replicas) {
     return layout;
 }
 
-inline std::vector<Program> programs_in(const std::string& csv) { return programs_from_csv(csv, "my.csv"); }
+inline Phases programs_in(const std::string& csv) { return phases_from_csv(csv, "my.csv"); }
 
 }  // namespace trireme

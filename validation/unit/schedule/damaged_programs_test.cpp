@@ -24,8 +24,10 @@ constexpr std::size_t cases_of_a_family = 2500;
 
 // What a failure prints.
 std::string drawn(const PipelineShape& shape, const std::vector<Program>& programs) {
-    std::string text = std::to_string(shape.slots) + " slots, " + std::to_string(shape.micro_batches) +
-                       " micro-batches, at most " + std::to_string(shape.most_activations) + " kept\n";
+    std::string text =
+        cat(shape.slots, " slots, ", shape.steps, " steps of ", shape.micro_batches, " micro-batches");
+    for (const int most : shape.most_activations) text += cat(", at most ", most, " kept");
+    text += shape.updates_alone ? ", each stage updated alone\n" : ", stages updated together\n";
     for (std::size_t stage = 0; stage < shape.executor.size(); ++stage) {
         text += "stage " + std::to_string(stage) + " is executed by";
         for (const int team : shape.executor[stage]) text += " " + std::to_string(team);
@@ -49,9 +51,9 @@ DamagedCase damaged_case(const std::vector<Subject>& subjects, Draw draw) {
                                     << subject.name << "\n"
                                     << drawn(result.shape, result.programs);
     if (before.is_proved() && draw.one_in(4)) {
-        const std::vector<int>& peaks = before.proof.peak_activations;
-        result.shape.most_activations = static_cast<std::size_t>(*std::max_element(peaks.begin(), peaks.end()));
+        result.shape.most_activations = before.proof.peak_activations;
     }
+    if (draw.one_in(8)) result.shape.updates_alone = !result.shape.updates_alone;
     result.story += ": " + damage_once(result.programs, result.shape, draw);
     const bool is_empty = std::all_of(result.programs.begin(), result.programs.end(),
                                       [](const Program& program) { return program.empty(); });
@@ -65,7 +67,7 @@ std::set<std::string> words_of(const std::string& text) {
     std::set<std::string> words;
     std::string word;
     for (const char c : text + " ") {
-        if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_') {
+        if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '@') {
             word += c;
         } else if (!word.empty()) {
             words.insert(std::exchange(word, ""));
@@ -96,6 +98,13 @@ void expect_to_name_an_instruction(const Fault& fault, const std::vector<Program
     }
 }
 
+void expect_equal(const Proof& proof, const Proof& counted) {
+    EXPECT_EQ(proof.peak_activations, counted.peak_activations);
+    EXPECT_EQ(proof.peak_of_stage, counted.peak_of_stage);
+    EXPECT_EQ(proof.peak_gradients, counted.peak_gradients);
+    EXPECT_EQ(proof.weight_versions, counted.weight_versions);
+}
+
 struct Count {
     std::size_t accepted = 0;
     std::size_t rejected_as_written = 0;
@@ -111,8 +120,7 @@ void judge(const DamagedCase& damaged, Count& count) {
         << "interpreter: " << (exploration.is_accepted() ? "accepted" : exploration.objection);
     if (verdict.fault) expect_to_name_an_instruction(*verdict.fault, damaged.programs);
     if (verdict.is_proved() && exploration.is_accepted()) {
-        EXPECT_EQ(verdict.proof.peak_activations, exploration.peak_activations);
-        EXPECT_EQ(verdict.proof.peak_of_stage, exploration.peak_of_stage);
+        expect_equal(verdict.proof, exploration.proof);
         ++count.accepted;
     } else if (exploration.states == 0) {
         ++count.rejected_as_written;
@@ -148,8 +156,25 @@ TEST(DamagedPrograms, OfForwardsAloneAreJudgedAsTheInterpreterJudgesThem) {
     judge_damaged(forwards_alone(), "forwards alone");
 }
 
+TEST(DamagedPrograms, OfTwoStepsAreJudgedAsTheInterpreterJudgesThem) {
+    judge_damaged(two_steps(), "two steps");
+}
+
+TEST(DamagedPrograms, WithWorkInFlightOverTwoStepsAreJudgedAsTheInterpreterJudgesThem) {
+    judge_damaged(work_in_flight(2), "in flight 2");
+}
+
+TEST(DamagedPrograms, WithWorkInFlightOverThreeStepsAreJudgedAsTheInterpreterJudgesThem) {
+    judge_damaged(work_in_flight(3), "in flight 3");
+}
+
+std::vector<std::vector<Subject>> all_families() {
+    return {one_row(),   two_rows(),        uneven_stages(),  forwards_alone(),
+            two_steps(), work_in_flight(2), work_in_flight(3)};
+}
+
 TEST(SoundPrograms, AreProvedAndAcceptedByTheInterpreter) {
-    for (const auto& subjects : {one_row(), two_rows(), uneven_stages(), forwards_alone()}) {
+    for (const auto& subjects : all_families()) {
         for (const Subject& subject : subjects) {
             Draw draw(seed.then("sound").then(subject.name));
             const std::vector<Program> programs = sound_programs(subject, draw);
@@ -160,17 +185,34 @@ TEST(SoundPrograms, AreProvedAndAcceptedByTheInterpreter) {
 
             EXPECT_TRUE(verdict.is_proved()) << verdict.fault->what;
             EXPECT_TRUE(exploration.is_accepted()) << exploration.objection;
-            EXPECT_EQ(verdict.proof.peak_activations, exploration.peak_activations);
+            expect_equal(verdict.proof, exploration.proof);
         }
     }
 }
 
+template <class IsWanted>
+bool has(const std::vector<Subject>& subjects, const IsWanted& is_wanted) {
+    return std::any_of(subjects.begin(), subjects.end(), is_wanted);
+}
+
 TEST(SoundPrograms, AreOfEverySchedule) {
-    for (const auto& subjects : {one_row(), two_rows(), forwards_alone()}) {
-        for (const std::string& schedule : known_schedules()) {
-            EXPECT_TRUE(std::any_of(subjects.begin(), subjects.end(), [&](const Subject& subject) {
-                return subject.name.ends_with(" " + schedule);
-            })) << schedule;
+    const std::vector<std::vector<Subject>> of_one_step = {one_row(), two_rows(), forwards_alone()};
+    const std::vector<Subject> apart = two_steps();
+    const std::vector<std::vector<Subject>> in_flight = {work_in_flight(2), work_in_flight(3)};
+    for (const std::string& schedule : known_schedules()) {
+        const auto is_of_it = [&](const Subject& subject) { return subject.name.ends_with(" " + schedule); };
+        const bool is_in_flight = keeps_work_in_flight(schedule_named(schedule));
+        for (const auto& subjects : of_one_step) EXPECT_TRUE(has(subjects, is_of_it)) << schedule;
+        EXPECT_EQ(has(apart, is_of_it), !is_in_flight) << schedule;
+        for (const auto& subjects : in_flight) EXPECT_EQ(has(subjects, is_of_it), is_in_flight) << schedule;
+    }
+}
+
+TEST(SoundPrograms, AreOfStagesThatNoScheduleIsMadeFor) {
+    for (const auto& subjects :
+         {uneven_stages(), forwards_alone(), two_steps(), work_in_flight(2), work_in_flight(3)}) {
+        for (const char* name : {"there and back", "crossed over"}) {
+            EXPECT_TRUE(has(subjects, [&](const Subject& subject) { return subject.name.starts_with(name); }));
         }
     }
 }
@@ -179,7 +221,7 @@ TEST(SoundPrograms, AreOfEverySchedule) {
 TEST(Programs, ComeToTheSameEndInEveryOrder) {
     std::size_t finished = 0;
     std::size_t stuck = 0;
-    for (const auto& subjects : {one_row(), two_rows(), uneven_stages(), forwards_alone()}) {
+    for (const auto& subjects : all_families()) {
         for (std::size_t i = 0; i < 400; ++i) {
             const DamagedCase damaged = damaged_case(subjects, Draw(seed.then("orders").then(i)));
 

@@ -51,6 +51,17 @@ std::string text_of_uneven(const PipelineShape& shape) {
     return text;
 }
 
+std::vector<std::string> texts_of(ScheduleKind kind, const PipelineShape& shape) {
+    std::vector<std::string> texts;
+    for (const Program& program : generate(kind, shape)) texts.push_back(text_of(program));
+    return texts;
+}
+
+std::string fault_of(ScheduleKind kind, const PipelineShape& shape) {
+    const Verdict verdict = check(lower(generate(kind, shape), shape), shape);
+    return verdict.is_proved() ? "" : verdict.fault->what;
+}
+
 int fewest_slots(ScheduleKind kind, PipelineShape shape) {
     const std::vector<Program> compute = generate(kind, shape);
     Verdict verdict;

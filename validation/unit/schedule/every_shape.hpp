@@ -1,4 +1,4 @@
-// The shapes that properties of schedules are tried on, and how many slots a schedule asks for.
+// The shapes that properties of schedules are tried on, and what a schedule makes of one.
 #pragma once
 
 #include <functional>
@@ -24,6 +24,12 @@ std::vector<GridNumbers> every_grid(int least_chunks, int most_chunks);
 // 1..3 replicas over 1..4 stages, 1..12 micro-batches
 std::vector<PipelineShape> every_uneven_shape(bool is_training);
 std::string text_of_uneven(const PipelineShape& shape);
+
+// The compute instructions of each team.
+std::vector<std::string> texts_of(ScheduleKind kind, const PipelineShape& shape);
+
+// Why the schedule's programs are not proved with the slots that the shape has; empty: they are.
+std::string fault_of(ScheduleKind kind, const PipelineShape& shape);
 
 // The fewest slots with which the schedule's programs are proved.
 int fewest_slots(ScheduleKind kind, PipelineShape shape);

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <stdexcept>
 #include <utility>
 
+#include "unit/schedule/kept_at_once.hpp"
+#include "unit/schedule/used_weights.hpp"
 #include "unit/schedule/written_programs.hpp"
 
 namespace trireme {
@@ -13,7 +14,8 @@ namespace {
 
 using namespace written;
 
-// Says of any state which teams may go on. Wants programs to which there is no objection as they are written.
+// Says of any state which teams may go on. Wants numbered programs to which there is no objection as they are
+// written.
 class Machine {
 public:
     Machine(const std::vector<Program>& programs, const PipelineShape& shape, const Positions& positions)
@@ -26,16 +28,18 @@ public:
         if (at == programs_[team].size()) return false;
         const Instruction& instruction = programs_[team][at];
         const int who = static_cast<int>(team);
-        const auto [op, stage, micro_batch] = instruction;
+        const auto [op, stage, micro_batch, age] = instruction;
         switch (op) {
             case Op::forward:
                 return has_input(instruction, who, counters) && has_free_slot(team, at, counters);
             case Op::backward:
             case Op::backward_input:
                 return has_run(counters, who, {Op::forward, stage, micro_batch}) &&
-                       has_input(instruction, who, counters) && has_free_slot(team, at, counters);
+                       has_input(instruction, who, counters) && has_free_slot(team, at, counters) &&
+                       (op == Op::backward_input || is_read(counters, who, stage, micro_batch));
             case Op::backward_weight:
-                return has_run(counters, who, {Op::backward_input, stage, micro_batch});
+                return has_run(counters, who, {Op::backward_input, stage, micro_batch}) &&
+                       is_read(counters, who, stage, micro_batch);
             case Op::send_forward:
             case Op::send_backward:
                 return has_result(counters, who, stage, micro_batch, op == Op::send_forward);
@@ -43,10 +47,10 @@ public:
             case Op::receive_backward:
                 return has_free_slot(team, at, counters);
             case Op::reduce:
-                return has_all_gradients(counters, who, stage);
+                return has_all_gradients(counters, who, stage, micro_batch);
             case Op::step:
-                return has_run(counters, who, {Op::reduce, stage, no_micro_batch}) &&
-                       have_all_reduced(counters);
+                return has_run(counters, who, {Op::reduce, stage, micro_batch}) &&
+                       are_summed(counters, stage, micro_batch);
         }
         return false;
     }
@@ -61,6 +65,13 @@ private:
         if (forward) return has_run(counters, team, {Op::forward, stage, micro_batch});
         return has_run(counters, team, {Op::backward, stage, micro_batch}) ||
                has_run(counters, team, {Op::backward_input, stage, micro_batch});
+    }
+
+    // What a stage keeps, by the next stage where the same team has it: to the end of that one's backward.
+    bool is_read(const ProgramCounters& counters, int team, int stage, int micro_batch) const {
+        if (!has_stage(shape_, stage + 1) || shape_.executor_of(stage + 1, micro_batch) != team) return true;
+        return has_run(counters, team, {Op::backward, stage + 1, micro_batch}) ||
+               has_run(counters, team, {Op::backward_weight, stage + 1, micro_batch});
     }
 
     // Of the result of a stage: sent to the neighbouring stage, and the receive posted there.
@@ -105,7 +116,7 @@ private:
     }
 
     bool has_given_back(const Instruction& taker, int team, const ProgramCounters& counters) const {
-        const auto [op, stage, micro_batch] = taker;
+        const auto [op, stage, micro_batch, age] = taker;
         if (is_receive(op)) return has_result(counters, team, stage, micro_batch, op == Op::receive_forward);
         return is_complete(counters, stage, micro_batch, op == Op::forward);
     }
@@ -117,8 +128,9 @@ private:
         return taken < shape_.slots;
     }
 
-    bool has_all_gradients(const ProgramCounters& counters, int team, int stage) const {
-        for (int micro_batch = 0; micro_batch < shape_.micro_batches; ++micro_batch) {
+    bool has_all_gradients(const ProgramCounters& counters, int team, int stage, int step) const {
+        const int first = step * shape_.micro_batches;
+        for (int micro_batch = first; micro_batch < first + shape_.micro_batches; ++micro_batch) {
             if (shape_.executor_of(stage, micro_batch) != team) continue;
             if (!has_run(counters, team, {Op::backward, stage, micro_batch}) &&
                 !has_run(counters, team, {Op::backward_weight, stage, micro_batch})) {
@@ -128,13 +140,26 @@ private:
         return true;
     }
 
-    bool have_all_reduced(const ProgramCounters& counters) const {
+    // Of the gradients of a step: all that an update of the stage waits for.
+    bool are_summed(const ProgramCounters& counters, int updated_stage, int step) const {
         for (int stage = 0; stage < shape_.stages(); ++stage) {
+            if (shape_.updates_alone && stage != updated_stage) continue;
             for (const int team : shape_.holders[static_cast<std::size_t>(stage)]) {
-                if (!has_run(counters, team, {Op::reduce, stage, no_micro_batch})) return false;
+                if (!has_run(counters, team, {Op::reduce, stage, step})) return false;
+                if (!has_come_to_step(counters, team, updated_stage, step)) return false;
             }
         }
         return true;
+    }
+
+    // Any of the team's STEPs, unless stages are updated alone.
+    bool has_come_to_step(const ProgramCounters& counters, int team, int updated_stage, int step) const {
+        for (int stage = 0; stage < shape_.stages(); ++stage) {
+            if (shape_.updates_alone && stage != updated_stage) continue;
+            const std::size_t position = positions_.of(team, {Op::step, stage, step});
+            if (position <= counters[static_cast<std::size_t>(team)]) return true;
+        }
+        return false;
     }
 
     const std::vector<Program>& programs_;
@@ -206,27 +231,10 @@ std::string objection_to_ends(const std::vector<Program>& programs, const std::v
     return "";
 }
 
-void count_activations(const Program& program, const PipelineShape& shape, Exploration& exploration) {
-    std::vector<int> kept(static_cast<std::size_t>(shape.stages()), 0);
-    std::vector<int> peak_of_stage = kept;
-    int peak = 0;
-    for (const auto [op, stage, micro_batch] : program) {
-        const auto s = static_cast<std::size_t>(stage);
-        if (op == Op::forward) ++kept[s];
-        peak_of_stage[s] = std::max(peak_of_stage[s], kept[s]);
-        peak = std::max(peak, std::accumulate(kept.begin(), kept.end(), 0));
-        const bool is_last_use = op == Op::backward || op == Op::backward_weight;
-        if (is_last_use || (op == Op::forward && !shape.is_training)) --kept[s];
-    }
-    exploration.peak_activations.push_back(peak);
-    exploration.peak_of_stage.push_back(peak_of_stage);
-}
-
 std::string objection_to_memory(const std::vector<int>& peaks, const PipelineShape& shape) {
-    for (const int peak : peaks) {
-        const bool is_much =
-            shape.most_activations != 0 && static_cast<std::size_t>(peak) > shape.most_activations;
-        if (is_much) return "a team keeps " + std::to_string(peak) + " micro-batches";
+    for (std::size_t team = 0; team < shape.most_activations.size(); ++team) {
+        if (peaks[team] <= shape.most_activations[team]) continue;
+        return "a team keeps " + std::to_string(peaks[team]) + " micro-batches";
     }
     return "";
 }
@@ -238,12 +246,15 @@ Exploration explore(const std::vector<Program>& programs, const PipelineShape& s
     Positions positions(programs.size(), shape);
     std::string& objection = exploration.objection;
     objection = objection_to_text(programs, shape, positions);
+    if (objection.empty()) objection = objection_to_weights(programs, shape);
     if (!objection.empty()) return exploration;
 
-    visit_all(programs, Machine(programs, shape, positions), exploration);
+    std::vector<Program> with_numbers;
+    for (const Program& program : programs) with_numbers.push_back(numbered(program));
+    visit_all(with_numbers, Machine(with_numbers, shape, positions), exploration);
     objection = objection_to_ends(programs, exploration.ends);
-    for (const Program& program : programs) count_activations(program, shape, exploration);
-    if (objection.empty()) objection = objection_to_memory(exploration.peak_activations, shape);
+    exploration.proof = kept_at_once(programs, shape);
+    if (objection.empty()) objection = objection_to_memory(exploration.proof.peak_activations, shape);
     return exploration;
 }
 

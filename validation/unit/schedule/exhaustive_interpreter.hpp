@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "trireme/schedule/check.hpp"
 #include "trireme/schedule/instruction.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 
@@ -15,11 +16,10 @@ namespace trireme {
 using ProgramCounters = std::vector<std::size_t>;
 
 struct Exploration {
-    std::string objection;                        // why the programs are rejected; empty: they are accepted
-    std::size_t states = 0;                       // program counters that were met; 0: rejected as written
-    std::vector<ProgramCounters> ends;            // the different ones at which no team can go on
-    std::vector<int> peak_activations;            // as in Proof, where the programs are accepted
-    std::vector<std::vector<int>> peak_of_stage;  // likewise
+    std::string objection;              // why the programs are rejected; empty: they are accepted
+    std::size_t states = 0;             // program counters that were met; 0: rejected as written
+    std::vector<ProgramCounters> ends;  // the different ones at which no team can go on
+    Proof proof;                        // counted here, where the programs are accepted
 
     bool is_accepted() const { return objection.empty(); }
 };

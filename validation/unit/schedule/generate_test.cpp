@@ -19,20 +19,8 @@ using validation::says;
 
 constexpr int more_slots_than_needed = 100;
 
-std::vector<std::string> texts_of(ScheduleKind kind, const PipelineShape& shape) {
-    std::vector<std::string> texts;
-    for (const Program& program : generate(kind, shape)) texts.push_back(text_of(program));
-    return texts;
-}
-
 std::string refusal_of(ScheduleKind kind, const PipelineShape& shape) {
     return message_of<ConfigError>([&] { generate(kind, shape); });
-}
-
-// Proved, with the slots that the shape has.
-std::string fault_of(ScheduleKind kind, const PipelineShape& shape) {
-    const Verdict verdict = check(lower(generate(kind, shape), shape), shape);
-    return verdict.is_proved() ? "" : verdict.fault->what;
 }
 
 Prediction prediction_of(ScheduleKind kind, PipelineShape shape, const StageCost& cost) {
@@ -89,11 +77,14 @@ TEST(Generate, EachRowOfAGridHasMicroBatchesOfItsOwn) {
     const std::vector<std::string> straight = texts_of(ScheduleKind::one_f_one_b, grid_shape(2, 2, 1, 2));
     const std::vector<std::string> looped = texts_of(ScheduleKind::looped_bfs, grid_shape(2, 2, 2, 1));
 
+    const std::vector<std::string> v = texts_of(ScheduleKind::zb_v, v_shape(2, 2, 1));
+
     EXPECT_EQ(straight[0], "0F0 0F1 0B0 0B1");
     EXPECT_EQ(straight[2], "0F2 0F3 0B2 0B3");
     EXPECT_EQ(straight[3], "1F2 1B2 1F3 1B3");
     EXPECT_EQ(looped[1], "1F0 3F0 3B0 1B0");
     EXPECT_EQ(looped[3], "1F1 3F1 3B1 1B1");
+    EXPECT_EQ(v[3], "1F1 2F1 2B1 1I1 1W1");
 }
 
 TEST(OneForwardOneBackward, WarmsUpByTheTeamsBehindIt) {
@@ -195,10 +186,13 @@ TEST(Generate, ForwardsAloneAreProvedWithOneSlotForEverySchedule) {
 TEST(Generate, ForwardsAloneGoRoundInGroups) {
     const std::vector<std::string> looped = texts_of(ScheduleKind::looped_bfs, grid_shape(2, 1, 2, 5, false));
     const std::vector<std::string> uneven = texts_of(ScheduleKind::one_f_one_b, uneven_shape({2, 1}, 3, false));
+    const std::vector<std::string> v = texts_of(ScheduleKind::zb_v, v_shape(2, 1, 4, false));
 
     EXPECT_EQ(looped[0], "0F0 0F1 2F0 2F1 0F2 0F3 2F2 2F3 0F4 2F4");
     EXPECT_EQ(uneven[0], "0F0 0F2");
     EXPECT_EQ(uneven[2], "1F0 1F1 1F2");
+    EXPECT_EQ(v[0], "0F0 0F1 0F2 3F0 0F3 3F1 3F2 3F3");
+    EXPECT_EQ(v[1], "1F0 2F0 1F1 2F1 1F2 2F2 1F3 2F3");
 }
 
 // Idle time at no cost of communication, in units of a forward and a backward of one chunk.
@@ -239,8 +233,8 @@ TEST(Generate, ActivationsKeptAreTheClosedForm) {
 }
 
 TEST(Generate, ChunksAreRefusedWithWhatToChange) {
-    for (const ScheduleKind kind :
-         {ScheduleKind::inter_layer, ScheduleKind::gpipe, ScheduleKind::one_f_one_b}) {
+    for (const ScheduleKind kind : {ScheduleKind::inter_layer, ScheduleKind::gpipe, ScheduleKind::one_f_one_b,
+                                    ScheduleKind::zb_h1, ScheduleKind::zb_h2}) {
         const std::string message = refusal_of(kind, grid_shape(4, 2, 3, 8));
 
         EXPECT_TRUE(says(message, cat("schedule ", name_of(kind), " is made for one stage on each rank")));
@@ -250,13 +244,15 @@ TEST(Generate, ChunksAreRefusedWithWhatToChange) {
     }
 }
 
-TEST(Generate, LoopedSchedulesAreRefusedForUnequalReplicas) {
-    const std::string message = refusal_of(ScheduleKind::interleaved, uneven_shape({3, 3, 2}, 12));
-
-    EXPECT_TRUE(says(message, "schedule interleaved is made for a grid"));
-    EXPECT_TRUE(says(message, "3 stages (replicas 3, 3, 2)"));
-    EXPECT_TRUE(says(message, "the nearest grid is pipe 3 x data 2: use --pipe 3 --data 2"));
-    EXPECT_TRUE(says(message, "or --schedule 1f1b or gpipe"));
+TEST(Generate, SchedulesForGridsAreRefusedForUnequalReplicas) {
+    for (const ScheduleKind kind : {ScheduleKind::interleaved, ScheduleKind::zb_h1, ScheduleKind::zb_h2}) {
+        EXPECT_EQ(
+            refusal_of(kind, uneven_shape({3, 3, 2}, 12)),
+            cat("schedule ", name_of(kind),
+                " is made for a grid of rows with equally many micro-batches, but 12 micro-batches on 3 "
+                "stages (replicas 3, 3, 2) are none; the nearest grid is pipe 3 x data 2: use --pipe 3 --data "
+                "2 in place of the layout, or --schedule 1f1b or gpipe"));
+    }
 }
 
 TEST(Generate, TeamsWithSeveralStagesOutsideAGridAreRefused) {
@@ -276,6 +272,7 @@ TEST(Generate, NothingToDoIsRefused) {
     EXPECT_TRUE(says(refusal_of(ScheduleKind::gpipe, empty), "2 stages and 0 micro-batches"));
     EXPECT_TRUE(says(message_of<ConfigError>([] { grid_shape(0, 1, 1, 4); }), "pipe 0"));
     EXPECT_TRUE(says(message_of<ConfigError>([] { grid_shape(2, 1, 1, 0); }), "micro-batches 0"));
+    EXPECT_TRUE(says(message_of<ConfigError>([] { v_shape(2, 0, 1); }), "data 0, chunks 2"));
     EXPECT_TRUE(says(message_of<ConfigError>([] { uneven_shape({2, 0}, 4); }), "a stage without replica"));
 }
 
@@ -294,7 +291,7 @@ TEST(ScheduleName, UnknownOneIsRefusedWithTheNearest) {
     const std::string message = message_of<ConfigError>([] { schedule_named("interleave"); });
 
     EXPECT_TRUE(says(message, "there is no schedule 'interleave'; did you mean interleaved?"));
-    EXPECT_TRUE(says(message, "inter-layer, gpipe, 1f1b, interleaved, looped-bfs"));
+    EXPECT_TRUE(says(message, "inter-layer, gpipe, 1f1b, interleaved, looped-bfs, zb-h1, zb-h2, zb-v"));
 }
 
 }  // namespace

@@ -64,8 +64,15 @@ TEST(Instruction, MisspeltWordIsRefusedWithTheNearest) {
     EXPECT_TRUE(says(refusal_of("REDUC2"), "did you mean REDUCE?"));
 }
 
+TEST(Instruction, MayUseOlderWeights) {
+    EXPECT_EQ(parse_instruction("2B7@3", "the test"),
+              (Instruction{.op = Op::backward, .stage = 2, .micro_batch = 7, .age = 3}));
+    EXPECT_EQ(text_of(Instruction{.op = Op::backward_weight, .stage = 2, .micro_batch = 7, .age = 12}), "2W7@12");
+}
+
 TEST(Instruction, NumbersHaveToBeThereAndNowhereElse) {
-    for (const std::string text : {"", "2", "F", "2F", "F0", "2F-1", "-2F0", "2F0F0", "2F0@1", "2 F0",
+    for (const std::string text : {"", "2", "F", "2F", "F0", "2F-1", "-2F0", "2F0F0", "2F0@", "2F0@x", "2SEND_F0@1",
+                                   "STEP2@1", "2 F0",
                                    "0REDUCE2", "STEP", "2STEP", "CLOCK900", "99999999999F0", "2F99999999999"}) {
         EXPECT_TRUE(says(refusal_of(text), "'" + text + "' is no instruction")) << text;
     }

@@ -7,10 +7,13 @@
 #include "trireme/schedule/check.hpp"
 #include "trireme/schedule/generate.hpp"
 #include "trireme/schedule/schedule_text.hpp"
+#include "unit/schedule/program_damage.hpp"
+#include "unit/schedule/programs_as_text.hpp"
 
 namespace trireme {
 namespace {
 
+using Lines = std::initializer_list<const char*>;
 using validation::message_of;
 using validation::says;
 
@@ -22,6 +25,11 @@ std::vector<std::string> texts_of(const std::vector<Program>& programs) {
 
 std::vector<std::string> lowered(ScheduleKind kind, const PipelineShape& shape) {
     return texts_of(lower(generate(kind, shape), shape));
+}
+
+PipelineShape with_steps(PipelineShape shape, int steps) {
+    shape.steps = steps;
+    return shape;
 }
 
 PipelineShape with_slots(PipelineShape shape, int slots) {
@@ -91,13 +99,15 @@ TEST(Lower, TeamWithoutMicroBatchReducesAndSteps) {
 
 TEST(Lower, TeamsReduceTheirStagesInOneOrderWhateverTheyEndWith) {
     const PipelineShape shape{
-        .teams = 2, .micro_batches = 2, .holders = {{0, 1}, {0, 1}}, .executor = {{0, 1}, {0, 1}}};
-    const std::vector<Program> compute = programs_from_csv("0F0,1F0,1B0,0B0\n0F1,1F1,1I1,0B1,1W1\n", "mine");
+        .teams = 2, .micro_batches = 3, .holders = {{0, 1}, {0, 1}}, .executor = {{0, 1, 0}, {0, 1, 1}}};
+    const std::vector<Program> compute =
+        programs_from_csv("0F0,1F0,0F2,1B0,0B0,0B2\n0F1,1F1,1F2,1I2,1B1,0B1,1W2\n", "mine");
 
     const std::vector<Program> programs = lower(compute, shape);
 
-    EXPECT_EQ(text_of(programs[0]), "0F0 1F0 1B0 REDUCE1 0B0 REDUCE0 STEP0 STEP1");
-    EXPECT_EQ(text_of(programs[1]), "0F1 1F1 1I1 0B1 1W1 REDUCE1 REDUCE0 STEP0 STEP1");
+    EXPECT_EQ(text_of(programs[0]), "0RECV_B2 0F0 1F0 0F2 0SEND_F2 1B0 REDUCE1 0B0 0B2 REDUCE0 STEP0 STEP1");
+    EXPECT_EQ(text_of(programs[1]),
+              "1RECV_F2 0F1 1F1 1F2 1I2 1SEND_B2 1B1 0B1 1W2 REDUCE1 REDUCE0 STEP0 STEP1");
     EXPECT_TRUE(check(programs, shape).is_proved());
 }
 
@@ -141,6 +151,75 @@ TEST(Lower, ChannelWithoutSlotsIsABug) {
     const PipelineShape shape = with_slots(grid_shape(2, 1, 1, 1), 0);
 
     EXPECT_TRUE(says(message_of<BugError>([&] { lower({{}, {}}, shape); }), "a channel with 0 slots"));
+}
+
+// Also where weights are old, and one step does not show it.
+TEST(LowerPhases, PutsWhatIsMissingIntoStepsThatAreApart) {
+    const Phases compute{.prologue = std::vector<Program>(2),
+                         .body = programs_of({"0F0@1 0B0@1", "1F0@1 1B0@1"})};
+
+    const Phases phases = lower_phases(compute, grid_shape(2, 1, 1, 1));
+
+    EXPECT_EQ(phases.prologue, compute.prologue);
+    EXPECT_EQ(phases.body, programs_of({"0RECV_B0 0F0@1 0SEND_F0 0B0@1 REDUCE0 STEP0",
+                                        "1RECV_F0 1F0@1 1B0@1 1SEND_B0 REDUCE1 STEP1"}));
+}
+
+Phases in_flight(const PipelineShape& shape, ScheduleKind kind) { return generate_phases(kind, shape); }
+
+TEST(LowerPhases, HasNoObstacleToWhatItIsMadeFor) {
+    PipelineShape shape = uneven_shape({1, 2}, 2);
+    for (shape.slots = 1; shape.slots <= 9; ++shape.slots) {
+        EXPECT_EQ(obstacle_to_lowering(in_flight(shape, ScheduleKind::pipedream_2bw), shape), "");
+    }
+    EXPECT_EQ(obstacle_to_lowering({.prologue = programs_of({""}), .body = programs_of({"0B0"})},
+                                   grid_shape(1, 1, 1, 1)),
+              "");  // lower() takes everything, and check() tells
+}
+
+TEST(LowerPhases, SaysWhatIsWrongWithWorkInFlight) {
+    const PipelineShape shape = grid_shape(2, 1, 1, 1);
+    const auto obstacle_to = [&](Lines prologue, Lines body) {
+        return obstacle_to_lowering({.prologue = programs_of(prologue), .body = programs_of(body)}, shape);
+    };
+
+    EXPECT_EQ(obstacle_to({"0F0", "1F0 1B0 REDUCE1"}, {"0F1 0B0@1 REDUCE0 STEP0", "1F1 1B1 REDUCE1 STEP1"}),
+              "");
+    EXPECT_TRUE(says(obstacle_to({"0F0", "1F0 1B0"}, {"0F1 0B0@1", "1F1 1B1"}), "has too few REDUCE0"));
+    EXPECT_TRUE(
+        says(obstacle_to({"0F0", "1F0 1B0 REDUCE1"}, {"0F1 0B0 REDUCE0 STEP0", "1F1 1B1 REDUCE1 STEP1"}),
+             "uses the weights after update 1 of stage 0, and 0F1 used those after update 0"));
+    EXPECT_EQ(
+        obstacle_to({"0F0", "1F0 1B0 REDUCE1"}, {"0F1 0B0@1 REDUCE0 STEP0", "STEP1 1F1@1 1B1@1 REDUCE1"}),
+        "with their messages its steps are not all alike; end each body with its STEPs, and let the first "
+        "step take micro-batches in the order of all others");
+}
+
+// Whatever a file says: what has no obstacle is lowered, and its programs are proved.
+TEST(LowerPhases, TakesAllThatHasNoObstacle) {
+    constexpr std::size_t cases = 4000;
+    const std::vector<PipelineShape> shapes = {grid_shape(2, 1, 1, 2), grid_shape(3, 1, 1, 2),
+                                               uneven_shape({1, 2}, 3), uneven_shape({2, 1}, 2)};
+    std::size_t taken = 0;
+    for (std::size_t i = 0; i < cases; ++i) {
+        Draw draw(RandomKey{20260413}.then("lower").then(i));
+        PipelineShape shape = shapes[draw.below(shapes.size())];
+        shape.slots = draw.within(1, 6);
+        shape.steps = 3;  // that damage may name
+        Phases phases =
+            in_flight(shape, draw.one_in(2) ? ScheduleKind::pipedream_2bw : ScheduleKind::pipedream_vertical);
+        const std::string damage = damage_once(draw.one_in(3) ? phases.prologue : phases.body, shape, draw);
+        if (!obstacle_to_lowering(phases, with_steps(shape, 1)).empty()) continue;
+        ++taken;
+
+        const Phases lowered = lower_phases(phases, with_steps(shape, 1));
+
+        if (!keeps_work_in_flight(phases, shape.micro_batches)) continue;
+        const int enough = enough_steps(lowered, shape.micro_batches);
+        const Verdict verdict = check(unrolled(lowered, shape, enough), with_steps(shape, enough));
+        EXPECT_TRUE(verdict.is_proved()) << damage << ": " << verdict.fault->what;
+    }
+    EXPECT_GT(taken, cases / 10);
 }
 
 }  // namespace

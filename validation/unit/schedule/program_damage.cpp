@@ -1,12 +1,14 @@
 #include "unit/schedule/program_damage.hpp"
 
+#include <algorithm>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 namespace trireme {
 namespace {
 
-enum class Damage { erase, duplicate, retarget, swap, cross, move };
+enum class Damage { erase, duplicate, retarget, swap, cross, move, age, update };
 
 struct Spot {
     std::size_t team = 0;
@@ -25,15 +27,29 @@ Program::iterator at(Program& program, std::size_t position) {
     return std::next(program.begin(), static_cast<std::ptrdiff_t>(position));
 }
 
-std::string erase(std::vector<Program>& programs, Draw& draw) {
-    const auto [team, position] = any_spot(programs, draw);
+// Nothing where the programs have none that is wanted.
+template <class IsWanted>
+std::optional<Spot> any_spot_where(const IsWanted& is_wanted, const std::vector<Program>& programs,
+                                   Draw& draw) {
+    std::vector<Spot> spots;
+    for (std::size_t team = 0; team < programs.size(); ++team) {
+        for (std::size_t position = 0; position < programs[team].size(); ++position) {
+            if (is_wanted(programs[team][position])) spots.push_back({team, position});
+        }
+    }
+    if (spots.empty()) return std::nullopt;
+    return spots[draw.below(spots.size())];
+}
+
+std::string erase(std::vector<Program>& programs, const Spot& spot) {
+    const auto [team, position] = spot;
     const std::string name = text_of(programs[team][position]);
     programs[team].erase(at(programs[team], position));
     return "erase " + name;
 }
 
-std::string duplicate(std::vector<Program>& programs, Draw& draw) {
-    const auto [team, position] = any_spot(programs, draw);
+std::string duplicate(std::vector<Program>& programs, const Spot& spot, Draw& draw) {
+    const auto [team, position] = spot;
     const Instruction copy = programs[team][position];
     const std::size_t place = draw.one_in(2) ? position : draw.below(programs[team].size() + 1);
     programs[team].insert(at(programs[team], place), copy);
@@ -46,7 +62,7 @@ std::string retarget(std::vector<Program>& programs, const PipelineShape& shape,
     const Instruction before = instruction;
     while (instruction == before) {
         if (has_micro_batch(before.op) && draw.one_in(2)) {
-            instruction.micro_batch = draw.within(0, shape.micro_batches);
+            instruction.micro_batch = draw.within(0, shape.all_micro_batches());
         } else {
             instruction.stage = draw.within(0, shape.stages());
         }
@@ -70,7 +86,7 @@ bool is_message(Op op) { return !is_compute(op) && has_micro_batch(op); }
 int peer_of(const Instruction& message, const PipelineShape& shape) {
     const bool is_up = message.op == Op::send_forward || message.op == Op::receive_backward;
     const int stage = message.stage + (is_up ? 1 : -1);
-    const bool exists = stage >= 0 && stage < shape.stages() && message.micro_batch < shape.micro_batches;
+    const bool exists = stage >= 0 && stage < shape.stages() && message.micro_batch < shape.all_micro_batches();
     return exists ? shape.executor_of(stage, message.micro_batch) : -1;
 }
 
@@ -120,12 +136,61 @@ std::string move(std::vector<Program>& programs, Draw& draw) {
     return "move " + text_of(moved) + " of team " + std::to_string(team) + " into team " + std::to_string(to);
 }
 
+// Empty where nothing is computed.
+std::string age(std::vector<Program>& programs, Draw& draw) {
+    const auto is_pass = [](const Instruction& i) { return is_compute(i.op); };
+    const std::optional<Spot> spot = any_spot_where(is_pass, programs, draw);
+    if (!spot) return "";
+    Instruction& pass = programs[spot->team][spot->position];
+    const Instruction before = pass;
+    while (pass == before) pass.age = draw.within(0, 3);
+    return "age " + text_of(before) + " to " + text_of(pass);
+}
+
+// What keeps the weights that passes of a STEP's stage use as they were, if the STEP moves to the other end.
+void put_ages_right(Program::iterator begin, Program::iterator end, int stage, int more_updates) {
+    for (auto pass = begin; pass != end; ++pass) {
+        if (is_compute(pass->op) && pass->stage == stage) pass->age = std::max(0, pass->age + more_updates);
+    }
+}
+
+// Moves a STEP right behind or right before a forward of its program. Empty where this has none.
+std::string update_elsewhere(Program& program, std::size_t from, Draw& draw) {
+    const auto is_forward = [](const Instruction& i) { return i.op == Op::forward; };
+    const std::vector<Program> one{program};
+    const std::optional<Spot> forward = any_spot_where(is_forward, one, draw);
+    if (!forward) return "";
+    const bool keeps_weights = draw.one_in(2);
+    const auto step = at(program, from);
+    const auto mark = at(program, forward->position);
+    const std::string words =
+        "step " + text_of(*step) + (mark < step ? " before " : " behind ") + text_of(*mark);
+    if (mark < step) {
+        if (keeps_weights) put_ages_right(mark, step, step->stage, 1);
+        std::rotate(mark, step, std::next(step));
+    } else {
+        if (keeps_weights) put_ages_right(step, std::next(mark), step->stage, -1);
+        std::rotate(step, std::next(step), std::next(mark));
+    }
+    return words + (keeps_weights ? " with the same weights" : "");
+}
+
+// Empty where there is no STEP.
+std::string update(std::vector<Program>& programs, Draw& draw) {
+    const auto is_step = [](const Instruction& i) { return i.op == Op::step; };
+    const std::optional<Spot> spot = any_spot_where(is_step, programs, draw);
+    if (!spot) return "";
+    if (draw.one_in(8)) return erase(programs, *spot);
+    if (draw.one_in(8)) return duplicate(programs, *spot, draw);
+    return update_elsewhere(programs[spot->team], spot->position, draw);
+}
+
 std::string damage(Damage kind, std::vector<Program>& programs, const PipelineShape& shape, Draw& draw) {
     switch (kind) {
         case Damage::erase:
-            return erase(programs, draw);
+            return erase(programs, any_spot(programs, draw));
         case Damage::duplicate:
-            return duplicate(programs, draw);
+            return duplicate(programs, any_spot(programs, draw), draw);
         case Damage::retarget:
             return retarget(programs, shape, draw);
         case Damage::swap:
@@ -134,6 +199,10 @@ std::string damage(Damage kind, std::vector<Program>& programs, const PipelineSh
             return cross(programs, shape, draw);
         case Damage::move:
             return move(programs, draw);
+        case Damage::age:
+            return age(programs, draw);
+        case Damage::update:
+            return update(programs, draw);
     }
     return "";
 }
@@ -144,7 +213,8 @@ std::string damage_once(std::vector<Program>& programs, const PipelineShape& sha
     // Those that may leave programs sound are drawn more often: nearly all others are rejected as written.
     constexpr Damage kinds[] = {Damage::erase, Damage::duplicate, Damage::retarget, Damage::cross,
                                 Damage::swap,  Damage::swap,      Damage::swap,     Damage::swap,
-                                Damage::move,  Damage::move,      Damage::move,     Damage::move};
+                                Damage::move,  Damage::move,      Damage::move,     Damage::move,
+                                Damage::age,   Damage::update,    Damage::update};
     while (true) {
         const Damage kind = kinds[draw.below(std::size(kinds))];
         if (std::string words = damage(kind, programs, shape, draw); !words.empty()) return words;

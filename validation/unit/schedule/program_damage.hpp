@@ -36,6 +36,9 @@ private:
 //   swap       two neighbours, or any two of a program, change places
 //   cross      two messages of a channel change places at one of its ends
 //   move       one stands elsewhere in its program, or in that of another team
+//   age        a pass uses older or newer weights
+//   update     a STEP is missing, stands twice, or stands on the other side of a forward; there, the passes
+//              between have the ages of the weights they used, or those they had
 std::string damage_once(std::vector<Program>& programs, const PipelineShape& shape, Draw& draw);
 
 }  // namespace trireme

@@ -10,14 +10,21 @@
 
 namespace trireme {
 
-inline std::vector<Program> programs_of(std::initializer_list<const char*> lines) {
+inline Program program_of(const std::string& line) {
+    Program program;
+    std::istringstream words(line);
+    for (std::string word; words >> word;) program.push_back(parse_instruction(word, "this test"));
+    return program;
+}
+
+inline std::vector<Program> programs_of(const std::vector<std::string>& lines) {
     std::vector<Program> programs;
-    for (const char* line : lines) {
-        Program& program = programs.emplace_back();
-        std::istringstream words(line);
-        for (std::string word; words >> word;) program.push_back(parse_instruction(word, "this test"));
-    }
+    for (const std::string& line : lines) programs.push_back(program_of(line));
     return programs;
+}
+
+inline std::vector<Program> programs_of(std::initializer_list<const char*> lines) {
+    return programs_of(std::vector<std::string>(lines.begin(), lines.end()));
 }
 
 }  // namespace trireme

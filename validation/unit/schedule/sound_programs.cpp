@@ -1,5 +1,6 @@
 #include "unit/schedule/sound_programs.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
 #include <utility>
@@ -7,58 +8,54 @@
 #include "trireme/base/error.hpp"
 #include "trireme/schedule/generate.hpp"
 #include "trireme/schedule/lower.hpp"
+#include "trireme/schedule/phases.hpp"
 #include "unit/schedule/exhaustive_interpreter.hpp"
 
 namespace trireme {
 namespace {
 
 using Subjects = std::vector<Subject>;
+using Kinds = std::vector<ScheduleKind>;
 
-constexpr ScheduleKind kinds[] = {ScheduleKind::inter_layer, ScheduleKind::gpipe, ScheduleKind::one_f_one_b,
-                                  ScheduleKind::interleaved, ScheduleKind::looped_bfs};
-
-std::string slots_of(const PipelineShape& shape) { return ", " + std::to_string(shape.slots) + " slots, "; }
-
-// One subject for each schedule that is made for the shape, where its messages fit into the slots.
-void add_schedules(Subjects& subjects, const std::string& name, PipelineShape shape) {
-    for (shape.slots = 1; shape.slots <= 2; ++shape.slots) {
-        for (const ScheduleKind kind : kinds) {
-            try {
-                Subject subject{name + slots_of(shape) + name_of(kind), shape, generate(kind, shape)};
-                const bool fits = explore(lower(subject.compute, shape), shape).is_accepted();
-                if (fits) subjects.push_back(std::move(subject));
-            } catch (const ConfigError&) {
-                continue;
-            }
-        }
-    }
+Kinds all_kinds() {
+    Kinds kinds;
+    for (const std::string& name : known_schedules()) kinds.push_back(schedule_named(name));
+    return kinds;
 }
 
-void add_grids(Subjects& subjects, int pipe, int replicas, int most_micro_batches, bool is_training) {
-    for (int chunks = 1; chunks <= 2; ++chunks) {
-        for (int micro_batches = 1; micro_batches <= most_micro_batches; ++micro_batches) {
-            const std::string name = "pipe " + std::to_string(pipe) + ", replicas " + std::to_string(replicas) +
-                                     ", chunks " + std::to_string(chunks) + ", micro-batches " +
-                                     std::to_string(micro_batches);
-            add_schedules(subjects, name, grid_shape(pipe, replicas, chunks, micro_batches, is_training));
-        }
-    }
+Kinds kinds_that_keep_work_in_flight(bool keep) {
+    Kinds kinds = all_kinds();
+    std::erase_if(kinds, [&](ScheduleKind kind) { return keeps_work_in_flight(kind) != keep; });
+    return kinds;
 }
 
-void add_uneven(Subjects& subjects, const std::vector<int>& replicas, bool is_training) {
-    std::string name = "replicas";
-    for (const int count : replicas) name += " " + std::to_string(count);
-    for (int micro_batches = 1; micro_batches <= 4; ++micro_batches) {
-        add_schedules(subjects, name + ", micro-batches " + std::to_string(micro_batches),
-                      uneven_shape(replicas, micro_batches, is_training));
+// Messages are put into all steps together, so that a receive may be posted before the step it is of.
+std::vector<Program> without_messages(std::vector<Program> programs) {
+    for (Program& program : programs) {
+        std::erase_if(program, [](const Instruction& i) { return is_send(i.op) || is_receive(i.op); });
     }
+    return programs;
+}
+
+std::vector<Program> repeated(const std::vector<Program>& of_one_step, const PipelineShape& shape, int steps) {
+    if (steps == 1) return of_one_step;
+    const Phases phases{.prologue = std::vector<Program>(of_one_step.size()),
+                        .body = without_messages(lower(of_one_step, shape))};
+    return unrolled(phases, shape, steps);
+}
+
+std::vector<Program> compute_of(ScheduleKind kind, const PipelineShape& shape, int steps) {
+    if (keeps_work_in_flight(kind) && shape.is_training) {
+        return unrolled(generate_phases(kind, shape), shape, steps);
+    }
+    return repeated(generate(kind, shape), shape, steps);
 }
 
 // All forwards stage by stage, then all backwards: in order on any shape.
 std::vector<Program> stage_by_stage(const PipelineShape& shape) {
     std::vector<Program> programs(static_cast<std::size_t>(shape.teams));
     const auto add = [&](Op op, int stage) {
-        for (int m = 0; m < shape.micro_batches; ++m) {
+        for (int m = 0; m < shape.all_micro_batches(); ++m) {
             programs[static_cast<std::size_t>(shape.executor_of(stage, m))].push_back({op, stage, m});
         }
     };
@@ -67,71 +64,181 @@ std::vector<Program> stage_by_stage(const PipelineShape& shape) {
     return programs;
 }
 
-void add_woven(Subjects& subjects, bool is_training) {
-    PipelineShape there_and_back{.teams = 3, .micro_batches = 2, .is_training = is_training};
-    there_and_back.holders = {{0}, {1, 2}, {0}};
-    there_and_back.executor = {{0, 0}, {1, 2}, {0, 0}};
-    PipelineShape crossed{.teams = 2, .micro_batches = 3, .is_training = is_training};
-    crossed.holders = {{0, 1}, {0, 1}, {1}};
-    crossed.executor = {{0, 1, 0}, {1, 0, 0}, {1, 1, 1}};
-    for (const auto& [name, woven] : {std::pair{"there and back", there_and_back}, {"crossed over", crossed}}) {
-        PipelineShape shape = woven;
-        for (shape.slots = 1; shape.slots <= 2; ++shape.slots) {
-            subjects.push_back(
-                {std::string(name) + slots_of(shape) + "stage by stage", shape, stage_by_stage(shape)});
+// The passes of all steps, then their sums, then their updates.
+std::vector<Program> all_steps_at_once(PipelineShape shape, int steps) {
+    shape.steps = steps;
+    std::vector<Program> programs = stage_by_stage(shape);
+    for (const Op op : {Op::reduce, Op::step}) {
+        for (int step = 0; step < steps; ++step) {
+            for (int stage = 0; stage < shape.stages(); ++stage) {
+                for (const int team : shape.holders[static_cast<std::size_t>(stage)]) {
+                    programs[static_cast<std::size_t>(team)].push_back({op, stage});
+                }
+            }
         }
     }
+    return programs;
 }
 
-// The weight half comes anywhere behind the input half.
-void divide_backwards(Program& program, Draw& draw) {
+// Of so many steps of some schedules.
+class Gathering {
+public:
+    explicit Gathering(Kinds kinds, int steps = 1, bool is_training = true)
+        : kinds_(std::move(kinds)), steps_(steps), is_training_(is_training) {}
+
+    // And the V of as many teams.
+    void add_grids(int pipe, int replicas, int most_micro_batches) {
+        const std::string name = cat("pipe ", pipe, ", replicas ", replicas);
+        for (int micro_batches = 1; micro_batches <= most_micro_batches; ++micro_batches) {
+            for (int chunks = 1; chunks <= 2; ++chunks) {
+                add_schedules(cat(name, ", chunks ", chunks),
+                              grid_shape(pipe, replicas, chunks, micro_batches, is_training_));
+            }
+            if (pipe == 1) continue;  // no other than the grid
+            add_schedules(cat(name, ", V"), v_shape(pipe, replicas, micro_batches, is_training_));
+        }
+    }
+
+    void add_uneven(const std::vector<int>& replicas, int most_micro_batches) {
+        std::string name = "replicas";
+        for (const int count : replicas) name += cat(" ", count);
+        for (int micro_batches = 1; micro_batches <= most_micro_batches; ++micro_batches) {
+            add_schedules(name, uneven_shape(replicas, micro_batches, is_training_));
+        }
+    }
+
+    void add_woven(bool is_in_flight = false) {
+        PipelineShape there_and_back{.teams = 3, .micro_batches = 2, .is_training = is_training_};
+        there_and_back.holders = {{0}, {1, 2}, {0}};
+        there_and_back.executor = {{0, 0}, {1, 2}, {0, 0}};
+        PipelineShape crossed{.teams = 2, .micro_batches = 3, .is_training = is_training_};
+        crossed.holders = {{0, 1}, {0, 1}, {1}};
+        crossed.executor = {{0, 1, 0}, {1, 0, 0}, {1, 1, 1}};
+        for (const auto& [name, shape] :
+             {std::pair{"there and back", there_and_back}, {"crossed over", crossed}}) {
+            add(name, shape, "stage by stage",
+                is_in_flight ? all_steps_at_once(shape, steps_)
+                             : repeated(stage_by_stage(shape), shape, steps_));
+        }
+    }
+
+    Subjects take() { return std::move(subjects_); }
+
+private:
+    // Where its messages fit into the slots.
+    void add(const std::string& name, PipelineShape shape, const std::string& schedule,
+             const std::vector<Program>& compute) {
+        shape.steps = steps_;
+        for (shape.slots = 1; shape.slots <= 2; ++shape.slots) {
+            if (!explore(lower(compute, shape), shape).is_accepted()) continue;
+            subjects_.push_back({cat(name, ", micro-batches ", shape.micro_batches, ", steps ", steps_, ", ",
+                                     shape.slots, " slots, ", schedule),
+                                 shape, compute});
+        }
+    }
+
+    // One subject for each schedule that is made for the shape, and number of slots.
+    void add_schedules(const std::string& name, PipelineShape shape) {
+        for (const ScheduleKind kind : kinds_) {
+            shape.updates_alone = updates_stages_alone(kind);
+            try {
+                add(name, shape, name_of(kind), compute_of(kind, shape, steps_));
+            } catch (const ConfigError&) {
+                continue;
+            }
+        }
+    }
+
+    Kinds kinds_;
+    int steps_;
+    bool is_training_;
+    Subjects subjects_;
+};
+
+// Before which the weight half of a backward has to come: the REDUCE of its step, and the backward of the stage
+// before where the same team has it, which gives back what the weight half reads.
+std::size_t end_for_weight_half(const Program& program, const Instruction& weight, const PipelineShape& shape) {
+    int reduces_to_come = shape.step_of(weight.micro_batch) + 1;
+    for (std::size_t at = 0; at < program.size(); ++at) {
+        const auto [op, stage, micro_batch, age] = program[at];
+        if (op == Op::reduce && stage == weight.stage && --reduces_to_come == 0) return at;
+        const bool gives_back = op == Op::backward || op == Op::backward_weight;
+        if (gives_back && stage == weight.stage - 1 && micro_batch == weight.micro_batch) return at;
+    }
+    return program.size();
+}
+
+// The weight half comes somewhere behind the input half. It uses the same weights, which may be older there.
+void divide_backwards(Program& program, const PipelineShape& shape, Draw& draw) {
     for (std::size_t at = 0; at < program.size(); ++at) {
         if (program[at].op != Op::backward || draw.one_in(3)) continue;
         Instruction weight = program[at];
         weight.op = Op::backward_weight;
+        const std::size_t end = end_for_weight_half(program, weight, shape);
         program[at].op = Op::backward_input;
-        const std::size_t place = at + 1 + draw.below(program.size() - at);
-        program.insert(std::next(program.begin(), static_cast<std::ptrdiff_t>(place)), weight);
+        const auto behind = std::next(program.begin(), static_cast<std::ptrdiff_t>(at + 1));
+        const auto place = std::next(behind, static_cast<std::ptrdiff_t>(draw.below(end - at)));
+        weight.age += static_cast<int>(std::count(behind, place, Instruction{Op::step, weight.stage}));
+        program.insert(place, weight);
     }
 }
 
 }  // namespace
 
 std::vector<Subject> one_row() {
-    Subjects subjects;
-    for (int pipe = 1; pipe <= 3; ++pipe) add_grids(subjects, pipe, 1, 4, true);
-    return subjects;
+    Gathering gathering(all_kinds());
+    for (int pipe = 1; pipe <= 3; ++pipe) gathering.add_grids(pipe, 1, 4);
+    return gathering.take();
 }
 
 std::vector<Subject> two_rows() {
-    Subjects subjects;
-    add_grids(subjects, 1, 2, 3, true);
-    add_grids(subjects, 2, 2, 2, true);
-    return subjects;
+    Gathering gathering(all_kinds());
+    gathering.add_grids(1, 2, 3);
+    gathering.add_grids(2, 2, 2);
+    return gathering.take();
 }
 
 std::vector<Subject> uneven_stages() {
-    Subjects subjects;
-    add_uneven(subjects, {2, 1}, true);
-    add_uneven(subjects, {1, 2}, true);
-    add_uneven(subjects, {1, 2, 1}, true);
-    add_woven(subjects, true);
-    return subjects;
+    Gathering gathering(all_kinds());
+    gathering.add_uneven({2, 1}, 4);
+    gathering.add_uneven({1, 2}, 4);
+    gathering.add_uneven({1, 2, 1}, 4);
+    gathering.add_woven();
+    return gathering.take();
 }
 
 std::vector<Subject> forwards_alone() {
-    Subjects subjects;
-    for (int pipe = 1; pipe <= 3; ++pipe) add_grids(subjects, pipe, 1, 4, false);
-    add_grids(subjects, 2, 2, 2, false);
-    add_uneven(subjects, {2, 1}, false);
-    add_woven(subjects, false);
-    return subjects;
+    Gathering gathering(all_kinds(), 1, false);
+    for (int pipe = 1; pipe <= 3; ++pipe) gathering.add_grids(pipe, 1, 4);
+    gathering.add_grids(2, 2, 2);
+    gathering.add_uneven({2, 1}, 4);
+    gathering.add_woven();
+    return gathering.take();
+}
+
+std::vector<Subject> two_steps() {
+    Gathering gathering(kinds_that_keep_work_in_flight(false), 2);
+    for (int pipe = 1; pipe <= 3; ++pipe) gathering.add_grids(pipe, 1, 2);
+    gathering.add_grids(2, 2, 1);
+    gathering.add_uneven({2, 1}, 3);
+    gathering.add_woven();
+    return gathering.take();
+}
+
+std::vector<Subject> work_in_flight(int steps) {
+    Gathering gathering(kinds_that_keep_work_in_flight(true), steps);
+    for (int pipe = 1; pipe <= 3; ++pipe) gathering.add_grids(pipe, 1, 2);
+    gathering.add_grids(2, 2, 1);
+    gathering.add_uneven({2, 1}, 3);
+    gathering.add_uneven({1, 2}, 3);
+    gathering.add_woven(true);
+    return gathering.take();
 }
 
 std::vector<Program> sound_programs(const Subject& subject, Draw& draw) {
     std::vector<Program> compute = subject.compute;
     if (draw.one_in(3)) {
-        for (Program& program : compute) divide_backwards(program, draw);
+        for (Program& program : compute) divide_backwards(program, subject.shape, draw);
     }
     return lower(compute, subject.shape);
 }

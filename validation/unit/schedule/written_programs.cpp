@@ -21,12 +21,25 @@ Channel channel_of(const Instruction& instruction, int team, const PipelineShape
     return {comes_in ? peer : team, comes_in ? team : peer, goes_forward(instruction.op)};
 }
 
+Program numbered(const Program& program) {
+    Program result = program;
+    std::map<std::pair<Op, int>, int> counts;
+    for (Instruction& instruction : result) {
+        if (is_collective(instruction.op)) {
+            instruction.micro_batch = counts[{instruction.op, instruction.stage}]++;
+        }
+    }
+    return result;
+}
+
 namespace {
 
 // Empty, or why this instruction may not stand in this team's program, wherever it stands.
 std::string objection_to(const Instruction& instruction, int team, const PipelineShape& shape) {
     const std::string name = text_of(instruction) + " of team " + std::to_string(team);
     if (!has_stage(shape, instruction.stage)) return name + ": no such stage";
+    if (instruction.age < 0 || (instruction.age > 0 && !is_compute(instruction.op)))
+        return name + ": no such age";
     if (!shape.is_training && (is_collective(instruction.op) || !goes_forward(instruction.op))) {
         return name + ": forward only";
     }
@@ -35,7 +48,7 @@ std::string objection_to(const Instruction& instruction, int team, const Pipelin
         return shape.holds(team, instruction.stage) ? "" : name + ": does not hold the stage";
     }
     const int micro_batch = instruction.micro_batch;
-    if (micro_batch < 0 || micro_batch >= shape.micro_batches) return name + ": no such micro-batch";
+    if (micro_batch < 0 || micro_batch >= shape.all_micro_batches()) return name + ": no such micro-batch";
     if (shape.executor_of(instruction.stage, micro_batch) != team) return name + ": is not the executor";
     if (is_compute(instruction.op)) return "";
     const int other = other_stage(instruction);
@@ -43,14 +56,26 @@ std::string objection_to(const Instruction& instruction, int team, const Pipelin
     return shape.executor_of(other, micro_batch) == team ? name + ": a message to oneself" : "";
 }
 
+std::string objection_to_each(const std::vector<Program>& programs, const PipelineShape& shape) {
+    for (std::size_t team = 0; team < programs.size(); ++team) {
+        for (const Instruction& instruction : programs[team]) {
+            std::string objection = objection_to(instruction, static_cast<int>(team), shape);
+            if (!objection.empty()) return objection;
+        }
+    }
+    return "";
+}
+
 std::string find_positions(const std::vector<Program>& programs, const PipelineShape& shape,
                            Positions& positions) {
     for (std::size_t team = 0; team < programs.size(); ++team) {
-        for (std::size_t at = 0; at < programs[team].size(); ++at) {
-            const Instruction& instruction = programs[team][at];
+        const Program program = numbered(programs[team]);
+        for (std::size_t at = 0; at < program.size(); ++at) {
+            const Instruction& instruction = program[at];
             const int who = static_cast<int>(team);
-            if (std::string objection = objection_to(instruction, who, shape); !objection.empty())
-                return objection;
+            if (is_collective(instruction.op) && instruction.micro_batch >= shape.steps) {
+                return "team " + std::to_string(who) + " has more " + text_of(instruction) + " than steps";
+            }
             if (positions.has(who, instruction)) return text_of(instruction) + " stands twice";
             positions.of(who, instruction) = at;
         }
@@ -60,7 +85,7 @@ std::string find_positions(const std::vector<Program>& programs, const PipelineS
 
 std::string objection_to_work(const Positions& positions, const PipelineShape& shape) {
     for (int stage = 0; stage < shape.stages(); ++stage) {
-        for (int micro_batch = 0; micro_batch < shape.micro_batches; ++micro_batch) {
+        for (int micro_batch = 0; micro_batch < shape.all_micro_batches(); ++micro_batch) {
             const int team = shape.executor_of(stage, micro_batch);
             const auto has = [&](Op op) { return positions.has(team, {op, stage, micro_batch}); };
             const std::string name = std::to_string(stage) + " of micro-batch " + std::to_string(micro_batch);
@@ -78,31 +103,32 @@ std::string objection_to_collectives(const Positions& positions, const PipelineS
     for (int stage = 0; shape.is_training && stage < shape.stages(); ++stage) {
         for (const int team : shape.holders[static_cast<std::size_t>(stage)]) {
             for (const Op op : {Op::reduce, Op::step}) {
-                const Instruction wanted{op, stage, no_micro_batch};
-                if (!positions.has(team, wanted))
-                    return "no " + text_of(wanted) + " of team " + std::to_string(team);
+                const Instruction last{op, stage, shape.steps - 1};
+                if (!positions.has(team, last))
+                    return "too few " + text_of(last) + " of team " + std::to_string(team);
             }
         }
     }
     return "";
 }
 
-// Two stages that two teams both hold are reduced by both in the same order.
-std::string objection_to_reduce_order(const Positions& positions, const PipelineShape& shape) {
-    const auto position = [&](int team, int stage) {
-        return positions.of(team, {Op::reduce, stage, no_micro_batch});
-    };
-    const auto disagree = [&](int one, int other, int a, int b) {
-        const bool have_both =
-            shape.holds(one, a) && shape.holds(one, b) && shape.holds(other, a) && shape.holds(other, b);
-        return have_both && (position(one, a) < position(one, b)) != (position(other, a) < position(other, b));
-    };
-    for (int b = 0; shape.is_training && b < shape.stages(); ++b) {
-        for (int a = 0; a < b; ++a) {
-            for (int one = 0; one < shape.teams; ++one) {
-                for (int other = 0; other < one; ++other) {
-                    if (disagree(one, other, a, b)) return "teams reduce common stages in unlike orders";
-                }
+// What a team reduces of stages that `other` holds as well, from the first step to the last.
+Program common_reduces(const Program& program, int other, const PipelineShape& shape) {
+    Program common;
+    for (const Instruction& instruction : program) {
+        if (instruction.op == Op::reduce && shape.holds(other, instruction.stage))
+            common.push_back(instruction);
+    }
+    return common;
+}
+
+std::string objection_to_reduce_order(const std::vector<Program>& programs, const PipelineShape& shape) {
+    for (int one = 0; one < shape.teams; ++one) {
+        for (int other = 0; other < one; ++other) {
+            const Program& of_one = programs[static_cast<std::size_t>(one)];
+            const Program& of_other = programs[static_cast<std::size_t>(other)];
+            if (common_reduces(of_one, other, shape) != common_reduces(of_other, one, shape)) {
+                return "teams reduce common stages in unlike orders";
             }
         }
     }
@@ -135,10 +161,11 @@ std::string objection_to_pairs(const std::vector<Program>& programs, const Pipel
 
 std::string objection_to_text(const std::vector<Program>& programs, const PipelineShape& shape,
                               Positions& positions) {
-    std::string objection = find_positions(programs, shape, positions);
+    std::string objection = objection_to_each(programs, shape);
+    if (objection.empty()) objection = find_positions(programs, shape, positions);
     if (objection.empty()) objection = objection_to_work(positions, shape);
     if (objection.empty()) objection = objection_to_collectives(positions, shape);
-    if (objection.empty()) objection = objection_to_reduce_order(positions, shape);
+    if (objection.empty()) objection = objection_to_reduce_order(programs, shape);
     if (objection.empty()) objection = objection_to_pairs(programs, shape);
     return objection;
 }

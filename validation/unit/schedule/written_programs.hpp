@@ -32,14 +32,17 @@ struct Channel {
 // Of a message, or of the message that carries the result of a compute instruction; `team` executes it.
 Channel channel_of(const Instruction& instruction, int team, const PipelineShape& shape);
 
-// Where each instruction stands in the program of the team that it must stand in.
+// The program with a number in every instruction: a REDUCE or STEP has that of its step, which is how many of
+// its stage stand before it, in place of the micro-batch.
+Program numbered(const Program& program);
+
+// Where each instruction of numbered programs stands, in the program of the team that it must stand in.
 class Positions {
 public:
     Positions(std::size_t teams, const PipelineShape& shape)
         : teams_(teams),
-          micro_batches_(static_cast<std::size_t>(shape.micro_batches)),
-          positions_(operations * static_cast<std::size_t>(shape.stages()) * (micro_batches_ + 1) * teams,
-                     absent) {}
+          numbers_(static_cast<std::size_t>(shape.all_micro_batches())),  // of steps there are no more
+          positions_(operations * static_cast<std::size_t>(shape.stages()) * numbers_ * teams, absent) {}
 
     std::size_t& of(int team, const Instruction& instruction) { return positions_[index(team, instruction)]; }
     std::size_t of(int team, const Instruction& instruction) const {
@@ -53,19 +56,19 @@ private:
 
     std::size_t index(int team, const Instruction& instruction) const {
         const auto stage = static_cast<std::size_t>(instruction.stage);
-        const auto row = static_cast<std::size_t>(instruction.micro_batch + 1);
-        const std::size_t cell = stage * (micro_batches_ + 1) + row;
+        const std::size_t cell = stage * numbers_ + static_cast<std::size_t>(instruction.micro_batch);
         return (cell * teams_ + static_cast<std::size_t>(team)) * operations +
                static_cast<std::size_t>(instruction.op);
     }
 
     std::size_t teams_;
-    std::size_t micro_batches_;
+    std::size_t numbers_;
     std::vector<std::size_t> positions_;
 };
 
 // Empty, or an objection to the programs as they are written: work, messages or collectives that are missing,
 // stand twice, at the wrong team or crossed, or are reduced in unlike orders. Notes where instructions stand.
+// Weights are not looked at.
 std::string objection_to_text(const std::vector<Program>& programs, const PipelineShape& shape,
                               Positions& positions);
 

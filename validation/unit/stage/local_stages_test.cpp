@@ -5,117 +5,10 @@
 #include <cstring>
 
 #include "error_message.hpp"
-#include "unit/stage/small_models.hpp"
-#include "unit/stage/stage_numbers.hpp"
+#include "unit/stage/stages_of.hpp"
 
 namespace trireme {
 namespace {
-
-constexpr std::size_t layers_before_the_cut = 3;  // the embedding and the first block
-
-Program program_of(std::string_view text) {
-    Program program;
-    for (std::size_t begin = 0; begin < text.size();) {
-        const std::size_t end = std::min(text.find(' ', begin), text.size());
-        program.push_back(parse_instruction(text.substr(begin, end - begin), "the test"));
-        begin = end + 1;
-    }
-    return program;
-}
-
-// Both stages of a model on one team, or one on each of two.
-PipelineShape shape_of(int teams, int micro_batches, bool is_training = true) {
-    return grid_shape(teams, 1, 2 / teams, micro_batches, is_training);
-}
-
-class StagesOf : public testing::TestWithParam<SmallModel> {
-protected:
-    StagesOf() {
-        for (std::int64_t visit = 0; visit < 3; ++visit) {
-            const auto length = static_cast<std::size_t>(9 - visit);
-            rows_.emplace_back(std::array{make_sample(config_, visit, length)});
-        }
-        for (const TokenRows& rows : rows_) batches_.push_back(rows.batch());
-    }
-
-    LocalWork work_of(int team, std::vector<int> stages) const {
-        const std::size_t all = build_layers(config_).size();
-        const std::array<Range, 2> layers{Range{0, layers_before_the_cut},
-                                          Range{layers_before_the_cut, all - layers_before_the_cut}};
-        LocalWork work{.model = config_, .stages = std::move(stages), .team = team, .dtype = DType::f64};
-        for (const int stage : work.stages) {
-            work.specs.push_back({.layers = layers[static_cast<std::size_t>(stage)]});
-            for (const BackwardHalves halves : {BackwardHalves::together, BackwardHalves::apart}) {
-                work.memory = larger_of(work.memory, predict(config_, work.specs.back(), rows_[0].shape(),
-                                                             {.dtype = DType::f64, .halves = halves}));
-            }
-        }
-        work.most_rows = rows_[0].shape().rows;
-        return work;
-    }
-
-    // As scatter_weights() has them.
-    void take_weights(const LocalStages& stages) const {
-        WholeModel whole = make_stage(config_, DType::f64, rows_[0].shape());
-        scatter_weights(whole);
-        NamedNumbers weights;
-        for (std::size_t i = 0; i < whole.parameters().size(); ++i) {
-            weights[whole.parameters()[i].name] = numbers_of(whole.values()[i]);
-        }
-        const LocalParameters& held = stages.parameters();
-        for (std::size_t i = 0; i < held.specs().size(); ++i) {
-            set_numbers(held.values()[i], weights.at(held.specs()[i].name));
-        }
-    }
-
-    Round round_of(const PipelineShape& shape, const Program& program) const {
-        Round round{.shape = shape,
-                    .program = program,
-                    .batches = {},
-                    .dropout_key = RandomKey{77},
-                    .loss_scale = 0.25,
-                    .label_smoothing = shape.is_training ? 0.1 : 0,
-                    .update = [] {}};
-        for (int m = 0; m < shape.micro_batches; ++m) {
-            round.batches.push_back(&batches_[static_cast<std::size_t>(m)]);
-        }
-        return round;
-    }
-
-    void run_all(LocalStages& stages, const Round& round) {
-        stages.begin(stream_, round);
-        for (const Instruction& instruction : round.program) stages.run(instruction);
-    }
-
-    // Of the first micro-batches, one after the other.
-    void train_whole(WholeModel& whole, std::size_t micro_batches, std::vector<double>& losses) {
-        scatter_weights(whole);
-        for (std::size_t m = 0; m < micro_batches; ++m) {
-            const PassOptions options{.dropout_key = RandomKey{77}, .loss_scale = 0.25, .label_smoothing = 0.1};
-            losses.push_back(whole.forward_backward(stream_, batches_[m], options));
-        }
-    }
-
-    static NamedNumbers gradients_of(const LocalStages& stages) {
-        NamedNumbers gradients;
-        const LocalParameters& held = stages.parameters();
-        for (std::size_t i = 0; i < held.specs().size(); ++i) {
-            gradients[held.specs()[i].name] = numbers_of(held.gradients()[i]);
-        }
-        return gradients;
-    }
-
-    static std::vector<double> losses_of(const LocalStages& stages) {
-        std::vector<double> losses;
-        for (const auto& [micro_batch, outcome] : stages.outcomes()) losses.push_back(outcome.loss);
-        return losses;
-    }
-
-    Stream stream_{.backend = ReferenceStream{}};
-    const ModelConfig config_ = config_of(GetParam());
-    std::vector<TokenRows> rows_;
-    std::vector<TokenBatch> batches_;
-};
 
 TEST_P(StagesOf, AModelOnOneRankAreTheModelToTheBit) {
     LocalStages stages(work_of(0, {0, 1}), nullptr, false, Place::memory);
@@ -168,8 +61,8 @@ TEST_P(StagesOf, AModelEvaluateAsTheModelDoes) {
 
     run_all(stages, round_of(shape, program));
 
-    ASSERT_EQ(stages.outcomes().size(), 3U);
-    for (const auto& [micro_batch, outcome] : stages.outcomes()) {
+    ASSERT_EQ(stages.outcomes(0).size(), 3U);
+    for (const auto& [micro_batch, outcome] : stages.outcomes(0)) {
         const LossState expected = whole.evaluate(stream_, batches_[static_cast<std::size_t>(micro_batch)]);
         EXPECT_EQ(outcome.loss, expected.loss);
         EXPECT_EQ(outcome.choices, expected.choices);
@@ -203,8 +96,8 @@ TEST_P(StagesOf, TwoRanksHandRowsToEachOtherInMemoryThatIsUsedAgain) {
     std::size_t bytes_of_the_first_round = 0;
 
     for (int repeat = 0; repeat < 3; ++repeat) {
-        first.begin(stream_, first_round);
-        second.begin(stream_, second_round);
+        begin(first, first_round);
+        begin(second, second_round);
         first.run({Op::forward, 0, 0});
         carry(first, "0SEND_F0", second, "1RECV_F0");
         second.run({Op::forward, 1, 0});
@@ -235,11 +128,13 @@ INSTANTIATE_TEST_SUITE_P(Models, StagesOf, testing::ValuesIn(every_small_model()
 // The only rank, and buckets that nobody else holds: it says which parameters are complete, and no more.
 class LoneExchange {
 public:
-    explicit LoneExchange(const LocalParameters& held)
-        : plan_(plan_of(held.specs())),
-          exchange_(plan_, 0, held.specs(), held.values(), held.gradients(), groups_, Place::memory) {}
+    explicit LoneExchange(const LocalParameters& held) : plan_(plan_of(held.specs())) {
+        exchanges_.emplace_back(plan_, 0, held.specs(), held.values(), held.gradients(), groups_,
+                                Place::memory);
+    }
 
-    GradientExchange& operator*() { return exchange_; }
+    std::vector<GradientExchange>* all() { return &exchanges_; }
+    GradientExchange& operator*() { return exchanges_.front(); }
 
 private:
     static GradientPlan plan_of(const std::vector<ParameterSpec>& specs) {
@@ -254,7 +149,7 @@ private:
 
     GradientPlan plan_;
     DataGroups groups_;
-    GradientExchange exchange_;
+    std::vector<GradientExchange> exchanges_;
 };
 
 class TiedStages : public StagesOf {};
@@ -263,12 +158,12 @@ class TiedStages : public StagesOf {};
 TEST_P(TiedStages, CompleteEachGradientOnceAtTheLastBackwardPassOfAllItsUses) {
     LocalStages stages(work_of(0, {0, 1}), nullptr, false, Place::memory);
     LoneExchange exchange(stages.parameters());
-    stages.sum_with(&*exchange);
+    stages.sum_with(exchange.all());
     const PipelineShape shape = shape_of(1, 2);
     const Program program = program_of("0F0 1F0 0F1 1F1 1B0 1B1 0B1 0B0 REDUCE1 REDUCE0 STEP0 STEP1");
     int updates = 0;
     Round round = round_of(shape, program);
-    round.update = [&] {
+    round.update = [&](int) {
         (*exchange).finish();
         ++updates;
     };
@@ -281,23 +176,24 @@ TEST_P(TiedStages, CompleteEachGradientOnceAtTheLastBackwardPassOfAllItsUses) {
 TEST_P(TiedStages, CompleteEachGradientWhereMicroBatchesAreEmpty) {
     LocalStages stages(work_of(0, {0, 1}), nullptr, false, Place::memory);
     LoneExchange exchange(stages.parameters());
-    stages.sum_with(&*exchange);
+    stages.sum_with(exchange.all());
     const PipelineShape shape = shape_of(1, 2);
     const Program program = program_of("0F0 1F0 0F1 1F1 1B0 0B0 1B1 0B1 REDUCE1 REDUCE0 STEP0 STEP1");
     Round round = round_of(shape, program);
     int updates = 0;
-    round.update = [&] {
+    round.update = [&](int) {
         (*exchange).finish();
         ++updates;
     };
 
-    round.batches[1] = nullptr;
-    run_all(stages, round);
-    EXPECT_EQ(stages.outcomes().size(), 1U);
-    round.batches[0] = nullptr;
-    run_all(stages, round);
+    StepWork work = step_of(round);
+    work.batches[1] = nullptr;
+    run_all(stages, round, work);
+    EXPECT_EQ(stages.outcomes(0).size(), 1U);
+    work.batches[0] = nullptr;
+    run_all(stages, round, work);
 
-    EXPECT_TRUE(stages.outcomes().empty());
+    EXPECT_TRUE(stages.outcomes(0).empty());
     EXPECT_EQ(updates, 2);
 }
 
@@ -324,11 +220,12 @@ TEST(StagesWithoutOwnRows, UseTheirMemoryAgain) {
     Stream stream{.backend = GhostStream{}};
     const PipelineShape shape = grid_shape(3, 1, 1, 1);
     const Program program = program_of("1RECV_F0 1F0 1SEND_F0 1RECV_B0 1B0 1SEND_B0 REDUCE1 STEP1");
-    const Round round{.shape = shape, .program = program, .batches = {&batch}, .update = [] {}};
+    const Round round{.shape = shape, .program = program, .update = [](int) {}};
     std::vector<std::size_t> bytes;
 
     for (int repeat = 0; repeat < 3; ++repeat) {
         stages.begin(stream, round);
+        stages.add_step({.batches = {&batch}});
         for (const Instruction& instruction : program) {
             if (is_receive(instruction.op)) {
                 EXPECT_EQ(stages.place_for(instruction).rows, 0U);

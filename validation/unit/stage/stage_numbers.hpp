@@ -16,7 +16,7 @@ using NamedNumbers = std::map<std::string, std::vector<double>>;
 
 // A stage with arenas of exactly the predicted size.
 inline WholeModel make_stage(const ModelConfig& config, DType dtype, const BatchShape& shape,
-                        BackwardHalves halves = BackwardHalves::together) {
+                             BackwardHalves halves = BackwardHalves::together) {
     return WholeModel(config, dtype, Place::memory, predict(config, dtype, shape, halves));
 }
 

@@ -3,11 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
-#include <numeric>
-#include <set>
 
 #include "error_message.hpp"
+#include "train/stage_costs.hpp"
 #include "unit/train/small_plans.hpp"
 
 namespace trireme {
@@ -77,6 +75,50 @@ TEST(PlanRun, CountsTheMicroBatchesOfALayoutFileInAll) {
 
     EXPECT_EQ(plan.micro_batches(), 3);
     EXPECT_EQ(plan.team_of(4), -1);
+}
+
+TEST(PlanRun, MakesScheduleAutoFromTheCosts) {
+    RunConfig config = grid(2, 1, 1);
+    config.schedule.schedule = "auto";
+    config.schedule.microbatches = 4;
+    const Plan equal = plan_run(config, small_gpt2(), 2);
+
+    config.costs.stages = {{.send = 3}};
+    const Plan slow = plan_run(config, small_gpt2(), 2);
+
+    EXPECT_EQ(equal.schedule, "auto");
+    EXPECT_NE(hash_of(equal), hash_of(slow));
+    const auto seconds = [&](const Plan& plan) {
+        return predict_step(plan.training.phases(), plan.training.shape, costs_of(config, small_gpt2(), plan))
+            .seconds;
+    };
+    EXPECT_LT(seconds(slow), seconds(equal));
+}
+
+TEST(PlanRun, LeavesFixedSchedulesAsTheyAreWhateverStagesCost) {
+    RunConfig config = grid(2, 1, 1);
+    config.schedule.microbatches = 4;
+    const Plan equal = plan_run(config, small_gpt2(), 2);
+
+    config.costs.stages = {{.forward = 1}, {.forward = 3, .send = 5}};
+
+    EXPECT_EQ(hash_of(plan_run(config, small_gpt2(), 2)), hash_of(equal));
+}
+
+TEST(PlanRun, RefusesCostsOfAnotherNumberOfStages) {
+    RunConfig config = grid(2, 1, 1);
+    config.costs.stages = {{}, {}, {}};
+
+    EXPECT_EQ(
+        refusal(config, 2),
+        "--cost is given for 3 stages, but the layout has 2; give it once for all stages, or once for each");
+}
+
+TEST(PlanRun, NamesScheduleAutoAmongThoseThatThereAre) {
+    RunConfig config = grid(2, 1, 1);
+    config.schedule.schedule = "autos";
+
+    EXPECT_TRUE(says(refusal(config, 2), "there is no schedule 'autos'; did you mean auto?"));
 }
 
 TEST(PlanRun, RefusesAnotherNumberOfRanks) {
@@ -158,6 +200,45 @@ TEST(PlanRun, RefusesFilesThatCannotBeRead) {
     EXPECT_EQ(refusal(schedule, 2), "--schedule no/such.csv cannot be read; name a file");
 }
 
+TEST(PlanRun, RefusesATiedTableWhoseTwoStagesWouldBeUpdatedAlone) {
+    RunConfig config = grid(2, 1, 1);
+    config.schedule.schedule = "pipedream";
+
+    EXPECT_EQ(
+        refusal(config, 2),
+        "schedule pipedream updates each stage by itself, and the tied table of tokens belongs to the first "
+        "and to the last; use --tied off, or --schedule pipedream-vertical or pipedream-2bw");
+    EXPECT_NO_THROW(plan_run(config, small_gpt2(false), 2));
+}
+
+TEST(PlanRun, RefusesFewerMicroBatchesThanWeightsOfOneUpdateAgoNeed) {
+    RunConfig config = grid(4, 2, 1);
+    config.schedule = {.schedule = "pipedream-2bw", .microbatches = 2};
+
+    EXPECT_EQ(
+        refusal(config, 8),
+        "schedule pipedream-2bw keeps weights of one update ago, but with 2 micro-batches and 4 stages the "
+        "first stage runs 2 steps ahead; the nearest shape it takes is --microbatches 3 for each replica, or "
+        "use --schedule pipedream-vertical");
+    config.schedule.microbatches = 3;
+    EXPECT_NO_THROW(plan_run(config, small_gpt2(), 8));
+}
+
+TEST(PlanRun, NamesMicroBatchesThatAreEnoughForReplicasThatTakeTurns) {
+    const ScratchFolder folder;
+    RunConfig config = layout_file(folder, R"({"layers": 7, "stages": [
+        {"layers": [0, 2], "replicas": [{"ranks": [0]}]},
+        {"layers": [2, 4], "replicas": [{"ranks": [1]}, {"ranks": [2]}]},
+        {"layers": [4, 7], "replicas": [{"ranks": [3]}]}]})");
+    config.schedule = {.schedule = "pipedream-2bw", .microbatches = 1};
+
+    const std::string message = refusal(config, 4);
+
+    EXPECT_TRUE(says(message, "the nearest shape it takes is --microbatches 4, or use")) << message;
+    config.schedule.microbatches = 4;
+    EXPECT_NO_THROW(plan_run(config, small_gpt2(), 4));
+}
+
 TEST(PlanRun, TakesOneWayToRecomputeForAllStagesOrOneForEach) {
     RunConfig config = grid(3, 1, 1);
     config.layout.recompute = {Recompute::full};
@@ -183,6 +264,37 @@ TEST(PlanRun, RunsTheProgramsOfAFile) {
     EXPECT_EQ(text_of(plan.training.programs[0]), "0RECV_B0 0F0 0SEND_F0 0I0 0W0 REDUCE0 STEP0");
 }
 
+// Four items in four stages.
+constexpr const char* v_layout = R"({"layers": 7, "stages": [
+    {"layers": [0, 1], "replicas": [{"ranks": [0]}]}, {"layers": [1, 3], "replicas": [{"ranks": [1]}]},
+    {"layers": [3, 5], "replicas": [{"ranks": [1]}]}, {"layers": [5, 7], "replicas": [{"ranks": [0]}]}]})";
+
+TEST(PlanRun, PlacesTheStagesOfZbVInAV) {
+    const ScratchFolder folder;
+    RunConfig config = grid(2, 1, 1);
+    config.schedule.schedule = "zb-v";
+    RunConfig file = layout_file(folder, v_layout);
+    file.schedule.schedule = "zb-v";
+
+    const Plan plan = plan_run(config, small_gpt2(), 2);
+    config.schedule.chunks = 2;
+
+    EXPECT_EQ(plan.teams[0].stages, (std::vector{0, 3}));
+    EXPECT_EQ(hash_of(plan_run(config, small_gpt2(), 2)), hash_of(plan));
+    EXPECT_EQ(hash_of(plan_run(file, small_gpt2(), 2)), hash_of(plan));
+}
+
+TEST(PlanRun, RefusesAnotherNumberOfChunksForZbV) {
+    RunConfig config = grid(2, 1, 1);
+    config.schedule.schedule = "zb-v";
+    config.schedule.chunks = 3;
+
+    EXPECT_EQ(
+        refusal(config, 2),
+        "schedule zb-v puts 2 stages on each rank, but --chunks 3 asks for 3; use --chunks 2, or leave it "
+        "out");
+}
+
 TEST(PlanRun, RefusesHalvesOfAPassThatIsDoneAgainInFull) {
     const ScratchFolder folder;
     RunConfig config = grid(2, 1, 1);
@@ -195,6 +307,17 @@ TEST(PlanRun, RefusesHalvesOfAPassThatIsDoneAgainInFull) {
                   "--recompute selective or none for it"));
     config.layout.recompute = {Recompute::full, Recompute::selective};
     EXPECT_NO_THROW(plan_run(config, small_gpt2(), 2));
+}
+
+TEST(PlanRun, DoesTheFirstStageAgainInFullWhereItsBackwardPassesAreWhole) {
+    RunConfig config = grid(2, 1, 1);
+    for (const char* schedule : {"zb-h1", "zb-h2"}) {
+        config.schedule.schedule = schedule;
+        config.layout.recompute = {Recompute::full, Recompute::none};
+        EXPECT_NO_THROW(plan_run(config, small_gpt2(), 2));
+        config.layout.recompute = {Recompute::none, Recompute::full};
+        EXPECT_TRUE(says(refusal(config, 2), cat(schedule, " has 1I0, half a backward pass")));
+    }
 }
 
 // One team holds both stages, and has one part of the table that both use.
@@ -210,92 +333,6 @@ TEST(PlanRun, RefusesATiedTableThatARankWouldHaveTwoPartsOf) {
         "rank 0 has the table of tokens in stage 0 by the shares 5,3 and in stage 1 by 1,1, and a tied one "
         "is there once; make these shares equal, or use --tied off");
     EXPECT_NO_THROW(plan_run(config, small_gpt2(false), 2));
-}
-
-TEST(PartOfRank, IsItsShareOfTheReplicaThatHoldsTheStage) {
-    const ScratchFolder folder;
-    const Plan plan = plan_run(layout_file(folder, unlike_layout), small_gpt2(), 5);
-
-    EXPECT_EQ(part_of_rank(plan, 0, 1).rank, 1);
-    EXPECT_EQ(part_of_rank(plan, 0, 1).shares, (std::vector<std::size_t>{5, 3}));
-    EXPECT_TRUE(part_of_rank(plan, 0, 2).is_whole());
-    EXPECT_EQ(message_of<BugError>([&] { part_of_rank(plan, 1, 2); }), "rank 2 does not hold stage 1");
-}
-
-// How many ranks hold an element: the least and the most of all elements of a tensor.
-std::pair<std::size_t, std::size_t> holders_of(const HeldTensor& tensor) {
-    std::size_t least = tensor.slices.size();
-    std::size_t most = 0;
-    for (std::size_t r = 0; r < tensor.rows; ++r) {
-        for (std::size_t c = 0; c < tensor.columns; ++c) {
-            const Box one{{r, 1}, {c, 1}};
-            std::set<int> ranks;
-            for (const Slice& slice : tensor.slices) {
-                if (intersection(slice.box, one).is_empty()) continue;
-                EXPECT_TRUE(ranks.insert(slice.rank).second) << tensor.name << " twice on rank " << slice.rank;
-            }
-            least = std::min(least, ranks.size());
-            most = std::max(most, ranks.size());
-        }
-    }
-    return {least, most};
-}
-
-std::map<std::string, HeldTensor> by_name(const std::vector<HeldTensor>& tensors) {
-    std::map<std::string, HeldTensor> named;
-    for (const HeldTensor& tensor : tensors) EXPECT_TRUE(named.emplace(tensor.name, tensor).second);
-    return named;
-}
-
-TEST(HeldTensors, OfAGridAreHeldOnceByEachReplicaOfTheirStages) {
-    const Plan plan = plan_run(grid(2, 3, 2), small_gpt2(), 12);
-
-    const auto tensors = by_name(held_tensors(plan, small_gpt2()));
-
-    EXPECT_EQ(tensors.size(), validation::specs_of(small_gpt2()).size());
-    for (const auto& [name, tensor] : tensors) {
-        std::size_t holders = 3;
-        if (name.find("ln_") != std::string::npos) holders = 3 * 2;  // by both tensor ranks
-        if (name == "transformer.wte.weight") holders = 3 * 2;       // in the first stage and the last
-        EXPECT_EQ(holders_of(tensor), (std::pair{holders, holders})) << name;
-    }
-    EXPECT_EQ(tensors.at("transformer.wte.weight").last_use, 0U);
-    EXPECT_EQ(tensors.at("transformer.h.1.mlp.c_fc.weight").last_use, 4U);
-    EXPECT_EQ(tensors.at("transformer.ln_f.weight").last_use, 5U);
-}
-
-TEST(HeldTensors, OfALoneRankAreThereOnceAndWhole) {
-    const Plan plan = plan_run(grid(1, 1, 1), small_gpt2(), 1);
-
-    for (const HeldTensor& tensor : held_tensors(plan, small_gpt2())) {
-        ASSERT_EQ(tensor.slices.size(), 1U) << tensor.name;
-        EXPECT_EQ(tensor.slices[0].box, (Box{{0, tensor.rows}, {0, tensor.columns}})) << tensor.name;
-    }
-}
-
-TEST(HeldTensors, OfUnlikeReplicasAreInTheBoxesThatEachHas) {
-    const ScratchFolder folder;
-    const Plan plan = plan_run(layout_file(folder, unlike_layout), small_gpt2(), 5);
-
-    const auto tensors = by_name(held_tensors(plan, small_gpt2()));
-
-    // Shares of 5:3 of 8 heads of 2 channels.
-    const HeldTensor& fused = tensors.at("transformer.h.0.attn.c_attn.weight");
-    ASSERT_EQ(fused.slices.size(), 3U + 3U + 1U);
-    EXPECT_EQ(fused.slices[0].box, (Box{{0, 16}, {0, 10}}));
-    EXPECT_EQ(fused.slices[5].rank, 1);
-    EXPECT_EQ(fused.slices[5].box, (Box{{0, 16}, {42, 6}}));
-    EXPECT_EQ(fused.slices[6].rank, 2);
-    EXPECT_EQ(fused.slices[6].box, (Box{{0, 16}, {0, 48}}));
-    // The table of tokens: 12 and 7 rows, and whole on two other ranks.
-    const HeldTensor& table = tensors.at("transformer.wte.weight");
-    ASSERT_EQ(table.slices.size(), 4U);
-    EXPECT_EQ(table.slices[0].box, (Box{{0, 12}, {0, 16}}));
-    EXPECT_EQ(table.slices[3].rank, 3);
-    EXPECT_EQ(table.slices[3].box, (Box{{0, 19}, {0, 16}}));
-    for (const auto& [name, tensor] : tensors) {
-        for (const Slice& slice : tensor.slices) EXPECT_NE(slice.rank, 4) << name;  // it is idle
-    }
 }
 
 }  // namespace

@@ -5,8 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "error_message.hpp"
+#include "scratch_folder.hpp"
 #include "train/closed_form.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/model/model.hpp"
 
 namespace trireme {
 namespace {
@@ -75,18 +77,58 @@ TEST(ShowPlan, PredictsWhatTheClosedFormsSay) {
 
                 const auto closed = closed_form_bubble(forecast.plan, forecast.costs);
                 ASSERT_TRUE(closed.has_value());
-                EXPECT_DOUBLE_EQ(forecast.prediction.bubble(), *closed)
+                EXPECT_DOUBLE_EQ(forecast.step.bubble(), *closed)
                     << schedule << " pipe " << pipe << " micro-batches " << micro_batches;
             }
         }
     }
 }
 
+struct Halves {
+    const char* schedule;
+    std::size_t least_micro_batches;  // of 3 ranks in a row, for a closed form to hold
+};
+
+TEST(ShowPlan, PredictsWhatTheClosedFormsSayOfHalvesWhereTheyHold) {
+    for (const auto& [schedule, least] : {Halves{"zb-h1", 1}, {"zb-h2", 5}, {"zb-v", 5}}) {
+        for (const std::size_t micro_batches : {1U, 2U, 4U, 5U, 6U, 9U}) {
+            PlanConfig config = tiny(3, micro_batches);
+            config.run.schedule.schedule = schedule;
+            config.run.costs.stages = {{.forward = 2, .backward_input = 2, .backward_weight = 2}};
+
+            const Forecast forecast = foresee(config);
+
+            const auto closed = closed_form_bubble(forecast.plan, forecast.costs);
+            EXPECT_EQ(closed.has_value(), micro_batches >= least) << schedule << ' ' << micro_batches;
+            if (!closed) continue;
+            const double rounding = 1e-15;  // of what is left of 1
+            EXPECT_NEAR(forecast.step.bubble(), *closed, rounding) << schedule << ' ' << micro_batches;
+        }
+    }
+}
+
+// Weight halves that are longer than what they fill, and unequal parts.
+TEST(ShowPlan, HasNoClosedFormOfHalvesUnderCostsThatItIsNotMadeFor) {
+    const auto closed = [](const char* schedule, std::size_t micro_batches, const StageCost& cost) {
+        PlanConfig config = tiny(3, micro_batches);
+        config.run.schedule.schedule = schedule;
+        config.run.costs.stages = {cost};
+        const Forecast forecast = foresee(config);
+        return closed_form_bubble(forecast.plan, forecast.costs);
+    };
+    const StageCost long_weights{.forward = 2, .backward_input = 3, .backward_weight = 4};
+
+    EXPECT_EQ(closed("zb-h1", 2, long_weights), std::nullopt);
+    EXPECT_DOUBLE_EQ(closed("zb-h1", 3, long_weights).value(), 6.0 / (27 + 6));
+    EXPECT_DOUBLE_EQ(closed("zb-h2", 5, long_weights).value(), 4.0 / (45 + 4));
+    EXPECT_EQ(closed("zb-v", 6, long_weights), std::nullopt);
+}
+
 TEST(ShowPlan, HasNoClosedFormWhereStagesDifferOrMessagesTakeTime) {
     PlanConfig config = tiny(2, 4);
-    config.costs = {{.forward = 2}, {.forward = 1}};
+    config.run.costs.stages = {{.forward = 2}, {.forward = 1}};
     const Forecast uneven = foresee(config);
-    config.costs = {{.send = 0.5}};
+    config.run.costs.stages = {{.send = 0.5}};
     const Forecast slow = foresee(config);
 
     EXPECT_EQ(closed_form_bubble(uneven.plan, uneven.costs), std::nullopt);
@@ -128,6 +170,18 @@ TEST(ShowPlan, CountsActivationsInWholeStages) {
     EXPECT_EQ(json["prediction"]["peak_activations"], (std::vector<double>{4, 4}));
 }
 
+TEST(ShowPlan, CountsAsManyActivationsAsTheScheduleIsKnownFor) {
+    const auto activations = [](const char* schedule) {
+        PlanConfig config = tiny(3, 6);
+        config.run.schedule.schedule = schedule;
+        return nlohmann::json::parse(json_of(foresee(config)))["prediction"]["peak_activations"];
+    };
+
+    EXPECT_EQ(activations("zb-h1"), (std::vector<double>{3, 3, 3}));
+    EXPECT_EQ(activations("zb-h2"), (std::vector<double>{5, 5, 5}));
+    EXPECT_EQ(activations("zb-v"), (std::vector<double>{3, 3, 3}));
+}
+
 TEST(ShowPlan, ForeseesMoreBytesForMoreSamplesAndFewerForRecomputing) {
     PlanConfig config = tiny(1, 1);
     const std::size_t eight = foresee(config).peak_bytes[0];
@@ -151,9 +205,97 @@ TEST(ShowPlan, SaysWhatItAssumesWithoutACorpus) {
                     "--corpus\n"));
 }
 
+// gpt2-tiny in whose every layer a pass takes a second forward and two back.
+std::string tiny_profile(const validation::ScratchFolder& folder) {
+    Profile profile{.machine = "abacus", .device = "cpu", .model = "gpt2-tiny", .dtype = "f32", .tokens = 512};
+    PlanConfig config = tiny(1, 1);
+    for (const Layer& layer : build_layers(foresee(config).model)) {
+        LayerProfile each{.name = kind_of(layer), .measured = profile.layers.size()};
+        each.forward = each.backward_input = each.backward_weight = 1;
+        each.backward = 2;
+        for (const ParameterSpec& spec : parameters_of(layer)) each.parameters += 4 * spec.size();
+        profile.layers.push_back(each);
+    }
+    return folder.write("profile.json", json_of(profile));
+}
+
+TEST(ShowPlan, CountsInSecondsWhatWasMeasured) {
+    const validation::ScratchFolder folder;
+    PlanConfig config = tiny(2, 4);
+    config.run.costs.profile = tiny_profile(folder);
+    config.run.layout.partition = "measured";
+
+    const Forecast forecast = foresee(config);
+    const std::string text = text_of(forecast);
+
+    EXPECT_EQ(forecast.step.seconds, 3 * 5 + 4 * 18);  // five layers, six layers
+    EXPECT_TRUE(has(text, "step        87 s (F=5,I=5,W=5,send=0;F=6,I=6,W=6,send=0)\n")) << text;
+    EXPECT_TRUE(
+        has(text, "costs       measured with 512 rows in a micro-batch of 1, f32, 1 thread of abacus\n"))
+        << text;
+    EXPECT_TRUE(has(text, "stage 0: layers 0-2, rank 0\n")) << text;
+    EXPECT_EQ(nlohmann::json::parse(json_of(forecast))["prediction"]["unit"], "s");
+}
+
+// With what was measured and recorded: perf/results/README.md.
+TEST(ShowPlan, CutsGpt2BetterThanPeopleDo) {
+    PlanConfig config;
+    config.run.model.name = "gpt2";
+    config.run.model.tied = false;
+    config.run.layout.pipe = 4;
+    config.run.schedule.microbatches = 8;
+    config.run.costs.profile = TRIREME_SOURCE_DIR "/perf/results/cpu-epyc-zen5/profile-gpt2.json";
+    const auto step = [&](const char* partition) {
+        config.run.layout.partition = partition;
+        return foresee(config).step.seconds;
+    };
+
+    EXPECT_LT(step("measured"), step("3,5,5,1"));
+    EXPECT_LT(step("3,5,5,1"), step("parameters"));
+    EXPECT_LT(step("parameters"), step("4,3,3,4"));
+}
+
+TEST(ShowPlan, SaysThatMicroBatchesAreOthersThanThoseMeasured) {
+    const validation::ScratchFolder folder;
+    PlanConfig config = tiny(2, 2);
+    config.run.costs.profile = tiny_profile(folder);
+
+    EXPECT_TRUE(has(text_of(foresee(config)), " of abacus; here there are up to 1,024: measure these\n"));
+}
+
+TEST(ShowPlan, TakesCostsThatAreGivenBeforeThoseMeasured) {
+    const validation::ScratchFolder folder;
+    PlanConfig config = tiny(2, 4);
+    config.run.costs.profile = tiny_profile(folder);
+    config.run.costs.stages = {{.forward = 2}};
+
+    const std::string text = text_of(foresee(config));
+
+    EXPECT_TRUE(has(text, "step        20 cost units (F=2,I=1,W=1,send=0)\n")) << text;
+    EXPECT_FALSE(has(text, "abacus")) << text;
+}
+
+TEST(ShowPlan, SharesLayersAmongTheRanksThatAreNamed) {
+    const validation::ScratchFolder folder;
+    PlanConfig config = tiny(1, 6);
+    config.run.costs.profile = tiny_profile(folder);
+    config.run.layout.partition = "pipedream";
+    config.ranks = 3;
+
+    const Forecast forecast = foresee(config);
+
+    EXPECT_EQ(forecast.peak_bytes.size(), 3U);
+    EXPECT_EQ(forecast.plan.micro_batches(), 6);
+    EXPECT_EQ(layout_from_json(json_of(forecast), "it"), forecast.plan.layout);
+    config.run.layout.partition = "uniform";
+    EXPECT_EQ(
+        refusal(config),
+        "--ranks 3 is for --partition pipedream; a grid and a layout file say themselves how many there are");
+}
+
 TEST(ShowPlan, RefusesWhatTrainingWouldRefuse) {
     PlanConfig config = tiny(2, 4);
-    config.costs = {{}, {}, {}};
+    config.run.costs.stages = {{}, {}, {}};
     PlanConfig long_samples = tiny(1, 1);
     long_samples.run.data.max_length = 300;
     PlanConfig many_stages = tiny(9, 1);

@@ -1,0 +1,37 @@
+// From what layers were measured to cost to what stages will.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "trireme/layout/layer_load.hpp"
+#include "trireme/plan/plan.hpp"
+#include "trireme/plan/profile.hpp"
+#include "trireme/schedule/predict.hpp"
+
+namespace trireme {
+
+// Seconds of each stage, for a profile of the plan's model. A backward pass that is done in halves costs what
+// these were measured to cost; full recompute adds the forward pass. Ranks that share a replica's tensors are
+// taken to share the work without loss, in proportion, and the one with the largest share counts. Messages and
+// sums over replicas go over the slowest of their links. The update is each replica's part of it where they
+// share the optimizer's state.
+std::vector<StageCost> measured_costs(const Profile& profile, const Plan& plan);
+
+// Likewise of a plan whose programs are still to be made: with backwards in halves where `in_halves`, per
+// stage, says so.
+std::vector<StageCost> measured_costs(const Profile& profile, const Plan& plan,
+                                      const std::vector<bool>& in_halves);
+
+// What is kept of parameters beside their values and gradients, and by how many.
+struct ParameterCare {
+    std::size_t moments = 2;   // that the optimizer keeps of each
+    std::size_t updaters = 1;  // replicas that share moments and update
+    std::size_t sharers = 1;   // ranks that share a replica's tensors evenly
+};
+
+// As balanced_cuts() and share_layers() take them: of one rank. What a micro-batch leaves is taken to be on
+// every sharer as a whole.
+std::vector<LayerLoad> layer_loads(const Profile& profile, const ParameterCare& care);
+
+}  // namespace trireme

@@ -1,0 +1,30 @@
+// A schedule made from costs: many orders of work are tried, and the shortest is taken.
+#pragma once
+
+#include <vector>
+
+#include "trireme/schedule/instruction.hpp"
+#include "trireme/schedule/pipeline_shape.hpp"
+#include "trireme/schedule/predict.hpp"
+
+namespace trireme {
+
+inline constexpr const char* searched_schedule = "auto";  // a name beside those of known_schedules()
+
+// Per team: the activations that it cannot do without, counted over its stages. A micro-batch has passed all of
+// them before it comes back to any.
+std::vector<int> least_activations(const PipelineShape& shape);
+
+// One program of one step for each team, of compute instructions alone, within the shape's bounds on
+// activations. With slots enough, predict() finds none of generate()'s schedules shorter that leave no work for
+// the next step, are made for the shape, keep to its bounds and divide backwards only where `may_split` (per
+// stage) allows it. Of equally short programs those are taken that keep less. `costs`: per stage. The same
+// input gives the same programs everywhere.
+//
+// Forward-only shapes get the forwards of such a schedule, whatever they cost, where there is one.
+//
+// Throws ConfigError where a bound is below least_activations().
+std::vector<Program> search_programs(const PipelineShape& shape, const std::vector<StageCost>& costs,
+                                     const std::vector<bool>& may_split);
+
+}  // namespace trireme

@@ -1,0 +1,150 @@
+// How long it takes to make a schedule from costs, on one core: the search, and a whole plan with its slots.
+// Beside the step that is found stand the shortest fixed schedule that keeps to the same memory, and the limit:
+// what the busiest team has to do, from when something can come to it.
+//
+//   perf_schedule_search [REPEATS [RESULT.json]]      5
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "trireme/base/error.hpp"
+#include "trireme/device/clock.hpp"
+#include "trireme/device/machine.hpp"
+#include "trireme/plan/plan.hpp"
+#include "trireme/schedule/search.hpp"
+
+namespace trireme::perf {
+namespace {
+
+constexpr StageCost block{10, 11, 9, 1};
+constexpr StageCost head{4, 26, 22, 1};
+
+struct Case {
+    std::string name;
+    int pipe = 1;
+    int micro_batches = 1;  // of each replica
+    std::vector<StageCost> costs;
+    int most_activations = 0;  // of each team; 0: any number
+    int data = 1;
+    int chunks = 1;
+};
+
+std::vector<StageCost> blocks(int stages) {
+    return std::vector<StageCost>(static_cast<std::size_t>(stages), block);
+}
+
+std::vector<StageCost> blocks_and_head(int stages) {
+    std::vector<StageCost> costs = blocks(stages);
+    costs.back() = head;
+    return costs;
+}
+
+std::vector<Case> cases() {
+    return {{"16 stages x 128 micro-batches", 16, 128, blocks(16)},
+            {"16 x 128, memory of 1F1B", 16, 128, blocks(16), 16},
+            {"16 x 128, dear head", 16, 128, blocks_and_head(16)},
+            {"16 x 128, dear head, memory of 1F1B", 16, 128, blocks_and_head(16), 16},
+            {"16 x 128, little memory", 16, 128, blocks(16), 12},
+            {"8 x 2 chunks x 128", 8, 128, blocks(16), 0, 1, 2},
+            {"16 x 8 replicas x 32", 16, 32, blocks(16), 0, 8}};
+}
+
+PlanWish wish_of(const Case& of, const std::string& schedule) {
+    const auto stages = of.costs.size();
+    const Grid grid{.pipe = of.pipe, .data = of.data, .tensor = 1, .chunks = of.chunks};
+    PlanWish wish{.layout = grid_layout(grid, std::vector<std::size_t>(stages, 1)),
+                  .schedule = schedule,
+                  .micro_batches = of.micro_batches,
+                  .costs = of.costs};
+    const int teams = of.pipe * of.data;
+    if (of.most_activations > 0)
+        wish.most_activations.assign(static_cast<std::size_t>(teams), of.most_activations);
+    return wish;
+}
+
+double step_of(const Plan& plan, const Case& of) {
+    return predict_step(plan.training.phases(), plan.training.shape, of.costs).seconds;
+}
+
+double shortest_fixed(const Case& of) {
+    double shortest = std::numeric_limits<double>::infinity();
+    for (const std::string& schedule : known_schedules()) {
+        if (keeps_work_in_flight(schedule_named(schedule))) continue;
+        try {
+            shortest = std::min(shortest, step_of(make_plan(wish_of(of, schedule)), of));
+        } catch (const ConfigError&) {
+            continue;  // not made for the shape, or beyond the memory
+        }
+    }
+    return shortest;
+}
+
+double limit_of(const Case& of) {
+    double limit = 0;
+    for (int team = 0; team < of.pipe; ++team) {
+        double time = 0;
+        for (int before = 0; before < team; ++before) {
+            const StageCost& cost = of.costs[static_cast<std::size_t>(before)];
+            time += cost.forward + cost.send;
+        }
+        for (std::size_t stage = static_cast<std::size_t>(team); stage < of.costs.size();
+             stage += static_cast<std::size_t>(of.pipe)) {
+            const StageCost& cost = of.costs[stage];
+            time += of.micro_batches * (cost.forward + cost.backward_input + cost.backward_weight);
+        }
+        limit = std::max(limit, time);
+    }
+    return limit;
+}
+
+template <class Act>
+double median_seconds(int repeats, const Act& act) {
+    std::vector<double> seconds;
+    for (int r = 0; r < repeats; ++r) {
+        const double begin = now_seconds();
+        act();
+        seconds.push_back(now_seconds() - begin);
+    }
+    std::nth_element(seconds.begin(), seconds.begin() + repeats / 2, seconds.end());
+    return seconds[static_cast<std::size_t>(repeats / 2)];
+}
+
+nlohmann::ordered_json measured(const Case& of, int repeats) {
+    const PlanWish wish = wish_of(of, searched_schedule);
+    const Plan plan = make_plan(wish);
+    const PipelineShape& shape = plan.training.shape;
+    const std::vector<bool> may_split(of.costs.size(), true);
+    return {{"case", of.name},
+            {"search_seconds", median_seconds(repeats, [&] { search_programs(shape, of.costs, may_split); })},
+            {"plan_seconds", median_seconds(repeats, [&] { make_plan(wish); })},
+            {"step", step_of(plan, of)},
+            {"shortest_fixed", shortest_fixed(of)},
+            {"limit", limit_of(of)},
+            {"slots", shape.slots}};
+}
+
+void run(int repeats, const std::string& result) {
+    nlohmann::ordered_json all{{"processor", processor_name()}, {"repeats", repeats}};
+    std::printf("%-38s %9s %9s %9s %9s %9s\n", "", "search s", "plan s", "step", "fixed", "limit");
+    for (const Case& of : cases()) {
+        const nlohmann::ordered_json row = measured(of, repeats);
+        std::printf("%-38s %9.2f %9.2f %9g %9g %9g\n", of.name.c_str(), row["search_seconds"].get<double>(),
+                    row["plan_seconds"].get<double>(), row["step"].get<double>(),
+                    row["shortest_fixed"].get<double>(), row["limit"].get<double>());
+        all["cases"].push_back(row);
+    }
+    if (!result.empty()) std::ofstream(result) << all.dump(2) << '\n';
+}
+
+}  // namespace
+}  // namespace trireme::perf
+
+int main(int argc, char** argv) {
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    trireme::perf::run(words.empty() ? 5 : std::stoi(words[0]), words.size() > 1 ? words[1] : "");
+    return 0;
+}

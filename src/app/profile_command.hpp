@@ -1,0 +1,21 @@
+// `trireme profile`: measures what a layer of a run would cost.
+#pragma once
+
+#include <iosfwd>
+
+#include "trireme/tools/profile.hpp"
+#include "trireme/train/config.hpp"
+
+namespace trireme::app {
+
+struct ProfileCommand {
+    RunConfig run;  // of which `batch` samples make the micro-batch
+    ProfileConfig profile;
+
+    ProfileCommand() { run.run.batch = 1; }
+};
+
+// Throws ConfigError where options make no model or micro-batch, and where the output cannot be made.
+void measure(const ProfileCommand& command, std::ostream& out);
+
+}  // namespace trireme::app

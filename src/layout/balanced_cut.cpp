@@ -1,0 +1,138 @@
+#include "trireme/layout/balanced_cut.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "layout/run_loads.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr double never = std::numeric_limits<double>::infinity();
+
+double larger(double a, double b) { return std::max(a, b); }
+double sum(double a, double b) { return a + b; }
+
+std::vector<LayerLoad> all_recomputed(const std::vector<LayerLoad>& layers) {
+    std::vector<LayerLoad> again;
+    for (const LayerLoad& layer : layers) again.push_back(recomputed(layer));
+    return again;
+}
+
+// What a run of layers costs as one of the stages.
+class StageCosts {
+public:
+    StageCosts(const std::vector<LayerLoad>& layers, const BalanceRules& rules)
+        : kept_(layers), recomputed_(all_recomputed(layers)), rules_(rules) {}
+
+    double seconds(std::size_t stage, Range run) const {
+        const LayerLoad& load = load_of(stage, run);
+        const bool is_last = stage + 1 == rules_.stages.size();
+        const double onward =
+            is_last ? 0 : rules_.stages[stage].onward.seconds(static_cast<double>(load.row_bytes));
+        const double back =
+            stage == 0 ? 0 : rules_.stages[stage - 1].onward.seconds(static_cast<double>(rows_before(run)));
+        return load.seconds + load.update_seconds / static_cast<double>(rules_.micro_batches) + onward + back;
+    }
+
+    double update_seconds(std::size_t stage, Range run) const { return load_of(stage, run).update_seconds; }
+
+    double bytes(std::size_t stage, Range run) const {
+        const StagePlace& place = rules_.stages[stage];
+        const LayerLoad& load = load_of(stage, run);
+        const std::size_t largest_rows = std::max(load.row_bytes, rows_before(run));
+        return static_cast<double>(load.held_bytes + load.workspace_bytes + place.in_flight * load.kept_bytes +
+                                   place.row_buffers * largest_rows);
+    }
+
+    // Seconds, or never where the stage exceeds the limit.
+    double allowed_seconds(std::size_t stage, Range run) const {
+        const auto limit = static_cast<double>(rules_.memory_limit);
+        const bool is_allowed = rules_.memory_limit == 0 || bytes(stage, run) <= limit;
+        return is_allowed ? seconds(stage, run) : never;
+    }
+
+private:
+    const LayerLoad& load_of(std::size_t stage, Range run) const {
+        return (rules_.stages[stage].recomputes ? recomputed_ : kept_).of(run);
+    }
+    std::size_t rows_before(Range run) const {
+        return run.begin == 0 ? 0 : kept_.of({run.begin - 1, 1}).row_bytes;
+    }
+
+    RunLoads kept_, recomputed_;
+    const BalanceRules& rules_;
+};
+
+struct Choice {
+    double cost = never;
+    std::size_t begin = 0;  // of the last stage
+};
+
+struct BestCut {
+    double cost = never;
+    std::vector<std::size_t> lengths;  // of each stage
+};
+
+// Dynamic programming over prefixes: of all ways to cut the first `end` layers into `stage` + 1 stages, the one
+// whose joined costs are the least.
+template <class Cost, class Join>
+BestCut best_cut(std::size_t layers, std::size_t stages, const Cost& cost, const Join& join) {
+    std::vector<std::vector<Choice>> best(stages, std::vector<Choice>(layers + 1));
+    for (std::size_t end = 1; end <= layers; ++end) best[0][end].cost = cost(0, Range{0, end});
+    for (std::size_t stage = 1; stage < stages; ++stage) {
+        for (std::size_t end = stage + 1; end <= layers; ++end) {
+            Choice& choice = best[stage][end];
+            for (std::size_t begin = stage; begin < end; ++begin) {
+                const double joined = join(best[stage - 1][begin].cost, cost(stage, Range{begin, end - begin}));
+                if (joined < choice.cost) choice = {joined, begin};
+            }
+        }
+    }
+    BestCut found{best[stages - 1][layers].cost, std::vector<std::size_t>(stages)};
+    std::size_t end = layers;
+    for (std::size_t stage = stages; stage-- > 0;) {
+        const std::size_t begin = best[stage][end].begin;
+        found.lengths[stage] = end - begin;
+        end = begin;
+    }
+    return found;
+}
+
+[[noreturn]] void refuse_limit(const StageCosts& costs, std::size_t layers, const BalanceRules& rules) {
+    const std::size_t stages = rules.stages.size();
+    const auto bytes = [&](std::size_t stage, Range run) { return costs.bytes(stage, run); };
+    const double least = best_cut(layers, stages, bytes, larger).cost;
+    throw ConfigError(cat("no cut of ", layers, " layers into ", stages, " stages keeps each within ",
+                          rules.memory_limit, " bytes: the best needs ", static_cast<std::size_t>(least),
+                          "; raise --memory-limit, or use more stages, smaller micro-batches or --recompute"));
+}
+
+}  // namespace
+
+void check_stage_count(std::size_t layers, std::size_t stages) {
+    if (stages >= 1 && stages <= layers) return;
+    throw ConfigError(cat("--partition measured cannot cut ", layers, " layers into ", stages,
+                          " stages; use 1 to ", layers, " stages: change --pipe or --chunks"));
+}
+
+std::vector<std::size_t> balanced_cuts(const std::vector<LayerLoad>& layers, const BalanceRules& rules) {
+    const std::size_t stages = rules.stages.size();
+    check_stage_count(layers.size(), stages);
+    const StageCosts costs(layers, rules);
+    const auto seconds = [&](std::size_t stage, Range run) { return costs.allowed_seconds(stage, run); };
+    const double slowest = best_cut(layers.size(), stages, seconds, larger).cost;
+    if (slowest == never) refuse_limit(costs, layers.size(), rules);
+    const auto update = [&](std::size_t stage, Range run) {
+        return seconds(stage, run) <= slowest ? costs.update_seconds(stage, run) : never;
+    };
+    const double longest_update = best_cut(layers.size(), stages, update, larger).cost;
+    const auto square = [&](std::size_t stage, Range run) {
+        const double cost = seconds(stage, run);
+        return update(stage, run) <= longest_update ? cost * cost : never;
+    };
+    return best_cut(layers.size(), stages, square, sum).lengths;
+}
+
+}  // namespace trireme

@@ -1,0 +1,44 @@
+// The stages that teams hold, numbered, and which of them works on what.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "trireme/schedule/pipeline_shape.hpp"
+
+namespace trireme {
+
+// A stage in the hands of a team.
+struct Holding {
+    int team = 0;
+    int stage = 0;
+};
+
+class StageHoldings {
+public:
+    explicit StageHoldings(const PipelineShape& shape);
+
+    const std::vector<Holding>& all() const { return all_; }  // by team, then by stage
+    std::size_t first_of(int team) const { return first_[static_cast<std::size_t>(team)]; }
+    std::size_t end_of(int team) const { return first_[static_cast<std::size_t>(team) + 1]; }
+    std::span<const Holding> of(int team) const {
+        return std::span(all_).subspan(first_of(team), end_of(team) - first_of(team));
+    }
+
+    // The number of a stage's micro-batch, below cells(); and the holding that works on it.
+    std::size_t cells() const { return holding_of_.size(); }
+    std::size_t cell(int stage, int micro_batch) const {
+        return static_cast<std::size_t>(stage) * micro_batches_ + static_cast<std::size_t>(micro_batch);
+    }
+    std::size_t holding_of(std::size_t cell) const { return holding_of_[cell]; }
+    int team_of(std::size_t cell) const { return all_[holding_of_[cell]].team; }
+
+private:
+    std::size_t micro_batches_;
+    std::vector<Holding> all_;
+    std::vector<std::size_t> first_;  // per team, and the end
+    std::vector<std::size_t> holding_of_;
+};
+
+}  // namespace trireme

@@ -1,0 +1,57 @@
+// A layer by itself: what a stage of that layer alone does, as often as one likes.
+#pragma once
+
+#include <vector>
+
+#include "trireme/optim/optimizer.hpp"
+#include "trireme/stage/predict.hpp"
+#include "trireme/stage/row_buffers.hpp"
+#include "trireme/stage/stage.hpp"
+
+namespace trireme {
+
+struct LoneLayerSpec {
+    const ModelConfig& model;
+    std::size_t layer = 0;  // of the model's list
+    const TokenBatch& batch;
+    DType dtype = DType::f32;
+    OptimizerConfig optimizer = {};
+};
+
+class LoneLayer {
+public:
+    // What the spec refers to outlives it, and so does the stream. Parameters, rows and gradients of rows are
+    // random.
+    LoneLayer(const LoneLayerSpec& spec, Stream& stream);
+
+    // A forward pass is followed by a whole backward pass, or by its two halves.
+    void forward();
+    void backward();
+    void backward_input();
+    void backward_weight();
+
+    // What a step does beside its passes: gradients are cleared, their norm is taken, parameters updated.
+    void update();
+
+private:
+    Pass pass();
+
+    LoneLayerSpec spec_;
+    Stream& stream_;
+    Stage stage_;
+    LocalParameters parameters_;
+    StageMemory memory_;
+    Workspace workspace_;
+    Flight flight_;
+    RowBuffers rows_;
+    Tensor input_, grad_input_;  // (rows, width); absent of the first layer
+    Tensor grad_output_;         // (rows, width); absent of the last layer
+    std::vector<ParameterShard> shards_;
+    Optimizer optimizer_;
+    Arena norm_scratch_;
+};
+
+// Of a training pass through the layer alone, or through some neighbours.
+StageMemory memory_of(const LoneLayerSpec& spec, Range layers, BackwardHalves halves);
+
+}  // namespace trireme

@@ -1,0 +1,204 @@
+#include "trireme/train/compare.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "train/closed_form.hpp"
+#include "train/planning.hpp"
+#include "train/stage_costs.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/schedule/search.hpp"
+
+namespace trireme {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// A schedule and the stages that it puts on a rank.
+struct Candidate {
+    std::string schedule;
+    int chunks = 1;
+
+    std::string name() const { return chunks == 1 ? schedule : cat(schedule, ":", chunks); }
+};
+
+constexpr int usual_chunks = 2;
+
+bool takes_chunks(const std::string& schedule) {
+    return schedule == name_of(ScheduleKind::interleaved) || schedule == name_of(ScheduleKind::looped_bfs) ||
+           schedule == name_of(ScheduleKind::zb_v);
+}
+
+Candidate candidate_of(const std::string& wish, int chunks_option) {
+    const std::size_t colon = wish.rfind(':');
+    Candidate candidate{.schedule = wish.substr(0, colon)};
+    if (colon == std::string::npos) {
+        if (takes_chunks(wish)) candidate.chunks = std::max(usual_chunks, chunks_option);
+        if (wish == name_of(ScheduleKind::zb_v)) candidate.chunks = usual_chunks;
+        return candidate;
+    }
+    const char* const end = wish.data() + wish.size();
+    const auto [after, error] = std::from_chars(wish.data() + colon + 1, end, candidate.chunks);
+    if (error == std::errc{} && after == end && candidate.chunks >= 1) return candidate;
+    throw ConfigError(
+        cat("--compare ", wish, " names no number of stages behind its colon; write interleaved:2"));
+}
+
+std::vector<Candidate> candidates_of(const PlanConfig& config) {
+    std::vector<Candidate> candidates;
+    for (const std::string& wish : config.compare) {
+        if (wish == "all") {
+            for (const std::string& name : known_schedules()) {
+                candidates.push_back(candidate_of(name, config.run.schedule.chunks));
+            }
+            candidates.push_back(candidate_of(searched_schedule, config.run.schedule.chunks));
+        } else {
+            candidates.push_back(candidate_of(wish, config.run.schedule.chunks));
+            check_schedule_name(candidates.back().schedule);
+        }
+    }
+    return candidates;
+}
+
+// Of a rank's layers cut into so many stages.
+std::vector<StageCost> divided(const std::vector<StageCost>& costs, int chunks) {
+    std::vector<StageCost> parts;
+    const int copies = costs.size() == 1 ? 1 : chunks;  // one cost is that of all stages
+    for (StageCost cost : costs) {
+        for (double StageCost::*part : {&StageCost::forward, &StageCost::backward_input,
+                                        &StageCost::backward_weight, &StageCost::reduce, &StageCost::step}) {
+            cost.*part /= chunks;
+        }
+        parts.insert(parts.end(), static_cast<std::size_t>(copies), cost);
+    }
+    return parts;
+}
+
+Compared foreseen(PlanConfig config, const Candidate& candidate) {
+    const bool is_grid = config.run.layout.layout.empty();
+    config.run.schedule.schedule = candidate.schedule;
+    config.run.schedule.chunks = is_grid ? candidate.chunks : 1;
+    if (is_grid && !are_measured(config.run.costs)) {
+        std::vector<StageCost>& costs = config.run.costs.stages;
+        if (costs.empty()) costs.resize(1);
+        costs = divided(costs, candidate.chunks);
+    }
+    Compared compared{.name = candidate.name(), .forecast = {}, .refusal = {}};
+    try {
+        compared.forecast = foresee(config);
+    } catch (const ConfigError& refusal) {
+        compared.refusal = refusal.what();
+    }
+    return compared;
+}
+
+double bubble_of(const Forecast& forecast) {
+    return bubble_of(forecast.plan, forecast.step, static_cast<int>(forecast.peak_bytes.size()));
+}
+
+// Of the ranks that hold the same stages, that which needs most; in the order of the stages.
+std::vector<std::size_t> bytes_by_stages(const Forecast& forecast) {
+    std::map<std::vector<int>, std::size_t> most;
+    for (std::size_t rank = 0; rank < forecast.peak_bytes.size(); ++rank) {
+        const int team = forecast.plan.team_of(static_cast<int>(rank));
+        if (team < 0) continue;
+        std::size_t& bytes = most[forecast.plan.teams[static_cast<std::size_t>(team)].stages];
+        bytes = std::max(bytes, forecast.peak_bytes[rank]);
+    }
+    std::vector<std::size_t> bytes;
+    for (const auto& [stages, value] : most) bytes.push_back(value);
+    return bytes;
+}
+
+std::string memory_text(const Forecast& forecast) {
+    constexpr std::size_t most_shown = 8;
+    std::vector<std::size_t> all = bytes_by_stages(forecast);
+    const bool is_cut = all.size() > most_shown;
+    if (is_cut) all = {*std::max_element(all.begin(), all.end())};
+    std::string text = is_cut ? "at most " : "";
+    const char* mark = "";
+    for (const std::size_t bytes : all) {
+        text += fmt::format("{}{:.1f}", mark, static_cast<double>(bytes) * 1e-6);
+        mark = " / ";
+    }
+    return text;
+}
+
+std::string row_of(const Compared& compared, std::size_t name_width) {
+    const Forecast& forecast = *compared.forecast;
+    const std::optional<double> closed = closed_form_bubble(forecast.plan, forecast.costs);
+    return fmt::format("{:{}}  {:>10.6g}  {:>6.1f} %  {:>8}  {:>7}  {}\n", compared.name, name_width,
+                       forecast.step.seconds, 100 * bubble_of(forecast),
+                       closed ? fmt::format("{:.1f} %", 100 * *closed) : "-",
+                       most_weight_versions(forecast.plan), memory_text(forecast));
+}
+
+}  // namespace
+
+std::vector<Compared> compare(const PlanConfig& config) {
+    std::vector<Compared> schedules;
+    for (const Candidate& candidate : candidates_of(config)) schedules.push_back(foreseen(config, candidate));
+    const bool is_any = std::any_of(schedules.begin(), schedules.end(),
+                                    [](const Compared& one) { return one.forecast.has_value(); });
+    if (!is_any) throw ConfigError(cat("none of the schedules can be planned: ", schedules.front().refusal));
+    return schedules;
+}
+
+std::string text_of(const std::vector<Compared>& schedules) {
+    std::size_t width = 8;
+    for (const Compared& one : schedules) width = std::max(width, one.name.size());
+    std::string rows;
+    std::string refusals;
+    const Forecast* first = nullptr;
+    for (const Compared& one : schedules) {
+        if (one.forecast) {
+            rows += row_of(one, width);
+            if (first == nullptr) first = &*one.forecast;
+        } else {
+            refusals += fmt::format("\n{}: {}", one.name, one.refusal);
+        }
+    }
+    const std::string head = fmt::format("{:{}}  {:>10}  {:>8}  {:>8}  {:>7}  {}\n", "schedule", width,
+                                         first->profile ? "step, s" : "step", "bubble", "formula", "weights",
+                                         "peak MB of the ranks of each stage");
+    return fmt::format("{}, {} ranks, {} micro-batches a step\n\n", first->model.name, first->peak_bytes.size(),
+                       first->plan.micro_batches()) +
+           head + rows + (refusals.empty() ? "" : refusals + '\n');
+}
+
+std::string json_of(const std::vector<Compared>& schedules) {
+    Json rows = Json::array();
+    for (const Compared& one : schedules) {
+        Json row{{"schedule", one.name}};
+        if (one.forecast) {
+            row["seconds"] = one.forecast->step.seconds;
+            row["bubble"] = bubble_of(*one.forecast);
+            const std::optional<double> closed = closed_form_bubble(one.forecast->plan, one.forecast->costs);
+            if (closed) row["closed_form_bubble"] = *closed;
+            row["weight_versions"] = most_weight_versions(one.forecast->plan);
+            row["peak_bytes"] = bytes_by_stages(*one.forecast);
+        } else {
+            row["refused"] = one.refusal;
+        }
+        rows.push_back(std::move(row));
+    }
+    return rows.dump(2) + '\n';
+}
+
+std::string csv_of(const std::vector<Compared>& schedules) {
+    std::string text = "schedule,seconds,bubble,weight_versions,most_peak_bytes\n";
+    for (const Compared& one : schedules) {
+        if (!one.forecast) continue;
+        const std::vector<std::size_t> bytes = bytes_by_stages(*one.forecast);
+        text += fmt::format("{},{},{},{},{}\n", one.name, one.forecast->step.seconds, bubble_of(*one.forecast),
+                            most_weight_versions(one.forecast->plan),
+                            *std::max_element(bytes.begin(), bytes.end()));
+    }
+    return text;
+}
+
+}  // namespace trireme

@@ -1,0 +1,65 @@
+#include "trireme/train/specimen.hpp"
+
+#include "train/batch_view.hpp"
+#include "train/made_up_batch.hpp"
+#include "train/model_choice.hpp"
+#include "train/rank_model.hpp"
+#include "train/setup.hpp"
+#include "trireme/data/sampler.hpp"
+#include "trireme/device/machine.hpp"
+
+namespace trireme {
+namespace {
+
+struct Case {
+    ModelConfig model;
+    Batch batch;
+};
+
+Case case_of_corpus(RunConfig config) {
+    config.data.validation_share = 0;
+    config.run.steps = 1;  // how long a run would last is not asked
+    const Setup setup = set_up(config, 1);
+    const std::vector<Sample>& samples = setup.samples.train;
+    const Sampler sampler(samples.size(), config.run.seed);
+    const MicroBatch micro_batch =
+        make_micro_batch(sampler.visits(0, config.run.batch), samples, setup.length, setup.samples.longest);
+    return {.model = setup.model, .batch = build_batch(setup.corpus, samples, setup.train_rules, micro_batch)};
+}
+
+Case made_up_case(const RunConfig& config) {
+    check_batch_size(config);
+    const std::optional<StoredModel> stored = stored_model(config.model);
+    Case made{.model = choose_model(config.model, config.task.task, stored ? &*stored : nullptr), .batch = {}};
+    const std::size_t length =
+        made.model.reads_images() ? made.model.positions : longest_sample(config, made.model);
+    made.batch = made_up_batch(made.model, config.run.batch, length, config.task.mask_share);
+    return made;
+}
+
+}  // namespace
+
+struct Specimen::Rows {
+    explicit Rows(Batch of) : batch(std::move(of)), view(batch) {}
+
+    Batch batch;
+    BatchView view;
+};
+
+Specimen::Specimen(const RunConfig& config) : precision_(config.precision), threads_(config.run.threads) {
+    Case found = config.data.corpus.empty() ? made_up_case(config) : case_of_corpus(config);
+    model_ = std::move(found.model);
+    rows_ = std::make_unique<Rows>(std::move(found.batch));
+}
+
+Specimen::~Specimen() = default;
+
+const TokenBatch& Specimen::batch() const { return rows_->view.tokens(); }
+
+DType Specimen::dtype() const { return precision_.dtype == Precision::f64 ? DType::f64 : DType::f32; }
+
+Stream Specimen::stream() const {
+    return make_stream(precision_.device, threads_ > 0 ? threads_ : usable_cores());
+}
+
+}  // namespace trireme

@@ -1,0 +1,303 @@
+// What schedules that keep work in flight promise in place of a single rank's losses: those of their formula,
+// in every layout, and the same bits wherever they run. Here the ages of the weights are worked out by hand.
+//
+//   --pipe 4 --microbatches 2      in flight when the first backward begins    lacks the updates of
+//   stage 0   F0 F1 F2 F3 B0 ...   3 micro-batches                             2 steps
+//   stage 1   F0 F1 F2 B0 ...      2                                           1
+//   stage 2   F0 F1 B0 ...         1                                           1
+//   stage 3   F0 B0 ...            0                                           0
+//
+// Replicas take turns, so that each of many has less in flight: where it is w in a stage of R replicas, it is
+// ceil((w + 1) R / S) in the stage before, of S.
+#include "equivalence/replay.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+
+#include "equivalence/trials.hpp"
+#include "messages/program.hpp"
+#include "scratch_folder.hpp"
+#include "train/planning.hpp"
+#include "unit/app/arguments.hpp"
+
+namespace trireme::equivalence {
+namespace {
+
+using messages::programs;
+
+constexpr const char* in_double = "--dtype f64 --device reference";
+constexpr const char* in_single = "--dtype f32 --device cpu";
+
+constexpr const char* gpt2_tied = "--model gpt2-tiny --tied on --width 16 --heads 4";
+constexpr const char* gpt2_untied = "--model gpt2-tiny --tied off --width 16 --heads 4";
+constexpr const char* llama_untied =
+    "--model llama-tiny --tied off --width 16 --heads 4 --groups 2 --mlp-width 20";
+
+struct InFlight {
+    const char* name;
+    const char* model;
+    const char* way;
+    std::vector<std::size_t> delays;  // per stage
+};
+
+void PrintTo(const InFlight& in_flight, std::ostream* out) { *out << in_flight.name; }  // for GoogleTest
+
+// A clip of 0.1 is less than most gradients have, and one of 100 more than any.
+const std::array all_in_flight{
+    InFlight{"PipeDreamOfFour",
+             gpt2_untied,
+             "--schedule pipedream --pipe 4 --microbatches 1 --length pack --clip 0.1 --eval-every 5",
+             {3, 2, 1, 0}},
+    InFlight{"PipeDreamOfUnlikeDelays",
+             gpt2_untied,
+             "--schedule pipedream --pipe 4 --microbatches 2 --recompute selective --clip 0.1",
+             {2, 1, 1, 0}},
+    InFlight{"PipeDreamInTwoRows",
+             llama_untied,
+             "--schedule pipedream --pipe 3 --data 2 --microbatches 1 --shard-optimizer off --clip 100",
+             {2, 1, 0}},
+    InFlight{"PipeDreamOfSharedTensors",
+             llama_untied,
+             "--schedule pipedream --pipe 2 --data 2 --tensor 2 --microbatches 3 --sequence-parallel on "
+             "--recompute full --clip 0.1",
+             {1, 0}},
+    InFlight{
+        "PipeDreamOfSharedTensorsInThree",
+        gpt2_untied,
+        "--schedule pipedream --pipe 3 --tensor 2 --microbatches 4 --length pack --clip 0.1 --eval-every 4",
+        {1, 1, 0}},
+    InFlight{"PipeDreamOfManyMicroBatches",
+             gpt2_untied,
+             "--schedule pipedream --pipe 2 --microbatches 8 --clip 100",
+             {1, 0}},
+    InFlight{"PipeDreamOfTwoThenOne",
+             llama_untied,
+             "--schedule pipedream --layout replicas-2-1.json --microbatches 2 --clip 0.1 --eval-every 5",
+             {1, 0}},
+    InFlight{"PipeDreamOfThreeThreeTwo",
+             gpt2_untied,
+             "--schedule pipedream --layout replicas-3-3-2.json --microbatches 3 --length pack --clip 0.1 "
+             "--shard-optimizer off",
+             {2, 1, 0}},
+
+    InFlight{"VerticalSyncOfFour",
+             gpt2_tied,
+             "--schedule pipedream-vertical --pipe 4 --microbatches 1 --clip 100 --eval-every 5",
+             {3, 3, 3, 3}},
+    InFlight{"VerticalSyncOfTwoMicroBatches",
+             gpt2_tied,
+             "--schedule pipedream-vertical --pipe 4 --microbatches 2 --recompute selective --clip 0.1",
+             {2, 2, 2, 2}},
+    InFlight{"VerticalSyncInTwoRows",
+             gpt2_tied,
+             "--schedule pipedream-vertical --pipe 3 --data 2 --microbatches 1 --length pack --recompute full "
+             "--shard-optimizer off --clip 0.1 --eval-every 4",
+             {2, 2, 2}},
+    InFlight{"VerticalSyncOfSharedTensors",
+             llama_untied,
+             "--schedule pipedream-vertical --pipe 2 --tensor 2 --microbatches 2 --clip 0.1",
+             {1, 1}},
+    InFlight{"VerticalSyncOfManyMicroBatches",
+             gpt2_untied,
+             "--schedule pipedream-vertical --pipe 4 --microbatches 8 --length pack --clip 0.1",
+             {1, 1, 1, 1}},
+    InFlight{"VerticalSyncOfTwoThenOne",
+             gpt2_tied,
+             "--schedule pipedream-vertical --layout replicas-2-1.json --microbatches 4 --clip 0.1",
+             {1, 1}},
+    InFlight{"VerticalSyncOfThreeThreeTwo",
+             gpt2_tied,
+             "--schedule pipedream-vertical --layout replicas-3-3-2.json --microbatches 3 --clip 0.1 "
+             "--eval-every 5",
+             {2, 2, 2}},
+    InFlight{"VerticalSyncOfReplicasThatGetOneOrTwo",
+             gpt2_tied,
+             "--schedule pipedream-vertical --layout replicas-3-3-2.json --microbatches 5 --length pack "
+             "--clip 0.1",
+             {2, 2, 2}},
+
+    InFlight{"TwoBufferedOfTwo",
+             gpt2_tied,
+             "--schedule pipedream-2bw --pipe 2 --microbatches 1 --clip 0.1 --eval-every 5",
+             {1, 1}},
+    InFlight{"TwoBufferedInTwoRows",
+             gpt2_tied,
+             "--schedule pipedream-2bw --pipe 3 --data 2 --microbatches 2 --shard-optimizer off --clip 0.1",
+             {1, 1, 1}},
+    InFlight{"TwoBufferedOfFour",
+             gpt2_tied,
+             "--schedule pipedream-2bw --pipe 4 --microbatches 3 --length pack --recompute selective "
+             "--clip 100 --eval-every 5",
+             {1, 1, 1, 1}},
+    InFlight{"TwoBufferedOfSharedTensors",
+             llama_untied,
+             "--schedule pipedream-2bw --pipe 2 --data 2 --tensor 2 --microbatches 4 --sequence-parallel on "
+             "--length pack --clip 0.1",
+             {1, 1}},
+    InFlight{"TwoBufferedOfManyMicroBatches",
+             gpt2_untied,
+             "--schedule pipedream-2bw --pipe 4 --microbatches 8 --recompute full --clip 0.1",
+             {1, 1, 1, 1}},
+    InFlight{"TwoBufferedOfOneStage",
+             llama_untied,
+             "--schedule pipedream-2bw --pipe 1 --data 2 --microbatches 2 --clip 0.1 --eval-every 4",
+             {1}},
+    InFlight{"TwoBufferedOfTwoThenOne",
+             gpt2_tied,
+             "--schedule pipedream-2bw --layout replicas-2-1.json --microbatches 2 --length pack --clip 0.1",
+             {1, 1}},
+    InFlight{"TwoBufferedOfThreeThreeTwo",
+             gpt2_tied,
+             "--schedule pipedream-2bw --layout replicas-3-3-2.json --microbatches 6 --clip 0.1 --eval-every 5",
+             {1, 1, 1}},
+};
+
+const InFlight& in_flight_named(const std::string& name) {
+    return *std::ranges::find(all_in_flight, name, &InFlight::name);
+}
+
+std::string options_of(const InFlight& in_flight, const char* precision) {
+    return in_flight.model + std::string(" ") + in_flight.way + " " + precision +
+           " --corpus corpus.h5 --batch 12 --steps 12 --layers 4 --positions 24 --dropout 0.1 --lr 5e-3 "
+           "--warmup-steps 3 --validation-share 0.2";
+}
+
+class WorkInFlight : public testing::Test {
+protected:
+    // As a run in the trials' folder has it.
+    RunConfig config_of(const InFlight& in_flight, const char* precision) const {
+        const app::Command command = app::parse("train " + options_of(in_flight, precision));
+        RunConfig config = std::get<app::TrainCommand>(command).config;
+        config.data.corpus = folder_.file(config.data.corpus);
+        if (!config.layout.layout.empty()) config.layout.layout = folder_.file(config.layout.layout);
+        return config;
+    }
+
+    static ReplayRule rule_of(const InFlight& in_flight, const RunConfig& config) {
+        return {.delays = in_flight.delays, .clips_stages_alone = config.schedule.schedule == "pipedream"};
+    }
+
+    static Replayed replayed(const RunConfig& config, const ReplayRule& rule) {
+        return replay(config, set_up(config, ranks_for(config)), rule);
+    }
+
+    Figures run(const InFlight& in_flight, const char* precision, std::size_t mpi) {
+        const int ranks = ranks_for(config_of(in_flight, precision));
+        return trials_.run_steps(options_of(in_flight, precision), ranks, mpi);
+    }
+
+    void expect_what_the_formula_gives(const Figures& figures, const InFlight& in_flight,
+                                       const char* precision) const {
+        const RunConfig config = config_of(in_flight, precision);
+        const Replayed expected = replayed(config, rule_of(in_flight, config));
+        const Difference apart = difference(figures, expected.figures);
+
+        EXPECT_TRUE(keeps_bars(apart, config.precision.dtype == Precision::f64))
+            << text_of(apart) << " from the formula's";
+        if (config.optimizer.clip < 1) {
+            EXPECT_GT(2 * expected.clipped, expected.updates);
+        } else {
+            EXPECT_EQ(expected.clipped, 0U);
+        }
+    }
+
+    // The simulator's ranks where it was built, otherwise those of an MPI library.
+    static std::size_t many_ranks() { return programs() - 1; }
+
+    validation::ScratchFolder folder_;
+    Trials trials_{folder_.file("")};
+};
+
+class EveryWorkInFlight : public WorkInFlight, public testing::WithParamInterface<InFlight> {};
+
+TEST_P(EveryWorkInFlight, GivesWhatItsFormulaGives) {
+    const Figures figures = run(GetParam(), in_double, many_ranks());
+
+    expect_what_the_formula_gives(figures, GetParam(), in_double);
+}
+
+std::string name_of_in_flight(const testing::TestParamInfo<InFlight>& info) { return info.param.name; }
+
+INSTANTIATE_TEST_SUITE_P(InDouble, EveryWorkInFlight, testing::ValuesIn(all_in_flight), name_of_in_flight);
+
+TEST_F(WorkInFlight, GivesWhatItsFormulaGivesWithTheFastKernels) {
+    for (const char* name :
+         {"PipeDreamOfUnlikeDelays", "PipeDreamOfThreeThreeTwo", "VerticalSyncInTwoRows",
+          "VerticalSyncOfSharedTensors", "TwoBufferedOfFour", "TwoBufferedOfThreeThreeTwo"}) {
+        SCOPED_TRACE(name);
+        const InFlight& in_flight = in_flight_named(name);
+
+        const Figures figures = run(in_flight, in_single, many_ranks());
+
+        expect_what_the_formula_gives(figures, in_flight, in_single);
+    }
+}
+
+// Two ranks and four, under every MPI library and in the simulation.
+class ChosenWorkInFlight : public WorkInFlight, public testing::WithParamInterface<InFlight> {};
+
+TEST_P(ChosenWorkInFlight, GivesTheSameBitsUnderEveryMpiLibraryAndTwice) {
+    const Figures first = run(GetParam(), in_double, 0);
+
+    expect_what_the_formula_gives(first, GetParam(), in_double);
+    for (std::size_t mpi = 0; mpi < programs(); ++mpi) {
+        EXPECT_EQ(run(GetParam(), in_double, mpi), first) << "MPI library " << mpi;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Few, ChosenWorkInFlight,
+                         testing::Values(in_flight_named("PipeDreamOfFour"),
+                                         in_flight_named("VerticalSyncOfSharedTensors"),
+                                         in_flight_named("TwoBufferedOfTwo"),
+                                         in_flight_named("TwoBufferedOfFour")),
+                         name_of_in_flight);
+
+// That the bars above mean something.
+class FormulaOfWorkInFlight : public WorkInFlight {
+protected:
+    static constexpr double noticeable = 1e-6;
+
+    // How far losses are from those under another rule.
+    double apart(const ReplayRule& other) const {
+        return difference(replayed(config_, other).figures, replayed(config_, rule_).figures).losses;
+    }
+
+    const InFlight& in_flight_ = in_flight_named("PipeDreamOfFour");
+    const RunConfig config_ = config_of(in_flight_, in_double);
+    const ReplayRule rule_ = rule_of(in_flight_, config_);
+};
+
+TEST_F(FormulaOfWorkInFlight, TellsOneUpdateMoreInAnyStage) {
+    for (std::size_t stage = 0; stage < rule_.delays.size(); ++stage) {
+        ReplayRule later = rule_;
+        ++later.delays[stage];
+
+        EXPECT_GT(apart(later), noticeable) << "stage " << stage;
+    }
+}
+
+TEST_F(FormulaOfWorkInFlight, TellsWhoseNormClips) {
+    ReplayRule together = rule_;
+    together.clips_stages_alone = false;
+
+    EXPECT_GT(apart(together), noticeable);
+}
+
+TEST_F(FormulaOfWorkInFlight, TellsWhetherAnEvaluationDrainsThePipeline) {
+    RunConfig drained_once = config_;
+    drained_once.run.eval_every = 6;
+    RunConfig never_drained = config_;
+    never_drained.run.eval_every = 12;
+    const auto losses = [&](const RunConfig& config) { return replayed(config, rule_).figures.losses; };
+
+    const std::vector<double> once = losses(drained_once);
+    const std::vector<double> never = losses(never_drained);
+
+    EXPECT_TRUE(std::equal(once.begin(), once.begin() + 6, never.begin()));
+    EXPECT_GT(std::abs(once.back() - never.back()), noticeable);
+}
+
+}  // namespace
+}  // namespace trireme::equivalence

@@ -1,0 +1,100 @@
+// What `profile` writes, what `train` and `plan` make of it, and what they say where it does not fit.
+#include "messages/workplace.hpp"
+
+namespace trireme::messages {
+namespace {
+
+using Profile = Workplace;
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+constexpr const char* measure = "profile --max-length 32 --repeat 2 --threads 1 --output profile.json ";
+constexpr const char* sizes = "--layers 1 --width 16 --heads 2 ";  // of what the workplace trains
+
+TEST_F(Profile, SaysWhatItMeasuredAndWhere) {
+    const Outcome outcome = run(measure);
+
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_TRUE(has(outcome.out, "gpt2-tiny in f32, 32 rows in a micro-batch of 1 sample, 1 thread\n"))
+        << outcome.out;
+    EXPECT_TRUE(has(outcome.out, "the profile is profile.json\n")) << outcome.out;
+    EXPECT_TRUE(has(read("profile.json"), "\"schema\": 1,")) << read("profile.json");
+}
+
+TEST_F(Profile, IsOfACorpusIfOneIsNamed) {
+    make_corpus();
+
+    const Outcome outcome = run(std::string(measure) + "--corpus corpus.h5 --batch 2 --quiet");
+
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_TRUE(has(read("profile.json"), "\"samples\": 2,")) << read("profile.json");
+}
+
+TEST_F(Profile, CutsAModelForPlanAndTrain) {
+    make_corpus();
+    ASSERT_EQ(run(std::string(measure) + sizes).code, 0);
+
+    const Outcome plan = run(std::string("plan --pipe 3 ") + sizes +
+                             "--partition measured --profile profile.json --microbatches 4");
+    const Outcome trained = train("--pipe 2 --partition measured --profile profile.json --microbatches 2", 2);
+
+    EXPECT_EQ(plan.code, 0) << plan.err;
+    EXPECT_TRUE(has(plan.out, "costs       measured with 32 rows")) << plan.out;
+    EXPECT_EQ(trained.code, 0) << trained.err;
+}
+
+TEST_F(Profile, SharesRanksOutAndThePlanIsALayout) {
+    make_corpus();
+    ASSERT_EQ(run(std::string(measure) + sizes).code, 0);
+    const std::string plan = std::string("plan --format json --profile profile.json --microbatches 4 ") + sizes;
+    const std::string options = "--partition pipedream --profile profile.json --microbatches 4";
+    ASSERT_EQ(run(plan + "--partition pipedream --ranks 3 --output plan.json").code, 0);
+
+    const Outcome again = run(plan + "--layout plan.json");
+    const Outcome trained = train(options, 3);
+
+    EXPECT_EQ(again.code, 0) << again.err;
+    EXPECT_EQ(again.out, read("plan.json"));
+    EXPECT_EQ(trained.code, 0) << trained.err;
+}
+
+TEST_F(Profile, NamesOptionsThatMeasureNothing) {
+    expect_refusal("profile", {"no output is given; name one with --output FILE.json"});
+    expect_refusal("profile --output none/p.json", {"none", "does not exist", "mkdir -p"});
+    expect_refusal("profile --output p.json --repeat 0", {"--repeat", "at least 1"});
+    expect_refusal("profile --output p.json --pipe 2", {"unknown option --pipe"});
+    expect_refusal("profile --output p.json --model gpt3", {"gpt3"});
+    expect_refusal("profile --output p.json --max-length 999", {"--max-length 999", "256 positions"});
+    expect_refusal("profile --output p.json --corpus none.h5", {"none.h5"});
+    expect_refusal("profile p.json", {"profile takes options only, but 'p.json' belongs to none"});
+}
+
+TEST_F(Profile, IsAskedForWhereACutNeedsIt) {
+    expect_refusal("plan --pipe 2 --partition measured",
+                   {"--partition measured goes by what layers cost",
+                    "`trireme profile --model gpt2-tiny --output profile.json`", "--profile profile.json"});
+    expect_refusal("plan --partition pipedream", {"--partition pipedream", "--ranks N"});
+    expect_refusal("plan --partition pipedream --ranks 2", {"goes by what layers cost"});
+    expect_refusal("plan --pipe 2 --ranks 2", {"--ranks 2 is for --partition pipedream"});
+    expect_refusal("plan --partition mesured", {"--partition takes", "did you mean measured?"});
+}
+
+TEST_F(Profile, OfAnotherModelOrNoneIsNamed) {
+    ASSERT_EQ(run(measure).code, 0);
+    write("text.json", "hello");
+    write("old.json", R"({"schema": 0})");
+
+    expect_refusal("plan --model gpt2 --profile profile.json",
+                   {"profile.json", "11 layers, gpt2-tiny", "gpt2 has 27"});
+    expect_refusal("plan --width 64 --profile profile.json", {"profile.json is of another model", "layer 0"});
+    expect_refusal("plan --dtype f64 --profile profile.json", {"measured in f32", "--dtype f64"});
+    expect_refusal("plan --profile none.json", {"--profile none.json cannot be read"});
+    expect_refusal("plan --profile text.json", {"text.json", "not whole JSON"});
+    expect_refusal("plan --profile old.json", {"old.json: schema is 0", "measure again"});
+    expect_refusal("plan --pipe 2 --partition measured --profile profile.json --memory-limit 1MB",
+                   {"within 1000000 bytes", "the best needs", "raise --memory-limit"});
+}
+
+}  // namespace
+}  // namespace trireme::messages

@@ -1,0 +1,55 @@
+#include "trireme/comm/tally.hpp"
+
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <array>
+
+#include "comm/mpi/mpi_communicator.hpp"
+#include "error_message.hpp"
+
+namespace trireme {
+namespace {
+
+class TallyTest : public testing::Test {
+protected:
+    double rank() const { return group_.rank(); }
+    int size() const { return group_.size(); }
+
+    MpiCommunicator group_{MPI_COMM_WORLD, "tally", {.stall_seconds = 20}};
+    Tally tally_{group_, 2};
+};
+
+TEST_F(TallyTest, GathersTheNumbersOfAllRanks) {
+    tally_.post(std::array{rank(), -rank()});
+
+    const Gathered all = tally_.take();
+
+    EXPECT_EQ(all.sum(0), size() * (size() - 1) / 2);
+    EXPECT_EQ(all.most(0), size() - 1);
+    EXPECT_EQ(all.most(1), 0);
+    for (int r = 0; r < size(); ++r) EXPECT_EQ(all.of_ranks(1)[static_cast<std::size_t>(r)], -r);
+}
+
+// Ranks post so many rounds ahead as they like, each as many as another.
+TEST_F(TallyTest, KeepsRoundsApartHoweverFarARankIsAhead) {
+    const int ahead = group_.rank() % 3;
+    int taken = 0;
+    for (int round = 0; round < 20; ++round) {
+        tally_.post(std::array{100.0 * round + rank(), 1.0});
+        if (round < ahead) continue;
+        EXPECT_EQ(tally_.take().most(0), 100.0 * taken + size() - 1);
+        ++taken;
+    }
+    for (; taken < 20; ++taken) EXPECT_EQ(tally_.take().most(0), 100.0 * taken + size() - 1);
+}
+
+TEST_F(TallyTest, RefusesOtherNumbersAndWhatIsNotThere) {
+    EXPECT_EQ(validation::message_of<BugError>([&] { tally_.post(std::array{1.0}); }),
+              "a tally of 2 numbers was given 1");
+    EXPECT_EQ(validation::message_of<BugError>([&] { tally_.take(); }),
+              "a round of a tally was taken before it was posted");
+}
+
+}  // namespace
+}  // namespace trireme

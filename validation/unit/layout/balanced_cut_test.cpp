@@ -1,0 +1,200 @@
+#include "trireme/layout/balanced_cut.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "error_message.hpp"
+#include "trireme/base/error.hpp"
+#include "unit/layout/random_loads.hpp"
+
+namespace trireme {
+namespace {
+
+using Counts = std::vector<std::size_t>;
+using validation::random_loads;
+
+constexpr double never = std::numeric_limits<double>::infinity();
+
+std::vector<LayerLoad> taking(const std::vector<double>& seconds) {
+    std::vector<LayerLoad> layers;
+    for (const double each : seconds) layers.push_back({.seconds = each});
+    return layers;
+}
+
+BalanceRules stages(std::size_t count) { return {.stages = std::vector<StagePlace>(count)}; }
+
+std::string refusal(const std::vector<LayerLoad>& layers, const BalanceRules& rules) {
+    return validation::message_of<ConfigError>([&] { balanced_cuts(layers, rules); });
+}
+
+TEST(BalancedCuts, MakeTheSlowestStageFast) {
+    EXPECT_EQ(balanced_cuts(taking({1, 1, 1, 1, 4}), stages(2)), (Counts{4, 1}));
+    EXPECT_EQ(balanced_cuts(taking({9, 1, 1, 1}), stages(2)), (Counts{1, 3}));
+    EXPECT_EQ(balanced_cuts(taking({1, 2, 3}), stages(1)), (Counts{3}));
+    EXPECT_EQ(balanced_cuts(taking({0, 0, 5}), stages(3)), (Counts{1, 1, 1}));
+}
+
+// All have a slowest stage of 9.
+TEST(BalancedCuts, AreTheMostEvenOfEqualOnes) {
+    EXPECT_EQ(balanced_cuts(taking({1, 1, 1, 1, 1, 1, 9}), stages(3)), (Counts{3, 3, 1}));
+}
+
+// The slowest stage takes 10 either way.
+TEST(BalancedCuts, EndTheStepSoonOfEqualOnes) {
+    std::vector<LayerLoad> layers = taking({1, 1, 1, 1, 1, 1, 9});
+    layers[0].update_seconds = 3;
+    for (std::size_t l = 1; l < layers.size(); ++l) layers[l].update_seconds = 1;
+
+    EXPECT_EQ(balanced_cuts(layers, stages(3)), (Counts{2, 4, 1}));
+}
+
+TEST(BalancedCuts, ShareTheUpdateAmongTheMicroBatches) {
+    std::vector<LayerLoad> layers = taking({2, 2, 2, 2});
+    layers[0].update_seconds = 16;
+    BalanceRules rules = stages(2);
+
+    rules.micro_batches = 1;
+    EXPECT_EQ(balanced_cuts(layers, rules), (Counts{1, 3}));
+    rules.micro_batches = 16;
+    EXPECT_EQ(balanced_cuts(layers, rules), (Counts{2, 2}));
+}
+
+// Layer 1 hands on what takes three seconds there and three back.
+TEST(BalancedCuts, AvoidWhatIsDearToSend) {
+    std::vector<LayerLoad> layers = taking({2, 2, 2, 2});
+    layers[1].row_bytes = 30;
+    BalanceRules rules = stages(2);
+    rules.stages[0].onward.bandwidth = 10;
+
+    EXPECT_EQ(balanced_cuts(layers, rules), (Counts{1, 3}));
+}
+
+TEST(BalancedCuts, KeepTheLimitOfEveryStage) {
+    std::vector<LayerLoad> layers = taking({1, 1, 1, 1});
+    for (LayerLoad& layer : layers) layer.kept_bytes = 10;
+    BalanceRules rules = stages(2);
+    rules.stages[0].in_flight = 2;
+    rules.memory_limit = 30;
+
+    EXPECT_EQ(balanced_cuts(layers, rules), (Counts{1, 3}));
+    rules.memory_limit = 29;
+    EXPECT_EQ(refusal(layers, rules),
+              "no cut of 4 layers into 2 stages keeps each within 29 bytes: the best needs 30; raise "
+              "--memory-limit, or use more stages, smaller micro-batches or --recompute");
+    rules.stages[0].recomputes = true;  // and keeps nothing, for nothing is handed on here
+    EXPECT_EQ(balanced_cuts(layers, rules), (Counts{2, 2}));
+}
+
+TEST(BalancedCuts, RefuseMoreStagesThanLayers) {
+    const std::string message =
+        "--partition measured cannot cut 2 layers into 3 stages; use 1 to 2 stages: change --pipe or --chunks";
+
+    EXPECT_EQ(refusal(taking({1, 1}), stages(3)), message);
+}
+
+// What the header says, layer by layer.
+double seconds_of(const std::vector<LayerLoad>& layers, const BalanceRules& rules, std::size_t stage,
+                  std::size_t begin, std::size_t end) {
+    const StagePlace& place = rules.stages[stage];
+    double seconds = 0;
+    std::size_t held = 0;
+    std::size_t kept = 0;
+    std::size_t workspace = 0;
+    for (std::size_t l = begin; l < end; ++l) {
+        seconds += layers[l].seconds + layers[l].update_seconds / static_cast<double>(rules.micro_batches) +
+                   (place.recomputes ? layers[l].forward_seconds : 0);
+        held += layers[l].held_bytes;
+        kept += place.recomputes ? layers[l].row_bytes : layers[l].kept_bytes;
+        workspace = std::max(workspace, layers[l].workspace_bytes);
+    }
+    const std::size_t rows_in = begin == 0 ? 0 : layers[begin - 1].row_bytes;
+    const std::size_t rows_out = layers[end - 1].row_bytes;
+    if (stage > 0) seconds += rules.stages[stage - 1].onward.seconds(static_cast<double>(rows_in));
+    if (stage + 1 < rules.stages.size()) seconds += place.onward.seconds(static_cast<double>(rows_out));
+    const std::size_t bytes =
+        held + workspace + place.in_flight * kept + place.row_buffers * std::max(rows_in, rows_out);
+    return rules.memory_limit > 0 && bytes > rules.memory_limit ? never : seconds;
+}
+
+// Less is better, field by field.
+struct Merit {
+    double slowest = 0;
+    double longest_update = 0;
+    double squares = 0;
+    friend auto operator<=>(const Merit&, const Merit&) = default;
+};
+
+Merit merit_of(const std::vector<LayerLoad>& layers, const BalanceRules& rules, const Counts& cuts) {
+    Merit merit;
+    std::size_t begin = 0;
+    for (std::size_t stage = 0; stage < cuts.size(); ++stage) {
+        const double seconds = seconds_of(layers, rules, stage, begin, begin + cuts[stage]);
+        merit.slowest = std::max(merit.slowest, seconds);
+        merit.squares += seconds * seconds;
+        double update = 0;
+        for (std::size_t l = begin; l < begin + cuts[stage]; ++l) update += layers[l].update_seconds;
+        merit.longest_update = std::max(merit.longest_update, update);
+        begin += cuts[stage];
+    }
+    return merit;
+}
+
+// Of all ways to cut what `cuts` leaves, one after the other.
+Merit best_merit(const std::vector<LayerLoad>& layers, const BalanceRules& rules, Counts& cuts) {
+    const std::size_t left = layers.size() - std::accumulate(cuts.begin(), cuts.end(), std::size_t{0});
+    const std::size_t stages_left = rules.stages.size() - cuts.size();
+    if (stages_left == 0) return merit_of(layers, rules, cuts);
+    Merit best{never, never, never};
+    const std::size_t least = stages_left == 1 ? left : 1;
+    for (std::size_t count = least; count + stages_left <= left + 1; ++count) {
+        cuts.push_back(count);
+        best = std::min(best, best_merit(layers, rules, cuts));
+        cuts.pop_back();
+    }
+    return best;
+}
+
+BalanceRules random_rules(std::size_t count, std::uint64_t seed) {
+    BalanceRules rules = stages(count);
+    for (std::size_t s = 0; s < count; ++s) {
+        const RandomBlock block = random_block(RandomKey{seed}.then("rules"), s);
+        rules.stages[s] = {.onward = {.latency = 1, .bandwidth = block[0] % 2 == 0 ? 0.0 : 4.0},
+                           .in_flight = count - s,
+                           .row_buffers = block[1] % 3,
+                           .recomputes = block[2] % 4 == 0};
+    }
+    const RandomBlock block = random_block(RandomKey{seed}.then("limits"), 0);
+    rules.micro_batches = std::size_t{1} << block[0] % 4;
+    rules.memory_limit = block[1] % 2 == 0 ? 0 : 100 + block[2] % 600;
+    return rules;
+}
+
+TEST(BalancedCuts, AreAsGoodAsTryingAll) {
+    std::size_t refused = 0;
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+        const std::vector<LayerLoad> layers = random_loads(8, seed);
+        for (std::size_t count = 1; count <= 8; ++count) {
+            const BalanceRules rules = random_rules(count, seed);
+            Counts none;
+            const Merit best = best_merit(layers, rules, none);
+            if (best.slowest == never) {
+                ++refused;
+                EXPECT_TRUE(validation::says(refusal(layers, rules), "raise --memory-limit"));
+                continue;
+            }
+
+            const Counts cuts = balanced_cuts(layers, rules);
+
+            EXPECT_EQ(std::accumulate(cuts.begin(), cuts.end(), std::size_t{0}), 8U);
+            EXPECT_EQ(std::ranges::count(cuts, 0U), 0);
+            EXPECT_EQ(merit_of(layers, rules, cuts), best) << "seed " << seed << ", " << count << " stages";
+        }
+    }
+    EXPECT_GT(refused, 20U);
+}
+
+}  // namespace
+}  // namespace trireme

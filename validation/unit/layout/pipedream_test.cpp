@@ -1,0 +1,287 @@
+#include "trireme/layout/pipedream.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "error_message.hpp"
+#include "layout/group_levels.hpp"
+#include "trireme/base/error.hpp"
+#include "unit/layout/random_loads.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::random_loads;
+
+constexpr double never = std::numeric_limits<double>::infinity();
+
+std::vector<LayerLoad> taking(const std::vector<double>& seconds) {
+    std::vector<LayerLoad> layers;
+    for (const double each : seconds) layers.push_back({.seconds = each});
+    return layers;
+}
+
+std::string refusal(const std::vector<LayerLoad>& layers, const SharingRules& rules) {
+    return validation::message_of<ConfigError>([&] { share_layers(layers, rules); });
+}
+
+// "0-0: 0 1 2, 1-2: 3": the layers of each stage and its ranks.
+std::string shown(const SharedLayers& shared) {
+    std::string text;
+    for (const StageLayout& stage : shared.layout.stages) {
+        text += cat(text.empty() ? "" : ", ", stage.layers.begin, '-', stage.layers.end() - 1, ':');
+        for (const ReplicaLayout& replica : stage.replicas) text += cat(' ', replica.ranks.front());
+    }
+    return text;
+}
+
+// Sums of gradients are free within a rank, and dear among several.
+const std::vector<LinkLevel> slow_link{{.link = {.bandwidth = 1}}};
+
+TEST(PipeDream, GivesAHeavyFirstLayerReplicas) {
+    std::vector<LayerLoad> layers = taking({30, 5, 5});
+    layers[1].parameter_bytes = layers[2].parameter_bytes = 1000;
+
+    const SharedLayers shared = share_layers(layers, {.ranks = 4, .links = slow_link, .micro_batches = 12});
+
+    EXPECT_EQ(shown(shared), "0-0: 0 1 2, 1-2: 3");
+    EXPECT_EQ(shared.seconds, 120);
+}
+
+TEST(PipeDream, MakesAStraightPipelineWhereSumsAreDear) {
+    std::vector<LayerLoad> layers = taking({2, 2, 2, 2});
+    for (LayerLoad& layer : layers) layer.parameter_bytes = 1000;
+
+    const SharedLayers shared = share_layers(layers, {.ranks = 4, .links = slow_link, .micro_batches = 8});
+
+    EXPECT_EQ(shown(shared), "0-0: 0, 1-1: 1, 2-2: 2, 3-3: 3");
+    EXPECT_EQ(shared.seconds, 16);
+}
+
+TEST(PipeDream, MakesReplicasWhereMessagesAreDear) {
+    std::vector<LayerLoad> layers = taking({2, 2, 2, 2});
+    for (LayerLoad& layer : layers) layer.row_bytes = 1000;
+
+    const SharedLayers shared = share_layers(layers, {.ranks = 4, .links = slow_link, .micro_batches = 8});
+
+    EXPECT_EQ(shown(shared), "0-3: 0 1 2 3");
+    EXPECT_EQ(shared.seconds, 16);
+}
+
+// One micro-batch is never split: a second replica would have nothing to do.
+TEST(PipeDream, CountsWholeMicroBatches) {
+    EXPECT_EQ(shown(share_layers(taking({4, 4}), {.ranks = 2, .micro_batches = 1})), "0-0: 0, 1-1: 1");
+    EXPECT_EQ(share_layers(taking({4, 5}), {.ranks = 2, .micro_batches = 3}).seconds,
+              15);  // 5 * 3, and not 9 * 2
+}
+
+// The first layer needs 5 bytes, and 10 for each micro-batch: its own and one for every rank behind its
+// replicas.
+TEST(PipeDream, KeepsTheLimitOfEveryRank) {
+    std::vector<LayerLoad> layers = taking({12, 3, 3});
+    layers[0].kept_bytes = 10;
+    layers[0].held_bytes = 5;
+    layers[0].parameter_bytes = 4;
+    SharingRules rules{.ranks = 3, .micro_batches = 6, .memory_limit = 35};
+
+    EXPECT_EQ(shown(share_layers(layers, rules)), "0-2: 0 1 2");  // 15 bytes
+    layers[1].held_bytes = layers[2].held_bytes = 15;
+    EXPECT_EQ(shown(share_layers(layers, rules)), "0-0: 0 1, 1-2: 2");  // 25 bytes and 30
+    rules.stashes_weights = true;
+    EXPECT_EQ(shown(share_layers(layers, rules)), "0-0: 0 1, 1-2: 2");  // 29 bytes and 30
+    rules.memory_limit = 28;
+    EXPECT_EQ(refusal(layers, rules),
+              "no way to share 3 layers among 3 ranks keeps each within 28 bytes; raise --memory-limit, or use "
+              "more ranks, smaller micro-batches or --recompute full");
+}
+
+// Within a node sums are free, and between nodes dear: a node for each half of the layers.
+TEST(PipeDream, KeepsSumsWithinANode) {
+    std::vector<LayerLoad> layers = taking({2, 2, 2, 2});
+    for (LayerLoad& layer : layers) layer.parameter_bytes = 1000;
+    const std::vector<LinkLevel> nodes{{.ranks = 2, .link = {}}, {.link = {.bandwidth = 1}}};
+
+    const SharedLayers shared = share_layers(layers, {.ranks = 4, .links = nodes, .micro_batches = 8});
+
+    EXPECT_EQ(shown(shared), "0-1: 0 1, 2-3: 2 3");
+}
+
+// A rank can hold half of the layers, and rows are dear to send between nodes: a pipeline in each. The replicas
+// of a stage take turns, so that a micro-batch stays in its node.
+TEST(PipeDream, PutsAPipelineIntoEachNode) {
+    std::vector<LayerLoad> layers = taking({2, 2, 2, 2});
+    for (LayerLoad& layer : layers) layer.held_bytes = 10;
+    layers[1].row_bytes = 1000;
+    const std::vector<LinkLevel> nodes{{.ranks = 2, .link = {.bandwidth = 1000}}, {.link = {.bandwidth = 10}}};
+
+    const SharedLayers shared =
+        share_layers(layers, {.ranks = 4, .links = nodes, .micro_batches = 8, .memory_limit = 20});
+
+    EXPECT_EQ(shown(shared), "0-1: 0 2, 2-3: 1 3");
+    EXPECT_EQ(shared.seconds, 16);
+}
+
+TEST(PipeDream, RefusesMoreRanksThanItSearchesFor) {
+    EXPECT_EQ(
+        refusal(taking({1, 1}), {.ranks = 1025}),
+        "--partition pipedream shares layers among up to 1024 ranks, not 1025; use a grid, or a layout file");
+}
+
+// A whole structure, with all that takes time in it.
+struct Structure {
+    struct Stage {
+        Range layers;
+        int ranks = 1;
+    };
+    std::vector<Stage> stages;
+    double dearest = 0;  // of its sums and messages
+};
+
+// Every structure there is, one after the other, for groups of groups.
+class AllStructures {
+public:
+    AllStructures(const std::vector<LayerLoad>& layers, const SharingRules& rules)
+        : layers_(layers), rules_(rules), levels_(group_levels(rules.links, rules.ranks)) {}
+
+    double least_seconds() const {
+        double least = never;
+        for (const Structure& each : of_parts(levels_.size(), {0, layers_.size()}, levels_.back().parts, 1)) {
+            least = std::min(least, seconds_of(each));
+        }
+        return least;
+    }
+
+    double seconds_of(const Structure& structure) const {
+        double seconds = structure.dearest;
+        int behind = 0;
+        for (auto stage = structure.stages.rbegin(); stage != structure.stages.rend(); ++stage) {
+            seconds = std::max(seconds, seconds_of_stage(*stage, behind));
+            behind += stage->ranks;
+        }
+        return seconds;
+    }
+
+private:
+    double seconds_of_stage(const Structure::Stage& stage, int behind) const {
+        double pass = 0;
+        double update = 0;
+        std::size_t bytes = 0;
+        std::size_t workspace = 0;
+        const auto waiting = static_cast<std::size_t>((behind + stage.ranks - 1) / stage.ranks);
+        const int passes = (rules_.micro_batches + stage.ranks - 1) / stage.ranks;
+        for (std::size_t l = stage.layers.begin; l < stage.layers.end(); ++l) {
+            const LayerLoad& layer = layers_[l];
+            const std::size_t version = rules_.stashes_weights ? layer.parameter_bytes : 0;
+            pass += layer.seconds;
+            update += layer.update_seconds;
+            bytes += layer.held_bytes + layer.kept_bytes + waiting * (layer.kept_bytes + version);
+            workspace = std::max(workspace, layer.workspace_bytes);
+        }
+        const bool fits = rules_.memory_limit == 0 || bytes + workspace <= rules_.memory_limit;
+        return fits ? passes * pass + update / stage.ranks : never;
+    }
+
+    double bytes_of_parameters(Range run) const {
+        std::size_t bytes = 0;
+        for (std::size_t l = run.begin; l < run.end(); ++l) bytes += layers_[l].parameter_bytes;
+        return static_cast<double>(bytes);
+    }
+
+    // On `parts` parts of a group of level `level` - 1, of which there are `copies`.
+    std::vector<Structure> of_parts(std::size_t level, Range run, int parts, int copies) const {
+        std::vector<Structure> all = of_equal_parts(level, run, parts, copies);
+        for (std::size_t first = 1; first < run.count; ++first) {
+            const Range head{run.begin, first};
+            const Range tail{run.begin + first, run.count - first};
+            for (int held = 1; held < parts; ++held) {
+                const auto tails = of_parts(level, tail, parts - held, copies);
+                for (const Structure& one : of_equal_parts(level, head, held, copies)) {
+                    for (const Structure& other : tails) all.push_back(joined(level, one, other, copies));
+                }
+            }
+        }
+        return all;
+    }
+
+    std::vector<Structure> of_equal_parts(std::size_t level, Range run, int parts, int copies) const {
+        std::vector<Structure> all{{.stages = {{run, parts * copies}}}};
+        if (level > 1) all = of_parts(level - 1, run, levels_[level - 2].parts, parts * copies);
+        const double summed = sum_seconds(levels_[level - 1].link, parts, bytes_of_parameters(run));
+        for (Structure& each : all) each.dearest = std::max(each.dearest, summed);
+        return all;
+    }
+
+    Structure joined(std::size_t level, Structure one, const Structure& other, int copies) const {
+        const auto rows = static_cast<double>(layers_[other.stages.front().layers.begin - 1].row_bytes);
+        const int passes = (rules_.micro_batches + copies - 1) / copies;
+        const double message = 2 * passes * levels_[level - 1].link.seconds(rows);
+        one.dearest = std::max({one.dearest, other.dearest, message});
+        one.stages.insert(one.stages.end(), other.stages.begin(), other.stages.end());
+        return one;
+    }
+
+    const std::vector<LayerLoad>& layers_;
+    const SharingRules& rules_;
+    std::vector<GroupLevel> levels_;
+};
+
+SharingRules random_rules(int ranks, std::vector<LinkLevel> links, std::uint64_t seed) {
+    const RandomBlock block = random_block(RandomKey{seed}.then("rules"), static_cast<std::uint64_t>(ranks));
+    return {.ranks = ranks,
+            .links = std::move(links),
+            .micro_batches = static_cast<int>(1 + block[0] % 12),
+            .memory_limit = block[1] % 2 == 0 ? 0 : 150 + block[2] % 500,
+            .stashes_weights = block[3] % 2 == 0};
+}
+
+std::vector<LinkLevel> random_links(int inner, std::uint64_t seed) {
+    const RandomBlock block = random_block(RandomKey{seed}.then("links"), 0);
+    std::vector<LinkLevel> links;
+    if (inner > 0) links.push_back({.ranks = inner, .link = {.latency = 1, .bandwidth = 16}});
+    links.push_back({.link = {.latency = 2, .bandwidth = block[0] % 3 == 0 ? 0.0 : 1.0 * (1 << block[1] % 6)}});
+    return links;
+}
+
+// That the layout has all layers and ranks once, and takes the time that is said of it where it is known: sums
+// and messages of several levels do not show in it.
+void expect_whole(const std::vector<LayerLoad>& layers, const SharingRules& rules, const SharedLayers& shared) {
+    EXPECT_NO_THROW(check_layout(shared.layout, rules.ranks, layers.size(), "it"));
+    EXPECT_TRUE(shared.layout.idle.empty());
+    Structure structure;
+    for (const StageLayout& stage : shared.layout.stages) {
+        structure.stages.push_back({stage.layers, static_cast<int>(stage.replicas.size())});
+    }
+    EXPECT_LE(AllStructures(layers, rules).seconds_of(structure), shared.seconds);
+}
+
+TEST(PipeDream, IsAsGoodAsTryingAllStructures) {
+    struct Case {
+        std::size_t layers;
+        int ranks;
+        int inner;
+    };
+    std::size_t refused = 0;
+    for (const Case& each : {Case{5, 1, 0}, {5, 2, 0}, {6, 5, 0}, {4, 4, 2}, {4, 6, 3}, {3, 8, 2}}) {
+        for (std::uint64_t seed = 0; seed < 25; ++seed) {
+            const std::vector<LayerLoad> layers = random_loads(each.layers, seed);
+            const SharingRules rules = random_rules(each.ranks, random_links(each.inner, seed), seed);
+            const double least = AllStructures(layers, rules).least_seconds();
+            if (least == never) {
+                ++refused;
+                EXPECT_TRUE(validation::says(refusal(layers, rules), "no way to share"));
+                continue;
+            }
+
+            const SharedLayers shared = share_layers(layers, rules);
+
+            EXPECT_EQ(shared.seconds, least) << each.ranks << " ranks, seed " << seed;
+            expect_whole(layers, rules, shared);
+        }
+    }
+    EXPECT_GT(refused, 5U);
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,108 @@
+#include "trireme/plan/measured_costs.hpp"
+
+#include <gtest/gtest.h>
+
+#include "trireme/schedule/schedule_text.hpp"
+#include "unit/plan/small_layouts.hpp"
+#include "unit/plan/small_profile.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::small_profile;
+
+Layout two_stages(std::vector<ReplicaLayout> first, std::vector<ReplicaLayout> second) {
+    return {.layers = 4, .stages = {{{0, 1}, std::move(first)}, {{1, 3}, std::move(second)}}};
+}
+
+// Layers of 1 second forward, and of 2, 3 and 4.
+const Layout plain = two_stages({{{0}, {1}}}, {{{1}, {1}}});
+
+Plan plan_of(const Layout& layout) { return make_plan({.layout = layout, .micro_batches = 2}); }
+
+TEST(MeasuredCosts, AreThoseOfTheStagesLayers) {
+    const std::vector<StageCost> costs = measured_costs(small_profile(4), plan_of(plain));
+
+    ASSERT_EQ(costs.size(), 2U);
+    EXPECT_EQ(costs[0].forward, 1);
+    EXPECT_EQ(costs[0].step, 8);
+    EXPECT_EQ(costs[1].forward, 9);
+    EXPECT_EQ(costs[1].backward_input, 13.5);  // the whole pass takes 27, and its halves 18 each
+    EXPECT_EQ(costs[1].backward_weight, 13.5);
+    EXPECT_EQ(costs[1].step, 72);
+    EXPECT_EQ(costs[1].send, 0);
+    EXPECT_EQ(costs[1].reduce, 0);
+}
+
+TEST(MeasuredCosts, AreThoseOfTheHalvesWhereThePassIsDoneInHalves) {
+    const Plan plan = make_plan({.layout = plain,
+                                 .schedule = "own.csv",
+                                 .own_programs = phases_from_csv("0F0,0B0\n1F0,1I0,1W0\n", "own.csv"),
+                                 .micro_batches = 1});
+
+    const std::vector<StageCost> costs = measured_costs(small_profile(4), plan);
+
+    EXPECT_EQ(costs[0].backward_input + costs[0].backward_weight, 3);
+    EXPECT_EQ(costs[1].backward_input, 18);
+    EXPECT_EQ(costs[1].backward_weight, 18);
+}
+
+TEST(MeasuredCosts, CountTheForwardPassAgainWhereItIsDoneAgain) {
+    const Plan plan =
+        make_plan({.layout = plain, .micro_batches = 2, .recompute = {Recompute::full, Recompute::selective}});
+
+    const std::vector<StageCost> costs = measured_costs(small_profile(4), plan);
+
+    EXPECT_EQ(costs[0].backward_input, 1.5 + 1);
+    EXPECT_EQ(costs[1].backward_input, 13.5);
+}
+
+TEST(MeasuredCosts, AreThoseOfTheLargestShare) {
+    const Layout layout = two_stages({{{0, 1}, {3, 1}}, {{2}, {1}}}, {{{3, 4}, {1, 1}}});
+
+    const std::vector<StageCost> costs = measured_costs(small_profile(4), plan_of(layout));
+
+    EXPECT_EQ(costs[0].forward, 1);  // replica 1 is one rank
+    EXPECT_EQ(costs[0].step, 4);     // which updates half
+    EXPECT_EQ(costs[1].forward, 4.5);
+}
+
+TEST(MeasuredCosts, SendAndSumOverTheSlowestLink) {
+    const Layout layout = two_stages({{{0}, {1}}, {{1}, {1}}}, {{{2}, {1}}});
+    Profile profile = small_profile(4);
+    profile.links = {{.ranks = 2, .link = {.bandwidth = 100}}, {.link = {.latency = 1, .bandwidth = 64}}};
+    profile.layers[0].rows = 128;
+
+    const std::vector<StageCost> costs = measured_costs(profile, plan_of(layout));
+
+    EXPECT_EQ(costs[0].send, 3);
+    EXPECT_EQ(costs[0].reduce, 10);  // 1,000 bytes among the two ranks of a node
+    EXPECT_EQ(costs[1].send, 3);     // the gradient of what stage 0 sends
+    EXPECT_EQ(costs[1].reduce, 0);
+}
+
+TEST(LayerLoads, AreOfOneRank) {
+    const std::vector<LayerLoad> alone = layer_loads(small_profile(2), {});
+    const std::vector<LayerLoad> shared =
+        layer_loads(small_profile(2), {.moments = 1, .updaters = 4, .sharers = 2});
+
+    EXPECT_EQ(alone[1], (LayerLoad{.seconds = 8,
+                                   .forward_seconds = 2,
+                                   .update_seconds = 16,
+                                   .row_bytes = 64,
+                                   .parameter_bytes = 2000,
+                                   .kept_bytes = 200,
+                                   .held_bytes = 8000,
+                                   .workspace_bytes = 20}));
+    EXPECT_EQ(shared[1], (LayerLoad{.seconds = 4,
+                                    .forward_seconds = 1,
+                                    .update_seconds = 2,
+                                    .row_bytes = 64,
+                                    .parameter_bytes = 1000,
+                                    .kept_bytes = 200,
+                                    .held_bytes = 2250,
+                                    .workspace_bytes = 20}));
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,101 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "error_message.hpp"
+#include "trireme/base/error.hpp"
+#include "unit/plan/small_profile.hpp"
+
+namespace trireme {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using validation::small_profile;
+
+Profile linked_profile() {
+    Profile profile = small_profile(2);
+    profile.links = {{.ranks = 4, .link = {.latency = 1e-6, .bandwidth = 1e10}},
+                     {.ranks = 8, .link = {.latency = 1e-5, .bandwidth = 1e9}},
+                     {.link = {.latency = 0, .bandwidth = 3e8}}};
+    return profile;
+}
+
+// What is said of the linked profile once it was changed.
+std::string refusal(void (*change)(Json&)) {
+    Json json = Json::parse(json_of(linked_profile()));
+    change(json);
+    return validation::message_of<ConfigError>([&] { profile_from_json(json.dump(), "my.json"); });
+}
+
+TEST(ProfileJson, IsReadBackAsItWasWritten) {
+    Profile plain = small_profile(3);
+    plain.layers[1].forward = 0.1234567890123456;
+    plain.layers[1].measured = 0;
+
+    EXPECT_EQ(profile_from_json(json_of(plain), "it"), plain);
+    EXPECT_EQ(profile_from_json(json_of(linked_profile()), "it"), linked_profile());
+}
+
+TEST(ProfileJson, IsAsItIsDescribed) {
+    const Json json = Json::parse(json_of(linked_profile()));
+
+    EXPECT_EQ(json["schema"], 1);
+    EXPECT_EQ(json["machine"], "abacus");
+    EXPECT_EQ(json["micro_batch"].dump(), R"({"samples":4,"tokens":256})");
+    EXPECT_EQ(
+        json["layers"][1].dump(),
+        R"({"name":"attention","measured":1,"seconds":{"forward":2.0,"backward":6.0,"backward_input":4.0,)"
+        R"("backward_weight":4.0,"update":16.0},)"
+        R"("bytes":{"activation":200,"rows":64,"parameters":2000,"workspace":20}})");
+    EXPECT_EQ(json["links"][2].dump(), R"({"latency":0.0,"bandwidth":300000000.0})");
+    EXPECT_FALSE(Json::parse(json_of(small_profile(1))).contains("links"));
+}
+
+TEST(ProfileJson, NamesWhatIsMissingOrUnknown) {
+    EXPECT_EQ(refusal([](Json& json) { json.erase("dtype"); }),
+              "my.json has no \"dtype\"; its keys are schema, machine, device, threads, repeats, model, dtype, "
+              "micro_batch, layers, links");
+    EXPECT_EQ(refusal([](Json& json) { json["layers"][1]["second"] = 3; }),
+              "my.json: layers[1] has an unknown key \"second\"; did you mean seconds?");
+    EXPECT_EQ(refusal([](Json& json) { json["layers"][0]["seconds"].erase("update"); }),
+              "my.json: layers[0].seconds has no \"update\"; its keys are forward, backward, backward_input, "
+              "backward_weight, update");
+    EXPECT_EQ(refusal([](Json& json) { json["layers"] = 7; }), "my.json: layers is 7; it must be a list");
+}
+
+TEST(ProfileJson, NamesNumbersThatMeasureNothing) {
+    EXPECT_EQ(refusal([](Json& json) { json["layers"][0]["seconds"]["forward"] = -1; }),
+              "my.json: layers[0].seconds.forward is -1; it must be a number of at least 0");
+    EXPECT_EQ(refusal([](Json& json) { json["layers"][0]["seconds"]["forward"] = "fast"; }),
+              "my.json: layers[0].seconds.forward is \"fast\"; it must be a number of at least 0");
+    EXPECT_EQ(refusal([](Json& json) { json["layers"][0]["bytes"]["rows"] = 0.5; }),
+              "my.json: layers[0].bytes.rows is 0.5; it must be a whole number from 0 to 9007199254740992");
+    EXPECT_EQ(refusal([](Json& json) { json["layers"][1]["measured"] = 2; }),
+              "my.json: layers[1].measured is 2; it must be a layer, from 0 to 1");
+    EXPECT_EQ(refusal([](Json& json) { json["model"] = 7; }), "my.json: model is 7; it must be a text");
+}
+
+TEST(ProfileJson, NamesASchemaOfOtherTimes) {
+    EXPECT_EQ(refusal([](Json& json) { json["schema"] = 2; }),
+              "my.json: schema is 2; it must be 1 for this program; measure again");
+}
+
+TEST(ProfileJson, NamesLinksThatJoinNothing) {
+    EXPECT_EQ(refusal([](Json& json) { json["links"][0]["bandwidth"] = 0; }),
+              "my.json: links[0].bandwidth is 0; it must be above 0, in bytes a second");
+    EXPECT_EQ(
+        refusal([](Json& json) { json["links"][1]["ranks"] = 6; }),
+        "my.json: links[1].ranks is 6; it must be a multiple of 4 that is larger, from the smallest groups "
+        "on");
+    EXPECT_EQ(
+        refusal([](Json& json) { json["links"][0]["ranks"] = 1; }),
+        "my.json: links[0].ranks is 1; it must be a multiple of 1 that is larger, from the smallest groups "
+        "on");
+    EXPECT_TRUE(validation::says(refusal([](Json& json) { json["links"][1].erase("ranks"); }),
+                                 "it must be of groups: say of how many ranks"));
+    EXPECT_TRUE(validation::says(refusal([](Json& json) { json["links"][2]["ranks"] = 16; }),
+                                 "it must be without ranks: the last link is among all"));
+}
+
+}  // namespace
+}  // namespace trireme

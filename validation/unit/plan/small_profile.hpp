@@ -1,0 +1,36 @@
+// A profile whose sums can be done by hand.
+#pragma once
+
+#include "trireme/plan/profile.hpp"
+
+namespace trireme::validation {
+
+// Layer l takes l + 1 seconds forward, twice that for each half of a backward pass, three times for a whole one
+// and eight to update.
+inline Profile small_profile(std::size_t layers) {
+    Profile profile{.machine = "abacus",
+                    .device = "cpu",
+                    .threads = 2,
+                    .repeats = 3,
+                    .model = "gpt2-tiny",
+                    .dtype = "f32",
+                    .samples = 4,
+                    .tokens = 256};
+    for (std::size_t l = 0; l < layers; ++l) {
+        const auto unit = static_cast<double>(l + 1);
+        profile.layers.push_back({.name = "attention",
+                                  .measured = l,
+                                  .forward = unit,
+                                  .backward = 3 * unit,
+                                  .backward_input = 2 * unit,
+                                  .backward_weight = 2 * unit,
+                                  .update = 8 * unit,
+                                  .activation = 100 * (l + 1),
+                                  .rows = 64,
+                                  .parameters = 1000 * (l + 1),
+                                  .workspace = 10 * (l + 1)});
+    }
+    return profile;
+}
+
+}  // namespace trireme::validation

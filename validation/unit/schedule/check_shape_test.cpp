@@ -1,0 +1,29 @@
+#include <gtest/gtest.h>
+
+#include "trireme/base/error.hpp"
+#include "trireme/schedule/check.hpp"
+
+namespace trireme {
+namespace {
+
+TEST(Check, RefusesShapesThatContradictThemselves) {
+    const std::vector<Program> programs{{{Op::forward, 0, 0}}};
+    PipelineShape shape = grid_shape(1, 1, 1, 2, false);
+    shape.executor[0].pop_back();
+
+    EXPECT_THROW(check(programs, shape), BugError);
+    shape.executor[0] = {0, 1};
+    EXPECT_THROW(check(programs, shape), BugError);
+    shape.executor[0] = {0, 0};
+    shape.holders[0] = {0, 0};
+    EXPECT_THROW(check(programs, shape), BugError);
+    shape.holders[0] = {0};
+    shape.slots = 0;
+    EXPECT_THROW(check(programs, shape), BugError);
+    shape.slots = 1;
+    shape.most_activations = {1, 1};
+    EXPECT_THROW(check(programs, shape), BugError);
+}
+
+}  // namespace
+}  // namespace trireme

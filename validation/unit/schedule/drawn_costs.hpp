@@ -1,0 +1,33 @@
+// Costs for tests of what depends on them.
+#pragma once
+
+#include <vector>
+
+#include "trireme/schedule/pipeline_shape.hpp"
+#include "trireme/schedule/predict.hpp"
+#include "unit/schedule/program_damage.hpp"
+
+namespace trireme {
+
+// So many that no message ever waits for one.
+inline PipelineShape with_slots_enough(PipelineShape shape) {
+    shape.slots = shape.micro_batches * shape.stages();
+    return shape;
+}
+
+// From none to nine units each; tenths, which binary fractions do not have, show every rounding.
+inline std::vector<StageCost> drawn_costs(const PipelineShape& shape, Draw& draw, double unit = 0.1) {
+    const auto cost = [&] { return unit * draw.within(0, 9); };
+    std::vector<StageCost> costs(shape.holders.size());
+    for (StageCost& each : costs) {
+        each = {.forward = cost(),
+                .backward_input = cost(),
+                .backward_weight = cost(),
+                .send = cost(),
+                .reduce = cost(),
+                .step = cost()};
+    }
+    return costs;
+}
+
+}  // namespace trireme

@@ -1,0 +1,52 @@
+#include "schedule/joined_halves.hpp"
+
+#include <gtest/gtest.h>
+
+#include "unit/schedule/programs_as_text.hpp"
+
+namespace trireme {
+namespace {
+
+std::vector<std::string> joined(const std::vector<Program>& programs, const PipelineShape& shape,
+                                std::size_t attempts = 100) {
+    const StageHoldings holdings(shape);
+    const std::vector<StageCost> costs(shape.holders.size());
+    ProgramClock clock(shape, holdings, costs);
+    std::vector<std::string> texts;
+    for (const Program& program : with_joined_halves(programs, clock, attempts)) {
+        texts.push_back(text_of(program));
+    }
+    return texts;
+}
+
+using Texts = std::vector<std::string>;
+
+TEST(JoinedHalves, AreThoseThatFollowOneAnother) {
+    const auto programs = programs_of({"0F0 0F1 0I0 0W0 0I1 0W1"});
+    const auto put_off = programs_of({"0F0 0F1 0I0 0I1 0W0 0W1"});
+
+    EXPECT_EQ(joined(programs, grid_shape(1, 1, 1, 2)), Texts{"0F0 0F1 0B0 0B1"});
+    EXPECT_EQ(joined(put_off, grid_shape(1, 1, 1, 2)), Texts{"0F0 0F1 0I0 0I1 0W0 0W1"});
+}
+
+//   team 0   F0 F1    I0 W0 I1 W1
+//   team 1      F0 I0 W0 F1 I1 W1
+//
+// Team 0 needs both gradients as early as they come; nobody needs its own.
+TEST(JoinedHalves, AreThoseThatKeepNobodyWaiting) {
+    const auto programs = programs_of({"0F0 0F1 0I0 0W0 0I1 0W1", "1F0 1I0 1W0 1F1 1I1 1W1"});
+
+    EXPECT_EQ(joined(programs, grid_shape(2, 1, 1, 2)), (Texts{"0F0 0F1 0B0 0B1", "1F0 1B0 1F1 1I1 1W1"}));
+}
+
+TEST(JoinedHalves, AreLookedForAsOftenAsAllowed) {
+    const auto programs = programs_of({"0F0 0F1 0I0 0W0 0I1 0W1", "1F0 1I0 1W0 1F1 1I1 1W1"});
+
+    EXPECT_EQ(joined(programs, grid_shape(2, 1, 1, 2), 1),
+              (Texts{"0F0 0F1 0B0 0B1", "1F0 1I0 1W0 1F1 1I1 1W1"}));
+    EXPECT_EQ(joined(programs, grid_shape(2, 1, 1, 2), 0),
+              (Texts{"0F0 0F1 0I0 0W0 0I1 0W1", "1F0 1I0 1W0 1F1 1I1 1W1"}));
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,80 @@
+#include "unit/schedule/kept_at_once.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "unit/schedule/used_weights.hpp"
+#include "unit/schedule/written_programs.hpp"
+
+namespace trireme::written {
+namespace {
+
+void count_activations(const Program& program, const PipelineShape& shape, Proof& proof) {
+    std::vector<int> kept(static_cast<std::size_t>(shape.stages()), 0);
+    std::vector<int> peak_of_stage = kept;
+    int peak = 0;
+    for (const auto [op, stage, micro_batch, age] : program) {
+        const auto s = static_cast<std::size_t>(stage);
+        if (op == Op::forward) ++kept[s];
+        peak_of_stage[s] = std::max(peak_of_stage[s], kept[s]);
+        peak = std::max(peak, std::accumulate(kept.begin(), kept.end(), 0));
+        const bool is_last_use = op == Op::backward || op == Op::backward_weight;
+        if (is_last_use || (op == Op::forward && !shape.is_training)) --kept[s];
+    }
+    proof.peak_activations.push_back(peak);
+    proof.peak_of_stage.push_back(peak_of_stage);
+}
+
+// Begun, and not updated in all stages of the team.
+int most_gradients(const Program& program, const PipelineShape& shape, int stages_held) {
+    std::set<int> begun;
+    std::map<int, int> updates;  // of each step
+    int peak = 0;
+    for (const auto [op, stage, number, age] : numbered(program)) {
+        if (op == Op::backward || op == Op::backward_input) begun.insert(shape.step_of(number));
+        if (op == Op::reduce) begun.insert(number);
+        if (op == Op::step && ++updates[number] == stages_held) begun.erase(number);
+        if (!begun.empty()) peak = std::max(peak, *begun.rbegin() - *begun.begin() + 1);
+    }
+    return peak;
+}
+
+// Between any two instructions a team has the newest weights, and older ones that it will use.
+int most_weights(const Program& program, int stage) {
+    const std::vector<int> used = weights_used(program);
+    int newest = 0;
+    int peak = 0;
+    for (std::size_t begin = 0; begin <= program.size(); ++begin) {
+        int oldest = newest;
+        for (std::size_t at = begin; at < program.size(); ++at) {
+            const bool is_of_stage = is_compute(program[at].op) && program[at].stage == stage;
+            if (is_of_stage) oldest = std::min(oldest, used[at]);
+        }
+        peak = std::max(peak, newest - oldest + 1);
+        if (begin < program.size() && program[begin] == Instruction{Op::step, stage}) ++newest;
+    }
+    return peak;
+}
+
+}  // namespace
+
+Proof kept_at_once(const std::vector<Program>& programs, const PipelineShape& shape) {
+    Proof proof;
+    for (int team = 0; team < shape.teams; ++team) {
+        const Program& program = programs[static_cast<std::size_t>(team)];
+        count_activations(program, shape, proof);
+        std::vector<int>& versions = proof.weight_versions.emplace_back();
+        int stages_held = 0;
+        for (int stage = 0; stage < shape.stages(); ++stage) {
+            stages_held += shape.holds(team, stage) ? 1 : 0;
+            versions.push_back(shape.holds(team, stage) ? most_weights(program, stage) : 0);
+        }
+        proof.peak_gradients.push_back(most_gradients(program, shape, stages_held));
+    }
+    return proof;
+}
+
+}  // namespace trireme::written

@@ -1,0 +1,14 @@
+// What accepted programs keep in memory, counted from the words of the contract (trireme/schedule/check.hpp).
+#pragma once
+
+#include <vector>
+
+#include "trireme/schedule/check.hpp"
+#include "trireme/schedule/instruction.hpp"
+#include "trireme/schedule/pipeline_shape.hpp"
+
+namespace trireme::written {
+
+Proof kept_at_once(const std::vector<Program>& programs, const PipelineShape& shape);
+
+}  // namespace trireme::written

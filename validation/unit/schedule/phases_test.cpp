@@ -1,0 +1,258 @@
+#include "trireme/schedule/phases.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "error_message.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/schedule/check.hpp"
+#include "trireme/schedule/generate.hpp"
+#include "trireme/schedule/lower.hpp"
+#include "unit/schedule/program_damage.hpp"
+#include "unit/schedule/programs_as_text.hpp"
+
+namespace trireme {
+namespace {
+
+using Lines = std::initializer_list<const char*>;
+using Texts = std::vector<std::string>;
+using validation::message_of;
+using validation::says;
+
+Phases phases_of(Lines prologue, Lines body) {
+    return {.prologue = programs_of(prologue), .body = programs_of(body)};
+}
+
+Texts texts_of(const std::vector<Program>& programs) {
+    Texts texts;
+    for (const Program& program : programs) texts.push_back(text_of(program));
+    return texts;
+}
+
+PipelineShape of_steps(PipelineShape shape, int steps) {
+    shape.steps = steps;
+    return shape;
+}
+
+// The drawing of phases.hpp, with two stages.
+Phases drawn() { return phases_of({"0F0", ""}, {"0F1 0B0@1 REDUCE0 STEP0", "1F0 1B0 REDUCE1 STEP1"}); }
+
+TEST(Shifted, MovesMicroBatchesAndNothingElse) {
+    const Program program = programs_of({"0F2 0RECV_B0 0B0@3 REDUCE0 STEP0"})[0];
+
+    EXPECT_EQ(text_of(shifted(program, 4)), "0F6 0RECV_B4 0B4@3 REDUCE0 STEP0");
+    EXPECT_EQ(shifted(shifted(program, 4), -4), program);
+}
+
+TEST(LookAhead, IsTheFurthestStepThatABodyOrThePrologueReachesInto) {
+    EXPECT_EQ(look_ahead(phases_of({""}, {"0F0 0F1 0B0 0B1 REDUCE0 STEP0"}), 2), 0);
+    EXPECT_EQ(look_ahead(phases_of({""}, {"0F0 0B0 REDUCE0 STEP0"}), 1), 0);
+    EXPECT_EQ(look_ahead(drawn(), 1), 1);
+    EXPECT_EQ(look_ahead(phases_of({"0F0 0F1"}, {"0F2 0B0 REDUCE0 STEP0"}), 1), 2);
+    EXPECT_EQ(look_ahead(phases_of({"0F0 0F1 0F2", ""}, {"0F3 0B0 0F4 0B1 REDUCE0 STEP0", ""}), 2), 2);
+    EXPECT_EQ(look_ahead(phases_of({"0RECV_B3", ""}, {"0B0", ""}), 2), 1);
+}
+
+TEST(Unrolled, LeavesOutWhatIsOfLaterSteps) {
+    const PipelineShape shape = grid_shape(2, 1, 1, 1);
+
+    EXPECT_EQ(texts_of(unrolled(drawn(), shape, 1)),
+              (Texts{"0F0 0B0@1 REDUCE0 STEP0", "1F0 1B0 REDUCE1 STEP1"}));
+    EXPECT_EQ(texts_of(unrolled(drawn(), shape, 3)),
+              (Texts{"0F0 0F1 0B0@1 REDUCE0 STEP0 0F2 0B1@1 REDUCE0 STEP0 0B2@1 REDUCE0 STEP0",
+                     "1F0 1B0 REDUCE1 STEP1 1F1 1B1 REDUCE1 STEP1 1F2 1B2 REDUCE1 STEP1"}));
+    EXPECT_EQ(text_of(unrolled_of(0, drawn(), shape, 2)), "0F0 0F1 0B0@1 REDUCE0 STEP0 0B1@1 REDUCE0 STEP0");
+}
+
+TEST(Unrolled, LeavesOutAsManyReducesAsThePrologueRanAhead) {
+    const Phases phases = phases_of({"0F0 0B0 REDUCE0"}, {"0F1 0B1 REDUCE0 STEP0"});
+
+    EXPECT_EQ(texts_of(unrolled(phases, grid_shape(1, 1, 1, 1), 2)),
+              (Texts{"0F0 0B0 REDUCE0 0F1 0B1 REDUCE0 STEP0 STEP0"}));
+}
+
+// A step that reduces or updates twice is wrong, and must not come out right for being the last.
+TEST(Unrolled, KeepsWhatABodyHasTwice) {
+    const PipelineShape shape = grid_shape(1, 1, 1, 1);
+
+    for (const char* twice : {"0F0 0B0 REDUCE0 STEP0 STEP0", "0F0 0B0 REDUCE0 REDUCE0 STEP0"}) {
+        const std::vector<Program> programs = unrolled(phases_of({""}, {twice}), shape, 1);
+
+        EXPECT_EQ(texts_of(programs), Texts{twice});
+        EXPECT_FALSE(check(programs, shape).is_proved());
+    }
+}
+
+TEST(Unrolled, OfSynchronousSchedulesIsOneBodyBehindTheOther) {
+    const PipelineShape shape = grid_shape(2, 1, 1, 2);
+    const Phases phases = lower_phases(generate_phases(ScheduleKind::one_f_one_b, shape), shape);
+
+    const std::vector<Program> programs = unrolled(phases, shape, 2);
+
+    EXPECT_EQ(phases.prologue, std::vector<Program>(2));
+    for (std::size_t team = 0; team < 2; ++team) {
+        const Program again = shifted(phases.body[team], 2);
+        Program both = phases.body[team];
+        both.insert(both.end(), again.begin(), again.end());
+        EXPECT_EQ(text_of(programs[team]), text_of(both));
+    }
+}
+
+TEST(Folded, GivesBackWhatWasUnrolled) {
+    const PipelineShape shape = grid_shape(2, 1, 1, 1);
+
+    const Phases again = folded(unrolled(drawn(), shape, 4), of_steps(shape, 4));
+
+    EXPECT_EQ(again.prologue, drawn().prologue);
+    EXPECT_EQ(again.body, drawn().body);
+}
+
+TEST(Folded, GivesBackEverySchedule) {
+    for (const ScheduleKind kind :
+         {ScheduleKind::pipedream, ScheduleKind::pipedream_vertical, ScheduleKind::pipedream_2bw}) {
+        const PipelineShape shape = grid_shape(3, 2, 1, 2);
+        const Phases phases = lower_phases(generate_phases(kind, shape), shape);
+
+        const Phases again = folded(unrolled(phases, shape, 7), of_steps(shape, 7));
+
+        EXPECT_EQ(again.prologue, phases.prologue) << name_of(kind);
+        EXPECT_EQ(again.body, phases.body) << name_of(kind);
+    }
+}
+
+// Before the first update there is one version of weights, and ages would say nothing.
+TEST(Folded, HasNoAgesBeforeTheFirstStep) {
+    const std::vector<Program> programs = programs_of(
+        {"0F0@4 0F1 0B0@1 REDUCE0 STEP0 0F2 0B1@1 REDUCE0 STEP0 0F3 0B2@1 REDUCE0 STEP0 0B3@1 REDUCE0 STEP0"});
+
+    EXPECT_EQ(texts_of(folded(programs, of_steps(grid_shape(1, 1, 1, 1), 4)).prologue), Texts{"0F0"});
+}
+
+TEST(Folded, RefusesProgramsThatDoNotRepeat) {
+    const PipelineShape shape = of_steps(grid_shape(1, 1, 1, 1), 3);
+    const auto refusal = [&](const char* program) {
+        return message_of<BugError>([&] { folded(programs_of({program}), shape); });
+    };
+
+    EXPECT_EQ(refusal("0F0 0B0 REDUCE0 STEP0 0F1 0B1 REDUCE0 STEP0 0F2 0I2 0W2 REDUCE0 STEP0"),
+              "the program of team 0 does not repeat: 0F0 0B0 REDUCE0 STEP0 0F1 0B1 REDUCE0 STEP0 0F2 0I2 0W2 "
+              "REDUCE0 STEP0");
+    EXPECT_TRUE(says(refusal("0F0 0B0 REDUCE0 STEP0 0F1 0B1@1 REDUCE0 STEP0 0F2 0B2 REDUCE0 STEP0"),
+                     "does not repeat"));
+    EXPECT_TRUE(says(refusal("0F0 0I0 0W0 REDUCE0 STEP0 0F1 0B1 REDUCE0 STEP0 0F2 0B2 REDUCE0 STEP0"),
+                     "does not repeat"));
+    EXPECT_EQ(refusal("0F0 0B0 REDUCE0 STEP0 0F1 0B1 REDUCE0 STEP0"),
+              "the program of team 0 has no three steps to fold");
+}
+
+TEST(Repeat, SaysWhetherProgramsCanBeFolded) {
+    const PipelineShape shape = grid_shape(2, 1, 1, 1);
+    std::vector<Program> programs = unrolled(drawn(), shape, 4);
+
+    EXPECT_TRUE(repeat(programs, of_steps(shape, 4)));
+    std::swap(programs[1][4], programs[1][5]);
+    EXPECT_FALSE(repeat(programs, of_steps(shape, 4)));
+    programs[1].clear();
+    EXPECT_FALSE(repeat(programs, of_steps(shape, 4)));
+}
+
+TEST(InFlight, IsWorkOfALaterStepOrBeforeTheFirst) {
+    EXPECT_FALSE(keeps_work_in_flight(phases_of({""}, {"0F0@1 0B0@1 REDUCE0 STEP0"}), 1));
+    EXPECT_TRUE(keeps_work_in_flight(phases_of({""}, {"0F1 0B1 REDUCE0 STEP0"}), 1));
+    EXPECT_TRUE(keeps_work_in_flight(phases_of({"0F0"}, {"0B0 REDUCE0 STEP0"}), 1));
+    EXPECT_TRUE(keeps_work_in_flight(drawn(), 1));
+}
+
+TEST(EnoughSteps, IsOneWhereNothingIsInFlightOrOld) {
+    EXPECT_EQ(enough_steps(phases_of({""}, {"0F0 0F1 0B0 0B1 REDUCE0 STEP0"}), 2), 1);
+}
+
+// Ages say nothing until there have been as many updates.
+TEST(EnoughSteps, HaveAllWeightsThatAgesName) {
+    const PipelineShape shape = grid_shape(1, 1, 1, 1);
+    const Phases like = phases_of({""}, {"0F0@2 0B0@2 REDUCE0 STEP0"});
+    const Phases unlike = phases_of({""}, {"0F0@1 0B0@2 REDUCE0 STEP0"});
+
+    EXPECT_EQ(enough_steps(like, 1), 3);
+    EXPECT_EQ(check(unrolled(like, shape, 3), of_steps(shape, 3)).proof.weight_versions[0][0], 3);
+    EXPECT_TRUE(check(unrolled(unlike, shape, 1), of_steps(shape, 1)).is_proved());
+    EXPECT_FALSE(check(unrolled(unlike, shape, 3), of_steps(shape, 3)).is_proved());
+}
+
+struct Trial {
+    std::string name;
+    PipelineShape shape;  // of one step
+    Phases phases;
+};
+
+// Of all steps from a number on, whether they are proved and with what.
+void expect_no_news(const Trial& trial) {
+    const auto verdict_on = [&](int steps) {
+        return check(unrolled(trial.phases, trial.shape, steps), of_steps(trial.shape, steps));
+    };
+    const int enough = enough_steps(trial.phases, trial.shape.micro_batches);
+    const Verdict verdict = verdict_on(enough);
+    for (const int more : {1, 2, 5}) {
+        const Verdict later = verdict_on(enough + more);
+        ASSERT_EQ(later.is_proved(), verdict.is_proved())
+            << trial.name << ", " << enough << " and " << enough + more
+            << " steps: " << (verdict.fault ? verdict.fault->what : later.fault->what) << "\n";
+        EXPECT_EQ(later.proof.peak_activations, verdict.proof.peak_activations) << trial.name;
+        EXPECT_EQ(later.proof.peak_gradients, verdict.proof.peak_gradients) << trial.name;
+        EXPECT_EQ(later.proof.weight_versions, verdict.proof.weight_versions) << trial.name;
+    }
+}
+
+std::vector<Trial> trials() {
+    std::vector<Trial> all;
+    for (const std::string& schedule : known_schedules()) {
+        for (const int pipe : {1, 2, 3, 4}) {
+            for (const int micro_batches : {1, 2, 3}) {
+                for (const int slots : {1, 2, 5}) {
+                    const ScheduleKind kind = schedule_named(schedule);
+                    PipelineShape shape = kind == ScheduleKind::zb_v ? v_shape(pipe, 1, micro_batches)
+                                                                     : grid_shape(pipe, 1, 1, micro_batches);
+                    if (kind == ScheduleKind::pipedream_2bw && micro_batches < pipe - 1) continue;
+                    shape.slots = slots;
+                    shape.updates_alone = updates_stages_alone(kind);
+                    all.push_back(
+                        {cat(schedule, " pipe ", pipe, " micro-batches ", micro_batches, " slots ", slots),
+                         shape, lower_phases(generate_phases(kind, shape), shape)});
+                }
+            }
+        }
+    }
+    return all;
+}
+
+TEST(EnoughSteps, OfEveryScheduleTellAllThatMoreWouldTell) {
+    for (const Trial& trial : trials()) expect_no_news(trial);
+}
+
+TEST(EnoughSteps, OfDamagedPhasesTellAllThatMoreWouldTell) {
+    const std::vector<Trial> all = trials();
+    constexpr std::size_t cases = 3000;
+    std::size_t proved = 0;
+    for (std::size_t i = 0; i < cases && !testing::Test::HasFailure(); ++i) {
+        Draw draw(RandomKey{20260412}.then("phases").then(i));
+        Trial trial = all[draw.below(all.size())];
+        std::vector<Program>& part = draw.one_in(3) ? trial.phases.prologue : trial.phases.body;
+        const bool is_empty = std::all_of(part.begin(), part.end(), [](const Program& p) { return p.empty(); });
+        if (is_empty) continue;
+        trial.name += ": " + damage_once(part, of_steps(trial.shape, 3), draw);
+        for (std::size_t team = 0; team < part.size(); ++team) {
+            trial.name +=
+                "\n" + text_of(trial.phases.prologue[team]) + " BODY " + text_of(trial.phases.body[team]);
+        }
+        expect_no_news(trial);
+        const int enough = enough_steps(trial.phases, trial.shape.micro_batches);
+        proved += check(unrolled(trial.phases, trial.shape, enough), of_steps(trial.shape, enough)).is_proved()
+                      ? 1
+                      : 0;
+    }
+    EXPECT_GT(proved, cases / 15);
+}
+
+}  // namespace
+}  // namespace trireme

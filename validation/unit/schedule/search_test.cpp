@@ -1,0 +1,263 @@
+#include "trireme/schedule/search.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iostream>
+#include <limits>
+
+#include "error_message.hpp"
+#include "schedule/least_duration.hpp"
+#include "schedule/program_clock.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/schedule/check.hpp"
+#include "trireme/schedule/generate.hpp"
+#include "trireme/schedule/lower.hpp"
+#include "unit/schedule/cost_sets.hpp"
+#include "unit/schedule/drawn_costs.hpp"
+#include "unit/schedule/exhaustive_interpreter.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr double none = std::numeric_limits<double>::infinity();
+
+// What programs are to be made for.
+struct Task {
+    PipelineShape shape;
+    std::vector<StageCost> costs;
+    std::vector<bool> may_split;
+};
+
+Task task_of(const PipelineShape& shape, const std::vector<StageCost>& costs, bool may_split = true) {
+    return {shape, costs, std::vector<bool>(costs.size(), may_split)};
+}
+
+std::vector<Program> searched(const Task& task) {
+    return search_programs(task.shape, task.costs, task.may_split);
+}
+
+// Of compute instructions, with slots enough; none where check() refuses them, as it does beyond a bound.
+double duration(const std::vector<Program>& compute, const Task& task) {
+    const PipelineShape shape = with_slots_enough(task.shape);
+    const std::vector<Program> programs = lower(compute, shape);
+    return check(programs, shape).is_proved() ? predict(programs, shape, task.costs).makespan : none;
+}
+
+bool splits_what_it_must_not(const std::vector<Program>& programs, const Task& task) {
+    for (const Program& program : programs) {
+        for (const Instruction& each : program) {
+            if (each.op == Op::backward_input && !task.may_split[static_cast<std::size_t>(each.stage)])
+                return true;
+        }
+    }
+    return false;
+}
+
+// The shortest of all fixed schedules of one step that are made for the shape and keep to its bounds.
+double shortest_of_fixed(const Task& task) {
+    double shortest = none;
+    for (const std::string& schedule : known_schedules()) {
+        const ScheduleKind kind = schedule_named(schedule);
+        if (keeps_work_in_flight(kind)) continue;
+        try {
+            const std::vector<Program> programs = generate(kind, task.shape);
+            if (!splits_what_it_must_not(programs, task))
+                shortest = std::min(shortest, duration(programs, task));
+        } catch (const ConfigError&) {
+            continue;  // it is made for other shapes
+        }
+    }
+    return shortest;
+}
+
+TEST(Search, IsNeverWorseThanAFixedScheduleAndMostlyBetter) {
+    int better = 0;
+    const std::vector<CostSet> sets = cost_sets();
+    for (const CostSet& set : sets) {
+        const Task task = task_of(set.shape, set.costs);
+
+        const double found = duration(searched(task), task);
+
+        const double fixed = shortest_of_fixed(task);
+        EXPECT_LT(found, none) << set.name;
+        EXPECT_LE(found, fixed) << set.name;
+        better += fixed < none && found < fixed ? 1 : 0;
+    }
+    std::cout << "better than every fixed schedule on " << better << " of " << sets.size() << " cost sets\n";
+    EXPECT_EQ(sets.size(), 30U);
+    EXPECT_GE(better, 10);
+}
+
+PipelineShape drawn_shape(Draw& draw) {
+    if (draw.one_in(5)) return v_shape(draw.within(1, 3), draw.within(1, 2), draw.within(1, 5));
+    if (draw.one_in(2))
+        return grid_shape(draw.within(1, 4), draw.within(1, 2), draw.within(1, 3), draw.within(1, 6));
+    std::vector<int> replicas;
+    for (int stages = draw.within(1, 4); stages > 0; --stages) replicas.push_back(draw.within(1, 3));
+    return uneven_shape(replicas, draw.within(1, 7));
+}
+
+Task drawn_task(Draw& draw) {
+    Task task{.shape = drawn_shape(draw), .costs = {}, .may_split = {}};
+    task.costs = drawn_costs(task.shape, draw);
+    for (std::size_t stage = 0; stage < task.costs.size(); ++stage) task.may_split.push_back(!draw.one_in(4));
+    if (draw.one_in(3)) return task;
+    for (const int least : least_activations(task.shape)) {
+        task.shape.most_activations.push_back(least + draw.within(0, 3 * least));
+    }
+    return task;
+}
+
+TEST(Search, IsProvedNeverWorseAndTheSameAgainOnDrawnShapes) {
+    Draw draw(RandomKey{20261123}.then("search"));
+    for (int i = 0; i < 40 && !testing::Test::HasFailure(); ++i) {
+        const Task task = drawn_task(draw);
+
+        const std::vector<Program> programs = searched(task);
+
+        const double found = duration(programs, task);
+        EXPECT_LT(found, none) << i;
+        EXPECT_LE(found, shortest_of_fixed(task)) << i;
+        const double least = least_duration(task.shape, StageHoldings(task.shape), task.costs);
+        EXPECT_GE(found, least * (1 - 1e-12)) << i;  // summed in another order
+        EXPECT_FALSE(splits_what_it_must_not(programs, task)) << i;
+        EXPECT_EQ(searched(task), programs) << i;
+    }
+}
+
+TEST(Search, IsAcceptedByTheInterpreter) {
+    Draw draw(RandomKey{20261124}.then("interpreter"));
+    for (int i = 0; i < 40; ++i) {
+        Task task = drawn_task(draw);
+        if (task.shape.teams > 3 || task.shape.micro_batches > 3 || task.shape.stages() > 4) continue;
+        task.shape.slots = 2;
+        const std::vector<Program> programs = lower(searched(task), task.shape);
+
+        const Exploration exploration = explore(programs, task.shape);
+
+        EXPECT_EQ(exploration.is_accepted(), check(programs, task.shape).is_proved()) << exploration.objection;
+    }
+}
+
+// All orders in which a team may do the three parts of its micro-batches.
+void add_orders(const PipelineShape& shape, int stage, Program& begun, std::vector<int>& parts_done,
+                std::vector<Program>& orders) {
+    constexpr Op parts[] = {Op::forward, Op::backward_input, Op::backward_weight};
+    bool is_whole = true;
+    for (int m = 0; m < shape.micro_batches; ++m) {
+        int& done = parts_done[static_cast<std::size_t>(m)];
+        if (done == 3) continue;
+        is_whole = false;
+        begun.push_back({parts[done++], stage, m});
+        add_orders(shape, stage, begun, parts_done, orders);
+        begun.pop_back();
+        --done;
+    }
+    if (is_whole) orders.push_back(begun);
+}
+
+int peak_of(const Program& program) {
+    int kept = 0;
+    int peak = 0;
+    for (const Instruction& each : program) {
+        kept += each.op == Op::forward ? 1 : each.op == Op::backward_weight ? -1 : 0;
+        peak = std::max(peak, kept);
+    }
+    return peak;
+}
+
+std::vector<Program> orders_of(const PipelineShape& shape, int stage) {
+    Program begun;
+    std::vector<int> parts_done(static_cast<std::size_t>(shape.micro_batches));
+    std::vector<Program> orders;
+    add_orders(shape, stage, begun, parts_done, orders);
+    std::erase_if(orders, [&](const Program& order) {
+        const bool is_bounded = !shape.most_activations.empty();
+        return is_bounded && peak_of(order) > shape.most_activations[static_cast<std::size_t>(stage)];
+    });
+    return orders;
+}
+
+double shortest_of_all_orders(const Task& task) {
+    const StageHoldings holdings(task.shape);
+    ProgramClock clock(task.shape, holdings, task.costs);
+    std::vector<std::vector<Program>> orders;
+    for (int stage = 0; stage < task.shape.stages(); ++stage) orders.push_back(orders_of(task.shape, stage));
+    std::vector<std::size_t> chosen(orders.size());
+    double shortest = none;
+    for (std::size_t next = 0; next < chosen.size();) {
+        std::vector<Program> programs;
+        for (std::size_t s = 0; s < orders.size(); ++s) programs.push_back(orders[s][chosen[s]]);
+        shortest = std::min(shortest, duration_of(programs, clock));
+        for (next = 0; next < chosen.size() && ++chosen[next] == orders[next].size(); ++next) chosen[next] = 0;
+    }
+    return shortest;
+}
+
+TEST(Search, IsTheShortestOfAllOrdersOfTwoMicroBatches) {
+    Draw draw(RandomKey{20261125}.then("orders"));
+    for (int i = 0; i < 40; ++i) {
+        PipelineShape shape = grid_shape(draw.within(2, 3), 1, 1, 2);
+        if (draw.one_in(3)) shape.most_activations.assign(static_cast<std::size_t>(shape.teams), 1);
+        const Task task = task_of(shape, drawn_costs(shape, draw, 1));  // whose sums are exact
+
+        EXPECT_EQ(duration(searched(task), task), shortest_of_all_orders(task)) << i;
+    }
+}
+
+TEST(Search, TakesA1F1BWhereNothingIsShorter) {
+    const PipelineShape shape = grid_shape(4, 1, 1, 8);
+    const Task whole = task_of(shape, std::vector<StageCost>(4), false);
+
+    EXPECT_EQ(searched(whole), generate(ScheduleKind::one_f_one_b, shape));
+}
+
+// 16 teams need not keep all 128 micro-batches to be busy from the first that comes to the last.
+TEST(Search, KeepsNoMoreThanItHasUseFor) {
+    const Task task = task_of(grid_shape(16, 1, 1, 128), std::vector<StageCost>(16, {2, 2, 2, 0.5}));
+    const PipelineShape shape = with_slots_enough(task.shape);
+
+    const Prediction found = predict(lower(searched(task), shape), shape, task.costs);
+
+    EXPECT_EQ(found.makespan, least_duration(shape, StageHoldings(shape), task.costs));
+    EXPECT_LE(*std::max_element(found.peak_activations.begin(), found.peak_activations.end()), 31);
+}
+
+TEST(Search, FillsUnevenShapesWhoseTeamsHoldSeveralStages) {
+    PipelineShape shape{.teams = 3, .micro_batches = 4, .holders = {{0}, {1, 2}, {0}}, .executor = {}};
+    shape.executor = {{0, 0, 0, 0}, {1, 2, 1, 2}, {0, 0, 0, 0}};
+    shape.most_activations = {3, 1, 1};
+    Task task = task_of(shape, std::vector<StageCost>(3));
+
+    EXPECT_LE(duration(searched(task), task), 27);
+    task.shape.is_training = false;
+    task.shape.most_activations = {1, 1, 1};  // forwards alone keep nothing
+    EXPECT_LT(duration(searched(task), task), none);
+}
+
+TEST(Search, TakesTheForwardsOfAFixedSchedule) {
+    const PipelineShape shape = grid_shape(2, 2, 2, 5, false);
+
+    EXPECT_EQ(searched(task_of(shape, std::vector<StageCost>(4))), generate(ScheduleKind::interleaved, shape));
+}
+
+TEST(LeastActivations, AreOneForEachStageThatAMicroBatchPassesInATeam) {
+    PipelineShape woven{.teams = 2, .micro_batches = 2, .holders = {{0, 1}, {0, 1}, {1}}, .executor = {}};
+    woven.executor = {{0, 1}, {0, 1}, {1, 1}};
+
+    EXPECT_EQ(least_activations(grid_shape(2, 2, 3, 4)), (std::vector<int>{3, 3, 3, 3}));
+    EXPECT_EQ(least_activations(woven), (std::vector<int>{2, 3}));
+}
+
+TEST(Search, RefusesLessMemoryThanOneMicroBatchNeeds) {
+    PipelineShape shape = grid_shape(2, 1, 2, 4);
+    shape.most_activations = {2, 1};
+
+    EXPECT_EQ(validation::message_of<ConfigError>([&] { searched(task_of(shape, std::vector<StageCost>(4))); }),
+              "team 1 has to keep 2 micro-batches, counted over its stages, and has memory for 1; give it more "
+              "memory, or fewer stages");
+}
+
+}  // namespace
+}  // namespace trireme

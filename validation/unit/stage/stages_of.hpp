@@ -1,0 +1,131 @@
+// A small model as stages on one team or on each of two, and the same model whole beside it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string_view>
+
+#include "trireme/stage/local_stages.hpp"
+#include "unit/stage/small_models.hpp"
+#include "unit/stage/stage_numbers.hpp"
+
+namespace trireme {
+
+inline constexpr std::size_t layers_before_the_cut = 3;  // the embedding and the first block
+
+inline Program program_of(std::string_view text) {
+    Program program;
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = std::min(text.find(' ', begin), text.size());
+        program.push_back(parse_instruction(text.substr(begin, end - begin), "the test"));
+        begin = end + 1;
+    }
+    return program;
+}
+
+// Both stages of a model on one team, or one on each of two.
+inline PipelineShape shape_of(int teams, int micro_batches, bool is_training = true) {
+    return grid_shape(teams, 1, 2 / teams, micro_batches, is_training);
+}
+
+class StagesOf : public testing::TestWithParam<SmallModel> {
+protected:
+    StagesOf() {
+        for (std::int64_t visit = 0; visit < 3; ++visit) {
+            const auto length = static_cast<std::size_t>(9 - visit);
+            rows_.emplace_back(std::array{make_sample(config_, visit, length)});
+        }
+        for (const TokenRows& rows : rows_) batches_.push_back(rows.batch());
+    }
+
+    LocalWork work_of(int team, std::vector<int> stages) const {
+        const std::size_t all = build_layers(config_).size();
+        const std::array<Range, 2> layers{Range{0, layers_before_the_cut},
+                                          Range{layers_before_the_cut, all - layers_before_the_cut}};
+        LocalWork work{.model = config_, .stages = std::move(stages), .team = team, .dtype = DType::f64};
+        for (const int stage : work.stages) {
+            work.specs.push_back({.layers = layers[static_cast<std::size_t>(stage)]});
+            for (const BackwardHalves halves : {BackwardHalves::together, BackwardHalves::apart}) {
+                work.memory = larger_of(work.memory, predict(config_, work.specs.back(), rows_[0].shape(),
+                                                             {.dtype = DType::f64, .halves = halves}));
+            }
+        }
+        work.most_rows = rows_[0].shape().rows;
+        return work;
+    }
+
+    // As scatter_weights() has them.
+    void take_weights(const LocalStages& stages) const {
+        WholeModel whole = make_stage(config_, DType::f64, rows_[0].shape());
+        scatter_weights(whole);
+        NamedNumbers weights;
+        for (std::size_t i = 0; i < whole.parameters().size(); ++i) {
+            weights[whole.parameters()[i].name] = numbers_of(whole.values()[i]);
+        }
+        const LocalParameters& held = stages.parameters();
+        for (std::size_t i = 0; i < held.specs().size(); ++i) {
+            set_numbers(held.values()[i], weights.at(held.specs()[i].name));
+        }
+    }
+
+    Round round_of(const PipelineShape& shape, const Program& program) const {
+        return {.shape = shape,
+                .program = program,
+                .dropout_key = RandomKey{77},
+                .label_smoothing = shape.is_training ? 0.1 : 0,
+                .update = [](int) {}};
+    }
+
+    // Of the first micro-batches.
+    StepWork step_of(const Round& round) const {
+        StepWork work{.batches = {}, .loss_scale = 0.25};
+        for (int m = 0; m < round.shape.micro_batches; ++m) {
+            work.batches.push_back(&batches_[static_cast<std::size_t>(m)]);
+        }
+        return work;
+    }
+
+    void begin(LocalStages& stages, const Round& round) {
+        stages.begin(stream_, round);
+        stages.add_step(step_of(round));
+    }
+
+    void run_all(LocalStages& stages, const Round& round) { run_all(stages, round, step_of(round)); }
+    void run_all(LocalStages& stages, const Round& round, const StepWork& work) {
+        stages.begin(stream_, round);
+        stages.add_step(work);
+        for (const Instruction& instruction : round.program) stages.run(instruction);
+    }
+
+    // Of the first micro-batches, one after the other.
+    void train_whole(WholeModel& whole, std::size_t micro_batches, std::vector<double>& losses) {
+        scatter_weights(whole);
+        for (std::size_t m = 0; m < micro_batches; ++m) {
+            const PassOptions options{.dropout_key = RandomKey{77}, .loss_scale = 0.25, .label_smoothing = 0.1};
+            losses.push_back(whole.forward_backward(stream_, batches_[m], options));
+        }
+    }
+
+    static NamedNumbers gradients_of(const LocalStages& stages, std::size_t copy = 0) {
+        NamedNumbers gradients;
+        const LocalParameters& held = stages.parameters();
+        for (std::size_t i = 0; i < held.specs().size(); ++i) {
+            gradients[held.specs()[i].name] = numbers_of(held.gradients(copy)[i]);
+        }
+        return gradients;
+    }
+
+    static std::vector<double> losses_of(const LocalStages& stages) {
+        std::vector<double> losses;
+        for (const auto& [micro_batch, outcome] : stages.outcomes(0)) losses.push_back(outcome.loss);
+        return losses;
+    }
+
+    Stream stream_{.backend = ReferenceStream{}};
+    const ModelConfig config_ = config_of(GetParam());
+    std::vector<TokenRows> rows_;
+    std::vector<TokenBatch> batches_;
+};
+
+}  // namespace trireme

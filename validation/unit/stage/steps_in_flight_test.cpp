@@ -1,0 +1,73 @@
+// Stages whose work goes on over the end of a step.
+#include "trireme/kernels/fill.hpp"
+#include "unit/stage/stages_of.hpp"
+
+namespace trireme {
+namespace {
+
+// The whole model as one stage, of which a step is one micro-batch.
+class StepsInFlight : public StagesOf {
+protected:
+    // Of the first micro-batch, by a model that knows no steps.
+    NamedNumbers expected_gradients() {
+        std::vector<double> losses;
+        train_whole(whole_, 1, losses);
+        return trireme::gradients_of(whole_);
+    }
+
+    LocalStages stages_with(const Copies& copies) {
+        LocalWork work = work_of(0, {0});
+        work.specs[0].layers = {0, build_layers(config_).size()};
+        work.memory = larger_of(work.memory, whole_.peak());
+        work.copies = copies;
+        return {work, nullptr, false, Place::memory};
+    }
+
+    static void run(LocalStages& stages, std::string_view program) {
+        for (const Instruction& instruction : program_of(program)) stages.run(instruction);
+    }
+
+    WholeModel whole_ = make_stage(config_, DType::f64, rows_[0].shape());
+    const PipelineShape shape_ = grid_shape(1, 1, 1, 1);
+    const Program one_step_ = program_of("0F0 0B0 REDUCE0 STEP0");
+};
+
+// A step's work begins before the update of the step before, and ends behind it.
+TEST_P(StepsInFlight, GoBackThroughTheWeightsThatTheyCameBy) {
+    const NamedNumbers expected = expected_gradients();
+    LocalStages stages = stages_with({.values = 2, .gradients = 1});
+    take_weights(stages);
+    Round round = round_of(shape_, one_step_);
+    round.update = [&](int) {
+        launch(stream_, Fill{.output = stages.parameters().values().all(), .value = 0});
+    };
+
+    begin(stages, round);
+    stages.add_step(step_of(round));  // the same micro-batch again
+    run(stages, "0F0 0F1 0B0 REDUCE0 STEP0 0B1@1 REDUCE0");
+
+    EXPECT_EQ(gradients_of(stages), expected);
+}
+
+TEST_P(StepsInFlight, KeepTheirGradientsApart) {
+    const NamedNumbers expected = expected_gradients();
+    LocalStages stages = stages_with({.values = 1, .gradients = 2});
+    take_weights(stages);
+    const Round round = round_of(shape_, one_step_);
+
+    begin(stages, round);
+    stages.add_step({.batches = {&batches_[1]}, .loss_scale = 0.25});
+    run(stages, "0F0 0B0 0F1 0B1 REDUCE0");
+
+    EXPECT_EQ(gradients_of(stages), expected);
+    EXPECT_NE(gradients_of(stages, 1), expected);
+    EXPECT_EQ(stages.gradients_of(0), 0U);
+    EXPECT_EQ(stages.gradients_of(1), 1U);
+    EXPECT_EQ(stages.gradients_of(2), 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, StepsInFlight, testing::ValuesIn(every_small_model()),
+                         [](const auto& model) { return testing::PrintToString(model.param); });
+
+}  // namespace
+}  // namespace trireme

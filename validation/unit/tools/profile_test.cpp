@@ -1,0 +1,171 @@
+#include "trireme/tools/profile.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <sstream>
+
+#include "error_message.hpp"
+#include "scratch_folder.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/stage/predict.hpp"
+#include "unit/model/small_parts.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::message_of;
+using validation::says;
+using validation::ScratchFolder;
+using validation::sharable;
+
+// Two samples of 4 rows, whatever the model reads and learns.
+struct TwoSamples {
+    explicit TwoSamples(const ModelConfig& config) : model(config), pixels(2 * 4 * 8, 0.5F) {
+        const std::size_t length = config.reads_images() ? config.positions : 4;
+        for (std::size_t row = 0; row < 2 * length; ++row) {
+            numbers.push_back(static_cast<std::int32_t>(row % length));
+            zeros.push_back(0);
+            visits.push_back(static_cast<std::int64_t>(row / length));
+        }
+        segments = {{.begin = 0, .length = length}, {.begin = length, .length = length, .sample = 1}};
+    }
+
+    TokenBatch view() const {
+        const std::size_t rows = numbers.size();
+        const bool has_images = model.reads_images();
+        const ConstTensor ids{numbers.data(), DType::i32, 1, rows, rows};
+        const ConstTensor none{zeros.data(), DType::i32, 1, rows, rows};
+        return {.tokens = has_images ? none : ids,
+                .positions = ids,
+                .types = none,
+                .visits = {visits.data(), DType::i64, 1, rows, rows},
+                .segments = segments,
+                .predicted = {predicted.data(), DType::i32, 1, 2, 2},
+                .targets = none.column_range(0, 2),
+                .answers = {spans.data(), DType::i32, 2, 2, 2},
+                .contexts = {spans.data(), DType::i32, 2, 2, 2},
+                .pixels = {pixels.data(), DType::f32, has_images ? 8U : 0U, 8, 8}};
+    }
+
+    ModelConfig model;
+    std::vector<std::int32_t> numbers, zeros;
+    std::vector<std::int32_t> predicted = {0, 4};
+    std::vector<std::int32_t> spans = {0, 1, 0, 1};
+    std::vector<std::int64_t> visits;
+    std::vector<Segment> segments;
+    std::vector<float> pixels;
+};
+
+ProfileSubject subject_of(const TwoSamples& samples, const TokenBatch& batch, DType dtype = DType::f32) {
+    return {.model = samples.model,
+            .batch = batch,
+            .dtype = dtype,
+            .optimizer = {},
+            .stream = {.backend = CpuStream{.threads = 1}}};
+}
+
+Profile profile_of(const ModelConfig& model, DType dtype = DType::f32) {
+    const TwoSamples samples(model);
+    const TokenBatch batch = samples.view();
+    return measure_profile(subject_of(samples, batch, dtype), 1);
+}
+
+TEST(MeasureProfile, NamesWhatWasMeasured) {
+    const Profile profile = profile_of(sharable(Family::gpt2, Task::language), DType::f64);
+
+    EXPECT_EQ(profile.model, "gpt2");
+    EXPECT_EQ(profile.dtype, "f64");
+    EXPECT_EQ(profile.device, "cpu");
+    EXPECT_EQ(profile.threads, 1);
+    EXPECT_EQ(profile.samples, 2U);
+    EXPECT_EQ(profile.tokens, 8U);
+    EXPECT_TRUE(profile.links.empty());
+}
+
+TEST(MeasureProfile, MeasuresEqualLayersOnce) {
+    const Profile profile = profile_of(sharable(Family::gpt2, Task::language));
+
+    std::vector<std::string> names;
+    std::vector<std::size_t> sources;
+    for (const LayerProfile& layer : profile.layers) {
+        names.push_back(layer.name);
+        sources.push_back(layer.measured);
+    }
+    EXPECT_EQ(names,
+              (std::vector<std::string>{"embedding", "attention", "mlp", "attention", "mlp", "norm", "head"}));
+    EXPECT_EQ(sources, (std::vector<std::size_t>{0, 1, 2, 1, 2, 5, 6}));
+    EXPECT_EQ(profile.layers[1], profile.layers[3]);
+}
+
+TEST(MeasureProfile, TakesTimeInEveryLayerOfEveryFamily) {
+    for (const ModelConfig& model : validation::every_sharable()) {
+        const Profile profile = profile_of(model);
+
+        ASSERT_EQ(profile.layers.size(), build_layers(model).size());
+        for (const LayerProfile& layer : profile.layers) {
+            EXPECT_GT(layer.forward + layer.backward, 0) << model.name << ' ' << layer.name;
+            EXPECT_GT(layer.backward_input + layer.backward_weight, 0) << model.name << ' ' << layer.name;
+            EXPECT_GT(layer.update, 0) << model.name << ' ' << layer.name;
+        }
+    }
+}
+
+// What stages of several layers keep is what their layers keep; a stage's whole walk says so.
+TEST(MeasureProfile, CountsBytesAsAStageHoldsThem) {
+    const ModelConfig model = sharable(Family::gpt2, Task::language);
+    const TwoSamples samples(model);
+    const Profile profile = profile_of(model);
+
+    for (const Range stage : {Range{0, 3}, Range{1, 2}, Range{2, 4}, Range{3, 4}, Range{0, 7}}) {
+        std::size_t kept = 0;
+        std::size_t workspace = 0;
+        for (std::size_t l = stage.begin; l < stage.end(); ++l) {
+            kept += profile.layers[l].activation;
+            workspace = std::max(workspace, profile.layers[l].workspace);
+        }
+        const StageMemory memory = predict(model, {.layers = stage}, {samples.segments, 8}, {});
+
+        EXPECT_EQ(kept, memory.activations);
+        EXPECT_GE(workspace, memory.scratch + memory.again);
+    }
+    EXPECT_EQ(profile.layers[0].rows, 8U * 16 * 4);
+    EXPECT_EQ(profile.layers[0].parameters, (19U + 10) * 16 * 4);
+    EXPECT_EQ(profile.layers[6].rows, 0U);
+    EXPECT_EQ(profile.layers[6].parameters, 19U * 16 * 4);  // the table is held there, too
+}
+
+TEST(Profile, IsWrittenWholeAndTold) {
+    const ScratchFolder folder;
+    const TwoSamples samples(sharable(Family::gpt2, Task::language));
+    const TokenBatch batch = samples.view();
+    folder.write("profile.json", "an old one");
+    std::ostringstream out;
+
+    profile({.output = folder.file("profile.json"), .repeats = 3}, subject_of(samples, batch), out);
+
+    const Profile read = profile_from_json(validation::read_whole(folder.file("profile.json")), "it");
+    EXPECT_EQ(read.layers.size(), 7U);
+    EXPECT_EQ(read.repeats, 3U);
+    EXPECT_EQ(folder.names(), std::vector<std::string>{"profile.json"});
+    EXPECT_TRUE(says(out.str(), "gpt2 in f32, 8 rows in a micro-batch of 2 samples, 1 thread\n"));
+    EXPECT_TRUE(says(out.str(), "\nattention "));
+    EXPECT_TRUE(says(out.str(), "all 7 layers: "));
+}
+
+TEST(Profile, RefusesAPlaceThatCannotBeWrittenBeforeItMeasures) {
+    const ScratchFolder folder;
+    const TwoSamples samples(sharable(Family::gpt2, Task::language));
+    const TokenBatch batch = samples.view();
+    std::ostringstream out;
+    const auto refusal = [&](const std::string& output) {
+        return message_of<ConfigError>([&] { profile({.output = output}, subject_of(samples, batch), out); });
+    };
+
+    EXPECT_TRUE(says(refusal(folder.file("none/profile.json")), "does not exist; create it"));
+    EXPECT_TRUE(says(refusal(folder.file("")), "is a folder; name a file in it"));
+    EXPECT_EQ(out.str(), "");
+}
+
+}  // namespace
+}  // namespace trireme
