@@ -63,6 +63,7 @@ Kind kind_of(Op op) {
         case Op::send_backward:
         case Op::receive_backward:
         case Op::reduce:
+        case Op::validate:
             break;
     }
     return {"s", "other"};

@@ -194,6 +194,7 @@ double AbstractMachine::cost_of(const Instruction& instruction) const {
         case Op::send_backward:
         case Op::receive_backward:
         case Op::reduce:
+        case Op::validate:
             break;
     }
     return 0;

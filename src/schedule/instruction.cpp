@@ -13,7 +13,8 @@ namespace {
 
 constexpr Op all_ops[] = {
     Op::forward,         Op::backward,      Op::backward_input,   Op::backward_weight, Op::send_forward,
-    Op::receive_forward, Op::send_backward, Op::receive_backward, Op::reduce,          Op::step};
+    Op::receive_forward, Op::send_backward, Op::receive_backward, Op::reduce,          Op::step,
+    Op::validate};
 
 const char* word_of(Op op) {
     switch (op) {
@@ -37,6 +38,8 @@ const char* word_of(Op op) {
             return "REDUCE";
         case Op::step:
             return "STEP";
+        case Op::validate:
+            return "VALIDATE";
     }
     throw BugError(cat("instruction without a word: ", static_cast<int>(op)));
 }
@@ -98,7 +101,7 @@ bool is_compute(Op op) {
 bool is_send(Op op) { return op == Op::send_forward || op == Op::send_backward; }
 bool is_receive(Op op) { return op == Op::receive_forward || op == Op::receive_backward; }
 
-bool has_micro_batch(Op op) { return op != Op::reduce && op != Op::step; }
+bool has_micro_batch(Op op) { return op != Op::reduce && op != Op::step && op != Op::validate; }
 
 std::string text_of(const Instruction& instruction) {
     const std::string stage = std::to_string(instruction.stage);
@@ -123,11 +126,11 @@ Instruction parse_instruction(std::string_view text, const std::string& place) {
     std::vector<std::string> words;
     for (const Op op : all_ops) words.emplace_back(word_of(op));
     const bool is_known = std::find(words.begin(), words.end(), parts.word) != words.end();
-    throw ConfigError(cat(
-        place, ": '", text, "' is no instruction", is_known ? std::string() : did_you_mean(parts.word, words),
-        "; write stage, letter and micro-batch (2F0, 2B0, 2I0, 2W0, 2SEND_F0, 2RECV_F0, "
-        "2SEND_B0, 2RECV_B0), 2F0@1 for weights of one update ago, or REDUCE2 and STEP2 with the "
-        "stage"));
+    throw ConfigError(cat(place, ": '", text, "' is no instruction",
+                          is_known ? std::string() : did_you_mean(parts.word, words),
+                          "; write stage, letter and micro-batch (2F0, 2B0, 2I0, 2W0, 2SEND_F0, 2RECV_F0, "
+                          "2SEND_B0, 2RECV_B0), 2F0@1 for weights of one update ago, or REDUCE2, STEP2 and "
+                          "VALIDATE2 with the stage"));
 }
 
 }  // namespace trireme

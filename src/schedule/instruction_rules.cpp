@@ -41,6 +41,11 @@ Broken training_in_forward_only(const Case& at) {
     return cat(place_of(at), ", is of training; these programs are forward only");
 }
 
+Broken nothing_to_validate(const Case& at) {
+    if (at.shape.validates || at.instruction().op != Op::validate) return std::nullopt;
+    return cat(place_of(at), ", validates an update; those of these programs wait for all and guess nothing");
+}
+
 Broken wrong_team(const Case& at) {
     const auto [op, stage, micro_batch, age] = at.instruction();
     if (!has_micro_batch(op)) {
@@ -152,6 +157,8 @@ Alternatives missing_before(const Case& at) {
         case Op::step:
             if (at.before.held(at.team, stage).reduces > at.before.held(at.team, stage).updates) return {};
             return {{Op::reduce, stage}};
+        case Op::validate:
+            return {};
     }
     const bool is_there = std::any_of(needed.begin(), needed.end(),
                                       [&](const Instruction& one) { return at.before.has_part_of(one); });
@@ -223,9 +230,10 @@ Broken too_many_activations(const Case& at) {
 }  // namespace
 
 std::optional<std::string> broken_rule(const Case& at) {
-    for (const auto rule : {unknown_number, training_in_forward_only, wrong_team, message_to_nobody, repetition,
-                            too_early, too_early_to_give_back, other_weights_than_forward,
-                            other_weights_than_other_stages, too_many_activations}) {
+    for (const auto rule :
+         {unknown_number, training_in_forward_only, nothing_to_validate, wrong_team, message_to_nobody,
+          repetition, too_early, too_early_to_give_back, other_weights_than_forward,
+          other_weights_than_other_stages, too_many_activations}) {
         if (Broken broken = rule(at)) return broken;
     }
     return std::nullopt;

@@ -26,6 +26,7 @@ std::uint8_t marks_of(Op op) {
             return 64;
         case Op::reduce:
         case Op::step:
+        case Op::validate:
             return 0;
     }
     return 0;

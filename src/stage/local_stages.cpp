@@ -175,9 +175,10 @@ void LocalStages::run(const Instruction& instruction) {
         case Op::receive_forward:
         case Op::send_backward:
         case Op::receive_backward:
+        case Op::validate:
             break;
     }
-    throw BugError(cat("a worker was told to run ", text_of(instruction), ", which is a message"));
+    throw BugError(cat("a worker was told to run ", text_of(instruction), ", which is no work of its own"));
 }
 
 // From the stage before: made here, or come by message.

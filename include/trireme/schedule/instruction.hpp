@@ -19,7 +19,11 @@ namespace trireme {
 //   2SEND_B0   starts to send what 2B0 or 2I0 gave to whoever executes 1B0
 //   2RECV_B0   posts the receive of what 2B0 or 2I0 reads
 //   REDUCE2    starts to sum the gradients of stage 2 over all that hold it
-//   STEP2      updates the parameters of stage 2; waits for the gradients of all stages, whose norm it needs
+//   STEP2      updates the parameters of stage 2; waits for the gradients of all stages, whose norm it needs,
+//   or
+//              where updates are validated for those of its own stage, and guesses what the norm will say
+//   VALIDATE2  waits for the gradients of all stages; where the guess was wrong, all that came behind it is
+//   done again
 enum class Op : std::uint8_t {
     forward,
     backward,
@@ -30,10 +34,11 @@ enum class Op : std::uint8_t {
     send_backward,
     receive_backward,
     reduce,
-    step
+    step,
+    validate
 };
 
-inline constexpr int no_micro_batch = -1;  // of reduce and step
+inline constexpr int no_micro_batch = -1;  // of reduce, step and validate
 
 struct Instruction {
     Op op = Op::forward;

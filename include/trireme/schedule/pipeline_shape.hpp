@@ -17,6 +17,9 @@ struct PipelineShape {
     int slots = 1;                                   // messages that a channel holds at each of its ends
     bool is_training = true;                         // otherwise forward only
     bool updates_alone = false;  // an update waits for the gradients of its own stage, not for those of all
+    bool validates = false;      // updates go ahead at once; a VALIDATE of each stage waits for all
+    bool ties_ends =
+        false;  // the first and the last stage share a tensor: one's update needs the other's gradients
     std::vector<int> most_activations = {};  // per team: micro-batches that it may keep, counted over its
                                              // stages; empty: any number
 

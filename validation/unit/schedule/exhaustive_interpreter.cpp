@@ -51,6 +51,8 @@ public:
             case Op::step:
                 return has_run(counters, who, {Op::reduce, stage, micro_batch}) &&
                        are_summed(counters, stage, micro_batch);
+            case Op::validate:
+                return false;
         }
         return false;
     }

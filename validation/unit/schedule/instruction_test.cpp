@@ -24,10 +24,13 @@ const Program one_of_each = {{Op::forward, 2, 0},
                              {Op::send_backward, 2, 10},
                              {Op::receive_backward, 1, 10},
                              {Op::reduce, 2},
-                             {Op::step, 11}};
+                             {Op::step, 11},
+                             {Op::validate, 3}};
 
 TEST(Instruction, HasTheLettersOfTheContract) {
-    EXPECT_EQ(text_of(one_of_each), "2F0 12B34 0I5 0W5 2SEND_F0 3RECV_F0 2SEND_B10 1RECV_B10 REDUCE2 STEP11");
+    EXPECT_EQ(text_of(one_of_each),
+              "2F0 12B34 0I5 0W5 2SEND_F0 3RECV_F0 2SEND_B10 1RECV_B10 REDUCE2 STEP11 "
+              "VALIDATE3");
 }
 
 TEST(Instruction, ComesBackFromItsText) {
@@ -36,7 +39,7 @@ TEST(Instruction, ComesBackFromItsText) {
     }
 }
 
-TEST(Instruction, OnlyReduceAndStepHaveNoMicroBatch) {
+TEST(Instruction, CollectivesAloneHaveNoMicroBatch) {
     for (const Instruction& instruction : one_of_each) {
         EXPECT_EQ(has_micro_batch(instruction.op), instruction.micro_batch != no_micro_batch)
             << text_of(instruction);
@@ -67,13 +70,14 @@ TEST(Instruction, MisspeltWordIsRefusedWithTheNearest) {
 TEST(Instruction, MayUseOlderWeights) {
     EXPECT_EQ(parse_instruction("2B7@3", "the test"),
               (Instruction{.op = Op::backward, .stage = 2, .micro_batch = 7, .age = 3}));
-    EXPECT_EQ(text_of(Instruction{.op = Op::backward_weight, .stage = 2, .micro_batch = 7, .age = 12}), "2W7@12");
+    EXPECT_EQ(text_of(Instruction{.op = Op::backward_weight, .stage = 2, .micro_batch = 7, .age = 12}),
+              "2W7@12");
 }
 
 TEST(Instruction, NumbersHaveToBeThereAndNowhereElse) {
-    for (const std::string text : {"", "2", "F", "2F", "F0", "2F-1", "-2F0", "2F0F0", "2F0@", "2F0@x", "2SEND_F0@1",
-                                   "STEP2@1", "2 F0",
-                                   "0REDUCE2", "STEP", "2STEP", "CLOCK900", "99999999999F0", "2F99999999999"}) {
+    for (const std::string text :
+         {"", "2", "F", "2F", "F0", "2F-1", "-2F0", "2F0F0", "2F0@", "2F0@x", "2SEND_F0@1", "STEP2@1", "2 F0",
+          "0REDUCE2", "STEP", "2STEP", "CLOCK900", "99999999999F0", "2F99999999999"}) {
         EXPECT_TRUE(says(refusal_of(text), "'" + text + "' is no instruction")) << text;
     }
 }

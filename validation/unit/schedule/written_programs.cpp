@@ -5,7 +5,7 @@
 
 namespace trireme::written {
 
-bool is_collective(Op op) { return op == Op::reduce || op == Op::step; }
+bool is_collective(Op op) { return op == Op::reduce || op == Op::step || op == Op::validate; }
 bool goes_forward(Op op) { return op == Op::forward || op == Op::send_forward || op == Op::receive_forward; }
 
 int other_stage(const Instruction& instruction) {
@@ -43,6 +43,7 @@ std::string objection_to(const Instruction& instruction, int team, const Pipelin
     if (!shape.is_training && (is_collective(instruction.op) || !goes_forward(instruction.op))) {
         return name + ": forward only";
     }
+    if (instruction.op == Op::validate && !shape.validates) return name + ": nothing is validated";
     if (is_collective(instruction.op)) {
         if (instruction.micro_batch != no_micro_batch) return name + ": has a micro-batch";
         return shape.holds(team, instruction.stage) ? "" : name + ": does not hold the stage";

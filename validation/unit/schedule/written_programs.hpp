@@ -13,7 +13,7 @@
 
 namespace trireme::written {
 
-bool is_collective(Op op);  // reduce and step
+bool is_collective(Op op);  // reduce, step and validate
 bool goes_forward(Op op);   // has to do with activations; all else has to do with gradients
 
 // The stage at the other end of a message; for a compute instruction, the stage that reads its result. May be a
@@ -52,7 +52,7 @@ public:
 
 private:
     static constexpr std::size_t absent = std::numeric_limits<std::size_t>::max();
-    static constexpr std::size_t operations = static_cast<std::size_t>(Op::step) + 1;
+    static constexpr std::size_t operations = static_cast<std::size_t>(Op::validate) + 1;
 
     std::size_t index(int team, const Instruction& instruction) const {
         const auto stage = static_cast<std::size_t>(instruction.stage);
