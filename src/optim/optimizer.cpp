@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "trireme/kernels/read.hpp"
+#include "trireme/kernels/rows.hpp"
 #include "trireme/kernels/update.hpp"
 
 namespace trireme {
@@ -83,11 +84,24 @@ void apply(Stream& stream, const UpdateRule& rule, const Operands& operands) {
     }
 }
 
+// Of two views of one shape; each may have gaps.
+void copy(Stream& stream, const ConstTensor& from, const Tensor& to) {
+    const std::size_t calls = std::max(calls_for(from), calls_for(to));
+    for (std::size_t c = 0; c < calls; ++c) {
+        launch(stream, Copy{.input = operand(from, calls, c), .output = operand(to, calls, c)});
+    }
+}
+
 }  // namespace
 
 std::size_t moments_of(const OptimizerConfig& config) {
     if (config.kind == OptimizerKind::adamw) return 2;
     return config.momentum > 0 ? 1 : 0;
+}
+
+std::size_t numbers_kept(const OptimizerConfig& config, bool has_backup) {
+    const std::size_t moments = moments_of(config);
+    return moments + (has_backup ? 1 + moments : 0);
 }
 
 Tensor shard_of(const ParameterTensors& tensors, const ParameterShard& shard) {
@@ -125,10 +139,12 @@ double sum_of_squares(Stream& stream, const ParameterTensors& gradients,
 }
 
 Optimizer::Optimizer(const OptimizerConfig& config, const std::vector<ParameterSpec>& specs,
-                     std::vector<ParameterShard> shards, DType dtype, Place place)
+                     std::vector<ParameterShard> shards, DType dtype, Place place, bool has_backup)
     : config_(config), specs_(specs), shards_(std::move(shards)) {
     const std::vector<ParameterSpec> parts = specs_of(shards_, specs_);
-    for (std::size_t m = 0; m < moments_of(config); ++m) moments_.emplace_back(parts, dtype, place);
+    const std::size_t moments = moments_of(config);
+    for (std::size_t m = 0; m < moments; ++m) moments_.emplace_back(parts, dtype, place);
+    for (std::size_t b = 0; has_backup && b < 1 + moments; ++b) backup_.emplace_back(parts, dtype, place);
 }
 
 void Optimizer::update(Stream& stream, const ParameterTensors& values, const ParameterTensors& gradients,
@@ -147,9 +163,26 @@ void Optimizer::update(Stream& stream, const ParameterTensors& values, const Par
     }
 }
 
+void Optimizer::back_up(Stream& stream, const ParameterTensors& values) {
+    for (std::size_t s = 0; s < shards_.size(); ++s) {
+        copy(stream, shard_of(values, shards_[s]), backup_.front()[s]);
+        for (std::size_t m = 0; m < moments_.size(); ++m) copy(stream, moments_[m][s], backup_[1 + m][s]);
+    }
+    steps_of_backup_ = steps_;
+}
+
+void Optimizer::restore(Stream& stream, const ParameterTensors& values) {
+    for (std::size_t s = 0; s < shards_.size(); ++s) {
+        copy(stream, backup_.front()[s], shard_of(values, shards_[s]));
+        for (std::size_t m = 0; m < moments_.size(); ++m) copy(stream, backup_[1 + m][s], moments_[m][s]);
+    }
+    steps_ = steps_of_backup_;
+}
+
 std::size_t Optimizer::bytes() const {
     std::size_t sum = 0;
     for (const ParameterTensors& moments : moments_) sum += moments.bytes();
+    for (const ParameterTensors& kept : backup_) sum += kept.bytes();
     return sum;
 }
 

@@ -48,6 +48,7 @@ struct Engine::State {
     explicit State(const EngineWiring& engine_wiring) : wiring(engine_wiring), routes(engine_wiring) {}
 
     void run(const Instruction& instruction);
+    void run_again_since_update();
     void send(const Instruction& instruction);
     void receive(const Instruction& instruction);
     void wait_for_input(const Instruction& compute);
@@ -119,10 +120,27 @@ void Engine::State::run(const Instruction& instruction) {
     if (is_empty) return;
     if (is_send(instruction.op)) return send(instruction);
     if (is_receive(instruction.op)) return receive(instruction);
+    if (instruction.op == Op::validate) {
+        if (!worker->stands(instruction)) run_again_since_update();
+        return;
+    }
     wait_for_input(instruction);
     if (has_result(instruction.op)) wait_for_room(instruction);
     if (instruction.op == Op::backward || instruction.op == Op::backward_weight) wait_for_own_send(instruction);
     worker->run(instruction);
+}
+
+// The forwards between STEP and VALIDATE with all their messages, none of which crosses either: every rank does
+// the same.
+void Engine::State::run_again_since_update() {
+    for (auto& [channel, queue] : sends) complete_sends(queue, 0);
+    const std::size_t end = position;
+    while (position > 0 && (*program)[position - 1].op != Op::step) --position;
+    for (std::size_t i = position; i < end; ++i) {
+        const Instruction& done = (*program)[i];
+        if (done.op == Op::forward && worker->rows(done.micro_batch) > 0) worker->undo(done);
+    }
+    for (; position < end; ++position) run((*program)[position]);
 }
 
 void Engine::State::send(const Instruction& instruction) {

@@ -131,7 +131,7 @@ std::vector<LayerLoad> layer_loads(const Profile& profile, const ParameterCare& 
                          .row_bytes = layer.rows,
                          .parameter_bytes = parameters,
                          .kept_bytes = layer.activation,
-                         .held_bytes = 2 * parameters + care.moments * parameters / care.updaters,
+                         .held_bytes = 2 * parameters + care.numbers * parameters / care.updaters,
                          .workspace_bytes = layer.workspace});
     }
     return loads;

@@ -61,6 +61,7 @@ Summary summary_from(const JsonFields& f) {
             .clock = f.text("/clock"),
             .steps = f.number("/steps"),
             .skipped_steps = f.number("/skipped_steps"),
+            .rolled_back = f.number("/rolled_back_updates"),
             .first_loss = f.number("/loss/first"),
             .last_loss = f.number("/loss/last"),
             .validation_loss = f.number("/loss/validation"),

@@ -28,7 +28,7 @@ struct Summary {
     bool is_final = false;  // from summary.json; otherwise added up from the steps so far
     Words verdict, reason;  // "VALID" or "INVALID"
     Words clock;            // "wall" or "simulated"
-    Figure steps, skipped_steps;
+    Figure steps, skipped_steps, rolled_back;
     Figure first_loss, last_loss, validation_loss;
     Figure accuracy, exact_match, f1;  // of the validation; shares
     Figure seconds, tokens, tokens_per_s;

@@ -43,6 +43,10 @@ void add_amounts(Rows& rows, const Summary& s) {
         rows.push_back({"Steps", with_commas(*s.steps), no_limit,
                         skipped > 0 ? cat(with_commas(skipped), " skipped: not finite") : ""});
     }
+    if (s.rolled_back) {
+        rows.push_back(
+            {"Updates rolled back", with_commas(*s.rolled_back), "0", "they went ahead of their norm in vain"});
+    }
     if (s.tokens) {
         rows.push_back({"Tokens", with_commas(*s.tokens), no_limit,
                         s.seconds ? cat("in ", duration(*s.seconds), " of steps") : ""});

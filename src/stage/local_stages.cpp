@@ -81,6 +81,7 @@ void LocalStages::begin(Stream& stream, const Round& round) {
     steps_added_ = 0;
     gradients_opened_ = 0;
     updates_ = 0;
+    validated_ = 0;
 }
 
 void LocalStages::add_step(StepWork work) {
@@ -178,7 +179,7 @@ void LocalStages::run(const Instruction& instruction) {
         case Op::validate:
             break;
     }
-    throw BugError(cat("a worker was told to run ", text_of(instruction), ", which is no work of its own"));
+    throw BugError(cat("a worker was told to run ", text_of(instruction), ", which is the engine's to do"));
 }
 
 // From the stage before: made here, or come by message.
@@ -361,6 +362,18 @@ void LocalStages::step(int number) {
     ++updates_;
     if (exchanges_ != nullptr && gradients_opened_ > updates_)
         (*exchanges_)[gradients_of(updates_)].may_start();
+}
+
+// A step's VALIDATEs stand together, as its STEPs do.
+bool LocalStages::stands(const Instruction&) {
+    if (validated_ == updates_) return true;
+    return round_->validate(validated_++);
+}
+
+void LocalStages::undo(const Instruction& forward) {
+    Passage passage = std::move(passages_.extract({forward.stage, forward.micro_batch}).mapped());
+    give_back(passage.input);
+    release_flight(passage);
 }
 
 std::size_t LocalStages::peak_bytes() const {

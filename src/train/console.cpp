@@ -83,6 +83,12 @@ std::string memory_line(const RankMemory& memory) {
         megabytes(memory.messages));
 }
 
+// At the end of a step's line.
+const char* remark_on(const StepOutcome& outcome) {
+    if (outcome.is_skipped) return "  SKIPPED: not finite";
+    return outcome.is_rolled_back.value_or(false) ? "  rolled back" : "";
+}
+
 }  // namespace
 
 Console::Console(std::ostream& out, const RunConfig& config, const Setup& setup)
@@ -110,7 +116,7 @@ void Console::step(std::size_t step, const StepOutcome& outcome, const ModelFlop
         "step {:>5}/{}  loss {:.4f}  {:>7.0f} tokens/s  MFU {:>4.1f} %  norm {:.2f}  lr {:.2e}  {} left{}\n",
         step + 1, setup_.steps, outcome.loss, static_cast<double>(outcome.size.tokens) / outcome.seconds,
         100 * mfu, outcome.gradient_norm, outcome.rate, duration(left),
-        outcome.is_skipped ? "  SKIPPED: not finite" : "");
+        remark_on(outcome));
     if (config_.run.verbose) {
         out_ << fmt::format(
             "            {:.3f} s: {:.3f} in kernels, {:.3f} waiting; {} tokens of {} computed\n",
@@ -140,6 +146,11 @@ void Console::finish(const Figures& f, const std::string& run_dir) {
     out_ << fmt::format(
         "  bubble          {:.1f} % (limit {:.1f} %: the schedule's); waited {:.1f} s for other ranks\n",
         100 * f.bubble(), 100 * f.bubble_limit, f.wait_seconds);
+    if (f.rolled_back) {
+        out_ << fmt::format(
+            "  updates         {} of {} went ahead of their norm in vain and were rolled back\n",
+            *f.rolled_back, f.steps);
+    }
     out_ << fmt::format("  padding         {:.1f} % of computed tokens (limit 0)\n",
                         100 * (1 - static_cast<double>(f.tokens) / static_cast<double>(f.padded_tokens)));
     out_ << fmt::format("  memory          grew by {} MB a rank; {} predicted\n", megabytes(f.grown_bytes),

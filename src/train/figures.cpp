@@ -71,6 +71,9 @@ FigureSum::FigureSum(const ModelFlops& flops, double peak_flops, int ranks, doub
 void FigureSum::add(const StepOutcome& outcome) {
     figures_.steps += 1;
     figures_.skipped_steps += outcome.is_skipped ? 1 : 0;
+    if (outcome.is_rolled_back) {
+        figures_.rolled_back = figures_.rolled_back.value_or(0) + (*outcome.is_rolled_back ? 1 : 0);
+    }
     figures_.seconds += outcome.seconds;
     figures_.tokens += outcome.size.tokens;
     figures_.padded_tokens += outcome.padded_tokens;

@@ -28,6 +28,8 @@ ModelFlops model_flops(const ModelConfig& model);
 struct Figures {
     std::size_t steps = 0;
     std::size_t skipped_steps = 0;
+    std::optional<std::size_t> rolled_back =
+        {};                            // updates that went ahead of their norm in vain; none: all wait
     std::optional<double> first_loss;  // none where every step was skipped
     std::optional<double> last_loss;   // mean of the last tenth of the steps
     std::optional<Evaluation> validation;

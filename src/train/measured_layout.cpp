@@ -111,6 +111,7 @@ std::vector<std::size_t> measured_cuts(const RunConfig& config, const ModelConfi
                                        const Plan& trial) {
     const Profile profile = profile_for(config, model);
     const auto chunks = static_cast<std::size_t>(grid.chunks);
+    const bool has_backup = trial.training.shape.validates;
     const int updaters = config.layout.shard_optimizer ? grid.data : 1;
     BalanceRules rules{.stages = {},
                        .micro_batches = config.schedule.microbatches,
@@ -118,7 +119,7 @@ std::vector<std::size_t> measured_cuts(const RunConfig& config, const ModelConfi
     for (std::size_t s = 0; s < trial.layout.stages.size(); ++s) {
         rules.stages.push_back(place_of(profile, trial, s, chunks));
     }
-    return balanced_cuts(layer_loads(profile, {.moments = moments_of(config.optimizer),
+    return balanced_cuts(layer_loads(profile, {.numbers = numbers_kept(config.optimizer, has_backup),
                                                .updaters = static_cast<std::size_t>(updaters),
                                                .sharers = static_cast<std::size_t>(grid.tensor)}),
                          rules);
@@ -126,7 +127,7 @@ std::vector<std::size_t> measured_cuts(const RunConfig& config, const ModelConfi
 
 Layout pipedream_layout(const RunConfig& config, const ModelConfig& model, int ranks) {
     const Profile profile = profile_for(config, model);
-    std::vector<LayerLoad> loads = layer_loads(profile, {.moments = moments_of(config.optimizer)});
+    std::vector<LayerLoad> loads = layer_loads(profile, {.numbers = moments_of(config.optimizer)});
     if (config.layout.recompute == std::vector{Recompute::full}) {
         for (LayerLoad& load : loads) load = recomputed(load);
     }

@@ -135,7 +135,7 @@ RankMemory plan_memory(const SizedPlan& sized, const OptimizerConfig* optimizer,
     rank_memory.gradients = held.gradient_bytes();
     rank_memory.messages += held.copies().gradients * exchange.bytes();
     rank_memory.optimizer = Optimizer(*optimizer, held.specs(), updated_shards(sized, exchange, held.specs()),
-                                      sized.dtype, Place::ghost)
+                                      sized.dtype, Place::ghost, sized.plan.training.shape.validates)
                                 .bytes();
     return rank_memory;
 }

@@ -70,7 +70,8 @@ void RankModel::begin(Stream& stream, const ProvedPrograms& programs, const Roun
                          .program = one_step_,
                          .dropout_key = options.dropout_key,
                          .label_smoothing = options.label_smoothing,
-                         .update = options.update});
+                         .update = options.update,
+                         .validate = options.validate});
     stages_->begin(stream, *round_);
 }
 

@@ -22,7 +22,8 @@ Stream make_stream(DeviceKind device, int threads);
 struct RoundOptions {
     RandomKey dropout_key = {};
     double label_smoothing = 0;
-    std::function<void(int step)> update = {};  // of training, at the first STEP of each step
+    std::function<void(int step)> update = {};    // of training, at the first STEP of each step
+    std::function<bool(int step)> validate = {};  // likewise, at the first VALIDATE: whether it was right
 };
 
 // What came of a step on this rank.

@@ -15,6 +15,8 @@ struct RankTrainer::StepInFlight {
     std::vector<Batch> batches;
     std::vector<BatchView> views;
     double squares = 0;  // of the gradients that this rank adds up
+    double scale = 1;    // of the gradients of all, so that their norm keeps to the clip
+    bool is_judged = false;
 };
 
 namespace {
@@ -24,7 +26,18 @@ struct UpdateFields {
     enum : std::size_t { loss, squares, count };
 };
 struct RecordFields {
-    enum : std::size_t { loss, squares, skipped, seconds, compute, wait, padded_tokens, peak_bytes, count };
+    enum : std::size_t {
+        loss,
+        squares,
+        skipped,
+        rolled_back,
+        seconds,
+        compute,
+        wait,
+        padded_tokens,
+        peak_bytes,
+        count
+    };
 };
 
 // What sum_of_squares() needs.
@@ -64,7 +77,7 @@ RankTrainer::RankTrainer(const RunConfig& config, const Setup& setup, const Grad
     }
     const std::vector<ParameterShard>& own_shards = exchanges_.front().own_shards();
     optimizer_.emplace(config.optimizer, held.specs(), updated_shards(setup, exchanges_.front(), held.specs()),
-                       setup.dtype, Place::memory);
+                       setup.dtype, Place::memory, setup.plan.training.shape.validates);
     scratch_.emplace("norm", norm_scratch_bytes(held.gradients(), own_shards), Place::memory);
     model_.stages().sum_with(&exchanges_);
     model_.call_now_and_then([this] { contribute(); });
@@ -79,7 +92,8 @@ void RankTrainer::begin_stretch(std::size_t first, std::size_t end) {
     model_.begin(stream_, setup_.plan.training,
                  {.dropout_key = RandomKey{config_.run.seed}.then("dropout"),
                   .label_smoothing = config_.task.label_smoothing,
-                  .update = [this](int step) { update(step); }});
+                  .update = [this](int step) { update(step); },
+                  .validate = [this](int step) { return validate(step); }});
 }
 
 // The programs of a step reach into later ones.
@@ -134,24 +148,56 @@ void RankTrainer::contribute() {
     }
 }
 
-// Loss and norm are the same bits on all ranks that wait for each other, and so is the decision to leave the
-// update out.
+// Of all stages. Where updates are validated it goes ahead without the norm, as if there were nothing to scale,
+// unless the step before taught otherwise.
 void RankTrainer::update(int number) {
     StepInFlight& step = in_flight(number);
     const std::size_t copy = model_.stages().gradients_of(number);
     exchanges_[copy].finish();
     contribute();
+    const bool goes_ahead = setup_.plan.training.shape.validates && may_go_ahead_;
+    if (goes_ahead) {
+        optimizer_->back_up(stream_, model_.stages().parameters().values());
+    } else {
+        judge(step);
+    }
+    if (step.outcome.is_skipped) return;
+    if (!setup_.plan.shards_optimizer) exchanges_[copy].share_gradients();
+    apply(step, copy);
+}
+
+// Whether the update is what it would have been with the norm known; one that is not has been made again. What
+// is found is the same on all ranks.
+bool RankTrainer::validate(int number) {
+    StepInFlight& step = in_flight(number);
+    if (step.is_judged) return true;
+    judge(step);
+    if (may_go_ahead_) return true;
+    take_back(step, model_.stages().gradients_of(number));
+    step.outcome.is_rolled_back = true;
+    return false;
+}
+
+// Loss and norm are the same bits on all ranks that wait for each other, and so is the decision to leave the
+// update out.
+void RankTrainer::judge(StepInFlight& step) {
     const Gathered all = updates_.take();
     const double norm = std::sqrt(all.sum(UpdateFields::squares));
     step.outcome.is_skipped = !std::isfinite(all.sum(UpdateFields::loss)) || !std::isfinite(norm);
-    if (!step.outcome.is_skipped) apply(step, norm, copy);
+    step.scale = clip_scale(norm, config_.optimizer.clip);
+    step.is_judged = true;
+    may_go_ahead_ = step.scale == 1 && !step.outcome.is_skipped;
 }
 
-void RankTrainer::apply(const StepInFlight& step, double norm, std::size_t copy) {
+void RankTrainer::apply(const StepInFlight& step, std::size_t copy) {
     const LocalParameters& held = model_.stages().parameters();
-    if (!setup_.plan.shards_optimizer) exchanges_[copy].share_gradients();
-    optimizer_->update(stream_, held.values(), held.gradients(copy), step.outcome.rate,
-                       clip_scale(norm, config_.optimizer.clip));
+    optimizer_->update(stream_, held.values(), held.gradients(copy), step.outcome.rate, step.scale);
+    if (setup_.plan.shards_optimizer) exchanges_[copy].share_values();
+}
+
+void RankTrainer::take_back(const StepInFlight& step, std::size_t copy) {
+    optimizer_->restore(stream_, model_.stages().parameters().values());
+    if (!step.outcome.is_skipped) return apply(step, copy);
     if (setup_.plan.shards_optimizer) exchanges_[copy].share_values();
 }
 
@@ -162,6 +208,7 @@ void RankTrainer::report(const RoundResult& result, double begin) {
     own[RecordFields::loss] = sum_of_losses(result.outcomes);
     own[RecordFields::squares] = step.squares;
     own[RecordFields::skipped] = step.outcome.is_skipped ? 1 : 0;
+    own[RecordFields::rolled_back] = step.outcome.is_rolled_back.value_or(false) ? 1 : 0;
     own[RecordFields::compute] = stream_.ledger.seconds();
     own[RecordFields::wait] = model_.wait_seconds();
     own[RecordFields::padded_tokens] = static_cast<double>(result.padded_tokens);
@@ -178,6 +225,9 @@ StepOutcome RankTrainer::settle() {
     outcome.loss = all.sum(RecordFields::loss) / static_cast<double>(outcome.size.targets);
     outcome.gradient_norm = std::sqrt(all.sum(RecordFields::squares));
     outcome.is_skipped = all.sum(RecordFields::skipped) > 0;
+    if (setup_.plan.training.shape.validates) {
+        outcome.is_rolled_back = all.sum(RecordFields::rolled_back) > 0;
+    }
     outcome.seconds = all.most(RecordFields::seconds);
     outcome.compute_seconds = all.sum(RecordFields::compute) / ranks;
     if (ranks > 1) outcome.compute_of_ranks = all.of_ranks(RecordFields::compute);

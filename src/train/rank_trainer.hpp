@@ -29,6 +29,8 @@ struct StepOutcome {
     double rate = 0;
     bool is_skipped = false;  // something was not finite, and the update was left out, or that of a stage was
     StepSize size = {};
+    std::optional<bool> is_rolled_back = {};    // its update went ahead of the norm, was wrong, and was made
+                                                // again; none: updates wait for the norm
     std::size_t padded_tokens = 0;              // computed, over all replicas
     double seconds = 0;                         // of the slowest rank
     double compute_seconds = 0;                 // in kernels; mean over the ranks
@@ -70,7 +72,10 @@ private:
     std::vector<Batch> build_batches(const std::vector<SampleVisit>& visits) const;
     void contribute();
     void update(int step);
-    void apply(const StepInFlight& step, double norm, std::size_t gradients);
+    bool validate(int step);
+    void judge(StepInFlight& step);
+    void apply(const StepInFlight& step, std::size_t gradients);
+    void take_back(const StepInFlight& step, std::size_t gradients);
     void report(const RoundResult& result, double begin);
     StepOutcome settle();
 
@@ -93,6 +98,8 @@ private:
     int executed_ = 0;
     int settled_ = 0;
     int contributed_ = 0;  // steps whose gradients have been added up here
+
+    bool may_go_ahead_ = true;  // the last update that was judged had nothing to scale or to leave out
 };
 
 }  // namespace trireme

@@ -67,6 +67,7 @@ Json step_record(std::size_t step, const StepOutcome& outcome, const ModelFlops&
     record["lr"] = outcome.rate;
     if (outcome.peak_bytes > 0) record["peak_bytes"] = outcome.peak_bytes;
     if (outcome.is_skipped) record["skipped"] = true;
+    if (outcome.is_rolled_back) record["rolled_back"] = *outcome.is_rolled_back;
     return record;
 }
 
@@ -76,6 +77,7 @@ Json summary_of(const Figures& f) {
     summary["clock"] = clock_name();
     summary["steps"] = f.steps;
     summary["skipped_steps"] = f.skipped_steps;
+    if (f.rolled_back) summary["rolled_back_updates"] = *f.rolled_back;
     if (f.first_loss) summary["loss"] = {{"first", *f.first_loss}, {"last", *f.last_loss}};
     if (f.validation) {
         add_if_finite(summary["loss"], "validation", f.validation->loss);

@@ -90,6 +90,7 @@ Figures read_figures(const std::filesystem::path& run) {
         add_if_there(record, "loss", figures.losses);
         add_if_there(record, "grad_norm", figures.norms);
         add_if_there(record, "validation_loss", figures.evaluations);
+        if (record.contains("rolled_back")) figures.rolled_back.push_back(record.at("rolled_back"));
     }
     const StoredModel stored = StoredModel::open(run);
     for (const ParameterSpec& spec : unique_parameters(build_layers(stored.config()))) {

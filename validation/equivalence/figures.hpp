@@ -11,6 +11,7 @@ namespace trireme::equivalence {
 struct Figures {
     std::vector<double> losses;                             // of each step
     std::vector<double> norms;                              // of each step's gradient
+    std::vector<bool> rolled_back;                          // of each step, where updates are validated
     std::vector<double> evaluations;                        // losses on what was kept for validation
     std::map<std::string, std::vector<double>> parameters;  // of the checkpoint at the end, whole tensors
 

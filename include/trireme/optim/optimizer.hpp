@@ -28,18 +28,24 @@ std::vector<ParameterShard> whole_parameters(const std::vector<ParameterSpec>& s
 double sum_of_squares(Stream& stream, const ParameterTensors& gradients,
                       const std::vector<ParameterShard>& shards, Arena& scratch);
 
-// How many numbers it keeps of each parameter.
+// How many moments it has of each parameter; and how many numbers, those of a backup included.
 std::size_t moments_of(const OptimizerConfig& config);
+std::size_t numbers_kept(const OptimizerConfig& config, bool has_backup);
 
 class Optimizer {
 public:
-    // Keeps the moments of `shards` alone: those are what it updates.
+    // Keeps the moments of `shards` alone: those are what it updates. One with a backup has as much memory
+    // again, and for the values.
     Optimizer(const OptimizerConfig& config, const std::vector<ParameterSpec>& specs,
-              std::vector<ParameterShard> shards, DType dtype, Place place);
+              std::vector<ParameterShard> shards, DType dtype, Place place, bool has_backup = false);
 
     // One update with gradients scaled by `gradient_scale`.
     void update(Stream& stream, const ParameterTensors& values, const ParameterTensors& gradients, double rate,
                 double gradient_scale);
+
+    // What the next update will change, bit for bit: kept before it, brought back behind it.
+    void back_up(Stream& stream, const ParameterTensors& values);
+    void restore(Stream& stream, const ParameterTensors& values);
 
     std::size_t bytes() const;
 
@@ -48,7 +54,9 @@ private:
     std::vector<ParameterSpec> specs_;
     std::vector<ParameterShard> shards_;
     std::vector<ParameterTensors> moments_;  // two for adamw, one for sgd with momentum, none without
+    std::vector<ParameterTensors> backup_;   // of the values, then of the moments; or none
     std::size_t steps_ = 0;
+    std::size_t steps_of_backup_ = 0;
 };
 
 // What gradients are multiplied with so that their norm does not exceed `clip`; 1 if clip is 0.

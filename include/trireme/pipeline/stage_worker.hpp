@@ -24,6 +24,11 @@ public:
 
     // A compute instruction whose inputs are there, REDUCE or STEP.
     virtual void run(const Instruction& instruction) = 0;
+
+    // VALIDATE: whether the update that went ahead is right; one that is not has been made anew.
+    virtual bool stands(const Instruction& validate) = 0;
+    // Forgets a forward, which will be run again with other weights. Its messages are complete.
+    virtual void undo(const Instruction& forward) = 0;
 };
 
 }  // namespace trireme

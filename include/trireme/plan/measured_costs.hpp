@@ -25,7 +25,7 @@ std::vector<StageCost> measured_costs(const Profile& profile, const Plan& plan,
 
 // What is kept of parameters beside their values and gradients, and by how many.
 struct ParameterCare {
-    std::size_t moments = 2;   // that the optimizer keeps of each
+    std::size_t numbers = 2;   // that the optimizer keeps of each
     std::size_t updaters = 1;  // replicas that share moments and update
     std::size_t sharers = 1;   // ranks that share a replica's tensors evenly
 };

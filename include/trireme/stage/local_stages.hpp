@@ -34,8 +34,10 @@ struct Round {
     const Program& program;      // what one step is, taken by itself
     RandomKey dropout_key = {};
     double label_smoothing = 0;
-    std::function<void(int step)> update =
-        {};  // the parameters of all stages, at the first of the step's STEPs
+    // The parameters of all stages, at the first of the step's STEPs; and, where that goes ahead of what it has
+    // to know, whether it was right, at the first of its VALIDATEs.
+    std::function<void(int step)> update = {};
+    std::function<bool(int step)> validate = {};
 };
 
 // The micro-batches of one step.
@@ -77,6 +79,8 @@ public:
     ConstTensor result_for(const Instruction& send) override;
     void sent(const Instruction& send) override;
     void run(const Instruction& instruction) override;
+    bool stands(const Instruction& validate) override;
+    void undo(const Instruction& forward) override;
 
     // Bytes of flights and row buffers that were in use at most.
     std::size_t peak_bytes() const;
@@ -136,6 +140,7 @@ private:
     int updates_ = 0;                  // steps whose update has been made
     std::map<int, int> reduces_made_;  // per stage
     std::map<int, int> steps_made_;    // per stage: STEPs
+    int validated_ = 0;                // steps whose update is known to be right
 };
 
 }  // namespace trireme

@@ -36,6 +36,7 @@ CountingWorker::Numbers CountingWorker::numbers_of(const Passing& passing) const
     for (std::size_t row = own.begin; row < own.end(); ++row) {
         for (std::size_t column = 0; column < work_.width; ++column) {
             std::int64_t number = direction == Direction::forward ? 1 : 2;
+            number = 100 * number + updates_in_vain_;
             number = 100 * number + stage;
             number = 100 * number + micro_batch;
             number = 100 * number + static_cast<std::int64_t>(row);
@@ -93,6 +94,30 @@ void CountingWorker::run(const Instruction& instruction) {
     if (instruction.op == Op::forward) return forward(instruction);
     if (instruction.op == Op::backward || instruction.op == Op::backward_input) backward(instruction);
     if (instruction.op != Op::backward_input) expect_own_result_sent(instruction);
+}
+
+bool CountingWorker::stands(const Instruction& validate) {
+    ran_.push_back(validate);
+    if (validates_[validate.stage]++ < validated_) return true;
+    const bool stands = !work_.updates_in_vain || validated_ % 2 == 0;
+    ++validated_;
+    updates_in_vain_ += stands ? 0 : 1;
+    return stands;
+}
+
+// As if it had not been, and its messages neither.
+void CountingWorker::undo(const Instruction& forward) {
+    const auto [op, stage, micro_batch, age] = forward;
+    const Passing result{Direction::forward, stage, micro_batch};
+    EXPECT_EQ(times_asked_[result], times_sent_[result]) << text_of(forward);
+    if (leaves(result) && times_asked_[result] == 0) --in_channel_[{reader_of(result), Direction::forward}];
+    for (const Passing& passing : {result, Passing{Direction::forward, stage - 1, micro_batch}}) {
+        times_asked_.erase(passing);
+        times_sent_.erase(passing);
+    }
+    made_.erase(result);
+    placed_.erase({Direction::forward, stage - 1, micro_batch});
+    std::erase(ran_, forward);
 }
 
 void CountingWorker::forward(const Instruction& instruction) {

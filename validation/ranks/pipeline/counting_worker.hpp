@@ -1,5 +1,6 @@
 // A worker without a model. Every number that it makes says which stage, micro-batch, row and column made it,
-// so that everything that arrives can be compared; and it holds an engine to its contract.
+// and after how many updates in vain, so that everything that arrives can be compared; and it holds an engine
+// to its contract.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,7 @@ struct CountingWork {
     std::size_t parts = 1;          // into which these are cut,
     std::size_t part = 0;           // and which of them this rank has
     std::size_t width = 3;
+    bool updates_in_vain = false;  // every second update does not stand
 };
 
 class CountingWorker final : public StageWorker {
@@ -34,7 +36,10 @@ public:
     ConstTensor result_for(const Instruction& send) override;
     void sent(const Instruction& send) override;
     void run(const Instruction& instruction) override;
+    bool stands(const Instruction& validate) override;
+    void undo(const Instruction& forward) override;
 
+    int updates_in_vain() const { return updates_in_vain_; }
     // Expects all of the program to have been done, in its order, but for micro-batches without rows.
     void expect_all_done(const Program& program) const;
 
@@ -65,6 +70,9 @@ private:
     std::map<Passing, int> times_sent_;                    // that the engine said so
     std::map<Passing, int> times_asked_;                   // for a result or a place
     std::map<std::pair<int, Direction>, int> in_channel_;  // results made and not sent yet, per team that reads
+    std::map<int, int> validates_;                         // per stage: VALIDATEs so far
+    int validated_ = 0;                                    // steps
+    int updates_in_vain_ = 0;
 };
 
 }  // namespace trireme

@@ -228,6 +228,17 @@ TEST(OptimizerMemory, IsThatOfItsOwnShardsAlone) {
     EXPECT_EQ(bytes_of_rows(16), 2 * 16 * 50 * sizeof(float));
 }
 
+TEST(OptimizerMemory, IsAsMuchAgainAndTheValuesWithABackup) {
+    const std::vector<ParameterSpec> large{{.name = "matrix", .rows = 64, .columns = 100}};
+    const std::vector<ParameterShard> half{{0, {{0, 64}, {0, 50}}}};
+    const auto bytes_of = [&](OptimizerKind kind) {
+        return Optimizer({.kind = kind, .momentum = 0}, large, half, DType::f32, Place::ghost, true).bytes();
+    };
+
+    EXPECT_EQ(bytes_of(OptimizerKind::adamw), (2 + 3) * 64 * 50 * sizeof(float));
+    EXPECT_EQ(bytes_of(OptimizerKind::sgd), (0 + 1) * 64 * 50 * sizeof(float));
+}
+
 TEST(Optimizer, RefusesAShardThatSticksOutOfItsParameter) {
     const std::vector<ParameterShard> too_wide{{0, {{0, 2}, {1, 2}}}};
 
@@ -256,13 +267,16 @@ std::vector<ParameterShard> by_columns() {
             {1, {{0, 1}, {0, 100}}}};
 }
 
-// What three updates by these shards make of values and gradients that are the same each time.
+enum class Mistakes : std::uint8_t { none, taken_back };
+
+// What three updates by these shards make of values and gradients that are the same each time. The second may
+// be made wrongly first, and taken back.
 std::vector<Numbers> updated(const OptimizerConfig& config, const Machine& machine,
-                             const std::vector<ParameterShard>& shards) {
+                             const std::vector<ParameterShard>& shards, Mistakes mistakes = Mistakes::none) {
     Stream stream = stream_on(machine.backend);
     const ParameterTensors values(uneven, machine.dtype, Place::memory);
     const ParameterTensors gradients(uneven, machine.dtype, Place::memory);
-    Optimizer optimizer(config, uneven, shards, machine.dtype, Place::memory);
+    Optimizer optimizer(config, uneven, shards, machine.dtype, Place::memory, mistakes != Mistakes::none);
     for (std::size_t i = 0; i < uneven.size(); ++i) {
         Numbers value(uneven[i].size()), gradient(uneven[i].size());
         for (std::size_t e = 0; e < value.size(); ++e) {
@@ -272,7 +286,14 @@ std::vector<Numbers> updated(const OptimizerConfig& config, const Machine& machi
         fill(values[i], value);
         fill(gradients[i], gradient);
     }
-    for (const double rate : {0.1, 0.01, 0.3}) optimizer.update(stream, values, gradients, rate, 0.7);
+    for (const double rate : {0.1, 0.01, 0.3}) {
+        if (rate == 0.01 && mistakes == Mistakes::taken_back) {
+            optimizer.back_up(stream, values);
+            optimizer.update(stream, values, gradients, rate, 1);
+            optimizer.restore(stream, values);
+        }
+        optimizer.update(stream, values, gradients, rate, 0.7);
+    }
     return {numbers_of(values[0]), numbers_of(values[1])};
 }
 
@@ -284,6 +305,17 @@ TEST_P(OptimizerOn, GivesTheSameBitsByShardsOfRowsOrColumns) {
 
         EXPECT_EQ(updated(config, GetParam(), by_rows()), expected);
         EXPECT_EQ(updated(config, GetParam(), by_columns()), expected);
+    }
+}
+
+TEST_P(OptimizerOn, LeavesNoTraceOfAnUpdateThatIsTakenBack) {
+    for (const OptimizerConfig& config :
+         {OptimizerConfig{.kind = OptimizerKind::adamw}, OptimizerConfig{.kind = OptimizerKind::sgd},
+          OptimizerConfig{.kind = OptimizerKind::sgd, .momentum = 0}}) {
+        for (const auto& shards : {whole_parameters(uneven), by_rows(), by_columns()}) {
+            EXPECT_EQ(updated(config, GetParam(), shards, Mistakes::taken_back),
+                      updated(config, GetParam(), shards));
+        }
     }
 }
 

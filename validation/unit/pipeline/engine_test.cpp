@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "trireme/schedule/schedule_text.hpp"
 
 namespace trireme {
@@ -25,7 +27,14 @@ public:
         positions_.push_back(engine_->position());
     }
 
+    bool stands(const Instruction& validate) override {
+        note("judge", validate);
+        return std::exchange(stands_, true);
+    }
+    void undo(const Instruction& forward) override { note("undo", forward); }
+
     void watch(const Engine& engine) { engine_ = &engine; }
+    void update_in_vain() { stands_ = false; }
     void empty(int micro_batch) { rows_[static_cast<std::size_t>(micro_batch)] = 0; }
     const std::string& notes() const { return notes_; }
     const std::vector<std::string>& positions() const { return positions_; }
@@ -38,6 +47,7 @@ private:
     const Engine* engine_ = nullptr;
     std::vector<std::size_t> rows_{1, 1, 1};
     float number_ = 0;
+    bool stands_ = true;
     std::string notes_;
     std::vector<std::string> positions_;
 };
@@ -99,6 +109,37 @@ TEST_F(EngineAlone, PassesOverMicroBatchesWithoutRows) {
     execute("1RECV_F0,1F0,1SEND_F0,1RECV_F1,1F1,1SEND_F1");
 
     EXPECT_EQ(worker_.notes(), "place 1RECV_F0, run 1F0, result 1SEND_F0, sent 1SEND_F0");
+}
+
+TEST_F(EngineAlone, GoesOnBehindAnUpdateThatStands) {
+    execute("STEP1,1RECV_F1,1F1,1SEND_F1,VALIDATE1,1RECV_F2,1F2");
+
+    EXPECT_EQ(worker_.notes(),
+              "run STEP1, place 1RECV_F1, run 1F1, result 1SEND_F1, judge VALIDATE1, place 1RECV_F2, "
+              "sent 1SEND_F1, run 1F2");
+}
+
+// All of it, when its messages are complete; an earlier one, of the step that was updated, is no part of it.
+TEST_F(EngineAlone, RunsAgainWhatHasUsedAnUpdateThatDoesNotStand) {
+    worker_.update_in_vain();
+    shape_.slots = 2;
+
+    execute("1RECV_F0,1F0,1SEND_F0,STEP1,1RECV_F1,1F1,1SEND_F1,VALIDATE1,1RECV_F2,1F2");
+
+    EXPECT_EQ(worker_.notes(),
+              "place 1RECV_F0, run 1F0, result 1SEND_F0, run STEP1, place 1RECV_F1, run 1F1, result 1SEND_F1, "
+              "judge VALIDATE1, sent 1SEND_F0, sent 1SEND_F1, undo 1F1, place 1RECV_F1, run 1F1, "
+              "result 1SEND_F1, place 1RECV_F2, run 1F2, sent 1SEND_F1");
+}
+
+TEST_F(EngineAlone, UndoesNoMicroBatchesWithoutRows) {
+    worker_.update_in_vain();
+    worker_.empty(2);
+
+    execute("STEP1,1RECV_F1,1F1,1RECV_F2,1F2,VALIDATE1");
+
+    EXPECT_EQ(worker_.notes(),
+              "run STEP1, place 1RECV_F1, run 1F1, judge VALIDATE1, undo 1F1, place 1RECV_F1, run 1F1");
 }
 
 TEST_F(EngineAlone, SaysWhereItStands) {

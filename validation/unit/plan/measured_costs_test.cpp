@@ -84,7 +84,7 @@ TEST(MeasuredCosts, SendAndSumOverTheSlowestLink) {
 TEST(LayerLoads, AreOfOneRank) {
     const std::vector<LayerLoad> alone = layer_loads(small_profile(2), {});
     const std::vector<LayerLoad> shared =
-        layer_loads(small_profile(2), {.moments = 1, .updaters = 4, .sharers = 2});
+        layer_loads(small_profile(2), {.numbers = 1, .updaters = 4, .sharers = 2});
 
     EXPECT_EQ(alone[1], (LayerLoad{.seconds = 8,
                                    .forward_seconds = 2,

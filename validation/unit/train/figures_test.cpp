@@ -207,6 +207,20 @@ TEST(Figures, AreInvalidWhereStepsWereSkipped) {
     EXPECT_TRUE(says(figures.complaint, "1 of 3 steps were skipped"));
 }
 
+TEST(Figures, CountUpdatesThatWereRolledBackWhereAnyGoesAhead) {
+    FigureSum sum(model_flops(tiny(1, true)), 5280, 1);
+    StepOutcome outcome = outcome_with(5);
+    sum.add(outcome);
+    EXPECT_EQ(sum.finish({}).rolled_back, std::nullopt);
+
+    for (const bool is_rolled_back : {false, true, true}) {
+        outcome.is_rolled_back = is_rolled_back;
+        sum.add(outcome);
+    }
+
+    EXPECT_EQ(sum.finish({}).rolled_back, 2U);
+}
+
 // The update of the last step can ruin a model whose losses until then were well.
 TEST(Figures, AreInvalidWhereTheModelEndsWithoutAFiniteLoss) {
     const double nan = std::numeric_limits<double>::quiet_NaN();

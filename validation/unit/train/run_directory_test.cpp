@@ -82,6 +82,7 @@ TEST_F(TheRun, HasALineForEachStep) {
     EXPECT_EQ(line.at("lr"), 0.125);
     EXPECT_EQ(line.at("peak_bytes"), 4096);
     EXPECT_FALSE(line.contains("skipped"));
+    EXPECT_FALSE(line.contains("rolled_back"));
 }
 
 TEST_F(TheRun, LeavesOutWhatNothingMeasures) {
@@ -105,6 +106,14 @@ TEST_F(TheRun, SaysWhichStepsWereSkipped) {
     EXPECT_EQ(line.at("skipped"), true);
     EXPECT_FALSE(line.contains("loss"));  // JSON has no such number
     EXPECT_FALSE(line.contains("grad_norm"));
+}
+
+TEST_F(TheRun, NotesWhetherAnUpdateThatWentAheadWasRolledBack) {
+    StepOutcome outcome = usual_outcome();
+    for (const bool is_rolled_back : {false, true}) {
+        outcome.is_rolled_back = is_rolled_back;
+        EXPECT_EQ(line_of(outcome).at("rolled_back"), is_rolled_back);
+    }
 }
 
 TEST_F(TheRun, HasNoCausalShareOfAStepWhereTheModelIsNotCausal) {
@@ -222,6 +231,15 @@ TEST_F(TheRun, SummarisesEachFigureBesideItsLimit) {
     EXPECT_EQ(summary.at("mfu"), 0.5);
     EXPECT_EQ(summary.at("bubble"), json({{"measured", 0.25}, {"limit", 0.0}, {"limit_is", "the schedule's, were all stages equal"}}));
     EXPECT_EQ(summary.at("memory_bytes"), json({{"growth", 900}, {"predicted", 1000}}));
+}
+
+TEST_F(TheRun, SummarisesUpdatesThatWereRolledBackWhereAnyGoesAhead) {
+    Figures figures = usual_figures();
+    EXPECT_FALSE(summary_of(figures).contains("rolled_back_updates"));
+
+    figures.rolled_back = 0;
+
+    EXPECT_EQ(summary_of(figures).at("rolled_back_updates"), 0);
 }
 
 TEST_F(TheRun, SummarisesTheValidationLossWhereThereIsOne) {
