@@ -90,6 +90,22 @@ Phases programs_of_teams(const Phases& programs, const std::vector<Team>& teams,
     return are_of_teams ? programs : of_teams;
 }
 
+bool validates(const Phases& programs, const std::string& place) {
+    const Instruction* validation = nullptr;
+    const Instruction* other_step = nullptr;
+    for (const Program& program : programs.body) {
+        for (const Instruction& instruction : program) {
+            if (instruction.op == Op::validate) validation = &instruction;
+            const Instruction wanted{Op::validate, instruction.stage};
+            const bool is_alone = std::find(program.begin(), program.end(), wanted) == program.end();
+            if (instruction.op == Op::step && is_alone) other_step = &instruction;
+        }
+    }
+    if (validation == nullptr || other_step == nullptr) return validation != nullptr;
+    throw ConfigError(cat(place, " has ", text_of(*validation), ", but no VALIDATE", other_step->stage, " behind ",
+                          text_of(*other_step), " in the same line; validate all updates, or none"));
+}
+
 Phases forward_part(const Phases& phases, const PipelineShape& shape) {
     const auto is_of_forward = [](const Instruction& i) {
         return i.op == Op::forward || i.op == Op::send_forward || i.op == Op::receive_forward;

@@ -17,6 +17,9 @@ namespace trireme {
 Phases programs_of_teams(const Phases& programs, const std::vector<Team>& teams, const PipelineShape& shape,
                          const std::string& place);
 
+// Whether programs validate their updates: all of them or none. Throws ConfigError, naming `place`, for others.
+bool validates(const Phases& programs, const std::string& place);
+
 // The forwards of one step and their messages: proved, where `phases` are.
 Phases forward_part(const Phases& phases, const PipelineShape& shape);
 

@@ -70,6 +70,7 @@ PipelineShape shape_of(const PlanWish& wish, const std::vector<Team>& teams) {
 
 PipelineShape forward_only(PipelineShape shape) {
     shape.is_training = false;
+    shape.validates = false;
     return shape;
 }
 
@@ -101,11 +102,20 @@ double duration(const ProvedPrograms& proved, const std::vector<StageCost>& cost
     return predict(unrolled(proved.phases(), proved.shape, many.steps), many, costs).makespan;
 }
 
+int most_stages_of_a_team(const PipelineShape& shape) {
+    std::vector<int> held(static_cast<std::size_t>(shape.teams));
+    for (const std::vector<int>& holders : shape.holders) {
+        for (const int team : holders) ++held[static_cast<std::size_t>(team)];
+    }
+    return *std::max_element(held.begin(), held.end());
+}
+
 // All messages that a channel has in a step; where work is in flight over its end, those of a step and of a
 // full pipeline.
 int enough_slots(const Phases& compute, const PipelineShape& shape) {
     const bool is_in_flight = keeps_work_in_flight(compute, shape.micro_batches);
-    return is_in_flight ? shape.micro_batches + shape.stages() : shape.micro_batches * shape.stages();
+    if (!is_in_flight) return shape.micro_batches * shape.stages();
+    return shape.micro_batches * most_stages_of_a_team(shape) + shape.stages();
 }
 
 int next_slots(int slots) { return slots < few_slots ? slots + 1 : 2 * slots; }
@@ -154,10 +164,11 @@ void refuse_scattered_updates(const Phases& phases, const std::string& place) {
 void add_own(const PlanWish& wish, PipelineShape shape, Plan& plan) {
     const Phases own = programs_of_teams(wish.own_programs, plan.teams, shape, wish.schedule);
     refuse_scattered_updates(own, wish.schedule);
+    shape.validates = validates(own, wish.schedule);
     const std::vector<StageCost> costs = equal_costs(shape);
     std::string fault;
     const bool runs_together = tried(own, shape, enough_slots(own, shape), fault).has_value();
-    shape.updates_alone = !runs_together && look_ahead(own, shape.micro_batches) > 0;
+    shape.updates_alone = !runs_together && !shape.validates && look_ahead(own, shape.micro_batches) > 0;
     plan.training = proved(own, shape, costs, wish.schedule);
     const Phases forwards = forward_part(plan.training.phases(), shape);
     plan.evaluation = proved(forwards, forward_only(shape), costs, wish.schedule);
@@ -169,8 +180,7 @@ void add_generated(const PlanWish& wish, PipelineShape shape, Plan& plan) {
     const std::string place = cat("schedule ", wish.schedule);
     const PipelineShape forwards = forward_only(shape);
     plan.evaluation = proved(of_one_step(generate(kind, forwards)), forwards, costs, place);
-    shape.updates_alone = updates_stages_alone(kind);
-    plan.training = proved(generate_phases(kind, shape), shape, costs, place);
+    plan.training = proved(generate_phases(kind, shape), with_updates_of(kind, shape), costs, place);
 }
 
 // Full recompute makes the activations of a layer again for the whole of its backward.
@@ -195,6 +205,7 @@ void add_searched(const PlanWish& wish, const PipelineShape& shape, Plan& plan) 
 void add_programs(const PlanWish& wish, Plan& plan) {
     PipelineShape shape = shape_of(wish, plan.teams);
     shape.most_activations = wish.most_activations;
+    shape.ties_ends = wish.ties_ends;
     if (!wish.own_programs.body.empty()) {
         add_own(wish, shape, plan);
     } else if (wish.schedule == searched_schedule) {

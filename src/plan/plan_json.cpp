@@ -21,6 +21,7 @@ Json json_value_of(const ProvedPrograms& proved) {
     if (proved.ends_with_step()) return value;
     value["prologue"] = texts_of(proved.prologue);
     value["updates_alone"] = proved.shape.updates_alone;
+    if (proved.shape.validates) value["validates"] = true;
     return value;
 }
 

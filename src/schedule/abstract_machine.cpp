@@ -26,18 +26,11 @@ AbstractMachine::AbstractMachine(const std::vector<Program>& programs, const Pip
       woken_(programs.size()),
       steps_(static_cast<std::size_t>(shape.steps)),
       updates_alone_(shape.updates_alone),
-      sums_(steps_ * (updates_alone_ ? shape.holders.size() : 1)) {
-    for (int stage = 0; stage < shape.stages(); ++stage) {
-        for (const int team : shape.holders[static_cast<std::size_t>(stage)]) {
-            std::vector<Collectives>& held = teams_[static_cast<std::size_t>(team)].stages;
-            held.push_back({.stage = stage});
-            for (std::size_t step = 0; step < steps_; ++step) {
-                Sum& sum = sum_of(stage, step);
-                ++sum.reduces_to_come;
-                if (updates_alone_ || held.size() == 1) ++sum.teams_to_come;
-            }
-        }
-    }
+      validates_(shape.validates),
+      tied_to_first_(shape.ties_ends ? shape.stages() - 1 : 0),
+      sums_(steps_ * (updates_alone_ || validates_ ? shape.holders.size() : 1)),
+      norms_(steps_) {
+    expect_collectives(shape);
     for (std::size_t channel = 0; channel < channels_.size(); ++channel) {
         const std::size_t count = messages.channels()[channel].sends.size();
         for (auto times : {&ChannelState::sent, &ChannelState::posted, &ChannelState::arrived}) {
@@ -45,6 +38,21 @@ AbstractMachine::AbstractMachine(const std::vector<Program>& programs, const Pip
         }
     }
     std::iota(woken_.rbegin(), woken_.rend(), 0);
+}
+
+void AbstractMachine::expect_collectives(const PipelineShape& shape) {
+    for (int stage = 0; stage < shape.stages(); ++stage) {
+        for (const int team : shape.holders[static_cast<std::size_t>(stage)]) {
+            std::vector<Collectives>& held = teams_[static_cast<std::size_t>(team)].stages;
+            held.push_back({.stage = stage});
+            for (std::size_t step = 0; step < steps_; ++step) {
+                Sum& sum = sum_of(stage, step);
+                ++sum.reduces_to_come;
+                ++norms_[step].reduces_to_come;
+                if (updates_alone_ || validates_ || held.size() == 1) ++sum.teams_to_come;
+            }
+        }
+    }
 }
 
 void AbstractMachine::run(const SpanSink& sink) {
@@ -87,16 +95,38 @@ AbstractMachine::Obstacle AbstractMachine::obstacle_of(const Team& team, const I
         const ChannelState& channel = channels_[messages_.read_by(instruction)->channel];
         return channel.unread < slots_ ? Obstacle::none : Obstacle::buffer_to_receive;
     }
-    if (instruction.op != Op::step) return Obstacle::none;
-    const Sum& sum = sum_of(instruction.stage, collectives_of(team.stages, instruction.stage).updates);
-    if (sum.reduces_to_come > 0) return Obstacle::gradients;
-    return sum.teams_to_come > 0 ? Obstacle::teams : Obstacle::none;
+    return obstacle_of_collective(team, instruction);
+}
+
+AbstractMachine::Obstacle AbstractMachine::obstacle_of_collective(const Team& team,
+                                                                  const Instruction& instruction) const {
+    Obstacle obstacle = Obstacle::none;
+    for (const Sum* sum : needed_by(team, instruction)) {
+        if (sum->reduces_to_come > 0) return Obstacle::gradients;
+        if (sum->teams_to_come > 0) obstacle = Obstacle::teams;
+    }
+    return obstacle;
+}
+
+// By a STEP or VALIDATE; nothing else waits for gradients.
+std::vector<const AbstractMachine::Sum*> AbstractMachine::needed_by(const Team& team,
+                                                                    const Instruction& collective) const {
+    const auto [op, stage, micro_batch, age] = collective;
+    if (op != Op::step && op != Op::validate) return {};
+    const Collectives& own = collectives_of(team.stages, stage);
+    if (op == Op::validate) return {&norms_[own.validations]};
+    std::vector<const Sum*> needed = {&sum_of(stage, own.updates)};
+    const int partner = stage == 0 ? tied_to_first_ : (stage == tied_to_first_ ? 0 : stage);
+    if (validates_ && partner != stage) needed.push_back(&sum_of(partner, own.updates));
+    return needed;
 }
 
 void AbstractMachine::execute(int team, const Instruction& instruction, const SpanSink& sink) {
     Team& state = teams_[static_cast<std::size_t>(team)];
     if (instruction.op == Op::reduce) {
         reduce(state, instruction.stage);
+    } else if (instruction.op == Op::validate) {
+        validate(state, instruction);
     } else if (is_send(instruction.op) || is_receive(instruction.op)) {
         send_or_receive(state, instruction);
     } else {
@@ -104,14 +134,17 @@ void AbstractMachine::execute(int team, const Instruction& instruction, const Sp
     }
 }
 
+void AbstractMachine::validate(Team& team, const Instruction& instruction) {
+    for (const Sum* sum : needed_by(team, instruction)) team.clock = std::max(team.clock, sum->done);
+    ++collectives_of(team.stages, instruction.stage).validations;
+}
+
 // Also a step, which is work of the team like any other.
 void AbstractMachine::compute(int team, const Instruction& instruction, const SpanSink& sink) {
     Team& state = teams_[static_cast<std::size_t>(team)];
     double begin = state.clock;
-    if (instruction.op == Op::step) {
-        std::size_t& updates = collectives_of(state.stages, instruction.stage).updates;
-        begin = std::max(begin, sum_of(instruction.stage, updates++).done);
-    }
+    for (const Sum* sum : needed_by(state, instruction)) begin = std::max(begin, sum->done);
+    if (instruction.op == Op::step) ++collectives_of(state.stages, instruction.stage).updates;
     if (const auto read = messages_.read_by(instruction)) {
         ChannelState& channel = channels_[read->channel];
         begin = std::max(begin, channel.arrived[read->place]);
@@ -151,9 +184,12 @@ void AbstractMachine::arrive(const Message& message, int sender) {
 }
 
 void AbstractMachine::reduce(Team& team, int stage) {
-    Sum& sum = sum_of(stage, collectives_of(team.stages, stage).reduces++);
-    sum.done = std::max(sum.done, team.clock + costs_[static_cast<std::size_t>(stage)].reduce);
-    if (--sum.reduces_to_come == 0) wake_all();
+    const std::size_t step = collectives_of(team.stages, stage).reduces++;
+    const double done = team.clock + costs_[static_cast<std::size_t>(stage)].reduce;
+    for (Sum* sum : {&sum_of(stage, step), &norms_[step]}) {
+        sum->done = std::max(sum->done, done);
+        if (--sum->reduces_to_come == 0) wake_all();
+    }
 }
 
 void AbstractMachine::come_to_step(Team& team, int stage) {
@@ -161,7 +197,13 @@ void AbstractMachine::come_to_step(Team& team, int stage) {
     std::size_t& come_to = updates_alone_ ? own.steps_come_to : team.steps_come_to;
     if (come_to > own.updates) return;
     ++come_to;
-    if (--sum_of(stage, own.updates).teams_to_come == 0) wake_all();
+    if (!validates_) {
+        if (--sum_of(stage, own.updates).teams_to_come == 0) wake_all();
+        return;
+    }
+    for (const Collectives& held : team.stages) {
+        if (--sum_of(held.stage, own.updates).teams_to_come == 0) wake_all();
+    }
 }
 
 void AbstractMachine::wake_all() {
@@ -169,11 +211,11 @@ void AbstractMachine::wake_all() {
 }
 
 const AbstractMachine::Sum& AbstractMachine::sum_of(int stage, std::size_t step) const {
-    return sums_[(updates_alone_ ? static_cast<std::size_t>(stage) * steps_ : 0) + step];
+    return sums_[(sums_.size() > steps_ ? static_cast<std::size_t>(stage) * steps_ : 0) + step];
 }
 
 AbstractMachine::Sum& AbstractMachine::sum_of(int stage, std::size_t step) {
-    return sums_[(updates_alone_ ? static_cast<std::size_t>(stage) * steps_ : 0) + step];
+    return sums_[(sums_.size() > steps_ ? static_cast<std::size_t>(stage) * steps_ : 0) + step];
 }
 
 double AbstractMachine::cost_of(const Instruction& instruction) const {
@@ -208,7 +250,8 @@ std::string AbstractMachine::obstacle(int team) const {
                    is_to_send ? " to team " : " from team ", is_to_send ? channel.destination : channel.source,
                    " (it has ", slots_, ")");
     };
-    switch (obstacle_of(team_at(team), instruction)) {
+    const Obstacle obstacle = obstacle_of(team_at(team), instruction);
+    switch (obstacle) {
         case Obstacle::none:
             break;
         case Obstacle::input: {
@@ -221,10 +264,11 @@ std::string AbstractMachine::obstacle(int team) const {
         case Obstacle::buffer_to_receive:
             return buffer_of(messages_.read_by(instruction), false);
         case Obstacle::gradients:
-            return updates_alone_ ? "waits for the REDUCEs of all holders"
-                                  : "waits for the REDUCEs of all teams";
-        case Obstacle::teams:
-            return updates_alone_ ? "waits for the STEPs of all holders" : "waits for the STEPs of all teams";
+        case Obstacle::teams: {
+            const bool is_of_holders = updates_alone_ || (validates_ && instruction.op == Op::step);
+            return cat("waits for the ", obstacle == Obstacle::gradients ? "REDUCEs" : "STEPs", " of all ",
+                       is_of_holders ? "holders" : "teams");
+        }
     }
     throw BugError(cat("team ", team, " can go on with ", text_of(instruction)));
 }

@@ -39,18 +39,19 @@ private:
         int stage = 0;
         std::size_t reduces = 0;
         std::size_t updates = 0;
+        std::size_t validations = 0;
         std::size_t steps_come_to = 0;  // where stages are updated alone
     };
     struct Team {
         std::size_t position = 0;
         double clock = 0;
         std::vector<Collectives> stages = {};
-        std::size_t steps_come_to = 0;  // where all are updated together
+        std::size_t steps_come_to = 0;  // where all of its stages are updated together
     };
-    // The gradients that an update waits for.
+    // The gradients that an update waits for, or a validation.
     struct Sum {
         std::size_t reduces_to_come = 0;
-        std::size_t teams_to_come = 0;  // to a STEP that waits for it
+        std::size_t teams_to_come = 0;  // to a STEP that waits for it; no validation asks
         double done = 0;                // when those known until now are added up
     };
     struct ChannelState {
@@ -71,8 +72,12 @@ private:
     void send_or_receive(Team& team, const Instruction& instruction);
     void arrive(const Message& message, int sender);
     void reduce(Team& team, int stage);
+    void validate(Team& team, const Instruction& instruction);
     void come_to_step(Team& team, int stage);
     void wake_all();
+    void expect_collectives(const PipelineShape& shape);
+    Obstacle obstacle_of_collective(const Team& team, const Instruction& instruction) const;
+    std::vector<const Sum*> needed_by(const Team& team, const Instruction& collective) const;
     const Sum& sum_of(int stage, std::size_t step) const;
     Sum& sum_of(int stage, std::size_t step);
     double cost_of(const Instruction& instruction) const;
@@ -86,7 +91,10 @@ private:
     std::vector<int> woken_;  // teams that may be able to go on
     std::size_t steps_;
     bool updates_alone_;
-    std::vector<Sum> sums_;  // (stage, step) where stages are updated alone, otherwise (step)
+    bool validates_;
+    int tied_to_first_;       // a stage that shares a tensor with the first one; 0: none does
+    std::vector<Sum> sums_;   // (stage, step) where updates do not wait for all, otherwise (step)
+    std::vector<Sum> norms_;  // (step): what validations wait for
 };
 
 }  // namespace trireme

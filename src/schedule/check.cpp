@@ -9,6 +9,7 @@
 #include "schedule/message_table.hpp"
 #include "schedule/missing_work.hpp"
 #include "schedule/place_text.hpp"
+#include "schedule/split_message.hpp"
 #include "schedule/work_record.hpp"
 #include "trireme/base/error.hpp"
 
@@ -87,6 +88,7 @@ Found conflict(const std::vector<Program>& programs, const PipelineShape& shape)
     const MessageTable messages(programs, shape);
     if (Found crossed = messages.crossing(programs)) return crossed;
     if (Found unlike = unlike_order(programs)) return unlike;
+    if (Found split = shape.validates ? split_message(programs, shape) : std::nullopt) return split;
     const std::vector<StageCost> costs(shape.holders.size());
     AbstractMachine machine(programs, shape, messages, costs);
     machine.run([](int, const Span&) {});

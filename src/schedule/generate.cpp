@@ -115,7 +115,7 @@ std::vector<Program> generate_straight(ScheduleKind kind, const PipelineShape& s
         refuse_shared_teams(kind, shape);
     }
     if (!shape.is_training) return forwards_of(*work);
-    if (keeps_work_in_flight(kind)) return pipedream(kind, shape);
+    if (uses_older_weights(kind)) return pipedream(kind, shape);
     if (kind == ScheduleKind::inter_layer) return inter_layer(*work);
     return kind == ScheduleKind::gpipe ? gpipe(*work) : one_f_one_b(shape, *work);
 }
@@ -190,15 +190,25 @@ std::vector<Program> generate(ScheduleKind kind, const PipelineShape& shape) {
     throw BugError(cat("schedule without a generator: ", static_cast<int>(kind)));
 }
 
-bool keeps_work_in_flight(ScheduleKind kind) {
+bool uses_older_weights(ScheduleKind kind) {
     return kind == ScheduleKind::pipedream || kind == ScheduleKind::pipedream_vertical ||
            kind == ScheduleKind::pipedream_2bw;
 }
 
 bool updates_stages_alone(ScheduleKind kind) { return kind == ScheduleKind::pipedream; }
 
+PipelineShape with_updates_of(ScheduleKind kind, PipelineShape shape) {
+    const bool has_halves =
+        kind == ScheduleKind::zb_h1 || kind == ScheduleKind::zb_h2 || kind == ScheduleKind::zb_v;
+    const bool has_several_teams = static_cast<int>(shape.holders.front().size()) < shape.teams;
+    shape.updates_alone = updates_stages_alone(kind);
+    shape.validates = has_halves && has_several_teams && shape.is_training;
+    return shape;
+}
+
 Phases generate_phases(ScheduleKind kind, const PipelineShape& shape) {
-    if (!keeps_work_in_flight(kind)) {
+    if (with_updates_of(kind, shape).validates) return with_validated_updates(generate(kind, shape), shape);
+    if (!uses_older_weights(kind)) {
         return {.prologue = std::vector<Program>(static_cast<std::size_t>(shape.teams)),
                 .body = generate(kind, shape)};
     }

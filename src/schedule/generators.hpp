@@ -25,6 +25,10 @@ std::vector<Program> interleaved(const RegularShape& grid);
 std::vector<Program> looped_bfs(const RegularShape& grid);
 
 std::vector<Program> zb_v(const RegularShape& v);
+
+// Programs of a step, of equal rows of teams, whose updates do not wait for the last team.
+Phases with_validated_updates(const std::vector<Program>& step, const PipelineShape& shape);
+
 // Without a flush between steps, for the `shape.steps` steps of shapes whose teams hold one stage each: compute
 // instructions with the ages of their weights, REDUCEs and STEPs. `kind` is one of the three that keep work in
 // flight.

@@ -4,6 +4,7 @@
 
 #include "schedule/message_ends.hpp"
 #include "schedule/place_text.hpp"
+#include "schedule/validation_rules.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme {
@@ -41,11 +42,6 @@ Broken training_in_forward_only(const Case& at) {
     return cat(place_of(at), ", is of training; these programs are forward only");
 }
 
-Broken nothing_to_validate(const Case& at) {
-    if (at.shape.validates || at.instruction().op != Op::validate) return std::nullopt;
-    return cat(place_of(at), ", validates an update; those of these programs wait for all and guess nothing");
-}
-
 Broken wrong_team(const Case& at) {
     const auto [op, stage, micro_batch, age] = at.instruction();
     if (!has_micro_batch(op)) {
@@ -78,12 +74,18 @@ bool is_same_work(const Instruction& one, const Instruction& other) {
            (one.op == other.op || is_whole_and_part);
 }
 
+// Of a REDUCE, STEP or VALIDATE.
+int times_done(const Case& at, Op op, int stage) {
+    const HeldStage& held = at.before.held(at.team, stage);
+    if (op == Op::reduce) return held.reduces;
+    return op == Op::step ? held.updates : held.validations;
+}
+
 Broken repetition(const Case& at) {
     const Instruction& instruction = at.instruction();
     const auto& [op, stage, micro_batch, age] = instruction;
     const bool is_new = has_micro_batch(op) ? !at.before.has_part_of(instruction)
-                        : op == Op::reduce  ? at.before.held(at.team, stage).reduces < at.shape.steps
-                                            : at.before.held(at.team, stage).updates < at.shape.steps;
+                                            : times_done(at, op, stage) < at.shape.steps;
     if (is_new) return std::nullopt;
     const auto first = std::find_if(at.program().begin(), at.program().end(),
                                     [&](const Instruction& other) { return is_same_work(instruction, other); });
@@ -158,7 +160,8 @@ Alternatives missing_before(const Case& at) {
             if (at.before.held(at.team, stage).reduces > at.before.held(at.team, stage).updates) return {};
             return {{Op::reduce, stage}};
         case Op::validate:
-            return {};
+            if (at.before.held(at.team, stage).updates > at.before.held(at.team, stage).validations) return {};
+            return {{Op::step, stage}};
     }
     const bool is_there = std::any_of(needed.begin(), needed.end(),
                                       [&](const Instruction& one) { return at.before.has_part_of(one); });
@@ -231,8 +234,8 @@ Broken too_many_activations(const Case& at) {
 
 std::optional<std::string> broken_rule(const Case& at) {
     for (const auto rule :
-         {unknown_number, training_in_forward_only, nothing_to_validate, wrong_team, message_to_nobody,
-          repetition, too_early, too_early_to_give_back, other_weights_than_forward,
+         {unknown_number, training_in_forward_only, wrong_team, message_to_nobody,
+          repetition, broken_validation_rule, too_early, too_early_to_give_back, other_weights_than_forward,
           other_weights_than_other_stages, too_many_activations}) {
         if (Broken broken = rule(at)) return broken;
     }

@@ -6,17 +6,13 @@
 #include <optional>
 #include <tuple>
 
+#include "schedule/message_ends.hpp"
+#include "schedule/step_starts.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/schedule/check.hpp"
 
 namespace trireme {
 namespace {
-
-struct Message {
-    int destination = 0;
-    Instruction send;
-    Instruction receive;
-};
 
 using Channel = std::tuple<int, int, Op>;  // source, destination, receive_forward or receive_backward
 
@@ -32,27 +28,43 @@ struct Arrival {
 
 bool gives_gradient(Op op) { return op == Op::backward || op == Op::backward_input; }
 
-bool is_message(Op op) {
-    return op == Op::send_forward || op == Op::receive_forward || op == Op::send_backward ||
-           op == Op::receive_backward;
-}
+bool is_message(Op op) { return is_send(op) || is_receive(op); }
 
 // What carries the result of `made` away, if anything has to. Also for instructions that the shape does not
 // know (a program somebody wrote): nothing carries those.
-std::optional<Message> message_of(const Instruction& made, int team, const PipelineShape& shape) {
+std::optional<Instruction> send_of(const Instruction& made, int team, const PipelineShape& shape) {
     const bool is_forward = made.op == Op::forward;
     if (!is_forward && !gives_gradient(made.op)) return std::nullopt;
     const int next = is_forward ? made.stage + 1 : made.stage - 1;
     const bool is_inside = made.stage >= 0 && made.stage < shape.stages() && next >= 0 && next < shape.stages();
     if (!is_inside || made.micro_batch < 0 || made.micro_batch >= shape.all_micro_batches())
         return std::nullopt;
+    if (shape.executor_of(next, made.micro_batch) == team) return std::nullopt;
+    return Instruction{is_forward ? Op::send_forward : Op::send_backward, made.stage, made.micro_batch};
+}
 
-    const int destination = shape.executor_of(next, made.micro_batch);
-    if (destination == team) return std::nullopt;
-    return Message{
-        .destination = destination,
-        .send = {is_forward ? Op::send_forward : Op::send_backward, made.stage, made.micro_batch},
-        .receive = {is_forward ? Op::receive_forward : Op::receive_backward, next, made.micro_batch}};
+// A send follows what makes its result, or where that is done again and its reader is not, the VALIDATEs.
+Program with_sends(const Program& program, int team, const StepStarts& starts, const PipelineShape& shape) {
+    const std::vector<StepStart> of_steps = starts.of(program);
+    std::map<std::size_t, Program> held_back;  // by place
+    Program whole;
+    for (std::size_t i = 0; i <= program.size(); ++i) {
+        if (const auto sends = held_back.find(i); sends != held_back.end()) {
+            whole.insert(whole.end(), sends->second.begin(), sends->second.end());
+        }
+        if (i == program.size()) break;
+        whole.push_back(program[i]);
+        const std::optional<Instruction> send = send_of(program[i], team, shape);
+        if (!send) continue;
+        const Instruction reader{Op::forward, send->stage + 1, send->micro_batch};
+        const bool waits = starts.is_ahead(program[i]) && !starts.is_ahead(reader);
+        if (waits) {
+            held_back[of_steps[static_cast<std::size_t>(shape.step_of(send->micro_batch))].resumes].push_back(*send);
+        } else {
+            whole.push_back(*send);
+        }
+    }
+    return whole;
 }
 
 Readers readers_of(const Program& program) {
@@ -69,40 +81,64 @@ Readers readers_of(const Program& program) {
 std::map<Channel, Program> receives_of(const std::vector<Program>& programs, const PipelineShape& shape) {
     std::map<Channel, Program> receives;
     for (std::size_t team = 0; team < programs.size(); ++team) {
-        const int source = static_cast<int>(team);
-        for (const Instruction& made : programs[team]) {
-            const std::optional<Message> message = message_of(made, source, shape);
-            if (message)
-                receives[{source, message->destination, message->receive.op}].push_back(message->receive);
+        for (const Instruction& send : programs[team]) {
+            if (!is_send(send.op)) continue;
+            const Instruction receive = receive_of(send);
+            receives[{static_cast<int>(team), peer_of(send, shape), receive.op}].push_back(receive);
         }
     }
     return receives;
 }
 
-// Of one channel. What nobody reads is posted at the end.
-std::vector<Arrival> arrivals_of(const Program& receives, const Program& program, std::size_t slots) {
-    const Readers readers = readers_of(program);
-    std::vector<std::size_t> read_at;
-    for (const Instruction& receive : receives) {
-        const auto reader = readers.find({receive.op, receive.stage, receive.micro_batch});
-        read_at.push_back(reader == readers.end() ? program.size() : reader->second);
-    }
-    std::vector<Arrival> arrivals;
-    Arrival arrival;
-    for (std::size_t k = 0; k < receives.size(); ++k) {
-        if (k >= slots) {
-            const std::size_t behind = std::min(read_at[k - slots] + 1, program.size());
-            arrival.place = std::max(arrival.place, behind);
-        }
-        arrival.needed = std::max(arrival.needed, read_at[k]);
-        arrival.receive = receives[k];
-        arrivals.push_back(arrival);
-    }
-    return arrivals;
-}
+// Where the receives of a program may stand, which has its sends.
+class Posting {
+public:
+    Posting(const Program& program, const StepStarts& starts, const PipelineShape& shape)
+        : program_(program), starts_(starts), shape_(shape), readers_(readers_of(program)), of_steps_(starts.of(program)) {}
 
-Program with_messages(const Program& program, int team, std::vector<Arrival> arrivals,
-                      const PipelineShape& shape) {
+    // Of one channel. What nobody reads is posted at the end.
+    std::vector<Arrival> arrivals_of(const Program& receives) const {
+        const auto slots = static_cast<std::size_t>(shape_.slots);
+        std::vector<Arrival> arrivals;
+        Arrival arrival;
+        for (std::size_t k = 0; k < receives.size(); ++k) {
+            if (k >= slots) arrival.place = std::max(arrival.place, behind(reader_of(receives[k - slots])));
+            arrival.place = std::max(arrival.place, earliest(receives[k]));
+            arrival.needed = std::max(arrival.needed, reader_of(receives[k]));
+            arrival.receive = receives[k];
+            arrivals.push_back(arrival);
+        }
+        return arrivals;
+    }
+
+private:
+    std::size_t reader_of(const Instruction& receive) const {
+        const auto reader = readers_.find({receive.op, receive.stage, receive.micro_batch});
+        return reader == readers_.end() ? program_.size() : reader->second;
+    }
+
+    // An instruction and the sends that follow it.
+    std::size_t behind(std::size_t at) const {
+        std::size_t place = std::min(at + 1, program_.size());
+        while (place < program_.size() && is_send(program_[place].op)) ++place;
+        return place;
+    }
+
+    std::size_t earliest(const Instruction& receive) const {
+        const StepStart& start = of_steps_[static_cast<std::size_t>(shape_.step_of(receive.micro_batch))];
+        const Instruction reader{Op::forward, receive.stage, receive.micro_batch};
+        const bool is_ahead = receive.op == Op::receive_forward && starts_.is_ahead(reader);
+        return is_ahead ? start.begins : start.resumes;
+    }
+
+    const Program& program_;
+    const StepStarts& starts_;
+    const PipelineShape& shape_;
+    Readers readers_;
+    std::vector<StepStart> of_steps_;
+};
+
+Program with_receives(const Program& program, std::vector<Arrival> arrivals) {
     // Stable: along a channel both keys ascend, so that its order is kept.
     std::stable_sort(arrivals.begin(), arrivals.end(), [](const Arrival& a, const Arrival& b) {
         return std::tie(a.place, a.needed) < std::tie(b.place, b.needed);
@@ -111,24 +147,26 @@ Program with_messages(const Program& program, int team, std::vector<Arrival> arr
     auto arrival = arrivals.begin();
     for (std::size_t i = 0; i <= program.size(); ++i) {
         for (; arrival != arrivals.end() && arrival->place == i; ++arrival) whole.push_back(arrival->receive);
-        if (i == program.size()) break;
-        whole.push_back(program[i]);
-        if (const auto message = message_of(program[i], team, shape)) whole.push_back(message->send);
+        if (i < program.size()) whole.push_back(program[i]);
     }
     return whole;
 }
 
 void add_messages(std::vector<Program>& programs, const PipelineShape& shape) {
+    const StepStarts starts(programs, shape);
+    for (std::size_t team = 0; team < programs.size(); ++team) {
+        programs[team] = with_sends(programs[team], static_cast<int>(team), starts, shape);
+    }
+    std::vector<Posting> postings;
+    for (const Program& program : programs) postings.emplace_back(program, starts, shape);
     std::vector<std::vector<Arrival>> arrivals(programs.size());
     for (const auto& [channel, receives] : receives_of(programs, shape)) {
         const auto destination = static_cast<std::size_t>(std::get<1>(channel));
         if (destination >= programs.size()) continue;  // fewer programs than teams: check() says so
-        std::ranges::copy(arrivals_of(receives, programs[destination], static_cast<std::size_t>(shape.slots)),
-                          std::back_inserter(arrivals[destination]));
+        std::ranges::copy(postings[destination].arrivals_of(receives), std::back_inserter(arrivals[destination]));
     }
     for (std::size_t team = 0; team < programs.size(); ++team) {
-        programs[team] =
-            with_messages(programs[team], static_cast<int>(team), std::move(arrivals[team]), shape);
+        programs[team] = with_receives(programs[team], std::move(arrivals[team]));
     }
 }
 

@@ -70,13 +70,20 @@ Missing missing_send(const Programs& programs, const Instruction& send) {
 }
 
 Missing missing_collective(const Programs& programs, int team, const HeldStage& held) {
-    const int steps = programs.shape.steps;
-    if (held.reduces == steps && held.updates == steps) return std::nullopt;
-    const Instruction missing = {held.reduces == steps ? Op::step : Op::reduce, held.stage};
-    const int count = held.reduces == steps ? held.updates : held.reduces;
-    return Fault{team, programs.length(team),
-                 cat("team ", team, " holds stage ", held.stage, ", but its program of length ",
-                     programs.length(team), " has ", count == 0 ? "no " : "too few ", text_of(missing))};
+    struct Count {
+        Op op;
+        int number;
+    };
+    std::vector<Count> counts = {{Op::reduce, held.reduces}, {Op::step, held.updates}};
+    if (programs.shape.validates) counts.push_back({Op::validate, held.validations});
+    for (const auto& [op, number] : counts) {
+        if (number == programs.shape.steps) continue;
+        return Fault{team, programs.length(team),
+                     cat("team ", team, " holds stage ", held.stage, ", but its program of length ",
+                         programs.length(team), " has ", number == 0 ? "no " : "too few ",
+                         text_of(Instruction{op, held.stage}))};
+    }
+    return std::nullopt;
 }
 
 template <class Find>

@@ -12,7 +12,7 @@
 namespace trireme {
 
 // `done` is the record of all of `programs`, none of whose instructions breaks a rule of its own. The fault is
-// a compute instruction, a send, a REDUCE or a STEP that is not there.
+// a compute instruction, a send, a REDUCE, a STEP or a VALIDATE that is not there.
 std::optional<Fault> missing_work(const std::vector<Program>& programs, const PipelineShape& shape,
                                   const WorkRecord& done);
 

@@ -37,11 +37,13 @@ private:
     Program program_;
 };
 
-// Where each step ends: behind the last of its STEPs.
+// Where each step ends: behind the last of its STEPs or, where there are any, its VALIDATEs.
 std::vector<std::size_t> ends_of_steps(const Program& program, std::size_t steps) {
+    const bool validates =
+        std::any_of(program.begin(), program.end(), [](const Instruction& i) { return i.op == Op::validate; });
     std::vector<std::size_t> updates;
     for (std::size_t i = 0; i < program.size(); ++i) {
-        if (program[i].op == Op::step) updates.push_back(i + 1);
+        if (program[i].op == (validates ? Op::validate : Op::step)) updates.push_back(i + 1);
     }
     const std::size_t stages = updates.size() / steps;
     std::vector<std::size_t> ends;

@@ -60,8 +60,10 @@ Prediction predict(const std::vector<Program>& programs, const PipelineShape& sh
         const auto t = static_cast<std::size_t>(team);
         prediction.busy[t] += span.end - span.begin;
         prediction.spans[t].push_back(span);
-        prediction.makespan = std::max(prediction.makespan, span.end);
     });
+    for (int team = 0; team < shape.teams; ++team) {
+        prediction.makespan = std::max(prediction.makespan, machine.clock(team));
+    }
     return prediction;
 }
 

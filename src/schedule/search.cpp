@@ -77,7 +77,7 @@ bool splits_only_where_allowed(const std::vector<Program>& programs, const std::
 // None where the schedule is not made for the shape, or leaves work for the next step.
 std::optional<std::vector<Program>> generated(const std::string& schedule, const PipelineShape& shape) {
     const ScheduleKind kind = schedule_named(schedule);
-    if (keeps_work_in_flight(kind)) return std::nullopt;
+    if (uses_older_weights(kind)) return std::nullopt;
     try {
         return generate(kind, shape);
     } catch (const ConfigError&) {

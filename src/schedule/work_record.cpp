@@ -76,6 +76,7 @@ void WorkRecord::add(int team, const Instruction& instruction) {
     }
     if (op == Op::reduce) count_gradients(team, here.reduces++);
     if (op == Op::step) ++here.updates;
+    if (op == Op::validate) ++here.validations;
 }
 
 int WorkRecord::version_of(int team, const Instruction& compute) const {

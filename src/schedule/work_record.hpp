@@ -14,8 +14,9 @@ struct HeldStage {
     int stage = 0;
     int kept = 0;       // activations
     int most_kept = 0;  // at any time until now
-    int reduces = 0;    // REDUCEs, of one step after the other; likewise STEPs:
+    int reduces = 0;    // REDUCEs, of one step after the other; likewise STEPs, VALIDATEs:
     int updates = 0;
+    int validations = 0;
     int oldest = 0;  // age of the oldest weights that were used
 };
 

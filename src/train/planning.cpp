@@ -203,10 +203,14 @@ void check_halves(const Plan& plan) {
     }
 }
 
-// A tied table is summed over the first and the last stage, which then have to be updated together.
+// A tied table is summed over the first and the last stage.
+bool ties_ends(const Layout& layout, const ModelConfig& model) {
+    return model.tied && model.has_vocabulary_head() && layout.stages.size() > 1;
+}
+
+// These then have to be updated together.
 void check_tied_updates(const Plan& plan, const ModelConfig& model) {
-    const bool is_shared = model.tied && model.has_vocabulary_head() && plan.layout.stages.size() > 1;
-    if (!is_shared || !plan.training.shape.updates_alone) return;
+    if (!ties_ends(plan.layout, model) || !plan.training.shape.updates_alone) return;
     throw ConfigError(
         cat("schedule ", plan.schedule,
             " updates each stage by itself, and the tied table of tokens belongs to the first and to "
@@ -254,6 +258,7 @@ Plan plan_run(const RunConfig& config, const ModelConfig& model, int ranks, cons
     given_costs(config.costs, wish.layout.stages.size());  // throws
     wish.most_activations = room.most_activations;
     wish.may_split = room.may_split;
+    wish.ties_ends = ties_ends(wish.layout, model);
     const bool is_searched = wish.schedule == searched_schedule;
     Plan plan = is_searched ? searched_plan(config, model, std::move(wish)) : make_plan(wish);
     check_shares(plan, model);

@@ -54,6 +54,7 @@ struct PlanWish {
     std::vector<Recompute> recompute = {};  // one for all stages, or one for each
     bool cuts_rows = false;
     bool shards_optimizer = true;
+    bool ties_ends = false;  // the first and the last stage share a tensor
     std::vector<StageCost> costs = {};  // of each stage, for schedule auto; none: they are equal
     std::vector<bool> may_split = {};   // of each stage: schedule auto may divide backwards; none: it may in
                                         // all. Where all is recomputed it never does

@@ -19,6 +19,9 @@ namespace trireme {
 //   zb_h2         likewise, with twice the activations            (Qi et al., 2024)
 //   zb_v          weight halves put off, two chunks in a V        (Qi et al., 2024)
 //
+// The last three update before all gradients are known, and validate that when they are, so that teams do not
+// wait for one another at the end of a step.
+//
 // Without a flush, so that gradients are of weights some updates ago:
 //   pipedream           1F1B; each stage by itself is updated, and keeps old weights   (Narayanan et al., 2019)
 //   pipedream_vertical  likewise, but all stages use weights of one age                (there, section 3.3)
@@ -41,8 +44,12 @@ const char* name_of(ScheduleKind kind);                // "1f1b"
 ScheduleKind schedule_named(const std::string& name);  // throws ConfigError, naming the nearest known one
 std::vector<std::string> known_schedules();
 
-bool keeps_work_in_flight(ScheduleKind kind);  // over the end of a step
+bool uses_older_weights(ScheduleKind kind);
 bool updates_stages_alone(ScheduleKind kind);
+
+// The shape with what the schedule's updates wait for: see PipelineShape. Where a team holds all stages there is
+// nothing to validate.
+PipelineShape with_updates_of(ScheduleKind kind, PipelineShape shape);
 
 // One program for each team, of the compute instructions alone, in the order that the schedule gives them.
 // Forward-only shapes get the forwards. Throws ConfigError, naming the nearest allowed shape, where the
@@ -50,8 +57,9 @@ bool updates_stages_alone(ScheduleKind kind);
 // need a grid, and so do zb-h1 and zb-h2; and so on.
 std::vector<Program> generate(ScheduleKind kind, const PipelineShape& shape);
 
-// Of many steps, as phases; `shape` is of one step. Schedules that keep work in flight have their REDUCEs and
-// STEPs, and their instructions the ages of their weights. Throws ConfigError as generate() does.
+// Of many steps, as phases, for with_updates_of(kind, shape); `shape` is of one step. Schedules that keep work in
+// flight over the end of a step have their REDUCEs, STEPs and VALIDATEs, and their instructions the ages of their
+// weights. Throws ConfigError as generate() does.
 Phases generate_phases(ScheduleKind kind, const PipelineShape& shape);
 
 }  // namespace trireme

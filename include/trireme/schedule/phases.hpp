@@ -8,7 +8,7 @@
 
 namespace trireme {
 
-// The body of step t ends with its STEPs. Micro-batch m of it is of step t + m / micro_batches: where that is a
+// The body of step t ends with its STEPs or, where updates are validated, its VALIDATEs. Micro-batch m of it is of step t + m / micro_batches: where that is a
 // later step, its forwards run ahead of the update. The prologue, micro-batches counted from the first step,
 // has what the first body finds done. Synchronous schedules have bodies alone, of their own step alone.
 //

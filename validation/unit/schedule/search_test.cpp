@@ -59,7 +59,7 @@ double shortest_of_fixed(const Task& task) {
     double shortest = none;
     for (const std::string& schedule : known_schedules()) {
         const ScheduleKind kind = schedule_named(schedule);
-        if (keeps_work_in_flight(kind)) continue;
+        if (uses_older_weights(kind)) continue;
         try {
             const std::vector<Program> programs = generate(kind, task.shape);
             if (!splits_what_it_must_not(programs, task))

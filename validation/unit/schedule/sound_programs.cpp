@@ -25,7 +25,7 @@ Kinds all_kinds() {
 
 Kinds kinds_that_keep_work_in_flight(bool keep) {
     Kinds kinds = all_kinds();
-    std::erase_if(kinds, [&](ScheduleKind kind) { return keeps_work_in_flight(kind) != keep; });
+    std::erase_if(kinds, [&](ScheduleKind kind) { return uses_older_weights(kind) != keep; });
     return kinds;
 }
 
@@ -45,7 +45,7 @@ std::vector<Program> repeated(const std::vector<Program>& of_one_step, const Pip
 }
 
 std::vector<Program> compute_of(ScheduleKind kind, const PipelineShape& shape, int steps) {
-    if (keeps_work_in_flight(kind) && shape.is_training) {
+    if (uses_older_weights(kind) && shape.is_training) {
         return unrolled(generate_phases(kind, shape), shape, steps);
     }
     return repeated(generate(kind, shape), shape, steps);
