@@ -1,6 +1,8 @@
 // Updates that go ahead before all gradients are known.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "trireme/schedule/check.hpp"
 #include "trireme/schedule/generate.hpp"
 #include "trireme/schedule/lower.hpp"
@@ -91,6 +93,23 @@ TEST(ValidatedUpdates, WaitForTheNormAsLateAsItComes) {
     EXPECT_EQ(step_of(zb_h2_shape(3, 5), {.reduce = sum}), work + sum);
 }
 
+// Here the second team's weight halves are so long that the first one has done all it may.
+TEST(ValidatedUpdates, GoNoFurtherBeforeAllGradientsAreThere) {
+    PipelineShape shape = zb_h2_shape(2, 3);
+    const Phases phases = lower_phases(zb_h2_phases(2, 3), shape);
+    shape.steps = 2;
+
+    const Prediction prediction =
+        predict(unrolled(phases, zb_h2_shape(2, 3), 2), shape, {{}, {.backward_weight = 3}});
+
+    const auto span_of = [&](std::size_t team, const Instruction& instruction) {
+        return *std::ranges::find(prediction.spans[team], instruction, &Span::instruction);
+    };
+    const double last_gradient = span_of(1, {Op::backward_weight, 1, 2}).end;
+    EXPECT_LT(span_of(0, {Op::forward, 0, 3}).end, last_gradient);
+    EXPECT_EQ(span_of(0, {Op::forward, 0, 4}).begin, last_gradient);
+}
+
 // The first team updates when the last one has its gradients, which began two forwards later.
 TEST(ValidatedUpdates, OfTiedEndsWaitForOneAnother) {
     PipelineShape tied = zb_h2_shape(3, 5);
@@ -142,6 +161,28 @@ TEST(CheckOfValidation, RefusesAllButForwardsBetweenUpdateAndValidation) {
         fault_of("0F0 0SEND_F0 0RECV_B0 0F1 0B0 REDUCE0 STEP0 VALIDATE0 0SEND_F1 " + first_end, second),
         "0F1, the 4th instruction of team 0, is of step 1 and stands behind 0 updates; all of a step but its "
         "first forwards stands between the VALIDATEs before it and its STEPs");
+}
+
+// Both ends of the message would be done again, but at other validations.
+TEST(CheckOfValidation, RefusesMessagesOfTheStepAfterTheNext) {
+    PipelineShape shape = zb_h2_shape(2, 1);
+    shape.steps = 3;
+    shape.slots = 3;
+    const auto fault = [&](const std::string& early, const std::string& late) {
+        const std::string sender = first_step +
+                                   "0F1 0SEND_F1 VALIDATE0 0RECV_B1 0B1 REDUCE0 STEP0 0F2 0SEND_F2 "
+                                   "VALIDATE0 0RECV_B2 0B2 REDUCE0 STEP0 VALIDATE0";
+        const std::string reader = second_step + "1RECV_F1 " + early +
+                                   "1F1 VALIDATE1 1B1 1SEND_B1 REDUCE1 STEP1 " + late +
+                                   "1F2 VALIDATE1 1B2 1SEND_B2 REDUCE1 STEP1 VALIDATE1";
+        return check(programs_of({sender.c_str(), reader.c_str()}), shape).fault.value_or(Fault{}).what;
+    };
+
+    EXPECT_EQ(fault("", "1RECV_F2 "), "");
+    EXPECT_EQ(fault("1RECV_F2 ", ""),
+              "1RECV_F2, the 8th instruction of team 1, stands behind an update that is not validated yet, "
+              "where only "
+              "forwards of the next step and their messages may; put it behind VALIDATE1");
 }
 
 TEST(CheckOfValidation, RefusesUpdatesAndValidationsOutOfTheirOrder) {
