@@ -270,9 +270,9 @@ std::string obstacle_to_lowering(const Phases& compute, const PipelineShape& sha
     const std::vector<Program> programs = lower(unrolled(compute, shape, many.steps), many);
     if (const Verdict verdict = check(programs, many); !verdict.is_proved()) return verdict.fault->what;
     if (repeat(programs, many)) return "";
-    return "with their messages its steps are not all alike; end each body with its STEPs, and let the first "
-           "step "
-           "take micro-batches in the order of all others";
+    return "with their messages its steps are not all alike; end each body with its STEPs, or its VALIDATEs, "
+           "and let "
+           "the first step take micro-batches in the order of all others";
 }
 
 std::vector<Program> compute_only(const std::vector<Program>& programs) {

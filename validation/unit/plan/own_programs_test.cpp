@@ -282,6 +282,7 @@ TEST(OwnPrograms, WhoseStepsAreNotAlikeAreRefused) {
         refusal(wish_of(two_stages(),
                         "0F0,BODY,0F1,0B0@1,REDUCE0,STEP0\n1F0,1B0,REDUCE1,BODY,STEP1,1F1@1,1B1@1,REDUCE1\n")),
         "my.csv cannot be run: with their messages its steps are not all alike; end each body with its STEPs, "
+        "or its VALIDATEs, "
         "and let the first step take micro-batches in the order of all others");
 }
 
