@@ -86,11 +86,17 @@ Idle idle_of(ScheduleKind kind, const Row& row, const StageCost& cost) {
     return std::nullopt;
 }
 
+// Then the first team's updates wait for the last team after all.
+bool waits_for_tied_end(const PipelineShape& shape) {
+    return shape.validates && shape.ties_ends && shape.holders.front() != shape.holders.back();
+}
+
 }  // namespace
 
 std::optional<double> closed_form_bubble(const Plan& plan, const std::vector<StageCost>& costs) {
     const bool is_regular = (is_grid(plan.layout) || is_v(plan.layout)) && plan.layout.idle.empty();
     if (!is_ours(plan.schedule) || !is_regular || !are_even(costs)) return std::nullopt;
+    if (waits_for_tied_end(plan.training.shape)) return std::nullopt;
     const StageCost& cost = costs.front();
     if (pass_of(cost) <= 0) return std::nullopt;
     const Row row = row_of(plan);
