@@ -31,7 +31,7 @@ protected:
         const std::string command = "sh heard.sh " + heard + " " + program_path(mpi) +
                                     " train --corpus corpus.h5 --steps 1000000 --layers 4 --width 16 --heads 2 "
                                     "--pipe 3 --microbatches 4"
-                                    " --threads 1 --quiet --stall-timeout 2 --run-dir " +
+                                    " --device reference --threads 1 --quiet --stall-timeout 4 --run-dir " +
                                     run_dir;
         std::vector<std::string> commands(ranks, command);
         commands.at(static_cast<std::size_t>(struck))
