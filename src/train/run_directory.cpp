@@ -10,6 +10,7 @@
 #include <cstring>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "trireme/base/error.hpp"
 #include "trireme/device/clock.hpp"
@@ -100,8 +101,34 @@ Json summary_of(const Figures& f) {
                          {"limit", f.bubble_limit},
                          {"limit_is", "the schedule's, were all stages equal"}};
     summary["comm_wait_s"] = f.wait_seconds;
+    if (f.saves > 0) summary["saving"] = {{"checkpoints", f.saves}, {"stall_s", f.save_seconds}};
     summary["memory_bytes"] = {{"growth", f.grown_bytes}, {"predicted", f.predicted_bytes}};
     return summary;
+}
+
+// The step of a record; nothing of a line that was not written to its end.
+std::optional<std::size_t> step_of(const std::string& line) {
+    const Json record = Json::parse(line, nullptr, false);
+    if (!record.is_object() || !record.contains("step") || !record.at("step").is_number_unsigned())
+        return std::nullopt;
+    return record.at("step").get<std::size_t>();
+}
+
+// Cuts the file before the first line that is of a later step: lines are in the order of their steps.
+void drop_records_behind(const fs::path& path, std::size_t step) {
+    std::uintmax_t kept = 0;
+    {
+        std::ifstream lines(path, std::ios::binary);
+        for (std::string line; std::getline(lines, line) && !lines.eof(); kept += line.size() + 1) {
+            const auto found = step_of(line);
+            if (!found || *found > step) break;
+        }
+    }
+    std::error_code error;
+    fs::resize_file(path, kept, error);
+    if (error)
+        throw ConfigError(
+            cat(path.string(), " cannot be written: ", error.message(), "; choose another --run-dir"));
 }
 
 }  // namespace
@@ -122,9 +149,9 @@ FileLock::FileLock(const fs::path& path)
 
 FileLock::~FileLock() { ::close(descriptor_); }
 
-RunDirectory::RunDirectory(const fs::path& path)
+RunDirectory::RunDirectory(const fs::path& path, std::optional<std::size_t> kept_steps)
     : path_(created(path)), lock_(path / "steps.jsonl"), steps_(path / "steps.jsonl", std::ios::app) {
-    refuse_used(path);
+    kept_steps ? drop_records_behind(path / "steps.jsonl", *kept_steps) : refuse_used(path);
 }
 
 void RunDirectory::write_config(const std::string& ini) { write_file("config.ini", ini); }
@@ -147,6 +174,7 @@ void RunDirectory::write_manifest(const Manifest& m) {
         json["schedule"] = m.schedule;
         json["plan"] = m.plan;
     }
+    if (!m.resumed_from.empty()) json["resumed_from"] = m.resumed_from;
     plan_ = m.plan;
     write_file("manifest.json", text_of(json, 2));
 }

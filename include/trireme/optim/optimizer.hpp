@@ -49,6 +49,13 @@ public:
 
     std::size_t bytes() const;
 
+    // Its state: so many updates, and the moments of each shard, moment by moment. Whoever puts earlier moments
+    // there says how many updates are behind them.
+    std::size_t updates() const { return steps_; }
+    const std::vector<ParameterShard>& shards() const { return shards_; }
+    const std::vector<ParameterTensors>& moments() const { return moments_; }
+    void go_on_from(std::size_t updates) { steps_ = updates; }
+
 private:
     OptimizerConfig config_;
     std::vector<ParameterSpec> specs_;
