@@ -1,6 +1,7 @@
 // Updates parameters of a rank from their gradients.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "trireme/layout/box.hpp"
@@ -48,6 +49,13 @@ public:
     void restore(Stream& stream, const ParameterTensors& values);
 
     std::size_t bytes() const;
+
+    // What an update leaves for the next one: moments of each shard, and how many updates there have been.
+    const std::vector<ParameterShard>& shards() const { return shards_; }
+    const std::vector<ParameterTensors>& moments() const { return moments_; }
+    std::vector<ParameterTensors> take_moments() { return std::move(moments_); }
+    std::size_t updates() const { return steps_; }
+    void go_on_from(std::size_t updates) { steps_ = updates; }
 
 private:
     OptimizerConfig config_;
