@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "train/evaluation.hpp"
+#include "train/held_state.hpp"
 #include "train/rank_model.hpp"
 #include "trireme/comm/tally.hpp"
 #include "trireme/data/sampler.hpp"
@@ -57,6 +58,10 @@ public:
 
     // Collective over `control`. On the validation samples; between stretches.
     Evaluation evaluate(Communicator& control);
+
+    // For the trainer of the next plan: what this one leaves, which is of no use any more, and where it goes.
+    RankState take_state();
+    StatePlace state_place();
 
     std::string position() const { return model_.position(); }
 

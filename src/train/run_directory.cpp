@@ -100,6 +100,10 @@ Json summary_of(const Figures& f) {
                          {"limit", f.bubble_limit},
                          {"limit_is", "the schedule's, were all stages equal"}};
     summary["comm_wait_s"] = f.wait_seconds;
+    if (f.plan_changes > 0) {
+        summary["plan_changes"] = {
+            {"count", f.plan_changes}, {"seconds", f.change_seconds}, {"moved_bytes", f.moved_bytes}};
+    }
     summary["memory_bytes"] = {{"growth", f.grown_bytes}, {"predicted", f.predicted_bytes}};
     return summary;
 }
@@ -155,14 +159,21 @@ void RunDirectory::add_step(std::size_t step, const StepOutcome& outcome, const 
                             double peak_flops) {
     Json record = step_record(step, outcome, flops, peak_flops);
     if (!plan_.empty()) record["plan"] = plan_;
-    add_line(text_of(record));
+    add_line(steps_, "steps.jsonl", text_of(record));
+}
+
+void RunDirectory::add_decision(const Decision& decision) {
+    constexpr const char* name = "decisions.jsonl";
+    if (!decisions_.is_open()) decisions_.open(path_ / name);
+    add_line(decisions_, name, json_of(decision) + "\n");
+    plan_ = decision.to;
 }
 
 void RunDirectory::add_evaluation(std::size_t step, const Evaluation& evaluation) {
     Json record{{"step", step}};
     add_if_finite(record, "validation_loss", evaluation.loss);
     add_scores(record, evaluation, "validation_");
-    add_line(text_of(record));
+    add_line(steps_, "steps.jsonl", text_of(record));
 }
 
 void RunDirectory::write_summary(const Figures& figures) {
@@ -175,11 +186,9 @@ void RunDirectory::write_file(const char* name, const std::string& text) const {
     if (!file) throw ResourceError(cat((path_ / name).string(), " could not be written; is the disk full?"));
 }
 
-void RunDirectory::add_line(const std::string& line) {
-    steps_ << line << std::flush;
-    if (!steps_) {
-        throw ResourceError(cat((path_ / "steps.jsonl").string(), " could not be written; is the disk full?"));
-    }
+void RunDirectory::add_line(std::ofstream& file, const char* name, const std::string& line) const {
+    file << line << std::flush;
+    if (!file) throw ResourceError(cat((path_ / name).string(), " could not be written; is the disk full?"));
 }
 
 void refuse_used(const fs::path& path) {

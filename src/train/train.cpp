@@ -15,11 +15,13 @@
 #include "train/rank_trainer.hpp"
 #include "train/run_directory.hpp"
 #include "train/setup.hpp"
+#include "train/switching.hpp"
 #include "train/watchdog.hpp"
 #include "trireme/base/version.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/machine.hpp"
 #include "trireme/kernels/peak.hpp"
+#include "trireme/policy/policy.hpp"
 
 namespace trireme {
 namespace {
@@ -66,12 +68,22 @@ RankMemory fullest(Communicator& control, const RankMemory& own) {
     return most;
 }
 
+// The same number for each text that is the same.
+std::vector<int> numbered(const std::vector<std::string>& texts) {
+    std::vector<int> numbers;
+    for (const std::string& text : texts) {
+        numbers.push_back(static_cast<int>(std::ranges::find(texts, text) - texts.begin()));
+    }
+    return numbers;
+}
+
 constexpr int most_skipped_in_a_row = 20;
 
 // The run from its first step to its last, on every rank; rank 0 also keeps the records.
 class Run {
 public:
-    Run(const RunConfig& config, const Session& session, Communicator& control, Watchdog& watchdog, Setup setup)
+    Run(const RunConfig& config, const Session& session, Communicator& control, Watchdog& watchdog, Setup setup,
+        const RecordedPlans& recorded)
         : config_(config),
           setup_(std::move(setup)),
           session_(session),
@@ -80,11 +92,13 @@ public:
           gradients_(gradient_plan(setup_)),
           memory_(fullest(control, plan_memory(setup_, &config.optimizer, gradients_, session.rank()))),
           flops_(model_flops(setup_.model)),
+          most_bytes_(most_bytes(config, setup_, recorded, session.rank())),
+          decisions_(recorded.decisions),
+          policy_(trireme::recorded(recorded.decisions)),
           threads_(threads_per_rank(config.run.threads, session, control)),
           is_first_(session.rank() == 0),
-          console_(std::cout, config_, setup_) {
-        manifest_ = describe();
-    }
+          console_(std::cout, config_, setup_),
+          manifest_(describe()) {}
 
     // Collective. Says what would be done, and what would keep it from being done.
     void show_plan() {
@@ -97,10 +111,7 @@ public:
     void prepare() {
         refuse_what_cannot_be();
         resident_bytes_ = peak_resident_bytes();
-        if (setup_.plan.team_of(session_.rank()) < 0) control_.never_give_up();
-        trainer_.emplace(config_, setup_, gradients_, session_.rank(),
-                         make_groups(session_, setup_.plan, gradients_.buckets, watchdog_.patience()),
-                         threads_);
+        start_trainer(running_);
         watchdog_.ask([this] { return trainer_->position(); });
         agree(control_, [&] { trainer_->fill(); });
         agree(control_, [&] {
@@ -124,7 +135,7 @@ public:
 
 private:
     void refuse_what_cannot_be() {
-        refuse_more_than_memory(memory_.total(), session_, control_);
+        refuse_more_than_memory(most_bytes_, session_, control_);
         agree(control_, [&] {
             if (is_first_ && !config_.run.run_dir.empty()) refuse_used(config_.run.run_dir);
         });
@@ -150,6 +161,7 @@ private:
     // From one evaluation to the next, for which nothing may be in flight; of a synchronous schedule, which has
     // nothing in flight, one step. Gives the step behind.
     std::size_t take_stretch(std::size_t first, FigureSum& sum) {
+        change_plan(first, sum);
         const std::size_t end = end_of_stretch(first);
         trainer_->begin_stretch(first, end);
         for (std::size_t step = first; step < end; ++step) {
@@ -160,11 +172,39 @@ private:
         return end;
     }
 
+    // If the policy wants another one behind `step` steps.
+    void change_plan(std::size_t step, FigureSum& sum) {
+        std::optional<Decision> decision = policy_({.step = step}, setup_.plan);
+        if (!decision) return;
+        DecidedPlan next = decided_plan(config_, setup_, setup_, control_.size(), *decision);
+        decision->schedule = next.plan.schedule;
+        decision->micro_batches = next.plan.micro_batches();
+        const PlanChange change = switch_to(std::move(next), running_);
+        are_steps_apart_ = setup_.plan.training.ends_with_step();
+        sum.add_change_of_plan(change, bubble_of_schedule(setup_.plan, control_.size()));
+        decision->from = change.from;
+        decision->to = change.to;
+        decision->terms = {{"moved_bytes", static_cast<double>(change.moved_bytes)},
+                           {"kept_bytes", static_cast<double>(change.kept_bytes)}};
+        decision->measured_seconds = change.seconds;
+        if (!is_first_) return;
+        directory_->add_decision(*decision);
+        console_.change_of_plan(*decision, change);
+    }
+
+    // Nothing may be in flight there either.
+    std::size_t next_decision(std::size_t first) const {
+        for (const Decision& decision : decisions_) {
+            if (decision.step > first) return decision.step;
+        }
+        return setup_.steps;
+    }
+
     std::size_t end_of_stretch(std::size_t first) const {
         if (are_steps_apart_) return first + 1;
         constexpr std::size_t most_micro_batches = 1 << 30;  // that a stretch numbers
         const auto each = static_cast<std::size_t>(setup_.plan.micro_batches());
-        const std::size_t end = std::min(setup_.steps, first + most_micro_batches / each);
+        const std::size_t end = std::min(next_decision(first), first + most_micro_batches / each);
         const std::size_t period = config_.run.eval_every;
         return period == 0 ? end : std::min(end, (first / period + 1) * period);
     }
@@ -217,9 +257,11 @@ private:
     void finish(Figures figures) {
         const std::array own{static_cast<double>(peak_resident_bytes() - resident_bytes_)};
         const auto grown = gather_all(control_, own);
+        const auto predicted = gather_all(control_, std::array{static_cast<double>(most_bytes_)});
         if (is_first_) {
             figures.grown_bytes = static_cast<std::size_t>(*std::max_element(grown.begin(), grown.end()));
-            figures.predicted_bytes = memory_.total();
+            figures.predicted_bytes =
+                static_cast<std::size_t>(*std::max_element(predicted.begin(), predicted.end()));
             directory_->write_summary(figures);
         }
         save();
@@ -234,6 +276,9 @@ private:
     GradientPlan gradients_;
     RankMemory memory_;  // of the fullest rank
     ModelFlops flops_;
+    std::size_t most_bytes_;  // of this rank: by all plans, and between them
+    std::vector<Decision> decisions_;
+    Policy policy_;
     int threads_;
     bool is_first_;
     Console console_;
@@ -242,6 +287,9 @@ private:
     int skipped_in_a_row_ = 0;
     std::size_t resident_bytes_ = 0;  // before the trainer was made
     std::optional<RankTrainer> trainer_;
+    std::vector<int> nodes_ = numbered(manifest_.hosts);
+    RunningPlan running_{config_,    session_, control_, watchdog_, setup_,
+                         gradients_, trainer_, threads_, nodes_};
     std::unique_ptr<RunDirectory> directory_;  // of rank 0
 };
 
@@ -251,8 +299,12 @@ void train(const RunConfig& config, Session& session) {
     Watchdog watchdog(session, config.run.stall_timeout);
     const auto control = session.all_ranks("control", watchdog.patience());
     std::optional<Setup> setup;
-    agree(*control, [&] { setup = set_up(config, session.size()); });
-    Run run(config, session, *control, watchdog, std::move(*setup));
+    RecordedPlans recorded;
+    agree(*control, [&] {
+        setup = set_up(config, session.size());
+        recorded = recorded_plans(config, *setup, session.size());
+    });
+    Run run(config, session, *control, watchdog, std::move(*setup), recorded);
     if (config.run.dry_run) return run.show_plan();
     run.prepare();
     run.train();
