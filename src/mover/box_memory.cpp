@@ -12,12 +12,6 @@ View part_of(const View& matrix, const Box& whole, const Box& part) {
         .column_range(part.columns.begin - whole.columns.begin, part.columns.count);
 }
 
-Tensor part_of(const BoxInMemory& place, const Box& part) {
-    const auto& [box, row, column] = place.placement;
-    const Tensor own = place.memory.row_range(row, box.rows.count).column_range(column, box.columns.count);
-    return part_of(own, box, part);
-}
-
 void copy(const ConstTensor& from, const Tensor& to) {
     if (from.is_contiguous() && to.is_contiguous()) {
         std::memcpy(to.data, from.data, from.bytes());
@@ -30,20 +24,25 @@ void copy(const ConstTensor& from, const Tensor& to) {
 
 }  // namespace
 
+Tensor BoxMemory::Place::part(const Box& box) const {
+    const auto& [own, row, column] = placement;
+    return part_of(memory.row_range(row, own.rows.count).column_range(column, own.columns.count), own, box);
+}
+
 BoxMemory::BoxMemory(const std::vector<BoxInMemory>& boxes) {
-    for (const BoxInMemory& box : boxes) boxes_[box.tensor].push_back(&box);
+    for (const BoxInMemory& box : boxes) places_[box.tensor].push_back({box.placement, box.memory});
 }
 
 template <class Use>
 void BoxMemory::for_each_part(const std::string& tensor, const Box& box, Use&& use) const {
     std::size_t covered = 0;
-    const auto places = boxes_.find(tensor);
-    if (places != boxes_.end()) {
-        for (const BoxInMemory* const place : places->second) {
-            const Box part = intersection(place->placement.box, box);
+    const auto places = places_.find(tensor);
+    if (places != places_.end()) {
+        for (const Place& place : places->second) {
+            const Box part = intersection(place.placement.box, box);
             if (part.is_empty()) continue;
             covered += part.size();
-            use(part, part_of(*place, part));
+            use(part, place.part(part));
         }
     }
     if (covered == box.size()) return;

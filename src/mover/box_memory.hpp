@@ -11,7 +11,7 @@ namespace trireme {
 
 class BoxMemory {
 public:
-    explicit BoxMemory(const std::vector<BoxInMemory>& boxes);  // which outlive it
+    explicit BoxMemory(const std::vector<BoxInMemory>& boxes);
 
     // Between memory and a dense matrix as large as `box`. Throws BugError where not all of the box is here.
     void read(const std::string& tensor, const Box& box, Tensor into) const;
@@ -21,10 +21,17 @@ public:
     void copy_from(const BoxMemory& other, const std::string& tensor, const Box& box) const;
 
 private:
+    struct Place {
+        Placement placement;
+        Tensor memory;
+
+        Tensor part(const Box& box) const;
+    };
+
     template <class Use>
     void for_each_part(const std::string& tensor, const Box& box, Use&& use) const;
 
-    std::unordered_map<std::string, std::vector<const BoxInMemory*>> boxes_;
+    std::unordered_map<std::string, std::vector<Place>> places_;
 };
 
 }  // namespace trireme

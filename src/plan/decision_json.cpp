@@ -1,4 +1,5 @@
 #include <array>
+#include <cmath>
 #include <sstream>
 
 #include "plan/json_node.hpp"
@@ -57,6 +58,20 @@ Decision decision_of(const std::string& text, const std::string& place) {
     return decision;
 }
 
+// Counts as such: 8, not 8.0.
+Json json_value_of(const std::map<std::string, double>& terms) {
+    constexpr double most_counted = 9e15;
+    Json value = Json::object();
+    for (const auto& [name, number] : terms) {
+        if (number == std::floor(number) && number < most_counted) {
+            value[name] = static_cast<std::uint64_t>(number);
+        } else {
+            value[name] = number;
+        }
+    }
+    return value;
+}
+
 }  // namespace
 
 std::vector<Decision> decisions_from_jsonl(std::string_view text, const std::string& file) {
@@ -86,7 +101,7 @@ std::string json_of(const Decision& decision) {
     if (decision.micro_batches) line["microbatches"] = *decision.micro_batches;
     if (decision.schedule) line["schedule"] = *decision.schedule;
     if (!decision.reason.empty()) line["reason"] = decision.reason;
-    if (!decision.terms.empty()) line["terms"] = decision.terms;
+    if (!decision.terms.empty()) line["terms"] = json_value_of(decision.terms);
     if (decision.measured_seconds) line["seconds"] = {{"measured", *decision.measured_seconds}};
     return line.dump();
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "train/held_state.hpp"
 #include "train/memory_limit.hpp"
 #include "train/number_text.hpp"
 #include "train/planning.hpp"
@@ -53,7 +54,8 @@ struct StateBytes {
 StateBytes state_bytes(const SizedPlan& sized, const GradientPlan& gradients, const OptimizerConfig& optimizer,
                        int rank) {
     const RankMemory memory = plan_memory(sized, &optimizer, gradients, rank);
-    const std::size_t count = std::max<std::size_t>(1, moments_of(optimizer));
+    const std::size_t count =
+        std::max<std::size_t>(1, numbers_kept(optimizer, sized.plan.training.shape.validates));
     return {.values = memory.parameters / work_of(sized, rank).copies.values,
             .moments = memory.optimizer / count};
 }
@@ -146,7 +148,10 @@ std::size_t most_bytes(const RunConfig& config, const Setup& setup, const Record
         const SizedPlan from = p == 0 ? SizedPlan(setup) : recorded.plans[p - 1].sized(setup);
         const SizedPlan to = recorded.plans[p].sized(setup);
         GradientPlan to_hold = gradient_plan(to);
-        const std::size_t in_flight = recorded.plans[p].elements_in_flight * bytes_of(setup.dtype);
+        const StateMoves moves = state_moves(from.plan, held, to.plan, to_hold,
+                                             {.most_elements = recorded.plans[p].elements_in_flight});
+        const std::size_t in_flight = std::max(bytes_in_flight(moves.values, setup.dtype, rank),
+                                               bytes_in_flight(moves.moments, setup.dtype, rank));
         most = std::max({most, plan_memory(to, &config.optimizer, to_hold, rank).total(),
                          moving_bytes({from, held, to, to_hold}, config.optimizer, rank) + in_flight});
         held = std::move(to_hold);

@@ -15,7 +15,7 @@ namespace trireme {
 // ranks take it without a word, and a record of it can be replayed. None: the plan stays.
 using Policy = std::function<std::optional<Decision>(const Observation& observed, const Plan& current)>;
 
-// What was decided before, by somebody else, whatever is observed now.
+// What was decided before, by somebody else, whatever is observed now. Who does not say his name is "recorded".
 Policy recorded(std::vector<Decision> decisions);
 
 }  // namespace trireme
