@@ -164,6 +164,14 @@ Option length_option(ScheduleConfig& schedule) {
                   {{"fixed", LengthPolicy::fixed}, {"pad", LengthPolicy::pad}, {"pack", LengthPolicy::pack}});
 }
 
+Option decisions_option(PolicyConfig& policy) {
+    return text(
+        {"decisions", "FILE.jsonl",
+         "when the plan changes, and to what: a run's decisions.jsonl, or lines of {\"step\": 5, \"layout\": "
+         "{...}}"},
+        policy.decisions);
+}
+
 OptionGroup flexible_options(ScheduleConfig& schedule, LayoutConfig& layout) {
     return {"flexible",
             {
@@ -257,13 +265,15 @@ void check_duration(const RunConfig& config) {
 }  // namespace
 
 std::vector<OptionGroup> train_options(RunConfig& config) {
+    OptionGroup flexible = flexible_options(config.schedule, config.layout);
+    flexible.options.push_back(decisions_option(config.policy));
     return {data_options(config.data),
             task_options(config.task),
             model_options(config.model, config.data),
             optimizer_options(config.optimizer),
             layout_options(config.layout),
             schedule_options(config.schedule),
-            flexible_options(config.schedule, config.layout),
+            flexible,
             cost_options(config.costs),
             precision_options(config.precision),
             run_options(config.run)};

@@ -149,6 +149,15 @@ void Console::saved(const SaveOutcome& outcome) {
     }
 }
 
+void Console::change_of_plan(const Decision& decision, const PlanChange& change) {
+    if (config_.run.quiet) return;
+    out_ << fmt::format("step {:>5}/{}  plan {} -> {}{}: {} MB moved in {:.3f} s\n", decision.step,
+                        setup_.steps, change.from, change.to,
+                        decision.reason.empty() ? "" : " (" + decision.reason + ")",
+                        megabytes(change.moved_bytes), change.seconds)
+         << std::flush;
+}
+
 void Console::finish(const Figures& f, const std::string& run_dir) {
     out_ << "\nFigures of merit\n";
     if (f.last_loss) {
@@ -167,6 +176,10 @@ void Console::finish(const Figures& f, const std::string& run_dir) {
         out_ << fmt::format(
             "  updates         {} of {} went ahead of their norm in vain and were rolled back\n",
             *f.rolled_back, f.steps);
+    }
+    if (f.plan_changes > 0) {
+        out_ << fmt::format("  plan changes    {}: {} MB moved in {:.3f} s\n", f.plan_changes,
+                            megabytes(f.moved_bytes), f.change_seconds);
     }
     out_ << fmt::format("  padding         {:.1f} % of computed tokens (limit 0)\n",
                         100 * (1 - static_cast<double>(f.tokens) / static_cast<double>(f.padded_tokens)));

@@ -18,6 +18,7 @@ public:
     void step(std::size_t step, const StepOutcome& outcome, const ModelFlops& flops, double peak_flops);
     void evaluation(std::size_t step, const Evaluation& evaluation);
     void saved(const SaveOutcome& outcome);
+    void change_of_plan(const Decision& decision, const PlanChange& change);
     void finish(const Figures& figures, const std::string& run_dir);
 
 private:

@@ -62,9 +62,8 @@ ModelFlops model_flops(const ModelConfig& model) {
 }
 
 FigureSum::FigureSum(const ModelFlops& flops, double peak_flops, int ranks, double bubble_limit)
-    : flops_(flops) {
+    : flops_(flops), bubble_limit_(bubble_limit) {
     figures_.peak_flops = peak_flops;
-    figures_.bubble_limit = bubble_limit;
     figures_.ranks = ranks;
 }
 
@@ -75,6 +74,7 @@ void FigureSum::add(const StepOutcome& outcome) {
         figures_.rolled_back = figures_.rolled_back.value_or(0) + (*outcome.is_rolled_back ? 1 : 0);
     }
     figures_.seconds += outcome.seconds;
+    idle_seconds_at_least_ += bubble_limit_ * outcome.seconds;
     figures_.tokens += outcome.size.tokens;
     figures_.padded_tokens += outcome.padded_tokens;
     figures_.flops += flops_.of_step(outcome.size);
@@ -85,8 +85,16 @@ void FigureSum::add(const StepOutcome& outcome) {
     if (!outcome.is_skipped) losses_.push_back(outcome.loss);
 }
 
+void FigureSum::add_change_of_plan(const PlanChange& change, double bubble_limit) {
+    bubble_limit_ = bubble_limit;
+    figures_.plan_changes += 1;
+    figures_.change_seconds += change.seconds;
+    figures_.moved_bytes += change.moved_bytes;
+}
+
 Figures FigureSum::finish(const std::optional<Evaluation>& validation) const {
     Figures figures = figures_;
+    if (figures.seconds > 0) figures.bubble_limit = idle_seconds_at_least_ / figures.seconds;
     if (!losses_.empty()) {
         figures.first_loss = losses_.front();
         figures.last_loss = mean_of_last(losses_, std::max<std::size_t>(1, losses_.size() / 10));

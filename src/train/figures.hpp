@@ -24,6 +24,14 @@ struct ModelFlops {
 
 ModelFlops model_flops(const ModelConfig& model);
 
+// What came of a change of plan. Equal on all ranks.
+struct PlanChange {
+    std::string from = {}, to = {};  // hashes
+    std::size_t moved_bytes = 0;     // that ranks sent to each other
+    std::size_t kept_bytes = 0;      // that stayed where they were
+    double seconds = 0;              // of the slowest rank
+};
+
 // What summary.json and the last lines on the console say.
 struct Figures {
     std::size_t steps = 0;
@@ -55,6 +63,9 @@ struct Figures {
         return *causal_flops / (seconds * peak_flops);
     }
     double bubble_limit = 0;  // of the schedule, were all stages equal
+    std::size_t plan_changes = 0;
+    double change_seconds = 0;  // that they took, beside the steps
+    std::size_t moved_bytes = 0;
     double bubble() const { return 1 - compute_seconds / seconds; }
 };
 
@@ -63,11 +74,15 @@ class FigureSum {
 public:
     FigureSum(const ModelFlops& flops, double peak_flops, int ranks, double bubble_limit = 0);
     void add(const StepOutcome& outcome);
+    // Between two steps.
+    void add_change_of_plan(const PlanChange& change, double bubble_limit);
     Figures finish(const std::optional<Evaluation>& validation) const;
 
 private:
     ModelFlops flops_;
     Figures figures_;
+    double bubble_limit_;               // of the plan
+    double idle_seconds_at_least_ = 0;  // by the plans, in all steps
     std::vector<double> losses_;
 };
 

@@ -93,7 +93,7 @@ StagePlace place_of(const Profile& profile, const Plan& trial, std::size_t stage
 bool keeps_weight_versions(const std::string& schedule) {
     const std::vector<std::string> known = known_schedules();
     const bool is_known = schedule != searched_schedule && std::ranges::find(known, schedule) != known.end();
-    return is_known && keeps_work_in_flight(schedule_named(schedule));
+    return is_known && uses_older_weights(schedule_named(schedule));
 }
 
 }  // namespace

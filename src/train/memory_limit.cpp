@@ -85,14 +85,14 @@ Trial narrowed(Trial trial, const PlannedRun& run, MemoryRoom room) {
         std::vector<int> lower = bounds_by(trial.needs, limit, trial.plan, room.most_activations);
         if (lower == room.most_activations) break;
         room.most_activations = std::move(lower);
-        trial = trial_of(plan_run(run.config, run.model, run.ranks, room), run);
+        trial = trial_of(plan_layout(run.config, run.model, trial.plan.layout, room), run);
     }
     return trial;
 }
 
-Trial with_halves_in(const std::vector<bool>& may_split, const PlannedRun& run) {
+Trial with_halves_in(const std::vector<bool>& may_split, const Layout& layout, const PlannedRun& run) {
     const MemoryRoom room{.most_activations = {}, .may_split = may_split};
-    return narrowed(trial_of(plan_run(run.config, run.model, run.ranks, room), run), run, room);
+    return narrowed(trial_of(plan_layout(run.config, run.model, layout, room), run), run, room);
 }
 
 // Per stage: whether all teams that hold it fit.
@@ -117,8 +117,9 @@ Trial searched(Trial free, const PlannedRun& run) {
     const std::size_t limit = run.config.layout.memory_limit;
     if (free.fits(limit)) return free;
     const std::vector<bool> fit = stages_that_fit(free, limit);
-    Trial best = with_halves_in(std::vector<bool>(fit.size(), false), run);
-    std::array others{with_halves_in(fit, run), narrowed(std::move(free), run, {})};
+    const Layout layout = free.plan.layout;
+    Trial best = with_halves_in(std::vector<bool>(fit.size(), false), layout, run);
+    std::array others{with_halves_in(fit, layout, run), narrowed(std::move(free), run, {})};
     for (Trial& other : others) {
         if (!other.fits(limit)) continue;
         const bool is_shorter = seconds_of(other.plan, run) < seconds_of(best.plan, run);

@@ -254,7 +254,11 @@ int ranks_for(const RunConfig& config) {
 }
 
 Plan plan_run(const RunConfig& config, const ModelConfig& model, int ranks, const MemoryRoom& room) {
-    PlanWish wish = wish_for(config, checked_layout_of(config, model, ranks));
+    return plan_layout(config, model, checked_layout_of(config, model, ranks), room);
+}
+
+Plan plan_layout(const RunConfig& config, const ModelConfig& model, Layout layout, const MemoryRoom& room) {
+    PlanWish wish = wish_for(config, std::move(layout));
     given_costs(config.costs, wish.layout.stages.size());  // throws
     wish.most_activations = room.most_activations;
     wish.may_split = room.may_split;

@@ -35,6 +35,9 @@ struct MemoryRoom {
 // than heads, a schedule that is not made for the layout, and so on. Communicates nothing.
 Plan plan_run(const RunConfig& config, const ModelConfig& model, int ranks, const MemoryRoom& room = {});
 
+// Likewise, for a layout that check_layout() has seen, whatever the options say of one.
+Plan plan_layout(const RunConfig& config, const ModelConfig& model, Layout layout, const MemoryRoom& room = {});
+
 // The part of a step that ranks stand still, as predicted: a mean over all ranks, idle ones included.
 double bubble_of(const Plan& plan, const StepTime& step, int ranks);
 

@@ -277,6 +277,20 @@ std::vector<StepOutcome> RankTrainer::step() {
     return known;
 }
 
+RankState RankTrainer::take_state() {
+    if (model_.is_idle()) return {};
+    LocalParameters& held = model_.stages().parameters();
+    RankState state{.specs = held.specs(), .shards = optimizer_->shards(), .updates = optimizer_->updates()};
+    state.values = held.take_values();
+    state.moments = optimizer_->take_moments();
+    return state;
+}
+
+StatePlace RankTrainer::state_place() {
+    if (model_.is_idle()) return {};
+    return {.parameters = &model_.stages().parameters(), .optimizer = &*optimizer_};
+}
+
 Evaluation RankTrainer::evaluate(Communicator& control) {
     return evaluate_samples(model_, stream_, setup_, control);
 }

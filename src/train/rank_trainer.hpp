@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "train/evaluation.hpp"
+#include "train/held_state.hpp"
 #include "train/rank_model.hpp"
 #include "trireme/checkpoint/state_view.hpp"
 #include "trireme/comm/tally.hpp"
@@ -65,6 +66,10 @@ public:
 
     // Collective over `control`. On the validation samples; between stretches.
     Evaluation evaluate(Communicator& control);
+
+    // For the trainer of the next plan: what this one leaves, which is of no use any more, and where it goes.
+    RankState take_state();
+    StatePlace state_place();
 
     std::string position() const { return model_.position(); }
 

@@ -102,6 +102,10 @@ Json summary_of(const Figures& f) {
                          {"limit_is", "the schedule's, were all stages equal"}};
     summary["comm_wait_s"] = f.wait_seconds;
     if (f.saves > 0) summary["saving"] = {{"checkpoints", f.saves}, {"stall_s", f.save_seconds}};
+    if (f.plan_changes > 0) {
+        summary["plan_changes"] = {
+            {"count", f.plan_changes}, {"seconds", f.change_seconds}, {"moved_bytes", f.moved_bytes}};
+    }
     summary["memory_bytes"] = {{"growth", f.grown_bytes}, {"predicted", f.predicted_bytes}};
     return summary;
 }
@@ -150,8 +154,13 @@ FileLock::FileLock(const fs::path& path)
 FileLock::~FileLock() { ::close(descriptor_); }
 
 RunDirectory::RunDirectory(const fs::path& path, std::optional<std::size_t> kept_steps)
-    : path_(created(path)), lock_(path / "steps.jsonl"), steps_(path / "steps.jsonl", std::ios::app) {
+    : path_(created(path)),
+      lock_(path / "steps.jsonl"),
+      steps_(path / "steps.jsonl", std::ios::app),
+      keeps_decisions_(kept_steps && fs::exists(path / "decisions.jsonl")) {
     kept_steps ? drop_records_behind(path / "steps.jsonl", *kept_steps) : refuse_used(path);
+    // One that was followed behind the last of the steps will be followed again.
+    if (keeps_decisions_ && *kept_steps > 0) drop_records_behind(path / "decisions.jsonl", *kept_steps - 1);
 }
 
 void RunDirectory::write_config(const std::string& ini) { write_file("config.ini", ini); }
@@ -183,14 +192,22 @@ void RunDirectory::add_step(std::size_t step, const StepOutcome& outcome, const 
                             double peak_flops) {
     Json record = step_record(step, outcome, flops, peak_flops);
     if (!plan_.empty()) record["plan"] = plan_;
-    add_line(text_of(record));
+    add_line(steps_, "steps.jsonl", text_of(record));
+}
+
+void RunDirectory::add_decision(const Decision& decision) {
+    constexpr const char* name = "decisions.jsonl";
+    if (!decisions_.is_open())
+        decisions_.open(path_ / name, keeps_decisions_ ? std::ios::app : std::ios::trunc);
+    add_line(decisions_, name, json_of(decision) + "\n");
+    plan_ = decision.to;
 }
 
 void RunDirectory::add_evaluation(std::size_t step, const Evaluation& evaluation) {
     Json record{{"step", step}};
     add_if_finite(record, "validation_loss", evaluation.loss);
     add_scores(record, evaluation, "validation_");
-    add_line(text_of(record));
+    add_line(steps_, "steps.jsonl", text_of(record));
 }
 
 void RunDirectory::write_summary(const Figures& figures) {
@@ -203,11 +220,9 @@ void RunDirectory::write_file(const char* name, const std::string& text) const {
     if (!file) throw ResourceError(cat((path_ / name).string(), " could not be written; is the disk full?"));
 }
 
-void RunDirectory::add_line(const std::string& line) {
-    steps_ << line << std::flush;
-    if (!steps_) {
-        throw ResourceError(cat((path_ / "steps.jsonl").string(), " could not be written; is the disk full?"));
-    }
+void RunDirectory::add_line(std::ofstream& file, const char* name, const std::string& line) const {
+    file << line << std::flush;
+    if (!file) throw ResourceError(cat((path_ / name).string(), " could not be written; is the disk full?"));
 }
 
 void refuse_used(const fs::path& path) {

@@ -1,4 +1,4 @@
-// What a run leaves behind: config.ini, manifest.json, steps.jsonl, summary.json.
+// What a run leaves behind: config.ini, manifest.json, steps.jsonl, decisions.jsonl, summary.json.
 #pragma once
 
 #include <filesystem>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "train/figures.hpp"
+#include "trireme/plan/decision.hpp"
 
 namespace trireme {
 
@@ -47,6 +48,8 @@ public:
     void write_config(const std::string& ini);
     void write_manifest(const Manifest& manifest);
     void add_step(std::size_t step, const StepOutcome& outcome, const ModelFlops& flops, double peak_flops);
+    // From here on steps are made with another plan.
+    void add_decision(const Decision& decision);
     void add_evaluation(std::size_t step, const Evaluation& evaluation);
     void write_summary(const Figures& figures);
 
@@ -54,12 +57,14 @@ public:
 
 private:
     void write_file(const char* name, const std::string& text) const;
-    void add_line(const std::string& line);
+    void add_line(std::ofstream& file, const char* name, const std::string& line) const;
 
     std::filesystem::path path_;
     FileLock lock_;
     std::ofstream steps_;
-    std::string plan_;  // the hash of what the steps are made with, once the manifest is written
+    bool keeps_decisions_;     // of the run that goes on
+    std::ofstream decisions_;  // open once there is one
+    std::string plan_;         // the hash of what the steps are made with, once the manifest is written
 };
 
 // Throws ConfigError if `path` holds the steps of an earlier run. Writes nothing.

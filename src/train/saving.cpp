@@ -51,13 +51,18 @@ SavingPlan plan_saving(const RunConfig& config, const Setup& setup, const Gradie
                     .state = {}};
     plan.state = state_of(plan.description, std::move(tensors));
     plan.state.moments = moments_of(config.optimizer);
+    plan.state.parts = parts_of(gradients, ranks);
+    return plan;
+}
+
+std::vector<CheckpointPart> parts_of(const GradientPlan& gradients, int ranks) {
+    std::vector<CheckpointPart> parts;
     for (int rank = 0; rank < ranks; ++rank) {
         HeldState held = held_state(gradients.tensors, gradients.pieces, gradients.buckets, true, rank);
-        if (!held.owned.empty())
-            plan.state.parts.push_back(
-                {.number = static_cast<std::uint64_t>(rank), .boxes = std::move(held.owned)});
+        if (held.owned.empty()) continue;
+        parts.push_back({.number = static_cast<std::uint64_t>(rank), .boxes = std::move(held.owned)});
     }
-    return plan;
+    return parts;
 }
 
 Saving::Saving(SavingPlan plan, std::unique_ptr<Communicator> group, std::function<void()> look)
@@ -148,7 +153,7 @@ void Saving::before_update() {
 }
 
 void Saving::wait_for(Worker::Job job) {
-    const Lookout lookout{.look = look_, .tell = [](const std::string&) {}};
+    const Lookout lookout{.look = [this](double) { look_(); }, .tell = [](const std::string&) {}};
     wait_until([&] { return worker_.is_done(job); },
                {.stall_seconds = std::numeric_limits<double>::infinity(), .lookout = &lookout},
                [] { return std::string("the disk"); });
@@ -167,6 +172,11 @@ void Saving::finish() {
     group_->wait(tickets_);
     tickets_.clear();
     conclude();
+}
+
+void Saving::change_parts(std::vector<CheckpointPart> parts) {
+    plan_.state.parts = std::move(parts);
+    copy_ = {};
 }
 
 // Rank 0 waits for all the others from the beginning.

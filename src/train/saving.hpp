@@ -30,6 +30,9 @@ struct SavingPlan {
 };
 SavingPlan plan_saving(const RunConfig& config, const Setup& setup, const GradientPlan& gradients, int ranks);
 
+// What each rank writes: what it answers for.
+std::vector<CheckpointPart> parts_of(const GradientPlan& gradients, int ranks);
+
 // What came of a checkpoint; on rank 0 alone.
 struct SaveOutcome {
     std::uint64_t step = 0;
@@ -56,6 +59,8 @@ public:
     void advance();
     // Until all is done.
     void finish();
+    // Ranks answer for other parts from now on; nothing is being written.
+    void change_parts(std::vector<CheckpointPart> parts);
 
     std::vector<SaveOutcome> take_outcomes();                // since the last call
     double stall_seconds() const { return stall_seconds_; }  // of steps that waited here

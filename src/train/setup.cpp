@@ -62,39 +62,12 @@ BatchShape largest_micro_batch(std::span<const Sample> samples, std::size_t coun
     return shape;
 }
 
-// One of training that spans the border of two epochs may hold a sample twice, and more often where the corpus
-// is small; an evaluation visits every sample once.
-std::vector<BatchShape> largest_micro_batches(const Setup& setup) {
-    const SampleIndex& index = setup.samples;
-    const std::size_t count = setup.micro_batch_samples;
-    std::vector<BatchShape> shapes;
-    if (!index.train.empty()) {
-        const std::size_t epochs_met = 1 + (count + index.train.size() - 2) / index.train.size();
-        shapes.push_back(largest_micro_batch(index.train, count, epochs_met, setup.length, index.longest));
-    }
-    if (!index.validation.empty()) {
-        const std::size_t met = std::min(count, index.validation.size());
-        shapes.push_back(largest_micro_batch(index.validation, met, 1, setup.length, index.longest));
-    }
-    return shapes;
-}
-
 void check_evaluation(const RunConfig& config, const SampleIndex& samples) {
     if (config.run.eval_every > 0 && samples.validation.empty()) {
         throw ConfigError(cat("--eval-every ", config.run.eval_every,
                               " has nothing to evaluate: --validation-share ", config.data.validation_share,
                               " leaves no row of the corpus; raise it"));
     }
-}
-
-void check_batch_is_enough(const RunConfig& config, const Plan& plan) {
-    const auto parts = static_cast<std::size_t>(plan.micro_batches());
-    if (config.run.batch >= parts) return;
-    const std::size_t wished = config.schedule.microbatches;
-    const std::string made_of =
-        has_grid(config.layout) ? cat(" (", parts / wished, " replicas x --microbatches ", wished, ")") : "";
-    throw ConfigError(cat("--batch ", config.run.batch, " is smaller than ", parts, " micro-batches", made_of,
-                          "; each needs at least one sample"));
 }
 
 void check_task_options(const TaskConfig& options, Task task) {
@@ -133,8 +106,6 @@ Setup set_up_model_and_data(const RunConfig& config, int ranks, bool trains) {
     const std::vector<std::uint32_t> labels = labels_of_classes(model, corpus.info());
     SampleIndex samples = index_samples(corpus, sample_rules(config, model));
     Plan plan = plan_run(config, model, ranks);
-    const auto parts = static_cast<std::size_t>(plan.micro_batches());
-    const std::size_t micro_batch_samples = (config.run.batch + parts - 1) / parts;
     Setup setup{.model = model,
                 .stored = std::move(stored),
                 .corpus = std::move(corpus),
@@ -144,9 +115,9 @@ Setup set_up_model_and_data(const RunConfig& config, int ranks, bool trains) {
                 .validation_rules = batch_rules(config, model, RandomKey{}.then("validation mask"), labels),
                 .length = config.schedule.length,
                 .dtype = config.precision.dtype == Precision::f64 ? DType::f64 : DType::f32,
-                .plan = std::move(plan),
-                .micro_batch_samples = micro_batch_samples};
-    setup.largest = largest_micro_batches(setup);
+                .plan = std::move(plan)};
+    setup.micro_batch_samples = samples_of_micro_batch(config, setup.plan);
+    setup.largest = largest_micro_batches(setup, setup.micro_batch_samples);
     setup.plan = within_memory_limit(std::move(setup.plan), {.config = config,
                                                              .model = setup.model,
                                                              .ranks = ranks,
@@ -158,6 +129,37 @@ Setup set_up_model_and_data(const RunConfig& config, int ranks, bool trains) {
 }
 
 }  // namespace
+
+std::size_t samples_of_micro_batch(const RunConfig& config, const Plan& plan) {
+    const auto parts = static_cast<std::size_t>(plan.micro_batches());
+    return (config.run.batch + parts - 1) / parts;
+}
+
+// One of training that spans the border of two epochs may hold a sample twice, and more often where the corpus
+// is small; an evaluation visits every sample once.
+std::vector<BatchShape> largest_micro_batches(const Setup& setup, std::size_t count) {
+    const SampleIndex& index = setup.samples;
+    std::vector<BatchShape> shapes;
+    if (!index.train.empty()) {
+        const std::size_t epochs_met = 1 + (count + index.train.size() - 2) / index.train.size();
+        shapes.push_back(largest_micro_batch(index.train, count, epochs_met, setup.length, index.longest));
+    }
+    if (!index.validation.empty()) {
+        const std::size_t met = std::min(count, index.validation.size());
+        shapes.push_back(largest_micro_batch(index.validation, met, 1, setup.length, index.longest));
+    }
+    return shapes;
+}
+
+void check_batch_is_enough(const RunConfig& config, const Plan& plan) {
+    const auto parts = static_cast<std::size_t>(plan.micro_batches());
+    if (config.run.batch >= parts) return;
+    const std::size_t wished = config.schedule.microbatches;
+    const std::string made_of =
+        has_grid(config.layout) ? cat(" (", parts / wished, " replicas x --microbatches ", wished, ")") : "";
+    throw ConfigError(cat("--batch ", config.run.batch, " is smaller than ", parts, " micro-batches", made_of,
+                          "; each needs at least one sample"));
+}
 
 std::size_t longest_sample(const RunConfig& config, const ModelConfig& model) {
     const std::size_t wanted = config.data.max_length;

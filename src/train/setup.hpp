@@ -36,6 +36,15 @@ struct Setup {
 std::size_t longest_sample(const RunConfig& config, const ModelConfig& model);
 void check_batch_size(const RunConfig& config);
 
+// Samples of the largest micro-batch of a plan.
+std::size_t samples_of_micro_batch(const RunConfig& config, const Plan& plan);
+
+// Micro-batches of so many samples, of training and of evaluation, with the most rows.
+std::vector<BatchShape> largest_micro_batches(const Setup& setup, std::size_t samples);
+
+// Throws ConfigError where a step has more micro-batches than samples.
+void check_batch_is_enough(const RunConfig& config, const Plan& plan);
+
 // Throws ConfigError for whatever of the configuration cannot be used with `ranks` ranks. Communicates nothing.
 Setup set_up(const RunConfig& config, int ranks);
 Setup set_up_evaluation(const EvaluateConfig& config, int ranks);  // without a sample to train on

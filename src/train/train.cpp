@@ -17,6 +17,7 @@
 #include "train/run_directory.hpp"
 #include "train/saving.hpp"
 #include "train/setup.hpp"
+#include "train/switching.hpp"
 #include "train/watchdog.hpp"
 #include "trireme/archive/partial_folder.hpp"
 #include "trireme/archive/random_digits.hpp"
@@ -24,6 +25,7 @@
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/machine.hpp"
 #include "trireme/kernels/peak.hpp"
+#include "trireme/policy/policy.hpp"
 
 namespace trireme {
 namespace {
@@ -72,13 +74,22 @@ RankMemory fullest(Communicator& control, const RankMemory& own) {
     return most;
 }
 
+// The same number for each text that is the same.
+std::vector<int> numbered(const std::vector<std::string>& texts) {
+    std::vector<int> numbers;
+    for (const std::string& text : texts) {
+        numbers.push_back(static_cast<int>(std::ranges::find(texts, text) - texts.begin()));
+    }
+    return numbers;
+}
+
 constexpr int most_skipped_in_a_row = 20;
 
 // The run from its first step to its last, on every rank; rank 0 also keeps the records.
 class Run {
 public:
     Run(const RunConfig& config, const Session& session, Communicator& control, Watchdog& watchdog, Setup setup,
-        bool is_in_place)
+        const RecordedPlans& recorded, bool is_in_place)
         : config_(config),
           setup_(std::move(setup)),
           session_(session),
@@ -88,12 +99,14 @@ public:
           memory_(fullest(control, plan_memory(setup_, &config.optimizer, gradients_, session.rank(),
                                                config.run.checkpoint_every > 0))),
           flops_(model_flops(setup_.model)),
+          most_bytes_(most_bytes(config, setup_, recorded, session.rank())),
+          decisions_(recorded.decisions),
+          policy_(trireme::recorded(recorded.decisions)),
           threads_(threads_per_rank(config.run.threads, session, control)),
           is_first_(session.rank() == 0),
           console_(std::cout, config_, setup_),
-          is_in_place_(is_in_place) {
-        manifest_ = describe();
-    }
+          manifest_(describe()),
+          is_in_place_(is_in_place) {}
 
     // Collective. Says what would be done, and what would keep it from being done.
     void show_plan() {
@@ -106,10 +119,7 @@ public:
     void prepare() {
         refuse_what_cannot_be();
         resident_bytes_ = peak_resident_bytes();
-        if (setup_.plan.team_of(session_.rank()) < 0) control_.never_give_up();
-        trainer_.emplace(config_, setup_, gradients_, session_.rank(),
-                         make_groups(session_, setup_.plan, gradients_.buckets, watchdog_.patience()),
-                         threads_);
+        start_trainer(running_);
         watchdog_.ask([this] { return trainer_->position(); });
         agree(control_, [&] { trainer_->fill(); });
         agree(control_, [&] {
@@ -135,7 +145,7 @@ public:
 
 private:
     void refuse_what_cannot_be() {
-        refuse_more_than_memory(memory_.total(), session_, control_);
+        refuse_more_than_memory(most_bytes_, session_, control_);
         agree(control_, [&] {
             const bool is_new = is_first_ && !config_.run.run_dir.empty() && !is_in_place_;
             if (is_new) refuse_used(config_.run.run_dir);
@@ -159,8 +169,12 @@ private:
         plan.run = gather_all(control_, random_digits()).front();
         const Lookout* const lookout = watchdog_.patience().lookout;
         saving_.emplace(std::move(plan), session_.all_ranks("saving", watchdog_.patience()), [lookout] {
-            if (lookout != nullptr) lookout->look();
+            if (lookout != nullptr) lookout->look(0);
         });
+        save_before_updates();
+    }
+
+    void save_before_updates() {
         trainer_->call_before_update([this] { saving_->before_update(); });
     }
 
@@ -185,6 +199,7 @@ private:
     // From one evaluation or checkpoint to the next, for which nothing may be in flight; of a synchronous
     // schedule, which has nothing in flight, one step. Gives the step behind.
     std::size_t take_stretch(std::size_t first, FigureSum& sum) {
+        change_plan(first, sum);
         const std::size_t end = end_of_stretch(first);
         trainer_->begin_stretch(first, end);
         for (std::size_t step = first; step < end; ++step) {
@@ -199,11 +214,42 @@ private:
 
     static bool is_due(std::size_t period, std::size_t step) { return period > 0 && step % period == 0; }
 
+    // If the policy wants another one behind `step` steps.
+    void change_plan(std::size_t step, FigureSum& sum) {
+        std::optional<Decision> decision = policy_({.step = step}, setup_.plan);
+        if (!decision) return;
+        DecidedPlan next = decided_plan(config_, setup_, setup_, control_.size(), *decision);
+        decision->schedule = next.plan.schedule;
+        decision->micro_batches = next.plan.micro_batches();
+        saving_->finish();  // what is being copied is about to move
+        const PlanChange change = switch_to(std::move(next), running_);
+        saving_->change_parts(parts_of(gradients_, session_.size()));
+        save_before_updates();
+        are_steps_apart_ = setup_.plan.training.ends_with_step();
+        sum.add_change_of_plan(change, bubble_of_schedule(setup_.plan, control_.size()));
+        decision->from = change.from;
+        decision->to = change.to;
+        decision->terms = {{"moved_bytes", static_cast<double>(change.moved_bytes)},
+                           {"kept_bytes", static_cast<double>(change.kept_bytes)}};
+        decision->measured_seconds = change.seconds;
+        if (!is_first_) return;
+        directory_->add_decision(*decision);
+        console_.change_of_plan(*decision, change);
+    }
+
+    // Nothing may be in flight there either.
+    std::size_t next_decision(std::size_t first) const {
+        for (const Decision& decision : decisions_) {
+            if (decision.step > first) return decision.step;
+        }
+        return setup_.steps;
+    }
+
     std::size_t end_of_stretch(std::size_t first) const {
         if (are_steps_apart_) return first + 1;
         constexpr std::size_t most_micro_batches = 1 << 30;  // that a stretch numbers
         const auto each = static_cast<std::size_t>(setup_.plan.micro_batches());
-        std::size_t end = std::min(setup_.steps, first + most_micro_batches / each);
+        std::size_t end = std::min(next_decision(first), first + most_micro_batches / each);
         for (const std::size_t period : {config_.run.eval_every, config_.run.checkpoint_every}) {
             if (period > 0) end = std::min(end, (first / period + 1) * period);
         }
@@ -259,9 +305,11 @@ private:
     void finish(Figures figures) {
         const std::array own{static_cast<double>(peak_resident_bytes() - resident_bytes_)};
         const auto grown = gather_all(control_, own);
+        const auto predicted = gather_all(control_, std::array{static_cast<double>(most_bytes_)});
         if (is_first_) {
             figures.grown_bytes = static_cast<std::size_t>(*std::max_element(grown.begin(), grown.end()));
-            figures.predicted_bytes = memory_.total();
+            figures.predicted_bytes =
+                static_cast<std::size_t>(*std::max_element(predicted.begin(), predicted.end()));
             figures.saves = saving_->saves();
             figures.save_seconds = saving_->stall_seconds();
             directory_->write_summary(figures);
@@ -279,6 +327,9 @@ private:
     GradientPlan gradients_;
     RankMemory memory_;  // of the fullest rank
     ModelFlops flops_;
+    std::size_t most_bytes_;  // of this rank: by all plans, and between them
+    std::vector<Decision> decisions_;
+    Policy policy_;
     int threads_;
     bool is_first_;
     Console console_;
@@ -287,6 +338,9 @@ private:
     int skipped_in_a_row_ = 0;
     std::size_t resident_bytes_ = 0;  // before the trainer was made
     std::optional<RankTrainer> trainer_;
+    std::vector<int> nodes_ = numbered(manifest_.hosts);
+    RunningPlan running_{config_,    session_, control_, watchdog_, setup_,
+                         gradients_, trainer_, threads_, nodes_};
     std::unique_ptr<RunDirectory> directory_;  // of rank 0
     bool is_in_place_;                         // the run directory is that of the run that goes on
     std::optional<Saving> saving_;
@@ -298,6 +352,7 @@ void train(const RunConfig& config, Session& session) {
     Watchdog watchdog(session, config.run.stall_timeout);
     const auto control = session.all_ranks("control", watchdog.patience());
     std::optional<Setup> setup;
+    RecordedPlans recorded;
     bool is_in_place = false;
     agree(*control, [&] {
         const auto checkpoint = checkpoint_to_resume(config.run);
@@ -306,8 +361,10 @@ void train(const RunConfig& config, Session& session) {
         if (checkpoint) run.model.init = checkpoint->string();
         setup = set_up(run, session.size());
         if (checkpoint) take_up(config, *setup);
+        recorded = recorded_plans(config, *setup, session.size());
+        follow_until(setup->first_step, recorded, *setup);
     });
-    Run run(config, session, *control, watchdog, std::move(*setup), is_in_place);
+    Run run(config, session, *control, watchdog, std::move(*setup), recorded, is_in_place);
     if (config.run.dry_run) return run.show_plan();
     run.prepare();
     run.train();

@@ -62,7 +62,8 @@ public:
     void wait(std::span<const Ticket> tickets);
 
     // For a rank that has nothing to do but to wait: a stall is for the others to notice.
-    void never_give_up() { patience_.stall_seconds = std::numeric_limits<double>::infinity(); }
+    void never_give_up() { give_up_after(std::numeric_limits<double>::infinity()); }
+    void give_up_after(double stall_seconds) { patience_.stall_seconds = stall_seconds; }
 
     const Traffic& traffic() const { return traffic_; }
     void reset_traffic() { traffic_ = {}; }

@@ -10,6 +10,7 @@
 namespace trireme {
 
 // One per process, made first in main() and destroyed last. One thread, the one that made it, may communicate.
+// Where MPI has been started before, it is left running, too.
 class Session {
 public:
     Session(int& argc, char**& argv);
@@ -38,6 +39,7 @@ private:
     int rank_ = 0;
     int size_ = 1;
     int node_size_ = 1;
+    bool has_started_ = false;
 };
 
 }  // namespace trireme

@@ -1,6 +1,7 @@
 // Updates parameters of a rank from their gradients.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "trireme/layout/box.hpp"
@@ -54,6 +55,7 @@ public:
     std::size_t updates() const { return steps_; }
     const std::vector<ParameterShard>& shards() const { return shards_; }
     const std::vector<ParameterTensors>& moments() const { return moments_; }
+    std::vector<ParameterTensors> take_moments() { return std::move(moments_); }
     void go_on_from(std::size_t updates) { steps_ = updates; }
 
 private:

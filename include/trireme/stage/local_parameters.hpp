@@ -4,6 +4,7 @@
 
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "trireme/model/parameter.hpp"
@@ -29,6 +30,8 @@ public:
     Copies copies() const { return {.values = values_.size(), .gradients = gradients_.size()}; }
     std::size_t value_bytes() const { return values_.size() * values_.front().bytes(); }
     std::size_t gradient_bytes() const { return gradients_.size() * gradients_.front().bytes(); }
+    // The newest values, for somebody else to keep: nothing of this may be used any more.
+    ParameterTensors take_values() { return std::move(values_.front()); }
     std::size_t number_of(const std::string& name) const { return numbers_.at(name); }
 
 private:

@@ -53,6 +53,7 @@ public:
     ~LocalStages() override;
 
     const LocalParameters& parameters() const { return parameters_; }
+    LocalParameters& parameters() { return parameters_; }
 
     // Told which gradients are complete while a training program runs, one for each copy of the gradients; they
     // outlive every execution. Or none.

@@ -62,6 +62,11 @@ struct ScheduleConfig {
     LengthPolicy length = LengthPolicy::pad;
 };
 
+// When the plan changes, and to what.
+struct PolicyConfig {
+    std::string decisions;  // a file of them; empty: none
+};
+
 struct CostConfig {
     std::string profile;                 // a file: see plan/profile.hpp; empty: none
     std::vector<StageCost> stages = {};  // of all, or of each; none: by the profile, or equal
@@ -104,6 +109,7 @@ struct RunConfig {
     OptimizerConfig optimizer;
     LayoutConfig layout;
     ScheduleConfig schedule;
+    PolicyConfig policy;
     CostConfig costs;
     PrecisionConfig precision;
     RunOptions run;

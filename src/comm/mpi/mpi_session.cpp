@@ -9,8 +9,13 @@
 namespace trireme {
 
 Session::Session(int& argc, char**& argv) {
-    int provided = MPI_THREAD_SINGLE;
-    check_mpi(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+    int is_running = 0;
+    check_mpi(MPI_Initialized(&is_running), "MPI_Initialized");
+    has_started_ = is_running == 0;
+    int provided = MPI_THREAD_FUNNELED;
+    if (has_started_) {
+        check_mpi(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+    }
     if (provided < MPI_THREAD_FUNNELED && !time_is_simulated())  // simulated ranks have no threads
         throw ResourceError("this MPI library supports no threads beside it");
     check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
@@ -23,7 +28,9 @@ Session::Session(int& argc, char**& argv) {
     check_mpi(MPI_Comm_free(&node), "MPI_Comm_free");
 }
 
-Session::~Session() { MPI_Finalize(); }
+Session::~Session() {
+    if (has_started_) MPI_Finalize();
+}
 
 std::string Session::host() const {
     std::array<char, MPI_MAX_PROCESSOR_NAME> name{};

@@ -246,5 +246,10 @@ TEST(TrainOptions, CannotBeQuietAndVerbose) {
               "--quiet and --verbose contradict each other; keep one (--quiet=off takes it back)");
 }
 
+TEST(TrainOptions, NameAFileOfDecisions) {
+    EXPECT_EQ(train_config("--decisions d.jsonl").policy.decisions, "d.jsonl");
+    EXPECT_EQ(train_config("").policy.decisions, "");
+}
+
 }  // namespace
 }  // namespace trireme::app

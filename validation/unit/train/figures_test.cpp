@@ -228,5 +228,20 @@ TEST(Figures, AreInvalidWhereTheModelEndsWithoutAFiniteLoss) {
     EXPECT_TRUE(says(figures_of({5, 4}, evaluation_with(nan)).complaint, "the validation loss is not finite"));
 }
 
+TEST(FigureSum, WeighsTheBubblesOfPlansByTheTimeTheyHad) {
+    FigureSum sum(model_flops(tiny(1, true)), 5280, 3, 0.5);
+    sum.add({.size = {.tokens = 1, .targets = 1}, .seconds = 1});
+    sum.add_change_of_plan({.moved_bytes = 64, .seconds = 0.25}, 0.125);
+    sum.add({.size = {.tokens = 1, .targets = 1}, .seconds = 3});
+
+    const Figures figures = sum.finish(std::nullopt);
+
+    EXPECT_EQ(figures.bubble_limit, (0.5 * 1 + 0.125 * 3) / 4);
+    EXPECT_EQ(figures.plan_changes, 1U);
+    EXPECT_EQ(figures.change_seconds, 0.25);
+    EXPECT_EQ(figures.moved_bytes, 64U);
+    EXPECT_EQ(figures.seconds, 4);
+}
+
 }  // namespace
 }  // namespace trireme

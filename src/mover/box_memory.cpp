@@ -1,0 +1,67 @@
+#include "mover/box_memory.hpp"
+
+#include <cstring>
+
+namespace trireme {
+namespace {
+
+// Where `part` is in a matrix whose first element is that of `whole`.
+template <class View>
+View part_of(const View& matrix, const Box& whole, const Box& part) {
+    return matrix.row_range(part.rows.begin - whole.rows.begin, part.rows.count)
+        .column_range(part.columns.begin - whole.columns.begin, part.columns.count);
+}
+
+void copy(const ConstTensor& from, const Tensor& to) {
+    if (from.is_contiguous() && to.is_contiguous()) {
+        std::memcpy(to.data, from.data, from.bytes());
+        return;
+    }
+    for (std::size_t r = 0; r < from.rows; ++r) {
+        std::memcpy(to.row_range(r, 1).data, from.row_range(r, 1).data, from.row_range(r, 1).bytes());
+    }
+}
+
+}  // namespace
+
+Tensor BoxMemory::Place::part(const Box& box) const {
+    const auto& [own, row, column] = placement;
+    return part_of(memory.row_range(row, own.rows.count).column_range(column, own.columns.count), own, box);
+}
+
+BoxMemory::BoxMemory(const std::vector<BoxInMemory>& boxes) {
+    for (const BoxInMemory& box : boxes) places_[box.tensor].push_back({box.placement, box.memory});
+}
+
+template <class Use>
+void BoxMemory::for_each_part(const std::string& tensor, const Box& box, Use&& use) const {
+    std::size_t covered = 0;
+    const auto places = places_.find(tensor);
+    if (places != places_.end()) {
+        for (const Place& place : places->second) {
+            const Box part = intersection(place.placement.box, box);
+            if (part.is_empty()) continue;
+            covered += part.size();
+            use(part, place.part(part));
+        }
+    }
+    if (covered == box.size()) return;
+    throw BugError(
+        cat("a move needs ", box.size(), " elements of ", tensor, " on a rank that has ", covered, " of them"));
+}
+
+void BoxMemory::read(const std::string& tensor, const Box& box, Tensor into) const {
+    for_each_part(tensor, box,
+                  [&](const Box& part, const Tensor& own) { copy(own, part_of(into, box, part)); });
+}
+
+void BoxMemory::write(const std::string& tensor, const Box& box, ConstTensor from) const {
+    for_each_part(tensor, box,
+                  [&](const Box& part, const Tensor& own) { copy(part_of(from, box, part), own); });
+}
+
+void BoxMemory::copy_from(const BoxMemory& other, const std::string& tensor, const Box& box) const {
+    for_each_part(tensor, box, [&](const Box& part, const Tensor& own) { other.read(tensor, part, own); });
+}
+
+}  // namespace trireme

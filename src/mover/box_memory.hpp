@@ -1,0 +1,37 @@
+// Boxes of tensors in a rank's memory, found by where they are in the tensor.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "trireme/mover/carry_out.hpp"
+
+namespace trireme {
+
+class BoxMemory {
+public:
+    explicit BoxMemory(const std::vector<BoxInMemory>& boxes);
+
+    // Between memory and a dense matrix as large as `box`. Throws BugError where not all of the box is here.
+    void read(const std::string& tensor, const Box& box, Tensor into) const;
+    void write(const std::string& tensor, const Box& box, ConstTensor from) const;
+
+    // `box` of another memory, without a copy between.
+    void copy_from(const BoxMemory& other, const std::string& tensor, const Box& box) const;
+
+private:
+    struct Place {
+        Placement placement;
+        Tensor memory;
+
+        Tensor part(const Box& box) const;
+    };
+
+    template <class Use>
+    void for_each_part(const std::string& tensor, const Box& box, Use&& use) const;
+
+    std::unordered_map<std::string, std::vector<Place>> places_;
+};
+
+}  // namespace trireme

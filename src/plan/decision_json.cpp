@@ -1,0 +1,109 @@
+#include <array>
+#include <cmath>
+#include <sstream>
+
+#include "plan/json_node.hpp"
+#include "plan/layout_json.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/plan/decision.hpp"
+#include "trireme/plan/plan.hpp"
+
+namespace trireme {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string text_at(const JsonNode& node, const char* key) {
+    return node.has(key) ? node.at(key).text() : std::string();
+}
+
+std::map<std::string, double> terms_of(const nlohmann::json& line, const JsonNode& node) {
+    std::map<std::string, double> terms;
+    if (!node.has("terms")) return terms;
+    if (!line.at("terms").is_object()) node.at("terms").refuse("an object of numbers");
+    const JsonNode all = node.at("terms");
+    for (const auto& [name, value] : line.at("terms").items()) terms[name] = all.at(name.c_str()).number();
+    return terms;
+}
+
+std::optional<double> measured_seconds_of(const JsonNode& node) {
+    if (!node.has("seconds")) return std::nullopt;
+    const std::array<std::string, 0> needed{};
+    const std::array<std::string, 2> optional{"predicted", "measured"};
+    const JsonNode seconds = node.at("seconds");
+    seconds.require_keys(needed, optional);
+    return seconds.has("measured") ? std::optional(seconds.at("measured").number()) : std::nullopt;
+}
+
+Decision decision_of(const std::string& text, const std::string& place) {
+    const nlohmann::json line = json_of_file(text, place);
+    const JsonNode node(line, place);
+    const std::array<std::string, 2> needed{"step", "layout"};
+    const std::array<std::string, 8> optional{"policy",   "from",   "to",    "microbatches",
+                                              "schedule", "reason", "terms", "seconds"};
+    node.require_keys(needed, optional);
+    Decision decision{.step = node.at("step").whole_number(),
+                      .layout = layout_from_json(text, place),
+                      .policy = text_at(node, "policy"),
+                      .reason = text_at(node, "reason"),
+                      .from = text_at(node, "from"),
+                      .to = text_at(node, "to"),
+                      .terms = terms_of(line, node),
+                      .measured_seconds = measured_seconds_of(node)};
+    if (node.has("microbatches")) {
+        decision.micro_batches = static_cast<int>(node.at("microbatches").whole_number());
+        if (*decision.micro_batches == 0) node.at("microbatches").refuse("at least 1");
+    }
+    if (node.has("schedule")) decision.schedule = node.at("schedule").text();
+    return decision;
+}
+
+// Counts as such: 8, not 8.0.
+Json json_value_of(const std::map<std::string, double>& terms) {
+    constexpr double most_counted = 9e15;
+    Json value = Json::object();
+    for (const auto& [name, number] : terms) {
+        if (number == std::floor(number) && number < most_counted) {
+            value[name] = static_cast<std::uint64_t>(number);
+        } else {
+            value[name] = number;
+        }
+    }
+    return value;
+}
+
+}  // namespace
+
+std::vector<Decision> decisions_from_jsonl(std::string_view text, const std::string& file) {
+    std::vector<Decision> decisions;
+    std::istringstream lines{std::string(text)};
+    std::size_t number = 0;
+    for (std::string line; std::getline(lines, line);) {
+        ++number;
+        if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+        Decision decision = decision_of(line, cat(file, ", line ", number));
+        if (!decisions.empty() && decision.step <= decisions.back().step) {
+            throw ConfigError(cat(file, ", line ", number, " is of step ", decision.step,
+                                  ", and the one before it of step ", decisions.back().step,
+                                  "; a plan changes once behind a step, in order"));
+        }
+        decisions.push_back(std::move(decision));
+    }
+    return decisions;
+}
+
+std::string json_of(const Decision& decision) {
+    Json line{{"step", decision.step}};
+    if (!decision.policy.empty()) line["policy"] = decision.policy;
+    if (!decision.from.empty()) line["from"] = decision.from;
+    if (!decision.to.empty()) line["to"] = decision.to;
+    line["layout"] = json_value_of(decision.layout);
+    if (decision.micro_batches) line["microbatches"] = *decision.micro_batches;
+    if (decision.schedule) line["schedule"] = *decision.schedule;
+    if (!decision.reason.empty()) line["reason"] = decision.reason;
+    if (!decision.terms.empty()) line["terms"] = json_value_of(decision.terms);
+    if (decision.measured_seconds) line["seconds"] = {{"measured", *decision.measured_seconds}};
+    return line.dump();
+}
+
+}  // namespace trireme

@@ -1,0 +1,177 @@
+#include "train/decided_plan.hpp"
+
+#include <algorithm>
+
+#include "train/held_state.hpp"
+#include "train/memory_limit.hpp"
+#include "train/number_text.hpp"
+#include "train/planning.hpp"
+#include "train/text_file.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr std::size_t most_in_flight = std::size_t{32} << 20;  // bytes: enough to keep a link busy
+constexpr std::size_t least_in_flight = std::size_t{1} << 20;
+
+std::string place_of(const RunConfig& config, const Decision& decision) {
+    return cat("--decisions ", config.policy.decisions, ", step ", decision.step);
+}
+
+// The options that a run with the decision's plan would have.
+RunConfig options_for(const RunConfig& config, const Plan& current, const Decision& decision) {
+    RunConfig options = config;
+    options.layout.layout = place_of(config, decision);  // there is one: micro-batches count in all
+    options.schedule.microbatches =
+        static_cast<std::size_t>(decision.micro_batches.value_or(current.micro_batches()));
+    options.schedule.schedule = decision.schedule.value_or(config.schedule.schedule);
+    return options;
+}
+
+void check_hash(const std::string& known, const Plan& plan, const char* which) {
+    if (known.empty() || known == hash_of(plan)) return;
+    throw ConfigError(
+        cat("the plan ", which, " is ", hash_of(plan), ", and was ", known,
+            " when this was decided; use the options of that run, or leave \"from\" and \"to\" out"));
+}
+
+// Of what a stage that is updated by itself leaves out, other stages know nothing.
+void check_updates(const RunConfig& config, const Plan& plan) {
+    if (config.run.on_nan == OnNan::stop || !plan.training.shape.updates_alone) return;
+    throw ConfigError(
+        cat("schedule ", plan.schedule,
+            " may leave out updates of some stages alone with --on-nan skip, which cannot be moved; use "
+            "--on-nan stop"));
+}
+
+// Of the values, and of what the optimizer keeps.
+struct StateBytes {
+    std::size_t values = 0;
+    std::size_t moments = 0;  // each of them
+};
+
+StateBytes state_bytes(const SizedPlan& sized, const GradientPlan& gradients, const OptimizerConfig& optimizer,
+                       int rank) {
+    const RankMemory memory = plan_memory(sized, &optimizer, gradients, rank);
+    const std::size_t count =
+        std::max<std::size_t>(1, numbers_kept(optimizer, sized.plan.training.shape.validates));
+    return {.values = memory.parameters / work_of(sized, rank).copies.values,
+            .moments = memory.optimizer / count};
+}
+
+// What is left of the limit for what is in flight.
+std::size_t elements_within_limit(const MovingPlans& plans, const RunConfig& config, int ranks) {
+    const std::size_t each = bytes_of(plans.to.dtype);
+    const std::size_t limit = config.layout.memory_limit;
+    if (limit == 0) return most_in_flight / each;
+    std::size_t most = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+        const std::size_t bytes = moving_bytes(plans, config.optimizer, rank);
+        if (bytes + least_in_flight > limit) {
+            throw ConfigError(cat("rank ", rank, " needs ", grouped(bytes + least_in_flight),
+                                  " bytes on the way to this plan, but --memory-limit is ", grouped(limit),
+                                  "; raise it, or go there over a plan in between"));
+        }
+        most = std::max(most, bytes);
+    }
+    return std::min(most_in_flight, limit - most) / each;
+}
+
+DecidedPlan checked_plan(const RunConfig& config, const Setup& setup, const SizedPlan& current, int ranks,
+                         const Decision& decision) {
+    const RunConfig options = options_for(config, current.plan, decision);
+    check_updates(config, current.plan);
+    check_hash(decision.from, current.plan, "before it");
+    check_schedule_name(options.schedule.schedule);
+    check_layout(decision.layout, ranks, layer_facts(setup.model).size(), "its layout");
+    DecidedPlan decided{.plan = plan_layout(options, setup.model, decision.layout)};
+    check_updates(config, decided.plan);
+    check_batch_is_enough(options, decided.plan);
+    decided.micro_batch_samples = samples_of_micro_batch(config, decided.plan);
+    decided.largest = largest_micro_batches(setup, decided.micro_batch_samples);
+    decided.plan = within_memory_limit(std::move(decided.plan), {.config = options,
+                                                                 .model = setup.model,
+                                                                 .ranks = ranks,
+                                                                 .dtype = setup.dtype,
+                                                                 .largest = decided.largest});
+    check_hash(decision.to, decided.plan, "behind it");
+    const SizedPlan next = decided.sized(setup);
+    decided.elements_in_flight =
+        elements_within_limit({current, gradient_plan(current), next, gradient_plan(next)}, config, ranks);
+    return decided;
+}
+
+}  // namespace
+
+DecidedPlan decided_plan(const RunConfig& config, const Setup& setup, const SizedPlan& current, int ranks,
+                         const Decision& decision) {
+    try {
+        return checked_plan(config, setup, current, ranks, decision);
+    } catch (const ConfigError& error) {
+        throw ConfigError(cat(place_of(config, decision), ": ", error.what()));
+    }
+}
+
+RecordedPlans recorded_plans(const RunConfig& config, const Setup& setup, int ranks) {
+    RecordedPlans recorded;
+    if (config.policy.decisions.empty()) return recorded;
+    recorded.decisions =
+        decisions_from_jsonl(read_text(config.policy.decisions, "--decisions"), config.policy.decisions);
+    for (const Decision& decision : recorded.decisions) {
+        if (decision.step >= setup.steps) {
+            throw ConfigError(cat(place_of(config, decision), ": the run has ", setup.steps,
+                                  " steps, and none behind this one; leave it out, or train longer"));
+        }
+        const SizedPlan current =
+            recorded.plans.empty() ? SizedPlan(setup) : recorded.plans.back().sized(setup);
+        recorded.plans.push_back(decided_plan(config, setup, current, ranks, decision));
+    }
+    return recorded;
+}
+
+void follow(DecidedPlan next, Setup& setup) {
+    setup.plan = std::move(next.plan);
+    setup.micro_batch_samples = next.micro_batch_samples;
+    setup.largest = std::move(next.largest);
+}
+
+void follow_until(std::size_t step, RecordedPlans& recorded, Setup& setup) {
+    while (!recorded.decisions.empty() && recorded.decisions.front().step < step) {
+        follow(std::move(recorded.plans.front()), setup);
+        recorded.plans.erase(recorded.plans.begin());
+        recorded.decisions.erase(recorded.decisions.begin());
+    }
+}
+
+std::size_t moving_bytes(const MovingPlans& plans, const OptimizerConfig& optimizer, int rank) {
+    const StateBytes from = state_bytes(plans.from, plans.held, optimizer, rank);
+    const StateBytes to = state_bytes(plans.to, plans.to_hold, optimizer, rank);
+    const std::size_t count = moments_of(optimizer);
+    std::size_t most = from.values + to.values + count * to.moments;
+    for (std::size_t moved = 1; moved <= count; ++moved) {
+        most = std::max(most, from.values + (count - moved + 1) * from.moments + moved * to.moments);
+    }
+    return most;
+}
+
+std::size_t most_bytes(const RunConfig& config, const Setup& setup, const RecordedPlans& recorded, int rank) {
+    GradientPlan held = gradient_plan(setup);
+    const bool saves = config.run.checkpoint_every > 0;
+    std::size_t most = plan_memory(setup, &config.optimizer, held, rank, saves).total();
+    for (std::size_t p = 0; p < recorded.plans.size(); ++p) {
+        const SizedPlan from = p == 0 ? SizedPlan(setup) : recorded.plans[p - 1].sized(setup);
+        const SizedPlan to = recorded.plans[p].sized(setup);
+        GradientPlan to_hold = gradient_plan(to);
+        const StateMoves moves = state_moves(from.plan, held, to.plan, to_hold,
+                                             {.most_elements = recorded.plans[p].elements_in_flight});
+        const std::size_t in_flight = std::max(bytes_in_flight(moves.values, setup.dtype, rank),
+                                               bytes_in_flight(moves.moments, setup.dtype, rank));
+        most = std::max({most, plan_memory(to, &config.optimizer, to_hold, rank, saves).total(),
+                         moving_bytes({from, held, to, to_hold}, config.optimizer, rank) + in_flight});
+        held = std::move(to_hold);
+    }
+    return most;
+}
+
+}  // namespace trireme

@@ -1,0 +1,113 @@
+#include "train/held_state.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "trireme/comm/collectives.hpp"
+
+namespace trireme {
+namespace {
+
+// Where the box of a placement is in the rank's memory of the parameter.
+Box local_box(const Placement& placement) {
+    return {{placement.row, placement.box.rows.count}, {placement.column, placement.box.columns.count}};
+}
+
+// The part of a placement that lies in `shard`, as it lies in a memory of the shard alone.
+Placement placement_in(const Box& shard, const Placement& placement) {
+    const Box part = intersection(local_box(placement), shard);
+    if (part.is_empty()) return {};
+    const auto& [rows, columns] = placement.box;
+    return {.box = {{rows.begin + part.rows.begin - placement.row, part.rows.count},
+                    {columns.begin + part.columns.begin - placement.column, part.columns.count}},
+            .row = part.rows.begin - shard.rows.begin,
+            .column = part.columns.begin - shard.columns.begin};
+}
+
+// The last one that is left, with its new place; none where this rank was idle, or is.
+void move_last_moments(RankState& from, const StatePlace& to, std::size_t number, const StateMoves& moves,
+                       DType dtype, Communicator& control) {
+    std::vector<BoxInMemory> old_boxes;
+    std::vector<BoxInMemory> new_boxes;
+    if (!from.moments.empty()) old_boxes = boxes_of(from.specs, from.shards, from.moments.back());
+    if (to.optimizer != nullptr) {
+        new_boxes = boxes_of(to.parameters->specs(), to.optimizer->shards(), to.optimizer->moments()[number]);
+    }
+    carry_out(moves.moments, old_boxes, new_boxes, dtype, control);
+    if (!from.moments.empty()) from.moments.pop_back();
+}
+
+void move_values(const RankState& from, const StatePlace& to, const Move& move, DType dtype,
+                 Communicator& control) {
+    std::vector<BoxInMemory> old_boxes;
+    std::vector<BoxInMemory> new_boxes;
+    if (from.values) old_boxes = boxes_of(from.specs, *from.values);
+    if (to.parameters != nullptr) new_boxes = boxes_of(to.parameters->specs(), to.parameters->values());
+    carry_out(move, old_boxes, new_boxes, dtype, control);
+}
+
+// Of all ranks: which were idle know neither.
+struct Common {
+    std::size_t moments = 0;
+    std::size_t updates = 0;
+};
+
+Common common_to_all(const RankState& state, Communicator& control) {
+    const std::array own{static_cast<double>(state.moments.size()), static_cast<double>(state.updates)};
+    const std::vector<double> all = gather_all(control, own);
+    Common common;
+    for (std::size_t rank = 0; rank < all.size() / own.size(); ++rank) {
+        common.moments = std::max(common.moments, static_cast<std::size_t>(all[2 * rank]));
+        common.updates = std::max(common.updates, static_cast<std::size_t>(all[2 * rank + 1]));
+    }
+    return common;
+}
+
+}  // namespace
+
+std::vector<HeldTensor> updated_tensors(const Plan& plan, const GradientPlan& gradients) {
+    std::vector<HeldTensor> tensors = gradients.tensors;
+    if (!plan.shards_optimizer) return tensors;
+    for (HeldTensor& tensor : tensors) tensor.slices.clear();
+    for (const Bucket& bucket : gradients.buckets) {
+        for (const Shard& shard : bucket.shards) {
+            tensors[gradients.pieces[shard.piece].tensor].slices.push_back({shard.owner, shard.box});
+        }
+    }
+    return tensors;
+}
+
+StateMoves state_moves(const Plan& from, const GradientPlan& held, const Plan& to, const GradientPlan& to_hold,
+                       const MoveRules& rules) {
+    return {.values = plan_move(held.tensors, to_hold.tensors, rules),
+            .moments = plan_move(updated_tensors(from, held), updated_tensors(to, to_hold), rules)};
+}
+
+void move_state(RankState from, const StatePlace& to, const StateMoves& moves, DType dtype,
+                Communicator& control) {
+    const Common common = common_to_all(from, control);
+    for (std::size_t number = common.moments; number-- > 0;) {
+        move_last_moments(from, to, number, moves, dtype, control);
+    }
+    move_values(from, to, moves.values, dtype, control);
+    if (to.optimizer != nullptr) to.optimizer->go_on_from(common.updates);
+}
+
+std::vector<BoxInMemory> boxes_of(const std::vector<ParameterSpec>& specs, const ParameterTensors& tensors) {
+    return boxes_of(specs, whole_parameters(specs), tensors);
+}
+
+std::vector<BoxInMemory> boxes_of(const std::vector<ParameterSpec>& specs,
+                                  const std::vector<ParameterShard>& shards, const ParameterTensors& kept) {
+    std::vector<BoxInMemory> boxes;
+    for (std::size_t s = 0; s < shards.size(); ++s) {
+        const ParameterSpec& spec = specs[shards[s].parameter];
+        for (const Placement& placement : spec.placements) {
+            const Placement own = placement_in(shards[s].box, placement);
+            if (!own.box.is_empty()) boxes.push_back({spec.name, own, kept[s]});
+        }
+    }
+    return boxes;
+}
+
+}  // namespace trireme

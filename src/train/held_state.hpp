@@ -1,0 +1,51 @@
+// What a run keeps from one step to the next, and how it passes from one plan to another: parameters, moments,
+// and the number of updates.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "train/rank_memory.hpp"
+#include "trireme/mover/carry_out.hpp"
+#include "trireme/mover/move.hpp"
+
+namespace trireme {
+
+// A rank's part of it, without what it was used by.
+struct RankState {
+    std::vector<ParameterSpec> specs = {};
+    std::optional<ParameterTensors> values = {};  // none: the rank was idle
+    std::vector<ParameterShard> shards = {};
+    std::vector<ParameterTensors> moments = {};  // of the shards
+    std::size_t updates = 0;
+};
+
+// Where it goes; absent of a rank that is idle now.
+struct StatePlace {
+    const LocalParameters* parameters = nullptr;
+    Optimizer* optimizer = nullptr;
+};
+
+// Who keeps the moments of what by a plan: a slice for each rank that updates it.
+std::vector<HeldTensor> updated_tensors(const Plan& plan, const GradientPlan& gradients);
+
+struct StateMoves {
+    Move values;
+    Move moments;  // of each of them
+};
+
+// From a plan with these gradients to another one.
+StateMoves state_moves(const Plan& from, const GradientPlan& held, const Plan& to, const GradientPlan& to_hold,
+                       const MoveRules& rules);
+
+// Collective over `control`, all ranks of the job. One part of the state after the other, moments first: the
+// old memory of a part is given back before the next one's new memory is touched.
+void move_state(RankState from, const StatePlace& to, const StateMoves& moves, DType dtype,
+                Communicator& control);
+
+// The boxes of a rank's parameters in memory, and of what is kept of shards of them.
+std::vector<BoxInMemory> boxes_of(const std::vector<ParameterSpec>& specs, const ParameterTensors& tensors);
+std::vector<BoxInMemory> boxes_of(const std::vector<ParameterSpec>& specs,
+                                  const std::vector<ParameterShard>& shards, const ParameterTensors& kept);
+
+}  // namespace trireme

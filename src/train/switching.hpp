@@ -1,0 +1,33 @@
+// A run changes its plan between two steps, when nothing is in flight.
+#pragma once
+
+#include <optional>
+
+#include "train/decided_plan.hpp"
+#include "train/figures.hpp"
+#include "train/rank_trainer.hpp"
+#include "train/watchdog.hpp"
+
+namespace trireme {
+
+// What of a run is made for its plan, and what all of that is made with.
+struct RunningPlan {
+    const RunConfig& config;
+    const Session& session;
+    Communicator& control;
+    Watchdog& watchdog;
+    Setup& setup;                         // changes its plan
+    GradientPlan& gradients;              // of the plan
+    std::optional<RankTrainer>& trainer;  // likewise
+    int threads = 1;
+    const std::vector<int>& nodes;  // of each rank
+};
+
+// Collective over all ranks. The trainer of the running plan, with groups of its own.
+void start_trainer(const RunningPlan& running);
+
+// Collective over all ranks, which have all settled the same steps. Frees the old plan's groups and memory but
+// for the state, makes those of the new one, and moves the state.
+PlanChange switch_to(DecidedPlan next, const RunningPlan& running);
+
+}  // namespace trireme

@@ -1,0 +1,142 @@
+// A run that changes its plan every five steps, among random layouts of one rank to all, comes to what a single
+// rank comes to; and what it decided can be replayed to the bit.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "equivalence/trials.hpp"
+#include "messages/program.hpp"
+#include "ranks/mover/random_layouts.hpp"
+#include "scratch_folder.hpp"
+#include "trireme/plan/decision.hpp"
+
+namespace trireme::equivalence {
+namespace {
+
+using messages::programs;
+using validation::random_layout;
+
+constexpr std::size_t steps = 60;
+constexpr std::size_t period = 5;
+constexpr std::size_t most_ranks = 8;
+constexpr const char* in_double = " --dtype f64 --device reference";
+constexpr const char* in_single = " --dtype f32 --device cpu";
+
+struct Travel {
+    const char* name;
+    const char* model;
+    std::size_t most_shares;
+    const char* precision;
+    bool is_double;
+    const char* way;
+};
+
+void PrintTo(const Travel& travel, std::ostream* out) { *out << travel.name; }  // for GoogleTest
+
+constexpr std::array travels{
+    Travel{"Gpt2Tied", "--model gpt2-tiny --tied on --width 16 --heads 4", 4, in_double, true, ""},
+    Travel{"Gpt2TiedWithWholeMoments", "--model gpt2-tiny --tied on --width 16 --heads 4", 4, in_double, true,
+           "--shard-optimizer off --length pack"},
+    Travel{"LlamaUntied", "--model llama-tiny --tied off --width 16 --heads 4 --groups 2 --mlp-width 20", 2,
+           in_double, true, "--schedule gpipe --sequence-parallel on"},
+    Travel{"Gpt2TiedInSingle", "--model gpt2-tiny --tied on --width 16 --heads 4", 4, in_single, false, ""},
+};
+
+class Moves : public testing::TestWithParam<Travel> {
+protected:
+    // A layout behind every fifth step.
+    void write_decisions(std::size_t ranks) {
+        std::ofstream file(folder_.file("decisions.jsonl"));
+        for (std::size_t step = period; step < steps; step += period) {
+            const Decision decision{
+                .step = step,
+                .layout = random_layout(
+                    step,
+                    {.ranks = ranks, .layers = 11, .most_shares = GetParam().most_shares, .most_replicas = 3})};
+            file << json_of(decision) << '\n';
+        }
+    }
+
+    std::string training() const {
+        return GetParam().model + std::string(GetParam().precision) +
+               " --corpus corpus.h5 --layers 4 --positions 24 --dropout 0.1 --lr 5e-3 --validation-share 0.2 "
+               "--batch 8 --warmup-steps 3 --eval-every 20 --steps " +
+               std::to_string(steps);
+    }
+
+    Figures moving_run(std::size_t ranks, std::size_t mpi, const std::string& decisions) {
+        return trials_.run_steps(training() + " " + GetParam().way + " --data " + std::to_string(ranks) +
+                                     " --decisions " + decisions,
+                                 static_cast<int>(ranks), mpi);
+    }
+
+    std::vector<Decision> decisions_of_run() const {
+        return decisions_from_jsonl(validation::read_whole(folder_.file("run/decisions.jsonl")), "it");
+    }
+
+    validation::ScratchFolder folder_;
+    Trials trials_{folder_.file("")};
+};
+
+TEST_P(Moves, ComeToWhatASingleRankComesTo) {
+    write_decisions(most_ranks);
+
+    const Figures moved = moving_run(most_ranks, programs() - 1, "decisions.jsonl");
+
+    const Difference apart = difference(moved, trials_.run_steps(training(), 0, 0));
+    EXPECT_TRUE(keeps_bars(apart, GetParam().is_double)) << text_of(apart);
+    EXPECT_EQ(moved.losses.size(), steps);
+}
+
+TEST_P(Moves, AreOnRecordAndReplayToTheSameBits) {
+    write_decisions(3);
+    const Figures moved = moving_run(3, 0, "decisions.jsonl");
+    const std::vector<Decision> decisions = decisions_of_run();
+    trials_.keep_as("first");
+
+    EXPECT_EQ(moving_run(3, programs() - 1, "first/decisions.jsonl"), moved);
+
+    ASSERT_EQ(decisions.size(), steps / period - 1);
+    const std::vector<Decision> again = decisions_of_run();
+    double moved_bytes = 0;
+    for (std::size_t d = 0; d < decisions.size(); ++d) {
+        EXPECT_EQ(decisions[d].policy, "recorded");
+        EXPECT_EQ(again[d].to, decisions[d].to);
+        EXPECT_EQ(again[d].terms, decisions[d].terms);
+        moved_bytes += decisions[d].terms.at("moved_bytes");
+    }
+    EXPECT_GT(moved_bytes, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, Moves, testing::ValuesIn(travels),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+// Schedules that keep work in flight drain before a move: as they do for an evaluation.
+TEST(MovesInFlight, AreThoseOfARunThatDrainsAsOften) {
+    validation::ScratchFolder folder;
+    Trials trials(folder.file(""));
+    std::ofstream file(folder.file("decisions.jsonl"));
+    for (const std::size_t step : {5, 10, 15}) {
+        Layout layout{.layers = 11,
+                      .stages = {{.layers = {0, step / 2}}, {.layers = {step / 2, 11 - step / 2}}}};
+        layout.stages[0].replicas = {{.ranks = {static_cast<int>(step / 5) % 2}, .shares = {1}}};
+        layout.stages[1].replicas = {{.ranks = {static_cast<int>(step / 5 + 1) % 2}, .shares = {1}}};
+        file << json_of(Decision{.step = step, .layout = layout}) << '\n';
+    }
+    file.close();
+    const std::string training =
+        "--model gpt2-tiny --tied off --width 16 --heads 4 --corpus corpus.h5 --layers 4 --positions 24 "
+        "--batch 8 "
+        "--validation-share 0.2 --pipe 2 --microbatches 4 --schedule pipedream-2bw --steps 20 --eval-every 5 "
+        "--lr 5e-3 --dtype f64 --device reference";
+
+    const Figures moved = trials.run_steps(training + " --decisions decisions.jsonl", 2, 0);
+
+    const Difference apart = difference(moved, trials.run_steps(training, 2, 0));
+    EXPECT_TRUE(keeps_bars(apart, true)) << text_of(apart);
+}
+
+}  // namespace
+}  // namespace trireme::equivalence

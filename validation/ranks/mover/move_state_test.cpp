@@ -1,0 +1,114 @@
+// Parameters, moments and the number of updates, moved between random layouts of a job.
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <array>
+
+#include "comm/mpi/mpi_communicator.hpp"
+#include "ranks/mover/moving_state.hpp"
+#include "ranks/mover/random_layouts.hpp"
+#include "trireme/comm/collectives.hpp"
+#include "unit/model/small_parts.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::MovingRules;
+using validation::MovingState;
+using validation::random_layout;
+using validation::sharable;
+
+struct Trial {
+    const char* name;
+    Family family;
+    DType dtype;
+    bool shards_optimizer;
+    std::size_t most_elements;  // in flight
+};
+
+class StateOf : public ::testing::TestWithParam<Trial> {
+protected:
+    Layout layout(std::uint64_t number) const {
+        return random_layout(number, {.ranks = static_cast<std::size_t>(control_.size()),
+                                      .layers = 7,
+                                      .most_shares = 4,
+                                      .most_replicas = 3});
+    }
+
+    MovingState state_at(std::uint64_t number) const { return {rules_, layout(number), control_.rank()}; }
+
+    std::size_t of_all(std::size_t own) {
+        std::size_t sum = 0;
+        for (const double each : gather_all(control_, std::array{static_cast<double>(own)})) {
+            sum += static_cast<std::size_t>(each);
+        }
+        return sum;
+    }
+
+    MpiCommunicator control_{MPI_COMM_WORLD, "control", {.stall_seconds = 20}};
+    ModelConfig model_ = sharable(GetParam().family, Task::language);
+    MovingRules rules_{.model = model_,
+                       .dtype = GetParam().dtype,
+                       .shards_optimizer = GetParam().shards_optimizer,
+                       .move = {.most_elements = GetParam().most_elements}};
+};
+
+TEST_P(StateOf, AJobIsWhatItWasBehindEveryMove) {
+    MovingState state = state_at(0);
+    for (std::uint64_t number = 1; number < 12; ++number) {
+        state.move_to(layout(number), control_);
+
+        EXPECT_EQ(state.wrong_numbers(), 0U) << "layout " << number;
+        EXPECT_EQ(state.updates(), MovingState::made_updates);
+    }
+}
+
+TEST_P(StateOf, AJobComesBackAsItWent) {
+    MovingState state = state_at(1);
+    for (std::uint64_t number = 2; number < 6; ++number) {
+        state.move_to(layout(number), control_);
+        state.move_to(layout(1), control_);
+
+        EXPECT_EQ(state.wrong_numbers(), 0U);
+    }
+}
+
+TEST_P(StateOf, AJobTravelsInAsFewBytesAsCanBe) {
+    MovingState state = state_at(0);
+    std::size_t sent = 0;
+    for (std::uint64_t number = 1; number < 8; ++number) {
+        control_.reset_traffic();
+        const std::size_t missing = of_all(state.move_to(layout(number), control_));
+        const std::size_t bytes = of_all(control_.traffic().bytes_sent);
+
+        // Beside them each rank says to each other, once, what it has of the whole, and here, how much it
+        // lacks.
+        const auto others = static_cast<std::size_t>(control_.size()) - 1;
+        const std::size_t said = (2 + 1) * sizeof(double) * others * static_cast<std::size_t>(control_.size());
+        EXPECT_EQ(bytes - said, missing * bytes_of(GetParam().dtype)) << "layout " << number;
+        sent += missing;
+    }
+    EXPECT_GT(sent, 0U);
+}
+
+TEST_P(StateOf, NothingIsSentToWhereItIs) {
+    MovingState state = state_at(3);
+    control_.reset_traffic();
+
+    state.move_to(layout(3), control_);
+
+    const auto others = static_cast<std::size_t>(control_.size()) - 1;
+    EXPECT_EQ(control_.traffic().bytes_sent, 2 * sizeof(double) * others);
+    EXPECT_EQ(state.wrong_numbers(), 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Mover, StateOf,
+                         ::testing::Values(Trial{"gpt2", Family::gpt2, DType::f64, true, 1 << 20},
+                                           Trial{"gpt2InF32", Family::gpt2, DType::f32, true, 1 << 20},
+                                           Trial{"llama", Family::llama, DType::f64, true, 1 << 20},
+                                           Trial{"wholeMoments", Family::gpt2, DType::f64, false, 1 << 20},
+                                           Trial{"smallRounds", Family::gpt2, DType::f64, true, 100}),
+                         [](const auto& trial) { return std::string(trial.param.name); });
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,139 @@
+#include "ranks/mover/moving_state.hpp"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+namespace trireme::validation {
+namespace {
+
+using Element = std::tuple<std::string, std::size_t, std::size_t>;  // tensor, row, column
+
+// Of a part of the state: no two are alike, and none is 0.
+double number_of(std::size_t part, const Element& element) {
+    const auto& [tensor, row, column] = element;
+    const RandomKey key = RandomKey{part}.then(tensor);
+    return 1 + unit_interval(random_block(key, row * 1000 + column)[0]);
+}
+
+// Calls use(element, its number in memory).
+template <class Use>
+void for_each_element(const std::vector<BoxInMemory>& boxes, Use&& use) {
+    for (const BoxInMemory& place : boxes) {
+        const auto& [box, row, column] = place.placement;
+        visit_float(place.memory.dtype, [&](auto zero) {
+            const auto memory = place.memory.as<decltype(zero)>();
+            for (std::size_t r = 0; r < box.rows.count; ++r) {
+                for (std::size_t c = 0; c < box.columns.count; ++c) {
+                    use(Element{place.tensor, box.rows.begin + r, box.columns.begin + c},
+                        memory(row + r, column + c));
+                }
+            }
+        });
+    }
+}
+
+std::set<Element> elements_of(const std::vector<BoxInMemory>& boxes) {
+    std::set<Element> elements;
+    for_each_element(boxes, [&](const Element& element, auto&) { elements.insert(element); });
+    return elements;
+}
+
+// As many groups as the buckets ask for, without anybody in them: nothing is summed here.
+DataGroups groups_for(const std::vector<Bucket>& buckets, int rank) {
+    DataGroups groups;
+    for (const Bucket& bucket : buckets) {
+        const auto at = std::ranges::find(bucket.holders, rank);
+        if (at == bucket.holders.end()) continue;
+        groups.emplace(bucket.holders, ghost_group("data", static_cast<int>(at - bucket.holders.begin()),
+                                                   static_cast<int>(bucket.holders.size())));
+    }
+    return groups;
+}
+
+}  // namespace
+
+MovingState::MovingState(const MovingRules& rules, const Layout& layout, int rank)
+    : rules_(rules), rank_(rank) {
+    settle(layout);
+    const auto made = parts();
+    for (std::size_t part = 0; part < made.size(); ++part) {
+        for_each_element(made[part], [&](const Element& element, auto& number) {
+            number = static_cast<std::remove_reference_t<decltype(number)>>(number_of(part, element));
+        });
+    }
+    if (optimizer_) optimizer_->go_on_from(made_updates);
+}
+
+void MovingState::settle(const Layout& layout) {
+    plan_ = make_plan({.layout = layout, .shards_optimizer = rules_.shards_optimizer});
+    const std::vector<BatchShape> none;
+    const SizedPlan sized(rules_.model, *plan_, rules_.dtype, none);
+    gradients_ = gradient_plan(sized);
+    stages_.reset();
+    optimizer_.reset();
+    const LocalWork work = work_of(sized, rank_);
+    if (work.team < 0) return;
+    stages_ = std::make_unique<LocalStages>(work, nullptr, false, Place::memory);
+    const LocalParameters& held = stages_->parameters();
+    const DataGroups groups = groups_for(gradients_.buckets, rank_);
+    const GradientExchange exchange(gradients_, rank_, held.specs(), held.values(), held.gradients(), groups,
+                                    Place::ghost);
+    optimizer_.emplace(OptimizerConfig{}, held.specs(), updated_shards(sized, exchange, held.specs()),
+                       rules_.dtype, Place::memory);
+}
+
+std::vector<std::vector<BoxInMemory>> MovingState::parts() const {
+    if (is_idle()) return {{}, {}, {}};
+    const LocalParameters& held = stages_->parameters();
+    std::vector<std::vector<BoxInMemory>> all{boxes_of(held.specs(), held.values())};
+    for (const ParameterTensors& moments : optimizer_->moments()) {
+        all.push_back(boxes_of(held.specs(), optimizer_->shards(), moments));
+    }
+    return all;
+}
+
+RankState MovingState::take_state() {
+    if (is_idle()) return {};
+    LocalParameters& held = stages_->parameters();
+    RankState state{.specs = held.specs(), .shards = optimizer_->shards(), .updates = optimizer_->updates()};
+    state.values = held.take_values();
+    state.moments = optimizer_->take_moments();
+    return state;
+}
+
+std::size_t MovingState::move_to(const Layout& layout, Communicator& control) {
+    const auto before = parts();
+    std::vector<std::set<Element>> had;
+    for (const auto& part : before) had.push_back(elements_of(part));
+    const Plan from = *plan_;
+    const GradientPlan held = gradients_;
+    RankState state = take_state();
+
+    settle(layout);
+    StatePlace place;
+    if (!is_idle()) place = {.parameters = &stages_->parameters(), .optimizer = &*optimizer_};
+    move_state(std::move(state), place, state_moves(from, held, *plan_, gradients_, rules_.move), rules_.dtype,
+               control);
+
+    std::size_t missing = 0;
+    const auto after = parts();
+    for (std::size_t part = 0; part < after.size(); ++part) {
+        for (const Element& element : elements_of(after[part])) missing += had[part].contains(element) ? 0 : 1;
+    }
+    return missing;
+}
+
+std::size_t MovingState::wrong_numbers() const {
+    std::size_t wrong = 0;
+    const auto all = parts();
+    for (std::size_t part = 0; part < all.size(); ++part) {
+        for_each_element(all[part], [&](const Element& element, auto& number) {
+            using Number = std::remove_cvref_t<decltype(number)>;
+            wrong += number == static_cast<Number>(number_of(part, element)) ? 0 : 1;
+        });
+    }
+    return wrong;
+}
+
+}  // namespace trireme::validation

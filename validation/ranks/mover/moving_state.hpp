@@ -1,0 +1,49 @@
+// A small model's state on the ranks of a job, moved from layout to layout.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "train/held_state.hpp"
+
+namespace trireme::validation {
+
+struct MovingRules {
+    const ModelConfig& model;
+    DType dtype = DType::f32;
+    bool shards_optimizer = true;
+    MoveRules move = {};
+};
+
+// What a rank has by a layout, and the state of its job.
+class MovingState {
+public:
+    // Every number is one of its own, the same on all ranks that have it.
+    MovingState(const MovingRules& rules, const Layout& layout, int rank);
+
+    // Collective over `control`. Gives the elements that this rank had to get, counted one by one.
+    std::size_t move_to(const Layout& layout, Communicator& control);
+
+    // How many numbers of this rank are others than they were made.
+    std::size_t wrong_numbers() const;
+    std::size_t updates() const { return optimizer_ ? optimizer_->updates() : made_updates; }
+    bool is_idle() const { return !stages_; }
+
+    static constexpr std::size_t made_updates = 41;
+
+private:
+    // All that a layout makes of a rank, with zeros in it.
+    void settle(const Layout& layout);
+    RankState take_state();
+    // Parts of the state as the mover sees them: values, then moments.
+    std::vector<std::vector<BoxInMemory>> parts() const;
+
+    MovingRules rules_;
+    int rank_;
+    std::optional<Plan> plan_;
+    GradientPlan gradients_;
+    std::unique_ptr<LocalStages> stages_;  // none: idle
+    std::optional<Optimizer> optimizer_;
+};
+
+}  // namespace trireme::validation

@@ -1,0 +1,258 @@
+#include "trireme/mover/move.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "error_message.hpp"
+#include "trireme/base/error.hpp"
+#include "unit/mover/random_tensors.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::Change;
+using validation::message_of;
+using validation::random_change;
+
+constexpr std::size_t ranks = 6;
+constexpr std::uint64_t changes = 60;
+constexpr std::size_t small_round = 6;  // less than a row: boxes are cut both ways
+
+bool holds(const Box& box, std::size_t row, std::size_t column) {
+    return !intersection(box, Box{{row, 1}, {column, 1}}).is_empty();
+}
+
+bool has(const HeldTensor& tensor, int rank, std::size_t row, std::size_t column) {
+    return std::ranges::any_of(
+        tensor.slices, [&](const Slice& slice) { return slice.rank == rank && holds(slice.box, row, column); });
+}
+
+template <class Use>
+void for_each_shipment(const Move& move, Use&& use) {
+    for (const MoveRound& round : move.rounds) {
+        for (const Shipment& shipment : round) use(shipment);
+    }
+}
+
+std::vector<Transfer> transfers_of(const Move& move) {
+    std::vector<Transfer> all = move.kept;
+    for_each_shipment(move, [&](const Shipment& shipment) {
+        all.insert(all.end(), shipment.boxes.begin(), shipment.boxes.end());
+    });
+    return all;
+}
+
+// Calls use(tensor, rank, row, column) for every element of every tensor and every rank.
+template <class Use>
+void for_each_element(const Change& change, Use&& use) {
+    for (std::size_t t = 0; t < change.after.size(); ++t) {
+        for (int rank = 0; rank < static_cast<int>(ranks); ++rank) {
+            for (std::size_t row = 0; row < change.after[t].rows; ++row) {
+                for (std::size_t column = 0; column < change.after[t].columns; ++column) {
+                    use(t, rank, row, column);
+                }
+            }
+        }
+    }
+}
+
+// What has to be sent, counted element by element.
+std::size_t missing_elements(const Change& change) {
+    std::size_t missing = 0;
+    for_each_element(change, [&](std::size_t t, int rank, std::size_t row, std::size_t column) {
+        if (has(change.after[t], rank, row, column) && !has(change.before[t], rank, row, column)) ++missing;
+    });
+    return missing;
+}
+
+TEST(Move, BringsEachElementOnceToWhoeverIsToHaveItAndToNobodyElse) {
+    for (std::uint64_t seed = 0; seed < changes; ++seed) {
+        const Change change = random_change(seed, ranks);
+        const std::vector<Transfer> transfers =
+            transfers_of(plan_move(change.before, change.after, {.most_elements = small_round}));
+
+        for_each_element(change, [&](std::size_t t, int rank, std::size_t row, std::size_t column) {
+            const auto brings = [&](const Transfer& transfer) {
+                return transfer.tensor == t && transfer.destination == rank && holds(transfer.box, row, column);
+            };
+            ASSERT_EQ(std::ranges::count_if(transfers, brings),
+                      has(change.after[t], rank, row, column) ? 1 : 0);
+        });
+    }
+}
+
+TEST(Move, TakesElementsFromWhereTheyAre) {
+    for (std::uint64_t seed = 0; seed < changes; ++seed) {
+        const Change change = random_change(seed, ranks);
+        for (const auto& [tensor, box, source, destination] :
+             transfers_of(plan_move(change.before, change.after))) {
+            for (std::size_t row = box.rows.begin; row < box.rows.end(); ++row) {
+                for (std::size_t column = box.columns.begin; column < box.columns.end(); ++column) {
+                    ASSERT_TRUE(has(change.before[tensor], source, row, column));
+                }
+            }
+        }
+    }
+}
+
+TEST(Move, SendsAsFewElementsAsCanBe) {
+    for (std::uint64_t seed = 0; seed < changes; ++seed) {
+        const Change change = random_change(seed, ranks);
+
+        EXPECT_EQ(plan_move(change.before, change.after).elements_sent(), missing_elements(change));
+        EXPECT_EQ(plan_move(change.before, change.after, {.most_elements = small_round}).elements_sent(),
+                  missing_elements(change));
+    }
+}
+
+TEST(Move, SendsNothingToStay) {
+    for (std::uint64_t seed = 0; seed < changes; ++seed) {
+        const Change change = random_change(seed, ranks);
+
+        EXPECT_TRUE(plan_move(change.before, change.before).rounds.empty());
+    }
+}
+
+TEST(Move, TakesFromARankOfTheSameNodeWhereOneHasIt) {
+    const std::vector<int> nodes{0, 0, 1, 1, 2, 2};
+    std::size_t far = 0;
+    for (std::uint64_t seed = 0; seed < changes; ++seed) {
+        const Change change = random_change(seed, ranks);
+        for_each_shipment(plan_move(change.before, change.after, {.nodes = nodes}),
+                          [&](const Shipment& shipment) {
+                              const int node = nodes[static_cast<std::size_t>(shipment.destination)];
+                              if (nodes[static_cast<std::size_t>(shipment.source)] == node) return;
+                              ++far;
+                              for (const Transfer& transfer : shipment.boxes) {
+                                  for (const int near : {2 * node, 2 * node + 1}) {
+                                      EXPECT_FALSE(has(change.before[transfer.tensor], near,
+                                                       transfer.box.rows.begin, transfer.box.columns.begin));
+                                  }
+                              }
+                          });
+    }
+    EXPECT_GT(far, 0U);
+}
+
+TEST(Move, SpreadsTheWorkOverThoseWhoHaveTheSame) {
+    const Box all{{0, 8}, {0, 8}};
+    const HeldTensor before{"a", 8, 8, 0, {{0, all}, {1, all}, {2, all}}};
+    const HeldTensor after{"a", 8, 8, 0, {{3, all}}};
+    std::map<int, std::size_t> sent;
+
+    for_each_shipment(plan_move({before}, {after}, {.most_elements = 8}),
+                      [&](const Shipment& shipment) { sent[shipment.source] += shipment.elements; });
+
+    EXPECT_EQ(sent, (std::map<int, std::size_t>{{0, 24}, {1, 24}, {2, 16}}));
+}
+
+TEST(Move, KeepsEveryRankOfEveryRoundWithinItsBound) {
+    for (const std::size_t bound : {1, 4, 9, 40}) {
+        for (std::uint64_t seed = 0; seed < changes; ++seed) {
+            const Change change = random_change(seed, ranks);
+
+            EXPECT_LE(plan_move(change.before, change.after, {.most_elements = bound}).most_elements(), bound);
+        }
+    }
+}
+
+TEST(Move, UsesTheRoundsThatItHas) {
+    const Box all{{0, 8}, {0, 8}};
+    const HeldTensor before{"a", 8, 8, 0, {{0, all}, {1, all}}};
+    const HeldTensor after{"a", 8, 8, 0, {{2, all}, {3, all}}};
+
+    EXPECT_EQ(plan_move({before}, {after}, {.most_elements = 64}).rounds.size(), 1U);
+    EXPECT_EQ(plan_move({before}, {after}, {.most_elements = 32}).rounds.size(), 2U);
+}
+
+TEST(Move, HasOneShipmentOfARoundForEachWay) {
+    for (std::uint64_t seed = 0; seed < changes; ++seed) {
+        const Change change = random_change(seed, ranks);
+        for (const MoveRound& round : plan_move(change.before, change.after, {.most_elements = 20}).rounds) {
+            std::set<std::pair<int, int>> ways;
+            for (const Shipment& shipment : round) {
+                std::size_t elements = 0;
+                for (const Transfer& transfer : shipment.boxes) elements += transfer.box.size();
+
+                EXPECT_TRUE(ways.insert({shipment.source, shipment.destination}).second);
+                EXPECT_EQ(shipment.elements, elements);
+            }
+        }
+    }
+}
+
+// Where each rank is, in rounds.
+using Position = std::vector<std::size_t>;
+
+// Whether a rank's round is over for it while the others are where they are: every rank that it sends to or
+// gets from, neither of which a message leaves before both have come, has begun that round.
+bool may_go_on(const Move& move, const Position& position, std::size_t rank) {
+    const std::size_t round = position[rank];
+    return round < move.rounds.size() && std::ranges::all_of(move.rounds[round], [&](const Shipment& shipment) {
+               const auto source = static_cast<std::size_t>(shipment.source);
+               const auto destination = static_cast<std::size_t>(shipment.destination);
+               if (source != rank && destination != rank) return true;
+               return position[source] >= round && position[destination] >= round;
+           });
+}
+
+// Every state that any order of events leads to.
+std::set<Position> reachable(const Move& move, std::size_t members) {
+    std::set<Position> seen;
+    std::vector<Position> open{Position(members)};
+    while (!open.empty()) {
+        const Position position = std::move(open.back());
+        open.pop_back();
+        if (!seen.insert(position).second) continue;
+        for (std::size_t rank = 0; rank < members; ++rank) {
+            if (!may_go_on(move, position, rank)) continue;
+            Position next = position;
+            ++next[rank];
+            open.push_back(next);
+        }
+    }
+    return seen;
+}
+
+TEST(Move, EndsInWhateverOrderRanksGoOn) {
+    constexpr std::size_t members = 4;
+    std::size_t states = 0;
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        const Change change = random_change(seed, members);
+        const Move move = plan_move(change.before, change.after, {.most_elements = 20});
+        const Position end(members, move.rounds.size());
+
+        for (const Position& position : reachable(move, members)) {
+            bool goes_on = position == end;
+            for (std::size_t rank = 0; rank < members; ++rank)
+                goes_on = goes_on || may_go_on(move, position, rank);
+            EXPECT_TRUE(goes_on);
+            ++states;
+        }
+    }
+    EXPECT_GT(states, 1000U);
+}
+
+TEST(Move, IsRefusedWhereSomethingIsNowhere) {
+    const HeldTensor before{"a", 2, 2, 0, {{0, {{0, 1}, {0, 2}}}}};
+    const HeldTensor after{"a", 2, 2, 0, {{1, {{0, 2}, {0, 2}}}}};
+
+    EXPECT_EQ(message_of<BugError>([&] { plan_move({before}, {after}); }),
+              "rank 1 is to hold rows from 1 of a, and nobody has them");
+    EXPECT_EQ(message_of<BugError>([&] { plan_move({}, {after}); }),
+              "rank 1 is to hold rows from 0 of a, and nobody has them");
+}
+
+TEST(Move, IsRefusedBetweenShapes) {
+    const HeldTensor before{"a", 2, 3, 0, {{0, {{0, 2}, {0, 3}}}}};
+    const HeldTensor after{"a", 3, 2, 0, {{0, {{0, 3}, {0, 2}}}}};
+
+    EXPECT_EQ(message_of<BugError>([&] { plan_move({before}, {after}); }),
+              "a is 2 x 3 before a move and 3 x 2 behind it");
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,54 @@
+// Tensors held in random ways: what a move leaves from, and what it leads to.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "trireme/base/random.hpp"
+#include "trireme/layout/pieces.hpp"
+
+namespace trireme::validation {
+
+struct Change {
+    std::vector<HeldTensor> before;
+    std::vector<HeldTensor> after;
+};
+
+// A number below `end`.
+inline std::size_t drawn(RandomKey key, std::size_t end) {
+    return random_block(key, std::uint64_t{0})[0] % end;
+}
+
+// Cuts rows and columns of a tensor in two at random places, and gives each quarter to ranks: to one at least
+// where `covers`.
+inline HeldTensor random_tensor(RandomKey key, const std::string& name, std::size_t ranks, bool covers) {
+    HeldTensor tensor{.name = name, .rows = 5, .columns = 7, .last_use = 0, .slices = {}};
+    const std::size_t row = drawn(key.then("row"), 6);
+    const std::size_t column = drawn(key.then("column"), 8);
+    for (const Range rows : {Range{0, row}, Range{row, 5 - row}}) {
+        for (const Range columns : {Range{0, column}, Range{column, 7 - column}}) {
+            const RandomKey quarter = key.then(rows.begin * 10 + columns.begin).then(rows.count);
+            const std::size_t first = drawn(quarter, ranks);
+            for (std::size_t rank = 0; rank < ranks; ++rank) {
+                const bool holds = drawn(quarter.then(rank), 3) == 0;
+                if ((covers && rank == first) || holds) {
+                    tensor.slices.push_back({static_cast<int>(rank), {rows, columns}});
+                }
+            }
+        }
+    }
+    return tensor;
+}
+
+// A few tensors over `ranks` ranks; before, every element is somewhere.
+inline Change random_change(std::uint64_t seed, std::size_t ranks) {
+    Change change;
+    for (const char* name : {"a", "b", "c"}) {
+        const RandomKey key = RandomKey{seed}.then(name);
+        change.before.push_back(random_tensor(key.then("before"), name, ranks, true));
+        change.after.push_back(random_tensor(key.then("after"), name, ranks, false));
+    }
+    return change;
+}
+
+}  // namespace trireme::validation

@@ -1,0 +1,82 @@
+#include <gtest/gtest.h>
+
+#include "error_message.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/plan/decision.hpp"
+#include "unit/plan/small_layouts.hpp"
+
+namespace trireme {
+namespace {
+
+std::string refusal(const std::string& text) {
+    return validation::message_of<ConfigError>([&] { decisions_from_jsonl(text, "my.jsonl"); });
+}
+
+// A line of a step and, behind a layout of one rank, some more.
+std::string line(std::size_t step, const std::string& more = "") {
+    return cat(R"({"step": )", step, R"(, "layout": {"layers": 2, "stages": [{"layers": [0, 2], "replicas": )",
+               R"([{"ranks": [0]}]}]})", more, "}\n");
+}
+
+Decision whole_decision() {
+    return {.step = 5,
+            .layout = uneven_layout({2, 1}),
+            .micro_batches = 4,
+            .schedule = "gpipe",
+            .policy = "by hand",
+            .reason = "rank 1 is slow",
+            .from = "0123456789abcdef",
+            .to = "fedcba9876543210",
+            .terms = {{"gain", 0.25}, {"moved_bytes", 4096}},
+            .measured_seconds = 0.5};
+}
+
+TEST(DecisionJson, IsReadBackAsItWasWritten) {
+    const Decision short_one{.step = 7, .layout = uneven_layout({1})};
+
+    const auto read = decisions_from_jsonl(json_of(whole_decision()) + "\n" + json_of(short_one) + "\n", "it");
+
+    EXPECT_EQ(read, (std::vector<Decision>{whole_decision(), short_one}));
+}
+
+TEST(DecisionJson, IsALineInTheOrderInWhichPeopleRead) {
+    EXPECT_EQ(json_of(whole_decision()),
+              R"({"step":5,"policy":"by hand","from":"0123456789abcdef","to":"fedcba9876543210",)"
+              R"("layout":{"layers":4,"stages":[{"layers":[0,2],"replicas":[{"ranks":[0]},{"ranks":[1]}]},)"
+              R"({"layers":[2,4],"replicas":[{"ranks":[2]}]}],"idle":[]},"microbatches":4,"schedule":"gpipe",)"
+              R"("reason":"rank 1 is slow","terms":{"gain":0.25,"moved_bytes":4096},)"
+              R"("seconds":{"measured":0.5}})");
+}
+
+TEST(DecisionJson, NeedsNoMoreThanStepAndLayout) {
+    const auto read = decisions_from_jsonl(line(0) + "\n" + line(3), "it");
+
+    ASSERT_EQ(read.size(), 2U);
+    EXPECT_EQ(read[1], (Decision{.step = 3, .layout = uneven_layout({1})}));
+}
+
+TEST(DecisionJson, NamesLineAndPlaceOfWhatItCannotRead) {
+    EXPECT_EQ(refusal(line(1) + R"({"step": 2)"),
+              "my.jsonl, line 2 is not whole JSON: it breaks at byte 11 of 10; mend it there");
+    EXPECT_EQ(refusal(R"({"step": 2})"),
+              "my.jsonl, line 1 has no \"layout\"; its keys are step, layout, policy, from, to, microbatches, "
+              "schedule, reason, terms, seconds");
+    EXPECT_EQ(refusal(line(1, R"(, "microbatches": 0)")),
+              "my.jsonl, line 1: microbatches is 0; it must be at least 1");
+    EXPECT_EQ(refusal(line(1, R"(, "terms": {"gain": "much"})")),
+              "my.jsonl, line 1: terms.gain is \"much\"; it must be a number of at least 0");
+    EXPECT_EQ(refusal(line(1, R"(, "terms": [1])")),
+              "my.jsonl, line 1: terms is [1]; it must be an object of numbers");
+    EXPECT_EQ(refusal(line(1, R"(, "shedule": "1f1b")")),
+              "my.jsonl, line 1 has an unknown key \"shedule\"; did you mean schedule?");
+}
+
+TEST(DecisionJson, WantsStepsThatRise) {
+    EXPECT_EQ(
+        refusal(line(4) + line(4)),
+        "my.jsonl, line 2 is of step 4, and the one before it of step 4; a plan changes once behind a step, in "
+        "order");
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,24 @@
+#include <gtest/gtest.h>
+
+#include "trireme/policy/policy.hpp"
+
+namespace trireme {
+namespace {
+
+TEST(RecordedDecisions, AreTakenBehindTheirStepsAndNoOther) {
+    const Decision first{.step = 2, .layout = {.layers = 3}, .policy = "by hand"};
+    const Decision second{.step = 7, .layout = {.layers = 5}, .policy = "by hand"};
+    const Policy policy = recorded({first, second});
+
+    EXPECT_EQ(policy({.step = 2}, {}), first);
+    EXPECT_EQ(policy({.step = 7}, {}), second);
+    EXPECT_EQ(policy({.step = 0}, {}), std::nullopt);
+    EXPECT_EQ(policy({.step = 3}, {}), std::nullopt);
+}
+
+TEST(RecordedDecisions, AreCalledSoWhereNobodySaysWhoDecided) {
+    EXPECT_EQ(recorded({{.step = 1}})({.step = 1}, {})->policy, "recorded");
+}
+
+}  // namespace
+}  // namespace trireme
