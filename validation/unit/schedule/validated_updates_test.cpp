@@ -96,11 +96,11 @@ TEST(ValidatedUpdates, WaitForTheNormAsLateAsItComes) {
 // Here the second team's weight halves are so long that the first one has done all it may.
 TEST(ValidatedUpdates, GoNoFurtherBeforeAllGradientsAreThere) {
     PipelineShape shape = zb_h2_shape(2, 3);
-    const Phases phases = lower_phases(zb_h2_phases(2, 3), shape);
+    shape.slots = 3;  // so that no buffer is waited for
+    const std::vector<Program> programs = unrolled(lower_phases(zb_h2_phases(2, 3), shape), shape, 2);
     shape.steps = 2;
 
-    const Prediction prediction =
-        predict(unrolled(phases, zb_h2_shape(2, 3), 2), shape, {{}, {.backward_weight = 3}});
+    const Prediction prediction = predict(programs, shape, {{}, {.backward_weight = 3}});
 
     const auto span_of = [&](std::size_t team, const Instruction& instruction) {
         return *std::ranges::find(prediction.spans[team], instruction, &Span::instruction);
