@@ -149,6 +149,7 @@ TEST_F(Layouts, GiveWhatASingleRankGivesBySchedulesMadeForThem) {
     constexpr std::array ways{
         Way{"--pipe 3 --microbatches 7 --schedule auto --cost F=1,I=2,W=2,send=1;F=3,I=1,W=1;F=1,I=4,W=4", 3},
         Way{"--pipe 2 --data 2 --tensor 2 --microbatches 3 --schedule auto --cost F=2,I=2,W=1;F=1,I=3,W=3", 8},
+        Way{"--pipe 2 --chunks 2 --microbatches 4 --schedule auto", 2},
         Way{"--pipe 2 --microbatches 3 --schedule mine.csv", 2}};
     for (const char* kind : {"model=gpt2-tied precision=f64", "model=llama-untied precision=f32"}) {
         const Case one = case_named(kind);
