@@ -14,6 +14,8 @@ using namespace checkpoint_schema;
 
 namespace {
 
+constexpr std::uint64_t bytes_ahead = std::uint64_t{8} << 20;  // that are fetched while a block is summed
+
 std::string name_of(const CheckpointState& state, const StateBox& box) {
     return array_path(box.field, state.tensors[box.tensor].name, box.box);
 }
@@ -95,11 +97,14 @@ void PartReader::read(const StateBox& box, const Box& wanted, const UseRows& use
     const std::size_t skipped = (part.rows.begin - box.box.rows.begin) / place.block_rows;
     const std::size_t column_bytes =
         (part.columns.begin - box.box.columns.begin) * bytes_of(state_.tensors[box.tensor].type);
+    const std::uint64_t end = place.offset + box.box.rows.count * place.row_bytes;
     std::vector<std::byte> bytes;
     for (std::size_t b = skipped; box.box.rows.begin + b * place.block_rows < part.rows.end(); ++b) {
         const std::size_t first = b * place.block_rows;
         const Range rows{box.box.rows.begin + first, std::min(place.block_rows, box.box.rows.count - first)};
         bytes.resize(rows.count * place.row_bytes);
+        const std::uint64_t ahead = place.offset + first * place.row_bytes + bytes.size();
+        bytes_.expect(ahead, std::min<std::uint64_t>(bytes_ahead, end - ahead));
         bytes_.read(place.offset + first * place.row_bytes, bytes);
         check(box, place.first_sum + b, bytes);
         const Range own = intersection(rows, part.rows);
