@@ -214,6 +214,17 @@ OptionGroup run_options(RunOptions& run) {
             text({"run-dir", "DIR", "where the records go, created anew; runs/MODEL-TIME if not given"},
                  run.run_dir),
             whole_number({"eval-every", "K", "steps between evaluations; 0: at the end only"}, run.eval_every),
+            whole_number({"checkpoint-every", "K", "steps between checkpoints; 0: at the end only"},
+                         run.checkpoint_every),
+            whole_number({"keep", "N", "checkpoints, the newest; 0: all"}, run.keep),
+            text({"resume", "off|auto|PATH",
+                  "go on from the newest checkpoint of --run-dir, if there is one, or from a checkpoint or a "
+                  "run "
+                  "directory; off refuses a run directory that holds steps"},
+                 run.resume),
+            choice({"on-save-error", "",
+                    "a checkpoint that cannot be written, unless it is the last: end, or go on"},
+                   run.on_save_error, {{"stop", OnSaveError::stop}, {"go-on", OnSaveError::go_on}}),
             whole_number({"log-every", "K", "steps between lines of progress"}, run.log_every, 1),
             number({"stall-timeout", "SECONDS", "without progress, after which the job gives up"},
                    run.stall_timeout, above(0)),

@@ -64,12 +64,15 @@ Handle open_read_only(const std::filesystem::path& path, std::string_view next) 
                   H5Fclose);
 }
 
-Handle create_file(const std::filesystem::path& path) {
+Handle create_file(const std::filesystem::path& path, std::uint64_t metadata_bytes) {
     silence();
     const std::string what = cat("cannot create ", whole_path(path).string());
     const Handle access(check_hdf5(H5Pcreate(H5P_FILE_ACCESS), what, free_space), H5Pclose);
     check_hdf5(H5Pset_fapl_sec2(access.get()), what, free_space);
     check_hdf5(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V110, H5F_LIBVER_V110), what, free_space);
+    if (metadata_bytes > 0) {
+        check_hdf5(H5Pset_meta_block_size(access.get(), metadata_bytes), what, free_space);
+    }
     return Handle(
         check_hdf5(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), what, free_space),
         H5Fclose);
@@ -101,6 +104,17 @@ void write_number(hid_t object, const std::string& name, std::uint64_t value) {
     write_scalar(object, name, H5T_STD_U64LE, H5T_NATIVE_UINT64, &value);
 }
 
+void write_numbers(hid_t object, const std::string& name, std::span<const std::uint64_t> values) {
+    const std::string what = cat("cannot write the attribute '", name, "'");
+    const hsize_t count = values.size();
+    const Handle space(check_hdf5(H5Screate_simple(1, &count, nullptr), what, free_space), H5Sclose);
+    const Handle attribute(
+        check_hdf5(H5Acreate2(object, name.c_str(), H5T_STD_U64LE, space.get(), H5P_DEFAULT, H5P_DEFAULT), what,
+                   free_space),
+        H5Aclose);
+    check_hdf5(H5Awrite(attribute.get(), H5T_NATIVE_UINT64, values.data()), what, free_space);
+}
+
 std::optional<std::string> read_text(hid_t object, const std::string& name) {
     const std::optional<Handle> attribute = open_scalar(object, name, H5T_STRING);
     if (!attribute) return std::nullopt;
@@ -116,6 +130,22 @@ std::optional<std::uint64_t> read_number(hid_t object, const std::string& name) 
     std::uint64_t value = 0;
     if (!attribute || H5Aread(attribute->get(), H5T_NATIVE_UINT64, &value) < 0) return std::nullopt;
     return value;
+}
+
+std::vector<std::uint64_t> read_numbers(hid_t object, const std::string& name) {
+    if (H5Aexists(object, name.c_str()) <= 0) return {};
+    const Handle attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose);
+    if (attribute.get() < 0) return {};
+    const Handle space(H5Aget_space(attribute.get()), H5Sclose);
+    const Handle type(H5Aget_type(attribute.get()), H5Tclose);
+    hsize_t count = 0;
+    if (space.get() < 0 || type.get() < 0 || H5Tget_class(type.get()) != H5T_INTEGER) return {};
+    if (H5Sget_simple_extent_ndims(space.get()) != 1) return {};
+    constexpr hsize_t most = 64;  // of any attribute of ours
+    if (H5Sget_simple_extent_dims(space.get(), &count, nullptr) < 0 || count > most) return {};
+    std::vector<std::uint64_t> values(count);
+    if (H5Aread(attribute.get(), H5T_NATIVE_UINT64, values.data()) < 0) return {};
+    return values;
 }
 
 }  // namespace trireme::hdf5

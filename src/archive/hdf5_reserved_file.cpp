@@ -22,12 +22,19 @@ constexpr std::uint64_t reserve_step = 1 << 20;  // bytes
 ReservedFile::ReservedFile(std::filesystem::path path)
     : path_(std::move(path)), file_(create_file(path_)), wanted_(file_overhead) {}
 
+ReservedFile::ReservedFile(std::filesystem::path path, std::size_t datasets)
+    : path_(std::move(path)), file_(create_file(path_, file_overhead + datasets * dataset_overhead)) {
+    take(file_overhead + datasets * dataset_overhead);
+}
+
 ReservedFile::~ReservedFile() { abandon(file_); }
 
 void ReservedFile::reserve(std::uint64_t bytes) {
     wanted_ += bytes + dataset_overhead;
-    if (wanted_ <= reserved_) return;
-    const std::uint64_t end = wanted_ + reserve_step;
+    if (wanted_ > reserved_) take(wanted_ + reserve_step);
+}
+
+void ReservedFile::take(std::uint64_t end) {
     const int descriptor = ::open(path_.c_str(), O_RDWR);  // where it is emulated, it also reads
     if (descriptor < 0) refuse_to_write(path_, errno);
     const int code =
@@ -38,12 +45,13 @@ void ReservedFile::reserve(std::uint64_t bytes) {
     reserved_ = end;
 }
 
-void ReservedFile::close() {
+std::uint64_t ReservedFile::close() {
     const std::uint64_t size = flush(file_);
     if (file_.close() < 0)
         throw ResourceError(cat(whole_path(path_).string(), " could not be closed: HDF5 says \"", reason(),
                                 "\"; check the free space and health of its disk"));
     if (::truncate(path_.c_str(), static_cast<off_t>(size)) != 0) refuse_to_write(path_, errno);
+    return size;
 }
 
 }  // namespace trireme::hdf5

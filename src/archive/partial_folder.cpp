@@ -130,6 +130,44 @@ void PartialFolder::put_into_place() {
     }
 }
 
+fs::path joint_partial_folder(const fs::path& path, const std::string& digits) {
+    const fs::path final = with_name(path);
+    fs::path partial = partial_path_beside(final, digits);
+    std::error_code error;
+    fs::create_directories(partial, error);
+    if (error) refuse_to_write(final, error.value());
+    return partial;
+}
+
+void sync_file(const fs::path& path) { sync_to_disk(path); }
+
+void put_in_place(const fs::path& partial, const fs::path& path) {
+    sync_to_disk(partial);
+    if (::rename(partial.c_str(), path.c_str()) != 0) {
+        if (errno != ENOTEMPTY && errno != EEXIST) refuse_to_write(path, errno);
+        exchange(partial, path);
+        std::error_code ignored;
+        fs::remove_all(partial, ignored);
+    }
+    sync_to_disk(with_name(path).parent_path());
+}
+
+void remove_folder(const fs::path& path) {
+    const fs::path partial = partial_path_beside(with_name(path));
+    rename_or_refuse(path, partial);
+    std::error_code ignored;
+    fs::remove_all(partial, ignored);
+}
+
+void remove_partial(const fs::path& folder) noexcept {
+    std::error_code ignored;
+    std::vector<fs::path> found;
+    for (fs::directory_iterator at(folder, ignored); !ignored && at != fs::directory_iterator();
+         at.increment(ignored))
+        if (is_partial(at->path().filename().string())) found.push_back(at->path());
+    for (const fs::path& partial : found) fs::remove_all(partial, ignored);
+}
+
 void write_whole_file(const fs::path& path, std::string_view bytes) {
     const fs::path final = with_name(path);
     const fs::path partial = partial_path_beside(final);

@@ -23,8 +23,10 @@ std::size_t mark_in(std::string_view name) {
 
 }  // namespace
 
-fs::path partial_path_beside(const fs::path& path) {
-    return path.parent_path() / cat('.', path.filename().string(), mark, random_digits());
+fs::path partial_path_beside(const fs::path& path) { return partial_path_beside(path, random_digits()); }
+
+fs::path partial_path_beside(const fs::path& path, std::string_view digits) {
+    return path.parent_path() / cat('.', path.filename().string(), mark, digits);
 }
 
 fs::path partial_path_inside(const fs::path& folder) { return folder / cat(mark, random_digits()); }

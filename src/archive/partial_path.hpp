@@ -9,6 +9,8 @@ namespace trireme {
 // `.NAME.partial-XXXXXXXX` beside `path`; another one on every call, as processes of several machines may write
 // to one disk.
 std::filesystem::path partial_path_beside(const std::filesystem::path& path);
+// The one with these digits.
+std::filesystem::path partial_path_beside(const std::filesystem::path& path, std::string_view digits);
 // `.partial-XXXXXXXX` in `folder`.
 std::filesystem::path partial_path_inside(const std::filesystem::path& folder);
 

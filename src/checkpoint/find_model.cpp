@@ -21,27 +21,16 @@ using namespace huggingface_files;
 constexpr std::string_view wanted =
     "name a checkpoint, a run directory, or a folder with config.json and model.safetensors";
 
-// The N of "step-N".
-std::optional<std::uint64_t> step_of(const std::string& name) {
-    const std::string_view prefix = step_prefix;
-    if (!name.starts_with(prefix)) return std::nullopt;
-    std::uint64_t step = 0;
-    const char* const end = name.data() + name.size();
-    const auto [stop, error] = std::from_chars(name.data() + prefix.size(), end, step);
-    if (error != std::errc() || stop != end) return std::nullopt;
-    return step;
-}
-
-bool holds_parts(const fs::path& folder) {
+bool is_checkpoint(const fs::path& folder) {
     const std::vector<std::string> names = names_in(folder);
-    return std::any_of(names.begin(), names.end(),
-                       [](const std::string& name) { return name.starts_with(part_prefix); });
+    return std::any_of(names.begin(), names.end(), [](const std::string& name) {
+        return name == state_file || name.starts_with(part_prefix);
+    });
 }
 
 // The folder that `latest` names.
 fs::path named_by(const fs::path& latest) {
-    std::string name = read_small_file(latest);
-    while (!name.empty() && (name.back() == '\n' || name.back() == '\r')) name.pop_back();
+    const std::string name = name_in_latest(latest);
     if (!step_of(name))
         throw ConfigError(
             cat(latest.string(), " is damaged: it does not name a folder step-N; name the folder ", "itself"));
@@ -51,8 +40,7 @@ fs::path named_by(const fs::path& latest) {
     return folder;
 }
 
-// The newest checkpoint of a folder of checkpoints. Where a save was interrupted before it wrote `latest`, the
-// folders themselves say which it is: they have their names only when they are whole.
+// They have their names only when they are whole.
 std::optional<fs::path> newest(const fs::path& folder) {
     if (is_there(folder / latest_file)) return named_by(folder / latest_file);
     std::optional<std::string> last;
@@ -80,19 +68,35 @@ bool is_huggingface(const fs::path& folder) {
 }
 
 bool is_of_a_model(const std::string& name) {
-    constexpr std::array names{latest_file, config_file, tokenizer_file, model_file, index_file};
+    constexpr std::array names{latest_file, config_file, tokenizer_file, state_file, model_file, index_file};
     return name.starts_with(part_prefix) ||
            std::any_of(names.begin(), names.end(), [&](const char* known) { return name == known; });
 }
 
 }  // namespace
 
+std::optional<std::uint64_t> step_of(const std::string& name) {
+    const std::string_view prefix = step_prefix;
+    if (!name.starts_with(prefix)) return std::nullopt;
+    std::uint64_t step = 0;
+    const char* const end = name.data() + name.size();
+    const auto [stop, error] = std::from_chars(name.data() + prefix.size(), end, step);
+    if (error != std::errc() || stop != end) return std::nullopt;
+    return step;
+}
+
+std::string name_in_latest(const fs::path& latest) {
+    std::string name = read_small_file(latest);
+    while (!name.empty() && (name.back() == '\n' || name.back() == '\r')) name.pop_back();
+    return name;
+}
+
 std::optional<fs::path> model_of_file(const fs::path& file) {
     const std::string name = file.filename().string();
     if (!is_of_a_model(name) || !is_there(file)) return std::nullopt;
     if (name == latest_file) return named_by(file);
     const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
-    if (!holds_parts(folder) && !is_huggingface(folder)) return std::nullopt;
+    if (!is_checkpoint(folder) && !is_huggingface(folder)) return std::nullopt;
     return folder;
 }
 
@@ -108,13 +112,25 @@ ModelPlace find_model(const fs::path& path) {
         if (path.extension() != ".safetensors") throw ConfigError(cat(path.string(), " is no model; ", wanted));
         return {.path = path};
     }
-    if (holds_parts(path)) return {.path = path, .is_checkpoint = true};
+    if (is_checkpoint(path)) return {.path = path, .is_checkpoint = true};
     if (is_huggingface(path)) return {.path = path};
-    for (const fs::path& folder : {path / "checkpoints", path}) {
-        if (!fs::is_directory(folder, error)) continue;
-        if (const auto found = newest(folder)) return {.path = *found, .is_checkpoint = true};
-    }
+    for (const fs::path& folder : {path / checkpoints_folder, path})
+        if (const auto found = newest_checkpoint(folder)) return {.path = *found, .is_checkpoint = true};
     refuse_folder(path);
+}
+
+std::optional<fs::path> newest_checkpoint(const fs::path& folder) {
+    std::error_code ignored;
+    if (!fs::is_directory(folder, ignored)) return std::nullopt;
+    return newest(folder);
+}
+
+fs::path checkpoint_at(const fs::path& path) {
+    const ModelPlace place = find_model(path);
+    if (place.is_checkpoint) return place.path;
+    throw ConfigError(cat(path.string(),
+                          " is a model of Hugging Face's, which no run has left; start one from it ",
+                          "with --init ", path.string()));
 }
 
 }  // namespace trireme

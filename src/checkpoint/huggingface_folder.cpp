@@ -51,21 +51,22 @@ std::map<std::string, std::string> read_index(const fs::path& path) {
 }
 
 std::size_t add_file(ModelFiles& model, const fs::path& path) {
-    SafetensorsFile file = SafetensorsFile::open(path);
-    model.files.push_back({path.string(), std::move(file)});
+    model.files.push_back(SafetensorsFile::open(path));
+    model.file_paths.push_back(path.string());
     return model.files.size() - 1;
 }
 
 const SafetensorsHeader& header_of(const ModelFiles& model, std::size_t file) {
-    return std::get<SafetensorsFile>(model.files[file].content).header();
+    return model.files[file].header();
 }
 
 void add_tensor(ModelFiles& model, const StoredTensor& tensor, std::size_t file) {
-    TensorEntry entry;
-    entry.tensor = tensor;
-    entry.source = tensor.type;
-    entry.file = file;
-    model.entries.push_back(std::move(entry));
+    model.entries.push_back({.name = tensor.name,
+                             .type = tensor.type,
+                             .source = tensor.type,
+                             .shape = tensor.shape,
+                             .file = file,
+                             .place = tensor});
 }
 
 void open_single(ModelFiles& model, const fs::path& path) {

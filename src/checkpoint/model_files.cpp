@@ -1,25 +1,47 @@
 #include "checkpoint/model_files.hpp"
 
+#include <algorithm>
+
+#include "trireme/archive/positioned_file.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme {
 namespace {
 
-void read_bytes(const SafetensorsFile& file, const StoredTensor& tensor, std::uint64_t first,
-                std::span<std::byte> out) {
-    file.read(tensor, first, out);
-}
+constexpr std::size_t hugging_face_block = std::size_t{4} << 20;  // bytes
 
-void read_bytes(const PositionedFile& file, const StoredTensor& tensor, std::uint64_t first,
-                std::span<std::byte> out) {
-    file.read(tensor.begin + first, out);
+void read_rows(const SafetensorsFile& file, const TensorEntry& entry, std::size_t columns, const Box& wanted,
+               const UseRows& use) {
+    const std::size_t element = bytes_of(entry.type);
+    const std::size_t row_bytes = columns * element;
+    const std::size_t block_rows = std::max<std::size_t>(1, hugging_face_block / row_bytes);
+    std::vector<std::byte> bytes;
+    for (std::size_t row = wanted.rows.begin; row < wanted.rows.end(); row += block_rows) {
+        const Range rows{row, std::min(block_rows, wanted.rows.end() - row)};
+        bytes.resize(rows.count * row_bytes);
+        file.read(entry.place, row * row_bytes, bytes);
+        use({.box = {rows, wanted.columns},
+             .first = bytes.data() + wanted.columns.begin * element,
+             .stride = row_bytes});
+    }
 }
 
 }  // namespace
 
-void ModelFiles::read(const TensorEntry& entry, std::uint64_t first, std::span<std::byte> out) const {
-    std::visit([&](const auto& file) { read_bytes(file, entry.tensor, first, out); },
-               files[entry.file].content);
+std::uint64_t TensorEntry::bytes() const {
+    std::uint64_t bytes = bytes_of(type);
+    for (const std::uint64_t extent : shape) bytes *= extent;
+    return bytes;
+}
+
+void ModelFiles::read(const TensorEntry& entry, std::size_t columns, const Box& wanted,
+                      const UseRows& use) const {
+    if (wanted.is_empty()) return;
+    if (checkpoint) {
+        checkpoint->parts.read(entry.number, StateField::value, wanted, use);
+    } else {
+        read_rows(files[entry.file], entry, columns, wanted, use);
+    }
 }
 
 bool is_there(const std::filesystem::path& path) {

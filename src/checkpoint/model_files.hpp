@@ -1,14 +1,14 @@
-// What a stored model is on disk, whoever wrote it: a list of tensors, each in one piece of one file.
+// What a stored model is on disk, whoever wrote it: a list of tensors.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
-#include <span>
+#include <memory>
+#include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
-#include "trireme/archive/positioned_file.hpp"
+#include "checkpoint/part_reader.hpp"
 #include "trireme/archive/safetensors.hpp"
 #include "trireme/model/config.hpp"
 
@@ -19,30 +19,44 @@ inline constexpr const char* single_file = "model.safetensors";
 inline constexpr const char* index_file = "model.safetensors.index.json";
 }  // namespace huggingface_files
 
-struct TensorFile {
-    std::string path;
-    std::variant<SafetensorsFile, PositionedFile> content;
+struct TensorEntry {
+    std::string name;
+    StoredType type = StoredType::f32;
+    StoredType source = StoredType::f32;  // what it was before it became part of a checkpoint
+    std::vector<std::uint64_t> shape;
+    std::size_t number = 0;  // of a checkpoint: in its state
+    std::size_t file = 0;    // of Hugging Face's: of ModelFiles::files
+    StoredTensor place = {};
+
+    std::uint64_t bytes() const;  // as they are stored
 };
 
-struct TensorEntry {
-    StoredTensor tensor;                  // of a checkpoint: begin and end in the whole file
-    StoredType source = StoredType::f32;  // what it was before it became part of a checkpoint
-    std::string sha256;                   // of its bytes; empty where none is recorded
-    std::size_t file = 0;                 // of ModelFiles::files
+// What is in a folder step-N.
+struct CheckpointFolder {
+    CheckpointFolder(const std::filesystem::path& folder, CheckpointState all, const std::string& state_sha256)
+        : state(std::move(all)), parts(folder, state, state_sha256) {}
+    CheckpointFolder(const CheckpointFolder&) = delete;
+    CheckpointFolder& operator=(const CheckpointFolder&) = delete;
+
+    CheckpointState state;
+    CheckpointParts parts;
 };
 
 struct ModelFiles {
     std::string place;
-    bool is_checkpoint = false;
     ModelConfig config;
     std::string config_text;  // the config.json that says so
-    std::uint64_t step = 0;
     std::string tokenizer;
-    std::vector<TensorFile> files;
     std::vector<TensorEntry> entries;
+    std::unique_ptr<CheckpointFolder> checkpoint;  // none: Hugging Face's
+    std::vector<SafetensorsFile> files;
+    std::vector<std::string> file_paths;
 
-    // Bytes [first, first + out.size()) of the tensor.
-    void read(const TensorEntry& entry, std::uint64_t first, std::span<std::byte> out) const;
+    std::uint64_t step() const { return checkpoint ? checkpoint->state.step : 0; }
+
+    // Rows of a tensor that is seen as a matrix of so many columns: all that is `wanted`, piece by piece.
+    // Throws ConfigError for a file that is cut short or does not fit its checksums.
+    void read(const TensorEntry& entry, std::size_t columns, const Box& wanted, const UseRows& use) const;
 };
 
 // The two kinds. Both read no tensor, and throw ConfigError where something does not hold together.
@@ -58,6 +72,12 @@ struct ModelPlace {
     bool is_checkpoint = false;
 };
 ModelPlace find_model(const std::filesystem::path& path);
+
+// The N of "step-N"; none of another name.
+std::optional<std::uint64_t> step_of(const std::string& name);
+
+// What the file says. Throws ConfigError where it cannot be read.
+std::string name_in_latest(const std::filesystem::path& latest);
 
 // Also where nobody can look, so that reading it says why.
 bool is_there(const std::filesystem::path& path);

@@ -1,7 +1,7 @@
 #include "trireme/checkpoint/stored_model.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -10,7 +10,6 @@
 #include "trireme/archive/float_types.hpp"
 #include "trireme/archive/shape_text.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/base/sha256.hpp"
 #include "trireme/model/model.hpp"
 
 namespace trireme {
@@ -18,8 +17,8 @@ namespace trireme {
 struct StoredModel::Storage : ModelFiles {
     explicit Storage(ModelFiles opened) : ModelFiles(std::move(opened)) {
         std::sort(entries.begin(), entries.end(),
-                  [](const TensorEntry& a, const TensorEntry& b) { return a.tensor.name < b.tensor.name; });
-        for (const TensorEntry& entry : entries) by_name.emplace(entry.tensor.name, &entry);
+                  [](const TensorEntry& a, const TensorEntry& b) { return a.name < b.name; });
+        for (const TensorEntry& entry : entries) by_name.emplace(entry.name, &entry);
     }
 
     // Null where it is not there.
@@ -33,47 +32,63 @@ struct StoredModel::Storage : ModelFiles {
 
     const TensorEntry& find_checked(const ParameterSpec& spec) const;
 
+    const std::string& place_of(const TensorEntry& entry) const {
+        return checkpoint ? place : file_paths[entry.file];
+    }
+    // Of a checkpoint.
+    const TensorEntry& named(const std::string& name) const {
+        const auto at = by_name.find(name);
+        if (at == by_name.end()) throw BugError(cat(name, " was asked of ", place, ", which has none"));
+        return *at->second;
+    }
+
     std::unordered_map<std::string, const TensorEntry*> by_name;
 };
 
 namespace {
 
-constexpr std::size_t block_bytes = std::size_t{4} << 20;
-
-void check_entry(const TensorEntry& entry, const ParameterSpec& spec, const std::string& file) {
-    const StoredTensor& tensor = entry.tensor;
-    const std::string what = cat(tensor.name, " of ", file);
-    if (!std::equal(tensor.shape.begin(), tensor.shape.end(), spec.shape.begin(), spec.shape.end()))
-        throw ConfigError(cat(what, " has the shape ", shape_text(tensor.shape), ", but the model's ",
-                              spec.name, " has ", shape_text(spec.shape),
+void check_entry(const TensorEntry& entry, const ParameterSpec& spec, const std::string& place) {
+    const std::string what = cat(entry.name, " of ", place);
+    if (!std::equal(entry.shape.begin(), entry.shape.end(), spec.shape.begin(), spec.shape.end()))
+        throw ConfigError(cat(what, " has the shape ", shape_text(entry.shape), ", but the model's ", spec.name,
+                              " has ", shape_text(spec.shape),
                               "; choose the model that it was saved from, or another file"));
-    if (!is_float(tensor.type))
-        throw ConfigError(cat(what, " is of type ", name_of(tensor.type),
+    if (!is_float(entry.type))
+        throw ConfigError(cat(what, " is of type ", name_of(entry.type),
                               "; weights are read from F64, F32, F16 and BF16: save it as one of them"));
 }
 
-// Calls `use(begin, bytes)` with all bytes of the tensor, a block at a time, and compares their checksum.
-template <class Use>
-void for_each_block(const ModelFiles& files, const TensorEntry& entry, Use&& use) {
-    std::vector<std::byte> block(std::min<std::uint64_t>(block_bytes, entry.tensor.bytes()));
-    Sha256 sum;
-    for (std::uint64_t begin = 0; begin < entry.tensor.bytes(); begin += block.size()) {
-        const auto bytes =
-            std::span(block).first(std::min<std::uint64_t>(block.size(), entry.tensor.bytes() - begin));
-        files.read(entry, begin, bytes);
-        if (!entry.sha256.empty()) sum.update(bytes);
-        use(begin, bytes);
-    }
-    if (entry.sha256.empty() || sum.hex() == entry.sha256) return;
-    throw ConfigError(cat(files.files[entry.file].path, " is damaged: the SHA-256 of ", entry.tensor.name,
-                          " is ", sum.hex(), ", recorded is ", entry.sha256,
-                          "; copy the checkpoint again, or use another one"));
+// A matrix in memory, of any type that weights are stored in.
+struct StoredMatrix {
+    StoredType type = StoredType::f32;
+    std::byte* data = nullptr;
+    std::size_t stride = 0;  // bytes from one row to the next
+};
+
+// Puts rows that were read to where they belong in `to`, whose first element is that of `box`.
+void convert_rows(const StoredRows& rows, StoredType from, const Box& box, const StoredMatrix& to) {
+    const std::size_t from_bytes = rows.box.columns.count * bytes_of(from);
+    const std::size_t to_bytes = rows.box.columns.count * bytes_of(to.type);
+    std::byte* const first = to.data + (rows.box.rows.begin - box.rows.begin) * to.stride +
+                             (rows.box.columns.begin - box.columns.begin) * bytes_of(to.type);
+    const bool at_once = rows.stride == from_bytes && to.stride == to_bytes;
+    const std::size_t calls = at_once ? 1 : rows.box.rows.count;
+    const std::size_t each = at_once ? rows.box.rows.count : 1;
+    for (std::size_t r = 0; r < calls; ++r)
+        convert_floats(from, {rows.first + r * rows.stride, each * from_bytes}, to.type,
+                       {first + r * to.stride, each * to_bytes});
 }
 
 StoredType stored_type_of(DType dtype) {
     if (dtype == DType::f32) return StoredType::f32;
     if (dtype == DType::f64) return StoredType::f64;
     throw BugError(cat("weights were asked for as ", name_of(dtype)));
+}
+
+StoredMatrix matrix_of(const Tensor& tensor) {
+    return {.type = stored_type_of(tensor.dtype),
+            .data = static_cast<std::byte*>(tensor.data),
+            .stride = tensor.stride * bytes_of(tensor.dtype)};
 }
 
 std::string first_names(const std::vector<std::string>& names) {
@@ -97,7 +112,7 @@ void check_own_tensors(const StoredModel& stored) {
 const TensorEntry& StoredModel::Storage::find_checked(const ParameterSpec& spec) const {
     const TensorEntry* entry = find(spec);
     if (entry == nullptr) throw BugError(cat(spec.name, " was asked of ", place, ", which has none"));
-    check_entry(*entry, spec, files[entry->file].path);
+    check_entry(*entry, spec, place_of(*entry));
     return *entry;
 }
 
@@ -115,50 +130,77 @@ StoredModel& StoredModel::operator=(StoredModel&&) noexcept = default;
 StoredModel::~StoredModel() = default;
 
 const std::string& StoredModel::place() const { return storage_->place; }
-bool StoredModel::is_checkpoint() const { return storage_->is_checkpoint; }
+bool StoredModel::is_checkpoint() const { return storage_->checkpoint != nullptr; }
 const ModelConfig& StoredModel::config() const { return storage_->config; }
 const std::string& StoredModel::config_text() const { return storage_->config_text; }
-std::uint64_t StoredModel::step() const { return storage_->step; }
+const CheckpointState* StoredModel::state() const {
+    return is_checkpoint() ? &storage_->checkpoint->state : nullptr;
+}
+std::uint64_t StoredModel::step() const { return storage_->step(); }
 const std::string& StoredModel::tokenizer() const { return storage_->tokenizer; }
 
 bool StoredModel::has(const ParameterSpec& spec) const {
     const TensorEntry* entry = storage_->find(spec);
-    if (entry != nullptr) check_entry(*entry, spec, storage_->files[entry->file].path);
+    if (entry != nullptr) check_entry(*entry, spec, storage_->place_of(*entry));
     return entry != nullptr;
 }
 
 StoredType StoredModel::type_of(const ParameterSpec& spec) const { return storage_->find_checked(spec).source; }
 
 void StoredModel::read(const ParameterSpec& spec, Tensor values) const {
-    if (!values.is_contiguous()) throw BugError(cat(spec.name, " was to be read into rows with gaps"));
-    read(spec, stored_type_of(values.dtype), {static_cast<std::byte*>(values.data), values.bytes()});
+    const TensorEntry& entry = storage_->find_checked(spec);
+    for (const auto& [box, row, column] : spec.placements) {
+        const StoredMatrix to =
+            matrix_of(values.row_range(row, box.rows.count).column_range(column, box.columns.count));
+        storage_->read(entry, spec.all_columns, box,
+                       [&](const StoredRows& rows) { convert_rows(rows, entry.type, box, to); });
+    }
 }
 
 void StoredModel::read(const ParameterSpec& spec, StoredType type, std::span<std::byte> bytes) const {
     const TensorEntry& entry = storage_->find_checked(spec);
-    const std::size_t from_bytes = bytes_of(entry.tensor.type);
-    const std::size_t to_bytes = bytes_of(type);
-    if (bytes.size() != spec.size() * to_bytes)
+    const Box all{{0, spec.all_rows}, {0, spec.all_columns}};
+    const StoredMatrix to{.type = type, .data = bytes.data(), .stride = spec.all_columns * bytes_of(type)};
+    if (bytes.size() != all.size() * bytes_of(type))
         throw BugError(cat(spec.name, " was to be read into ", bytes.size(), " bytes"));
-    for_each_block(*storage_, entry, [&](std::uint64_t begin, std::span<const std::byte> block) {
-        const auto out = bytes.subspan(begin / from_bytes * to_bytes, block.size() / from_bytes * to_bytes);
-        convert_floats(entry.tensor.type, block, type, out);
+    storage_->read(entry, spec.all_columns, all,
+                   [&](const StoredRows& rows) { convert_rows(rows, entry.type, all, to); });
+}
+
+void StoredModel::read(const StateView& view) const {
+    const TensorEntry& entry = storage_->named(view.tensor);
+    storage_->checkpoint->parts.read(entry.number, view.field, view.box, [&](const StoredRows& rows) {
+        convert_rows(rows, entry.type, view.box, matrix_of(view.memory));
     });
+}
+
+std::uint64_t StoredModel::updates_behind(const std::vector<StateView>& views) const {
+    std::set<std::uint64_t> counts;
+    for (const StateView& view : views)
+        storage_->checkpoint->parts.add_updates(counts, storage_->named(view.tensor).number, view.box);
+    if (counts.size() <= 1) return counts.empty() ? 0 : *counts.begin();
+    throw ConfigError(cat(
+        place(), " has parts that were updated ", *counts.begin(), " and ", *counts.rbegin(),
+        " times, as stages left updates out by themselves; go on with the layout that it was ", "saved with"));
 }
 
 std::vector<StoredTensor> StoredModel::tensors() const {
     std::vector<StoredTensor> all;
-    for (const TensorEntry& entry : storage_->entries) {
-        all.push_back(entry.tensor);
-        all.back().type = entry.source;
-    }
+    for (const TensorEntry& entry : storage_->entries)
+        all.push_back({.name = entry.name, .type = entry.source, .shape = entry.shape, .end = entry.bytes()});
     return all;
 }
 
 void StoredModel::verify() const {
-    if (is_checkpoint()) verify_model_file(place());
-    for (const TensorEntry& entry : storage_->entries)
-        for_each_block(*storage_, entry, [](std::uint64_t, std::span<const std::byte>) {});
+    if (is_checkpoint()) {
+        verify_model_file(place());
+        storage_->checkpoint->parts.verify();
+        return;
+    }
+    for (const TensorEntry& entry : storage_->entries) {
+        const std::size_t elements = entry.bytes() / bytes_of(entry.type);
+        storage_->read(entry, 1, {{0, elements}, {0, 1}}, [](const StoredRows&) {});
+    }
 }
 
 std::vector<std::string> StoredModel::unused(const std::vector<ParameterSpec>& specs) const {
@@ -166,8 +208,8 @@ std::vector<std::string> StoredModel::unused(const std::vector<ParameterSpec>& s
     for (const ParameterSpec& spec : specs) used.insert(storage_->find(spec));
     std::vector<std::string> names;
     for (const TensorEntry& entry : storage_->entries) {
-        if (!used.contains(&entry) && !holds_nothing_new(entry.tensor.name, storage_->config.tied))
-            names.push_back(entry.tensor.name);
+        if (!used.contains(&entry) && !holds_nothing_new(entry.name, storage_->config.tied))
+            names.push_back(entry.name);
     }
     return names;
 }
@@ -185,35 +227,11 @@ LoadReport check_fit(const StoredModel& stored, const std::vector<ParameterSpec>
     return report;
 }
 
-namespace {
-
-// A rank's part of a tensor comes through a buffer of the whole one, whose checksum is of all its bytes.
-void read_part(const StoredModel& stored, const ParameterSpec& spec, Tensor values) {
-    if (spec.is_whole()) return stored.read(spec, values);
-    ParameterSpec all = spec;
-    all.rows = spec.all_rows;
-    all.columns = spec.all_columns;
-    const Buffer buffer(all.size() * bytes_of(values.dtype), Place::memory);
-    const Tensor whole{buffer.data(), values.dtype, all.rows, all.columns, all.columns};
-    stored.read(all, whole);
-    for (const Placement& placement : spec.placements) {
-        const auto [rows, columns] = placement.box;
-        for (std::size_t r = 0; r < rows.count; ++r) {
-            const Tensor from = whole.row_range(rows.begin + r, 1).column_range(columns.begin, columns.count);
-            const Tensor to =
-                values.row_range(placement.row + r, 1).column_range(placement.column, columns.count);
-            std::memcpy(to.data, from.data, from.bytes());
-        }
-    }
-}
-
-}  // namespace
-
 LoadReport load(const StoredModel& stored, const std::vector<ParameterSpec>& specs,
                 const ParameterTensors& values) {
     LoadReport report = check_fit(stored, specs);
     for (std::size_t i = 0; i < specs.size(); ++i)
-        if (stored.has(specs[i])) read_part(stored, specs[i], values[i]);
+        if (stored.has(specs[i])) stored.read(specs[i], values[i]);
     return report;
 }
 

@@ -11,7 +11,7 @@ void Communicator::wait(std::span<const Ticket> tickets) {
 }
 
 void Communicator::progress() {
-    if (patience_.lookout != nullptr) patience_.lookout->look();
+    if (patience_.lookout != nullptr) patience_.lookout->look(0);
 }
 
 void Communicator::wait_for(Ticket ticket) {

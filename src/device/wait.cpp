@@ -2,31 +2,56 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "trireme/base/error.hpp"
 #include "trireme/device/clock.hpp"
 
 namespace trireme {
+namespace {
+
+// The time in which this process has run since it began to wait.
+class Waited {
+public:
+    double seconds() {
+        constexpr double longest_turn = 0.1;  // from one poll to the next, of a process that runs
+        const double now = now_seconds();
+        seconds_ += std::min(now - std::exchange(last_, now), longest_turn);
+        return seconds_;
+    }
+
+private:
+    double last_ = now_seconds();
+    double seconds_ = 0;
+};
+
+void tell(const Patience& patience, const std::string& stall) {
+    if (patience.lookout != nullptr) return patience.lookout->tell(stall);
+    throw ResourceError(cat(stall, "; a rank is dead or stuck, or --stall-timeout is too short"));
+}
+
+}  // namespace
 
 void wait_until(const std::function<bool()>& is_ready, const Patience& patience,
                 const std::function<std::string()>& what) {
     constexpr double yield_seconds = 1e-3;
     constexpr std::chrono::microseconds nap{20};
     if (is_ready()) return;
-    const double begin = now_seconds();
+    Waited waited;
+    double stall_seconds = patience.stall_seconds;
     while (!is_ready()) {
-        const double waited = now_seconds() - begin;
-        if (waited > patience.stall_seconds) {
-            const std::string stall = cat("waited ", patience.stall_seconds, " s for ", what());
-            if (patience.lookout != nullptr) patience.lookout->tell(stall);
-            throw ResourceError(cat(stall, "; a rank is dead or stuck, or --stall-timeout is too short"));
+        const double seconds = waited.seconds();
+        if (seconds > stall_seconds) {
+            tell(patience, cat("waited ", stall_seconds, " s for ", what()));
+            stall_seconds += patience.stall_seconds;
         }
-        if (waited < yield_seconds) {
+        if (seconds < yield_seconds) {
             sched_yield();
         } else {
-            if (patience.lookout != nullptr) patience.lookout->look();
+            if (patience.lookout != nullptr) patience.lookout->look(seconds);
             std::this_thread::sleep_for(nap);
         }
     }

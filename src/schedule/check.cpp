@@ -38,6 +38,9 @@ void require_sound(const PipelineShape& shape) {
                            " steps, holders for ", shape.holders.size(), " stages and executors for ",
                            shape.executor.size()));
     }
+    if (shape.updates_alone && shape.validates) {
+        throw BugError("a shape whose stages are updated alone; they wait for no norm that could be validated");
+    }
     const std::size_t caps = shape.most_activations.size();
     if (caps != 0 && caps != static_cast<std::size_t>(shape.teams)) {
         throw BugError(cat("a shape of ", shape.teams, " teams bounds the activations of ", caps));

@@ -164,8 +164,8 @@ ScheduleKind schedule_named(const std::string& name) {
     known.emplace_back(searched_schedule);
     std::string names;
     for (const std::string& each : known) names += (names.empty() ? "" : ", ") + each;
-    throw ConfigError(cat("there is no schedule '", name, "'", did_you_mean(name, known),
-                          "; the schedules are ", names));
+    throw ConfigError(
+        cat("there is no schedule '", name, "'", did_you_mean(name, known), "; the schedules are ", names));
 }
 
 std::vector<Program> generate(ScheduleKind kind, const PipelineShape& shape) {

@@ -84,8 +84,8 @@ int times_done(const Case& at, Op op, int stage) {
 Broken repetition(const Case& at) {
     const Instruction& instruction = at.instruction();
     const auto& [op, stage, micro_batch, age] = instruction;
-    const bool is_new = has_micro_batch(op) ? !at.before.has_part_of(instruction)
-                                            : times_done(at, op, stage) < at.shape.steps;
+    const bool is_new =
+        has_micro_batch(op) ? !at.before.has_part_of(instruction) : times_done(at, op, stage) < at.shape.steps;
     if (is_new) return std::nullopt;
     const auto first = std::find_if(at.program().begin(), at.program().end(),
                                     [&](const Instruction& other) { return is_same_work(instruction, other); });
@@ -234,8 +234,8 @@ Broken too_many_activations(const Case& at) {
 
 std::optional<std::string> broken_rule(const Case& at) {
     for (const auto rule :
-         {unknown_number, training_in_forward_only, wrong_team, message_to_nobody,
-          repetition, broken_validation_rule, too_early, too_early_to_give_back, other_weights_than_forward,
+         {unknown_number, training_in_forward_only, wrong_team, message_to_nobody, repetition,
+          broken_validation_rule, too_early, too_early_to_give_back, other_weights_than_forward,
           other_weights_than_other_stages, too_many_activations}) {
         if (Broken broken = rule(at)) return broken;
     }

@@ -57,12 +57,10 @@ Program with_sends(const Program& program, int team, const StepStarts& starts, c
         const std::optional<Instruction> send = send_of(program[i], team, shape);
         if (!send) continue;
         const Instruction reader{Op::forward, send->stage + 1, send->micro_batch};
-        const bool waits = starts.is_ahead(program[i]) && !starts.is_ahead(reader);
-        if (waits) {
-            held_back[of_steps[static_cast<std::size_t>(shape.step_of(send->micro_batch))].resumes].push_back(*send);
-        } else {
-            whole.push_back(*send);
-        }
+        const std::size_t resumes =
+            of_steps[static_cast<std::size_t>(shape.step_of(send->micro_batch))].resumes;
+        const bool waits = starts.is_ahead(program[i]) && !starts.is_ahead(reader) && resumes > i;
+        (waits ? held_back[resumes] : whole).push_back(*send);
     }
     return whole;
 }
@@ -94,7 +92,11 @@ std::map<Channel, Program> receives_of(const std::vector<Program>& programs, con
 class Posting {
 public:
     Posting(const Program& program, const StepStarts& starts, const PipelineShape& shape)
-        : program_(program), starts_(starts), shape_(shape), readers_(readers_of(program)), of_steps_(starts.of(program)) {}
+        : program_(program),
+          starts_(starts),
+          shape_(shape),
+          readers_(readers_of(program)),
+          of_steps_(starts.of(program)) {}
 
     // Of one channel. What nobody reads is posted at the end.
     std::vector<Arrival> arrivals_of(const Program& receives) const {
@@ -163,7 +165,8 @@ void add_messages(std::vector<Program>& programs, const PipelineShape& shape) {
     for (const auto& [channel, receives] : receives_of(programs, shape)) {
         const auto destination = static_cast<std::size_t>(std::get<1>(channel));
         if (destination >= programs.size()) continue;  // fewer programs than teams: check() says so
-        std::ranges::copy(postings[destination].arrivals_of(receives), std::back_inserter(arrivals[destination]));
+        std::ranges::copy(postings[destination].arrivals_of(receives),
+                          std::back_inserter(arrivals[destination]));
     }
     for (std::size_t team = 0; team < programs.size(); ++team) {
         programs[team] = with_receives(programs[team], std::move(arrivals[team]));
@@ -267,9 +270,9 @@ std::string obstacle_to_lowering(const Phases& compute, const PipelineShape& sha
     const std::vector<Program> programs = lower(unrolled(compute, shape, many.steps), many);
     if (const Verdict verdict = check(programs, many); !verdict.is_proved()) return verdict.fault->what;
     if (repeat(programs, many)) return "";
-    return "with their messages its steps are not all alike; end each body with its STEPs, and let the first "
-           "step "
-           "take micro-batches in the order of all others";
+    return "with their messages its steps are not all alike; end each body with its STEPs, or its VALIDATEs, "
+           "and let "
+           "the first step take micro-batches in the order of all others";
 }
 
 std::vector<Program> compute_only(const std::vector<Program>& programs) {

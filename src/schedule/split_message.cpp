@@ -33,8 +33,8 @@ std::optional<Fault> split_message(const std::vector<Program>& programs, const P
             const int other_team = is_reader_apart ? team : peer_of(receive, shape);
             const Instruction& other = is_reader_apart ? reader : send;
             return Fault{team, position,
-                         cat(place_of(programs, team, position), ", stands ", side_of(receive), " VALIDATE, and ",
-                             place_in(programs, other_team, other), ", ", side_of(other),
+                         cat(place_of(programs, team, position), ", stands ", side_of(receive),
+                             " VALIDATE, and ", place_in(programs, other_team, other), ", ", side_of(other),
                              " it; what is done again where a guess was wrong has to be so on both sides")};
         }
     }

@@ -12,7 +12,8 @@ StepStarts::StepStarts(const std::vector<Program>& programs, const PipelineShape
     ahead_ = done_again(programs);
     for (const Program& program : programs) {
         for (Instruction forward : program) {
-            if (forward.op != Op::forward || shape.step_of(forward.micro_batch) != 1 || !ahead_.has(forward)) continue;
+            if (forward.op != Op::forward || shape.step_of(forward.micro_batch) != 1 || !ahead_.has(forward))
+                continue;
             forward.micro_batch -= micro_batches_;
             ahead_.add(forward);
         }

@@ -11,7 +11,7 @@
 
 namespace trireme {
 
-struct StepStart {  // positions in a program
+struct StepStart {            // positions in a program
     std::size_t begins = 0;   // behind the STEPs of the step before
     std::size_t resumes = 0;  // behind its VALIDATEs, and the sends that follow them
 };
@@ -23,7 +23,7 @@ class StepStarts {
 public:
     StepStarts(const std::vector<Program>& programs, const PipelineShape& shape);
 
-    bool is_ahead(const Instruction& forward) const { return ahead_.has(forward); }
+    bool is_ahead(const Instruction& made) const { return made.op == Op::forward && ahead_.has(made); }
     std::vector<StepStart> of(const Program& program) const;  // of each step
 
 private:

@@ -41,9 +41,7 @@ Progress progress_of(const Case& at) {
 
 std::string place_of(const Case& at) { return place_of(at.programs, at.team, at.position); }
 
-bool is_forward(Op op) {
-    return op == Op::forward || op == Op::send_forward || op == Op::receive_forward;
-}
+bool is_forward(Op op) { return op == Op::forward || op == Op::send_forward || op == Op::receive_forward; }
 
 // Of a REDUCE, which may be the first of its step: that many its stage has had.
 int step_of(const Case& at) {
@@ -58,16 +56,18 @@ Broken apart(const Case& at, const Progress& progress) {
     const int done = op == Op::step ? held.updates : held.validations;
     const int fewest = op == Op::step ? progress.fewest_updates : progress.fewest_validations;
     if (at.instruction().op == op && done == fewest) return std::nullopt;
-    return cat(place_of(at), ", comes before ", text_of(Instruction{op, stage}),
-               " of the same step; where updates are validated, those of a step stand together, and so do their "
-               "VALIDATEs");
+    return cat(
+        place_of(at), ", comes before ", text_of(Instruction{op, stage}),
+        " of the same step; where updates are validated, those of a step stand together, and so do their "
+        "VALIDATEs");
 }
 
 Broken not_to_be_done_again(const Case& at, const Progress& progress) {
     const Op op = at.instruction().op;
     if (op == Op::validate) return std::nullopt;
     if (is_forward(op) && step_of(at) == progress.fewest_updates) return std::nullopt;
-    return cat(place_of(at), ", stands behind an update that is not validated yet, where only forwards of the next "
+    return cat(place_of(at),
+               ", stands behind an update that is not validated yet, where only forwards of the next "
                "step and their messages may; put it behind ",
                text_of(Instruction{Op::validate, progress.stage_to_validate}));
 }
@@ -78,8 +78,9 @@ Broken of_another_step(const Case& at, const Progress& progress) {
         return cat(place_of(at), ", comes before the REDUCEs of all stages of team ", at.team);
     }
     if (op == Op::step || op == Op::validate || step_of(at) == progress.fewest_updates) return std::nullopt;
-    return cat(place_of(at), ", is of step ", step_of(at), " and stands behind ", progress.fewest_updates,
-               " updates; all of a step but its first forwards stands between the VALIDATEs before it and its STEPs");
+    return cat(
+        place_of(at), ", is of step ", step_of(at), " and stands behind ", progress.fewest_updates,
+        " updates; all of a step but its first forwards stands between the VALIDATEs before it and its STEPs");
 }
 
 Broken other_age(const Case& at) {

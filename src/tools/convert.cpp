@@ -8,8 +8,8 @@
 #include "tools/terminal_text.hpp"
 #include "trireme/archive/listing.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/checkpoint/checkpoint_writer.hpp"
 #include "trireme/checkpoint/stored_model.hpp"
+#include "trireme/checkpoint/write_checkpoint.hpp"
 #include "trireme/model/model.hpp"
 
 namespace trireme {
@@ -31,23 +31,33 @@ Contents contents_of(const StoredModel& stored) {
     return contents;
 }
 
+// Some rows of a parameter as a parameter of its own.
+ParameterSpec rows_of(const ParameterSpec& spec, Range rows) {
+    ParameterSpec part = spec;
+    part.rows = rows.count;
+    part.placements = {{.box = {rows, {0, spec.columns}}}};
+    return part;
+}
+
 fs::path import_model(const StoredModel& stored, const std::vector<ParameterSpec>& specs,
                       const fs::path& folder) {
-    CheckpointWriter writer(folder,
-                            {.config = stored.config(),
-                             .step = 0,
-                             .tokenizer = stored.tokenizer(),
-                             .base_config = stored.config_text()},
-                            Existing::refused);
+    std::vector<CheckpointTensor> tensors;
     for (const ParameterSpec& spec : specs) {
         const StoredType source = stored.type_of(spec);
-        const DType dtype = source == StoredType::f64 ? DType::f64 : DType::f32;
-        const Buffer memory(spec.size() * bytes_of(dtype), Place::memory);
-        const Tensor values{memory.data(), dtype, spec.rows, spec.columns, spec.columns};
-        stored.read(spec, values);
-        writer.add(spec, values, source);
+        const StoredType type = source == StoredType::f64 ? StoredType::f64 : StoredType::f32;
+        tensors.push_back(checkpoint_tensor(spec, type, source));
     }
-    return writer.finish();
+    const ModelDescription description{.config = config_text_of(stored.config(), tensors, stored.config_text()),
+                                       .tokenizer = stored.tokenizer()};
+    std::vector<std::byte> bytes;
+    const auto read = [&](std::size_t number, Range rows) {
+        const DType dtype = tensors[number].type == StoredType::f64 ? DType::f64 : DType::f32;
+        const ParameterSpec part = rows_of(specs[number], rows);
+        bytes.resize(part.size() * bytes_of(dtype));
+        stored.read(part, {bytes.data(), dtype, part.rows, part.columns, part.columns});
+        return std::span<const std::byte>(bytes);
+    };
+    return write_checkpoint(folder, state_of(description, tensors), description, read, Existing::refused);
 }
 
 void print_names(std::ostream& out, const std::vector<std::string>& names, const std::string& what) {

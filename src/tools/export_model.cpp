@@ -13,7 +13,7 @@ namespace trireme {
 namespace fs = std::filesystem;
 namespace {
 
-struct Shard {
+struct ShardFile {
     std::vector<const ParameterSpec*> specs;
     std::uint64_t bytes = 0;
 };
@@ -25,9 +25,9 @@ std::uint64_t bytes_of(const ParameterSpec& spec, const Types& types) {
 }
 
 // As Hugging Face cuts: in the order of the model; a tensor above the limit is alone and cuts nothing.
-std::vector<Shard> cut(const std::vector<ParameterSpec>& specs, const Types& types, std::uint64_t limit) {
-    std::vector<Shard> shards;
-    Shard open;
+std::vector<ShardFile> cut(const std::vector<ParameterSpec>& specs, const Types& types, std::uint64_t limit) {
+    std::vector<ShardFile> shards;
+    ShardFile open;
     for (const ParameterSpec& spec : specs) {
         const std::uint64_t bytes = bytes_of(spec, types);
         if (bytes > limit) {
@@ -52,7 +52,7 @@ std::string shard_name(std::size_t shard, std::size_t count) {
     return cat("model-", five_digits(shard + 1), "-of-", five_digits(count), ".safetensors");
 }
 
-void write_shard(const StoredModel& stored, const Shard& shard, const Types& types, const fs::path& path) {
+void write_shard(const StoredModel& stored, const ShardFile& shard, const Types& types, const fs::path& path) {
     std::map<std::string, const ParameterSpec*> by_name;
     std::vector<StoredTensor> tensors;
     for (const ParameterSpec* spec : shard.specs) {
@@ -72,7 +72,7 @@ void write_shard(const StoredModel& stored, const Shard& shard, const Types& typ
     writer.finish();
 }
 
-std::string index_text(const std::vector<Shard>& shards, std::uint64_t bytes) {
+std::string index_text(const std::vector<ShardFile>& shards, std::uint64_t bytes) {
     nlohmann::json index;
     std::uint64_t parameters = 0;
     for (std::size_t i = 0; i < shards.size(); ++i) {
@@ -108,7 +108,7 @@ ExportFacts export_model(const StoredModel& stored, const std::vector<ParameterS
                          const ExportPlan& plan) {
     Types types;
     for (const ParameterSpec& spec : specs) types.emplace(spec.name, plan.dtype.value_or(stored.type_of(spec)));
-    const std::vector<Shard> shards = cut(specs, types, plan.shard_bytes);
+    const std::vector<ShardFile> shards = cut(specs, types, plan.shard_bytes);
     ExportFacts facts{.files = shards.size(), .types = names_of(types)};
     PartialFolder folder(plan.folder, Existing::refused);
     for (std::size_t i = 0; i < shards.size(); ++i) {

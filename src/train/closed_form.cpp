@@ -44,26 +44,23 @@ double idle_of_whole_passes(const Row& row, const StageCost& cost) {
 
 using Idle = std::optional<double>;
 
-Idle idle_of_zb_h1(const Row& row, const StageCost& cost) {
-    const double backward = cost.forward + cost.backward_input;
-    const double shorter = std::min(cost.forward, cost.backward_input);
-    const double hidden = std::min(shorter, cost.backward_weight);
-    if (row.micro_batches >= row.pipe) return (row.pipe - 1) * (backward - hidden);
-    if (cost.backward_weight > shorter) return std::nullopt;
-    return (row.pipe - 1) * backward - (row.micro_batches - 1) * hidden;
+// With fewer micro-batches than teams, fewer weight halves fill the gaps.
+double idle_of_zb_h1(const Row& row, const StageCost& cost) {
+    const double hidden = std::min(cost.forward, cost.backward_weight);
+    const double filled = std::min(row.micro_batches, row.pipe) - 1;
+    return (row.pipe - 1) * (cost.forward + cost.backward_input) - filled * hidden;
 }
 
-// The team that began first is done first, and waits at the end for the update of all.
 Idle idle_of_zb_h2(const Row& row, const StageCost& cost) {
     if (row.micro_batches < 2 * row.pipe - 1) return std::nullopt;
     const double unfilled = cost.forward + cost.backward_input - 2 * cost.backward_weight;
-    return (row.pipe - 1) * std::max({cost.forward, unfilled, cost.backward_input - cost.forward});
+    return (row.pipe - 1) * std::max({0.0, unfilled, cost.backward_input - cost.forward});
 }
 
 Idle idle_of_zb_v(const Row& row, const StageCost& cost) {
     const bool are_equal = cost.forward == cost.backward_input && cost.forward == cost.backward_weight;
     if (!are_equal || row.micro_batches < 2 * row.pipe - 1) return std::nullopt;
-    return (row.pipe - 1) * cost.forward;
+    return 0;
 }
 
 Idle idle_of(ScheduleKind kind, const Row& row, const StageCost& cost) {
@@ -89,11 +86,17 @@ Idle idle_of(ScheduleKind kind, const Row& row, const StageCost& cost) {
     return std::nullopt;
 }
 
+// Then the first team's updates wait for the last team after all.
+bool waits_for_tied_end(const PipelineShape& shape) {
+    return shape.validates && shape.ties_ends && shape.holders.front() != shape.holders.back();
+}
+
 }  // namespace
 
 std::optional<double> closed_form_bubble(const Plan& plan, const std::vector<StageCost>& costs) {
     const bool is_regular = (is_grid(plan.layout) || is_v(plan.layout)) && plan.layout.idle.empty();
     if (!is_ours(plan.schedule) || !is_regular || !are_even(costs)) return std::nullopt;
+    if (waits_for_tied_end(plan.training.shape)) return std::nullopt;
     const StageCost& cost = costs.front();
     if (pass_of(cost) <= 0) return std::nullopt;
     const Row row = row_of(plan);

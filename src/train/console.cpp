@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "train/number_text.hpp"
+#include "train/resume.hpp"
 
 namespace trireme {
 namespace {
@@ -36,8 +37,13 @@ std::string model_line(const ModelConfig& model, std::size_t parameters) {
 }
 
 // What a stored model gave and what it did not.
-std::string init_line(const Setup& setup) {
+std::string init_line(const RunConfig& config, const Setup& setup) {
     if (!setup.stored) return {};
+    if (setup.resumes) {
+        std::string line = "resume    " + setup.stored->place();
+        for (const std::string& change : changes_since(config, setup)) line += "; " + change;
+        return line + "\n";
+    }
     const LoadReport report = check_fit(*setup.stored, unique_parameters(build_layers(setup.model)));
     std::string line = "init      " + setup.stored->place();
     if (!report.missing.empty()) {
@@ -77,10 +83,11 @@ std::string layout_line(const Setup& setup, std::size_t ranks) {
 std::string memory_line(const RankMemory& memory) {
     return fmt::format(
         "memory    {} MB on the fullest rank: parameters {}, gradients {}, optimizer {}, activations {}, "
-        "workspace {}, messages {}\n",
+        "workspace {}, messages {}{}\n",
         megabytes(memory.total()), megabytes(memory.parameters), megabytes(memory.gradients),
         megabytes(memory.optimizer), megabytes(memory.activations), megabytes(memory.workspace),
-        megabytes(memory.messages));
+        megabytes(memory.messages),
+        memory.copy > 0 ? fmt::format(", copy for checkpoints {}", megabytes(memory.copy)) : "");
 }
 
 // At the end of a step's line.
@@ -96,7 +103,7 @@ Console::Console(std::ostream& out, const RunConfig& config, const Setup& setup)
 
 void Console::introduce(const Manifest& manifest, const RankMemory& memory, const std::string& run_dir) {
     if (config_.run.quiet) return;
-    out_ << model_line(setup_.model, manifest.parameters) << init_line(setup_) << corpus_line(setup_);
+    out_ << model_line(setup_.model, manifest.parameters) << init_line(config_, setup_) << corpus_line(setup_);
     out_ << layout_line(setup_, manifest.hosts.size());
     out_ << fmt::format("step      {} samples, {} micro-batches, {} on {}, {} threads a rank\n",
                         config_.run.batch, setup_.plan.micro_batches(), name_of(setup_.dtype), manifest.device,
@@ -108,10 +115,11 @@ void Console::introduce(const Manifest& manifest, const RankMemory& memory, cons
 
 void Console::step(std::size_t step, const StepOutcome& outcome, const ModelFlops& flops, double peak_flops) {
     seconds_ += outcome.seconds;
+    ++steps_;
     const bool is_due = (step + 1) % config_.run.log_every == 0 || step + 1 == setup_.steps;
     if (config_.run.quiet || !is_due) return;
     const double mfu = flops.of_step(outcome.size) / (outcome.seconds * peak_flops);
-    const double left = seconds_ / static_cast<double>(step + 1) * static_cast<double>(setup_.steps - step - 1);
+    const double left = seconds_ / static_cast<double>(steps_) * static_cast<double>(setup_.steps - step - 1);
     out_ << fmt::format(
         "step {:>5}/{}  loss {:.4f}  {:>7.0f} tokens/s  MFU {:>4.1f} %  norm {:.2f}  lr {:.2e}  {} left{}\n",
         step + 1, setup_.steps, outcome.loss, static_cast<double>(outcome.size.tokens) / outcome.seconds,
@@ -130,6 +138,15 @@ void Console::evaluation(std::size_t step, const Evaluation& evaluation) {
     if (config_.run.quiet) return;
     out_ << fmt::format("step {:>5}/{}  validation {}\n", step, setup_.steps, describe(evaluation))
          << std::flush;
+}
+
+void Console::saved(const SaveOutcome& outcome) {
+    if (!outcome.complaint.empty()) {
+        out_ << fmt::format("step {:>5}/{}  NOT SAVED: {}\n", outcome.step, setup_.steps, outcome.complaint)
+             << std::flush;
+    } else if (config_.run.verbose) {
+        out_ << fmt::format("step {:>5}/{}  saved\n", outcome.step, setup_.steps) << std::flush;
+    }
 }
 
 void Console::change_of_plan(const Decision& decision, const PlanChange& change) {

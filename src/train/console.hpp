@@ -6,6 +6,7 @@
 
 #include "train/figures.hpp"
 #include "train/run_directory.hpp"
+#include "train/saving.hpp"
 
 namespace trireme {
 
@@ -16,6 +17,7 @@ public:
     void introduce(const Manifest& manifest, const RankMemory& memory, const std::string& run_dir);
     void step(std::size_t step, const StepOutcome& outcome, const ModelFlops& flops, double peak_flops);
     void evaluation(std::size_t step, const Evaluation& evaluation);
+    void saved(const SaveOutcome& outcome);
     void change_of_plan(const Decision& decision, const PlanChange& change);
     void finish(const Figures& figures, const std::string& run_dir);
 
@@ -24,6 +26,7 @@ private:
     const RunConfig& config_;
     const Setup& setup_;
     double seconds_ = 0;  // of the steps so far
+    std::size_t steps_ = 0;
 };
 
 }  // namespace trireme

@@ -130,6 +130,20 @@ RecordedPlans recorded_plans(const RunConfig& config, const Setup& setup, int ra
     return recorded;
 }
 
+void follow(DecidedPlan next, Setup& setup) {
+    setup.plan = std::move(next.plan);
+    setup.micro_batch_samples = next.micro_batch_samples;
+    setup.largest = std::move(next.largest);
+}
+
+void follow_until(std::size_t step, RecordedPlans& recorded, Setup& setup) {
+    while (!recorded.decisions.empty() && recorded.decisions.front().step < step) {
+        follow(std::move(recorded.plans.front()), setup);
+        recorded.plans.erase(recorded.plans.begin());
+        recorded.decisions.erase(recorded.decisions.begin());
+    }
+}
+
 std::size_t moving_bytes(const MovingPlans& plans, const OptimizerConfig& optimizer, int rank) {
     const StateBytes from = state_bytes(plans.from, plans.held, optimizer, rank);
     const StateBytes to = state_bytes(plans.to, plans.to_hold, optimizer, rank);
@@ -143,7 +157,8 @@ std::size_t moving_bytes(const MovingPlans& plans, const OptimizerConfig& optimi
 
 std::size_t most_bytes(const RunConfig& config, const Setup& setup, const RecordedPlans& recorded, int rank) {
     GradientPlan held = gradient_plan(setup);
-    std::size_t most = plan_memory(setup, &config.optimizer, held, rank).total();
+    const bool saves = config.run.checkpoint_every > 0;
+    std::size_t most = plan_memory(setup, &config.optimizer, held, rank, saves).total();
     for (std::size_t p = 0; p < recorded.plans.size(); ++p) {
         const SizedPlan from = p == 0 ? SizedPlan(setup) : recorded.plans[p - 1].sized(setup);
         const SizedPlan to = recorded.plans[p].sized(setup);
@@ -152,7 +167,7 @@ std::size_t most_bytes(const RunConfig& config, const Setup& setup, const Record
                                              {.most_elements = recorded.plans[p].elements_in_flight});
         const std::size_t in_flight = std::max(bytes_in_flight(moves.values, setup.dtype, rank),
                                                bytes_in_flight(moves.moments, setup.dtype, rank));
-        most = std::max({most, plan_memory(to, &config.optimizer, to_hold, rank).total(),
+        most = std::max({most, plan_memory(to, &config.optimizer, to_hold, rank, saves).total(),
                          moving_bytes({from, held, to, to_hold}, config.optimizer, rank) + in_flight});
         held = std::move(to_hold);
     }

@@ -31,6 +31,13 @@ struct RecordedPlans {
 };
 RecordedPlans recorded_plans(const RunConfig& config, const Setup& setup, int ranks);
 
+// It becomes the setup's plan.
+void follow(DecidedPlan next, Setup& setup);
+
+// What was decided before `step` has been done: a run that goes on from there begins with the last of these
+// plans, and is left the others.
+void follow_until(std::size_t step, RecordedPlans& recorded, Setup& setup);
+
 // What a rank holds of its state at most while that moves, without what is in flight.
 struct MovingPlans {
     const SizedPlan& from;

@@ -99,12 +99,13 @@ std::vector<std::size_t> parameters_of_stages(const ModelConfig& model, const La
     return counts;
 }
 
-std::vector<std::size_t> bytes_of_ranks(const Case& of, const OptimizerConfig& optimizer, int ranks) {
+std::vector<std::size_t> bytes_of_ranks(const Case& of, const RunConfig& run, int ranks) {
     const SizedPlan sized(of.model, of.plan, of.dtype, of.largest);
     const GradientPlan gradients = gradient_plan(sized);
     std::vector<std::size_t> bytes;
     for (int rank = 0; rank < ranks; ++rank) {
-        bytes.push_back(plan_memory(sized, &optimizer, gradients, rank).total());
+        bytes.push_back(
+            plan_memory(sized, &run.optimizer, gradients, rank, run.run.checkpoint_every > 0).total());
     }
     return bytes;
 }
@@ -130,7 +131,7 @@ Forecast foresee(const PlanConfig& config) {
     for (const BatchShape& shape : of.largest) forecast.rows = std::max(forecast.rows, shape.rows);
     forecast.parameters = parameters_of_stages(of.model, of.plan.layout);
     forecast.all_parameters = parameter_count(of.model);
-    forecast.peak_bytes = bytes_of_ranks(of, run.optimizer, ranks);
+    forecast.peak_bytes = bytes_of_ranks(of, run, ranks);
     forecast.assumed = std::move(of.assumed);
     forecast.model = std::move(of.model);
     forecast.plan = std::move(of.plan);

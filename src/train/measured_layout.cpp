@@ -9,7 +9,9 @@
 #include "trireme/model/model.hpp"
 #include "trireme/optim/optimizer.hpp"
 #include "trireme/plan/measured_costs.hpp"
+#include "trireme/schedule/generate.hpp"
 #include "trireme/schedule/row_buffers.hpp"
+#include "trireme/schedule/search.hpp"
 
 namespace trireme {
 namespace {
@@ -87,6 +89,13 @@ StagePlace place_of(const Profile& profile, const Plan& trial, std::size_t stage
     return place;
 }
 
+// A file of programs is not read before there is a layout for it.
+bool keeps_weight_versions(const std::string& schedule) {
+    const std::vector<std::string> known = known_schedules();
+    const bool is_known = schedule != searched_schedule && std::ranges::find(known, schedule) != known.end();
+    return is_known && uses_older_weights(schedule_named(schedule));
+}
+
 }  // namespace
 
 bool is_measured(const LayoutConfig& layout) { return layout.layout.empty() && layout.partition == "measured"; }
@@ -135,7 +144,8 @@ Layout pipedream_layout(const RunConfig& config, const ModelConfig& model, int r
     return share_layers(loads, {.ranks = ranks,
                                 .links = profile.links,
                                 .micro_batches = static_cast<int>(micro_batches),
-                                .memory_limit = config.layout.memory_limit})
+                                .memory_limit = config.layout.memory_limit,
+                                .stashes_weights = keeps_weight_versions(config.schedule.schedule)})
         .layout;
 }
 

@@ -24,9 +24,10 @@ std::vector<Need> needs_of(const Plan& plan, const PlannedRun& run) {
     const SizedPlan sized(run.model, plan, run.dtype, run.largest);
     const GradientPlan gradients = gradient_plan(sized);
     const OptimizerConfig* optimizer = run.trains ? &run.config.optimizer : nullptr;
+    const bool saves = run.config.run.checkpoint_every > 0;
     std::vector<Need> needs;
     for (int rank = 0; rank < run.ranks; ++rank) {
-        needs.push_back({.bytes = plan_memory(sized, optimizer, gradients, rank).total(),
+        needs.push_back({.bytes = plan_memory(sized, optimizer, gradients, rank, saves).total(),
                          .activation = work_of(sized, rank).memory.activations});
     }
     return needs;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "train/planning.hpp"
+#include "trireme/layout/held_state.hpp"
 #include "trireme/layout/shares.hpp"
 #include "trireme/schedule/row_buffers.hpp"
 
@@ -116,8 +117,17 @@ std::vector<ParameterShard> updated_shards(const SizedPlan& sized, const Gradien
     return sized.plan.shards_optimizer ? exchange.own_shards() : whole_parameters(specs);
 }
 
+std::size_t saved_bytes(const SizedPlan& sized, const OptimizerConfig& optimizer, const GradientPlan& gradients,
+                        int rank) {
+    std::size_t elements = 0;
+    for (const TensorBox& held :
+         held_state(gradients.tensors, gradients.pieces, gradients.buckets, true, rank).owned)
+        elements += held.box.size();
+    return elements * bytes_of(sized.dtype) * (1 + moments_of(optimizer));
+}
+
 RankMemory plan_memory(const SizedPlan& sized, const OptimizerConfig* optimizer, const GradientPlan& gradients,
-                       int rank) {
+                       int rank, bool saves) {
     const LocalWork work = work_of(sized, rank);
     if (work.team < 0) return {};
     const LocalStages stages(work, nullptr, false, Place::ghost);
@@ -137,6 +147,7 @@ RankMemory plan_memory(const SizedPlan& sized, const OptimizerConfig* optimizer,
     rank_memory.optimizer = Optimizer(*optimizer, held.specs(), updated_shards(sized, exchange, held.specs()),
                                       sized.dtype, Place::ghost, sized.plan.training.shape.validates)
                                 .bytes();
+    if (saves) rank_memory.copy = saved_bytes(sized, *optimizer, gradients, rank);
     return rank_memory;
 }
 

@@ -16,9 +16,10 @@ struct RankMemory {
     std::size_t activations = 0;  // of all micro-batches in flight
     std::size_t workspace = 0;
     std::size_t messages = 0;  // on their way between stages and between replicas
+    std::size_t copy = 0;      // of what a checkpoint is written from while the run goes on
 
     std::size_t total() const {
-        return parameters + gradients + optimizer + activations + workspace + messages;
+        return parameters + gradients + optimizer + activations + workspace + messages + copy;
     }
 };
 
@@ -45,8 +46,13 @@ GradientPlan gradient_plan(const SizedPlan& sized);
 std::vector<ParameterShard> updated_shards(const SizedPlan& sized, const GradientExchange& exchange,
                                            const std::vector<ParameterSpec>& specs);
 
-// Without optimizer and gradients where the rank only evaluates: `optimizer` is none.
+// Without optimizer and gradients where the rank only evaluates: `optimizer` is none. With the copy that
+// checkpoints are written from where the run `saves` on its way.
 RankMemory plan_memory(const SizedPlan& sized, const OptimizerConfig* optimizer, const GradientPlan& gradients,
-                       int rank);
+                       int rank, bool saves = false);
+
+// Of what a rank owns, with its moments.
+std::size_t saved_bytes(const SizedPlan& sized, const OptimizerConfig& optimizer, const GradientPlan& gradients,
+                        int rank);
 
 }  // namespace trireme

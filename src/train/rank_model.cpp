@@ -1,8 +1,6 @@
 #include "train/rank_model.hpp"
 
 #include "train/planning.hpp"
-#include "train/whole_tensor.hpp"
-#include "trireme/comm/collectives.hpp"
 
 namespace trireme {
 
@@ -16,8 +14,8 @@ Stream make_stream(DeviceKind device, int threads) {
     throw BugError("unknown device");
 }
 
-RankModel::RankModel(const Setup& setup, const GradientPlan& gradients, int rank, RankGroups groups)
-    : setup_(setup), gradients_(gradients), rank_(rank), groups_(std::move(groups)) {
+RankModel::RankModel(const Setup& setup, int rank, RankGroups groups)
+    : setup_(setup), rank_(rank), groups_(std::move(groups)) {
     const LocalWork work = work_of(setup, rank_);
     if (work.team < 0) return;
     stages_ = std::make_unique<LocalStages>(work, groups_.tensor.get(), setup.plan.cuts_rows, Place::memory);
@@ -47,7 +45,7 @@ std::unique_ptr<Engine> RankModel::make_engine(const ProvedPrograms& programs) c
 void RankModel::fill(Stream& stream, std::uint64_t seed) {
     if (is_idle()) return;
     const LocalParameters& held = stages_->parameters();
-    initialise(stream, held.specs(), held.values(), seed);
+    if (!setup_.resumes) initialise(stream, held.specs(), held.values(), seed);
     if (setup_.stored) load(*setup_.stored, held.specs(), held.values());
 }
 
@@ -117,17 +115,6 @@ RoundResult RankModel::execute(Stream& stream, const ProvedPrograms& programs,
     RoundResult result = execute_step(0);
     finish();
     return result;
-}
-
-void RankModel::save(CheckpointWriter* writer, Communicator& control) const {
-    const StoredType type = setup_.dtype == DType::f64 ? StoredType::f64 : StoredType::f32;
-    const LocalParameters* const held = is_idle() ? nullptr : &stages_->parameters();
-    TensorCollector collector(gradients_, setup_.dtype, held, control);
-    for (const ParameterSpec& spec : unique_parameters(build_layers(setup_.model))) {
-        const ConstTensor whole = collector.collect(spec);
-        if (writer != nullptr) writer->add(spec, whole, type);
-        barrier(control);  // so that nobody waits longer than one tensor takes to be written
-    }
 }
 
 double RankModel::own_loss(int step) const {

@@ -10,7 +10,6 @@
 #include "train/batch_view.hpp"
 #include "train/rank_groups.hpp"
 #include "train/rank_memory.hpp"
-#include "trireme/checkpoint/checkpoint_writer.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/pipeline/engine.hpp"
 
@@ -35,13 +34,14 @@ struct RoundResult {
 
 class RankModel {
 public:
-    // `setup` and `gradients` outlive it.
-    RankModel(const Setup& setup, const GradientPlan& gradients, int rank, RankGroups groups);
+    // `setup` outlives it.
+    RankModel(const Setup& setup, int rank, RankGroups groups);
 
     bool is_idle() const { return !stages_; }
     int rank() const { return rank_; }
     const RankGroups& groups() const { return groups_; }
     LocalStages& stages() { return *stages_; }
+    const LocalStages& stages() const { return *stages_; }
 
     // First values, the same for every layout: random, or the stored model's. Communicates nothing.
     void fill(Stream& stream, std::uint64_t seed);
@@ -74,10 +74,6 @@ public:
     // Whether this rank executes some stage of a micro-batch.
     bool needs(const PipelineShape& shape, int micro_batch) const;
 
-    // Collective over `control`. Rank 0 gets every tensor from those that hold it, one after the other, and
-    // writes it.
-    void save(CheckpointWriter* writer, Communicator& control) const;
-
     std::string position() const;  // "stands at 2RECV_B0, instruction 7 of 20"
 
     double wait_seconds() const;  // since the last call of reset_traffic()
@@ -89,7 +85,6 @@ private:
     Engine& engine() const { return *(programs_->shape.is_training ? training_ : evaluation_); }
 
     const Setup& setup_;
-    const GradientPlan& gradients_;
     int rank_;
     RankGroups groups_;
     std::unique_ptr<LocalStages> stages_;            // none: idle

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "train/running_state.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/device/machine.hpp"
 
@@ -61,7 +62,7 @@ RankTrainer::RankTrainer(const RunConfig& config, const Setup& setup, const Grad
     : config_(config),
       setup_(setup),
       stream_(make_stream(config.precision.device, threads)),
-      model_(setup, gradients, rank, std::move(groups)),
+      model_(setup, rank, std::move(groups)),
       sampler_(setup.samples.train.size(), config.run.seed),
       updates_(*model_.groups().update, UpdateFields::count),
       records_(*model_.groups().record, RecordFields::count) {
@@ -84,6 +85,17 @@ RankTrainer::RankTrainer(const RunConfig& config, const Setup& setup, const Grad
 }
 
 RankTrainer::~RankTrainer() = default;
+
+void RankTrainer::fill() {
+    model_.fill(stream_, config_.run.seed);
+    if (setup_.resumes && optimizer_)
+        restore(*setup_.stored, model_.stages().parameters().specs(), *optimizer_);
+}
+
+std::vector<StateView> RankTrainer::views() const {
+    if (!optimizer_) return {};
+    return views_of(model_.stages().parameters(), *optimizer_);
+}
 
 void RankTrainer::begin_stretch(std::size_t first, std::size_t end) {
     first_ = first;
@@ -191,6 +203,7 @@ void RankTrainer::judge(StepInFlight& step) {
 
 void RankTrainer::apply(const StepInFlight& step, std::size_t copy) {
     const LocalParameters& held = model_.stages().parameters();
+    before_update_();
     optimizer_->update(stream_, held.values(), held.gradients(copy), step.outcome.rate, step.scale);
     if (setup_.plan.shards_optimizer) exchanges_[copy].share_values();
 }

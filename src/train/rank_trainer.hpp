@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "train/evaluation.hpp"
 #include "train/held_state.hpp"
 #include "train/rank_model.hpp"
+#include "trireme/checkpoint/state_view.hpp"
 #include "trireme/comm/tally.hpp"
 #include "trireme/data/sampler.hpp"
 #include "trireme/optim/optimizer.hpp"
@@ -47,8 +49,14 @@ public:
                 RankGroups groups, int threads);
     ~RankTrainer();
 
-    // Of the parameters. Communicates nothing.
-    void fill() { model_.fill(stream_, config_.run.seed); }
+    // The parameters and, of a run that goes on, the optimizer's state. Communicates nothing.
+    void fill();
+
+    // What this rank has of the run's state, and how many updates are behind it; between stretches.
+    std::vector<StateView> views() const;
+    std::size_t updates() const { return optimizer_ ? optimizer_->updates() : 0; }
+    // Called before any of it changes.
+    void call_before_update(std::function<void()> call) { before_update_ = std::move(call); }
 
     // Collective over all ranks. The steps of a stretch, `first` (from 0) to `end` - 1: before it and behind it
     // nothing is in flight. Each step gives what is known by then, in order: of a synchronous schedule its own
@@ -64,9 +72,6 @@ public:
     StatePlace state_place();
 
     std::string position() const { return model_.position(); }
-
-    // Collective over `control`. Rank 0 has the writer.
-    void save(CheckpointWriter* writer, Communicator& control) const { model_.save(writer, control); }
 
 private:
     struct StepInFlight;
@@ -95,6 +100,7 @@ private:
     Sampler sampler_;
     Tally updates_;
     Tally records_;
+    std::function<void()> before_update_ = [] {};
 
     // Of the stretch; steps of it count from 0.
     std::size_t first_ = 0;

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "trireme/base/error.hpp"
 #include "trireme/device/clock.hpp"
@@ -100,12 +101,38 @@ Json summary_of(const Figures& f) {
                          {"limit", f.bubble_limit},
                          {"limit_is", "the schedule's, were all stages equal"}};
     summary["comm_wait_s"] = f.wait_seconds;
+    if (f.saves > 0) summary["saving"] = {{"checkpoints", f.saves}, {"stall_s", f.save_seconds}};
     if (f.plan_changes > 0) {
         summary["plan_changes"] = {
             {"count", f.plan_changes}, {"seconds", f.change_seconds}, {"moved_bytes", f.moved_bytes}};
     }
     summary["memory_bytes"] = {{"growth", f.grown_bytes}, {"predicted", f.predicted_bytes}};
     return summary;
+}
+
+// The step of a record; nothing of a line that was not written to its end.
+std::optional<std::size_t> step_of(const std::string& line) {
+    const Json record = Json::parse(line, nullptr, false);
+    if (!record.is_object() || !record.contains("step") || !record.at("step").is_number_unsigned())
+        return std::nullopt;
+    return record.at("step").get<std::size_t>();
+}
+
+// Cuts the file before the first line that is of a later step: lines are in the order of their steps.
+void drop_records_behind(const fs::path& path, std::size_t step) {
+    std::uintmax_t kept = 0;
+    {
+        std::ifstream lines(path, std::ios::binary);
+        for (std::string line; std::getline(lines, line) && !lines.eof(); kept += line.size() + 1) {
+            const auto found = step_of(line);
+            if (!found || *found > step) break;
+        }
+    }
+    std::error_code error;
+    fs::resize_file(path, kept, error);
+    if (error)
+        throw ConfigError(
+            cat(path.string(), " cannot be written: ", error.message(), "; choose another --run-dir"));
 }
 
 }  // namespace
@@ -126,9 +153,14 @@ FileLock::FileLock(const fs::path& path)
 
 FileLock::~FileLock() { ::close(descriptor_); }
 
-RunDirectory::RunDirectory(const fs::path& path)
-    : path_(created(path)), lock_(path / "steps.jsonl"), steps_(path / "steps.jsonl", std::ios::app) {
-    refuse_used(path);
+RunDirectory::RunDirectory(const fs::path& path, std::optional<std::size_t> kept_steps)
+    : path_(created(path)),
+      lock_(path / "steps.jsonl"),
+      steps_(path / "steps.jsonl", std::ios::app),
+      keeps_decisions_(kept_steps && fs::exists(path / "decisions.jsonl")) {
+    kept_steps ? drop_records_behind(path / "steps.jsonl", *kept_steps) : refuse_used(path);
+    // One that was followed behind the last of the steps will be followed again.
+    if (keeps_decisions_ && *kept_steps > 0) drop_records_behind(path / "decisions.jsonl", *kept_steps - 1);
 }
 
 void RunDirectory::write_config(const std::string& ini) { write_file("config.ini", ini); }
@@ -151,6 +183,7 @@ void RunDirectory::write_manifest(const Manifest& m) {
         json["schedule"] = m.schedule;
         json["plan"] = m.plan;
     }
+    if (!m.resumed_from.empty()) json["resumed_from"] = m.resumed_from;
     plan_ = m.plan;
     write_file("manifest.json", text_of(json, 2));
 }
@@ -164,7 +197,8 @@ void RunDirectory::add_step(std::size_t step, const StepOutcome& outcome, const 
 
 void RunDirectory::add_decision(const Decision& decision) {
     constexpr const char* name = "decisions.jsonl";
-    if (!decisions_.is_open()) decisions_.open(path_ / name);
+    if (!decisions_.is_open())
+        decisions_.open(path_ / name, keeps_decisions_ ? std::ios::app : std::ios::trunc);
     add_line(decisions_, name, json_of(decision) + "\n");
     plan_ = decision.to;
 }

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct Manifest {
     int threads = 1;                     // per rank
     std::size_t parameters = 0;
     double peak_flops = 0;
+    std::string resumed_from = {};  // the checkpoint; empty: the run began at its beginning
 };
 
 // Holds a file for this process alone, until it is destroyed or the process ends, however that happens.
@@ -38,8 +40,10 @@ private:
 // Owned by rank 0.
 class RunDirectory {
 public:
-    // Throws ConfigError if the folder cannot be written, is in use, or holds the steps of an earlier run.
-    explicit RunDirectory(const std::filesystem::path& path);
+    // Throws ConfigError if the folder cannot be written, is in use, or holds the steps of an earlier run; of
+    // one that goes on, records of its first `kept_steps` steps stay and others are dropped.
+    explicit RunDirectory(const std::filesystem::path& path,
+                          std::optional<std::size_t> kept_steps = std::nullopt);
 
     void write_config(const std::string& ini);
     void write_manifest(const Manifest& manifest);
@@ -58,6 +62,7 @@ private:
     std::filesystem::path path_;
     FileLock lock_;
     std::ofstream steps_;
+    bool keeps_decisions_;     // of the run that goes on
     std::ofstream decisions_;  // open once there is one
     std::string plan_;         // the hash of what the steps are made with, once the manifest is written
 };

@@ -24,6 +24,8 @@ struct Setup {
     LengthPolicy length = LengthPolicy::pad;
     DType dtype = DType::f32;
     std::size_t steps = 0;
+    bool resumes = false;        // `stored` is a checkpoint of this run
+    std::size_t first_step = 0;  // steps behind it
     Plan plan;
     std::size_t micro_batch_samples = 1;   // of the largest micro-batch
     std::vector<BatchShape> largest = {};  // micro-batches that a step and an evaluation may hold

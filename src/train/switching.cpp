@@ -57,9 +57,7 @@ PlanChange switch_to(DecidedPlan next, const RunningPlan& running) {
     running.watchdog.ask([] { return "moves to another plan"; });
     RankState state = running.trainer->take_state();
     running.trainer.reset();
-    setup.plan = std::move(next.plan);
-    setup.micro_batch_samples = next.micro_batch_samples;
-    setup.largest = std::move(next.largest);
+    follow(std::move(next), setup);
     running.gradients = std::move(to_hold);
     start_trainer(running);
     move_state(std::move(state), running.trainer->state_place(), moves, setup.dtype, running.control);

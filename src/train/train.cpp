@@ -13,10 +13,14 @@
 #include "train/planning.hpp"
 #include "train/rank_memory.hpp"
 #include "train/rank_trainer.hpp"
+#include "train/resume.hpp"
 #include "train/run_directory.hpp"
+#include "train/saving.hpp"
 #include "train/setup.hpp"
 #include "train/switching.hpp"
 #include "train/watchdog.hpp"
+#include "trireme/archive/partial_folder.hpp"
+#include "trireme/archive/random_digits.hpp"
 #include "trireme/base/version.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/machine.hpp"
@@ -52,7 +56,8 @@ std::filesystem::path run_directory_of(const RunConfig& config, const Setup& set
 RankMemory fullest(Communicator& control, const RankMemory& own) {
     const std::array numbers{static_cast<double>(own.parameters), static_cast<double>(own.gradients),
                              static_cast<double>(own.optimizer),  static_cast<double>(own.activations),
-                             static_cast<double>(own.workspace),  static_cast<double>(own.messages)};
+                             static_cast<double>(own.workspace),  static_cast<double>(own.messages),
+                             static_cast<double>(own.copy)};
     const std::vector<double> all = gather_all(control, numbers);
     RankMemory most;
     for (std::size_t i = 0; i < all.size(); i += numbers.size()) {
@@ -62,7 +67,8 @@ RankMemory fullest(Communicator& control, const RankMemory& own) {
                                 .optimizer = bytes(2),
                                 .activations = bytes(3),
                                 .workspace = bytes(4),
-                                .messages = bytes(5)};
+                                .messages = bytes(5),
+                                .copy = bytes(6)};
         if (memory.total() > most.total()) most = memory;
     }
     return most;
@@ -83,14 +89,15 @@ constexpr int most_skipped_in_a_row = 20;
 class Run {
 public:
     Run(const RunConfig& config, const Session& session, Communicator& control, Watchdog& watchdog, Setup setup,
-        const RecordedPlans& recorded)
+        const RecordedPlans& recorded, bool is_in_place)
         : config_(config),
           setup_(std::move(setup)),
           session_(session),
           control_(control),
           watchdog_(watchdog),
           gradients_(gradient_plan(setup_)),
-          memory_(fullest(control, plan_memory(setup_, &config.optimizer, gradients_, session.rank()))),
+          memory_(fullest(control, plan_memory(setup_, &config.optimizer, gradients_, session.rank(),
+                                               config.run.checkpoint_every > 0))),
           flops_(model_flops(setup_.model)),
           most_bytes_(most_bytes(config, setup_, recorded, session.rank())),
           decisions_(recorded.decisions),
@@ -98,7 +105,8 @@ public:
           threads_(threads_per_rank(config.run.threads, session, control)),
           is_first_(session.rank() == 0),
           console_(std::cout, config_, setup_),
-          manifest_(describe()) {}
+          manifest_(describe()),
+          is_in_place_(is_in_place) {}
 
     // Collective. Says what would be done, and what would keep it from being done.
     void show_plan() {
@@ -115,8 +123,9 @@ public:
         watchdog_.ask([this] { return trainer_->position(); });
         agree(control_, [&] { trainer_->fill(); });
         agree(control_, [&] {
-            if (is_first_) directory_ = std::make_unique<RunDirectory>(run_directory_of(config_, setup_));
+            if (is_first_) directory_ = open_directory();
         });
+        prepare_saving();
     }
 
     void train() {
@@ -128,7 +137,8 @@ public:
         }
         FigureSum sum(flops_, manifest_.peak_flops, control_.size(),
                       bubble_of_schedule(setup_.plan, control_.size()));
-        for (std::size_t step = 0; step < setup_.steps;) step = take_stretch(step, sum);
+        for (std::size_t step = setup_.first_step; step < setup_.steps;) step = take_stretch(step, sum);
+        save(setup_.steps);
         const std::optional<Evaluation> validation = evaluate(setup_.steps);
         finish(sum.finish(validation));
     }
@@ -137,8 +147,35 @@ private:
     void refuse_what_cannot_be() {
         refuse_more_than_memory(most_bytes_, session_, control_);
         agree(control_, [&] {
-            if (is_first_ && !config_.run.run_dir.empty()) refuse_used(config_.run.run_dir);
+            const bool is_new = is_first_ && !config_.run.run_dir.empty() && !is_in_place_;
+            if (is_new) refuse_used(config_.run.run_dir);
         });
+    }
+
+    std::unique_ptr<RunDirectory> open_directory() const {
+        if (!is_in_place_) return std::make_unique<RunDirectory>(run_directory_of(config_, setup_));
+        return std::make_unique<RunDirectory>(config_.run.run_dir, setup_.first_step);
+    }
+
+    // Collective. Rank 0 says where checkpoints go and what they are called, and clears away what is not whole.
+    void prepare_saving() {
+        SavingPlan plan = plan_saving(config_, setup_, gradients_, session_.size());
+        std::string folder;
+        if (is_first_) {
+            folder = std::filesystem::absolute(directory_->path() / checkpoints_folder).string();
+            remove_partial(folder);
+        }
+        plan.checkpoints = gather_all(control_, folder).front();
+        plan.run = gather_all(control_, random_digits()).front();
+        const Lookout* const lookout = watchdog_.patience().lookout;
+        saving_.emplace(std::move(plan), session_.all_ranks("saving", watchdog_.patience()), [lookout] {
+            if (lookout != nullptr) lookout->look(0);
+        });
+        save_before_updates();
+    }
+
+    void save_before_updates() {
+        trainer_->call_before_update([this] { saving_->before_update(); });
     }
 
     Manifest describe() const {
@@ -155,22 +192,27 @@ private:
                 .device = cat(config_.precision.device == DeviceKind::cpu ? "cpu" : "reference", " (",
                               processor_name(), ")"),
                 .threads = threads_,
-                .parameters = parameter_count(setup_.model)};
+                .parameters = parameter_count(setup_.model),
+                .resumed_from = setup_.resumes ? setup_.stored->place() : ""};
     }
 
-    // From one evaluation to the next, for which nothing may be in flight; of a synchronous schedule, which has
-    // nothing in flight, one step. Gives the step behind.
+    // From one evaluation or checkpoint to the next, for which nothing may be in flight; of a synchronous
+    // schedule, which has nothing in flight, one step. Gives the step behind.
     std::size_t take_stretch(std::size_t first, FigureSum& sum) {
         change_plan(first, sum);
         const std::size_t end = end_of_stretch(first);
         trainer_->begin_stretch(first, end);
         for (std::size_t step = first; step < end; ++step) {
             for (const StepOutcome& outcome : trainer_->step()) record(outcome, sum);
+            advance_saving();
         }
-        const bool is_due = config_.run.eval_every > 0 && end % config_.run.eval_every == 0;
-        if (is_due && end < setup_.steps) evaluate(end);
+        if (end == setup_.steps) return end;
+        if (is_due(config_.run.eval_every, end)) evaluate(end);
+        if (is_due(config_.run.checkpoint_every, end)) save(end);
         return end;
     }
+
+    static bool is_due(std::size_t period, std::size_t step) { return period > 0 && step % period == 0; }
 
     // If the policy wants another one behind `step` steps.
     void change_plan(std::size_t step, FigureSum& sum) {
@@ -179,7 +221,10 @@ private:
         DecidedPlan next = decided_plan(config_, setup_, setup_, control_.size(), *decision);
         decision->schedule = next.plan.schedule;
         decision->micro_batches = next.plan.micro_batches();
+        saving_->finish();  // what is being copied is about to move
         const PlanChange change = switch_to(std::move(next), running_);
+        saving_->change_parts(parts_of(gradients_, session_.size()));
+        save_before_updates();
         are_steps_apart_ = setup_.plan.training.ends_with_step();
         sum.add_change_of_plan(change, bubble_of_schedule(setup_.plan, control_.size()));
         decision->from = change.from;
@@ -204,9 +249,11 @@ private:
         if (are_steps_apart_) return first + 1;
         constexpr std::size_t most_micro_batches = 1 << 30;  // that a stretch numbers
         const auto each = static_cast<std::size_t>(setup_.plan.micro_batches());
-        const std::size_t end = std::min(next_decision(first), first + most_micro_batches / each);
-        const std::size_t period = config_.run.eval_every;
-        return period == 0 ? end : std::min(end, (first / period + 1) * period);
+        std::size_t end = std::min(next_decision(first), first + most_micro_batches / each);
+        for (const std::size_t period : {config_.run.eval_every, config_.run.checkpoint_every}) {
+            if (period > 0) end = std::min(end, (first / period + 1) * period);
+        }
+        return end;
     }
 
     void record(const StepOutcome& outcome, FigureSum& sum) {
@@ -239,19 +286,20 @@ private:
         return evaluation;
     }
 
-    // Collective. Rank 0 writes what all hold.
-    void save() const {
-        std::optional<CheckpointWriter> writer;
-        agree(control_, [&] {
-            if (!is_first_) return;
-            writer.emplace(directory_->path() / "checkpoints",
-                           CheckpointInfo{.config = setup_.model,
-                                          .step = setup_.steps,
-                                          .tokenizer = setup_.tokenizer ? setup_.tokenizer->to_bytes() : "",
-                                          .base_config = setup_.stored ? setup_.stored->config_text() : ""});
-        });
-        trainer_->save(writer ? &*writer : nullptr, control_);
-        if (writer) writer->finish();  // nobody waits for rank 0 any more
+    // What all hold, when `step` steps are behind them.
+    void save(std::size_t step) {
+        saving_->begin(step, run_facts(config_, setup_, step), trainer_->views(), trainer_->updates(),
+                       step == setup_.steps);
+        advance_saving();
+    }
+
+    void advance_saving() {
+        saving_->advance();
+        say_what_was_saved();
+    }
+
+    void say_what_was_saved() {
+        for (const SaveOutcome& outcome : saving_->take_outcomes()) console_.saved(outcome);
     }
 
     void finish(Figures figures) {
@@ -262,9 +310,12 @@ private:
             figures.grown_bytes = static_cast<std::size_t>(*std::max_element(grown.begin(), grown.end()));
             figures.predicted_bytes =
                 static_cast<std::size_t>(*std::max_element(predicted.begin(), predicted.end()));
+            figures.saves = saving_->saves();
+            figures.save_seconds = saving_->stall_seconds();
             directory_->write_summary(figures);
         }
-        save();
+        saving_->finish();
+        say_what_was_saved();
         if (is_first_) console_.finish(figures, directory_->path().string());
     }
 
@@ -291,6 +342,8 @@ private:
     RunningPlan running_{config_,    session_, control_, watchdog_, setup_,
                          gradients_, trainer_, threads_, nodes_};
     std::unique_ptr<RunDirectory> directory_;  // of rank 0
+    bool is_in_place_;                         // the run directory is that of the run that goes on
+    std::optional<Saving> saving_;
 };
 
 }  // namespace
@@ -300,11 +353,18 @@ void train(const RunConfig& config, Session& session) {
     const auto control = session.all_ranks("control", watchdog.patience());
     std::optional<Setup> setup;
     RecordedPlans recorded;
+    bool is_in_place = false;
     agree(*control, [&] {
-        setup = set_up(config, session.size());
+        const auto checkpoint = checkpoint_to_resume(config.run);
+        is_in_place = goes_on_in_place(config.run, checkpoint);
+        RunConfig run = config;
+        if (checkpoint) run.model.init = checkpoint->string();
+        setup = set_up(run, session.size());
+        if (checkpoint) take_up(config, *setup);
         recorded = recorded_plans(config, *setup, session.size());
+        follow_until(setup->first_step, recorded, *setup);
     });
-    Run run(config, session, *control, watchdog, std::move(*setup), recorded);
+    Run run(config, session, *control, watchdog, std::move(*setup), recorded, is_in_place);
     if (config.run.dry_run) return run.show_plan();
     run.prepare();
     run.train();

@@ -38,7 +38,8 @@ constexpr std::array schedules{Schedule{"inter-layer", 1, For::any_layout},
                                Schedule{"looped-bfs", 3, For::grid},
                                Schedule{"zb-h1", 1, For::grid, true},
                                Schedule{"zb-h2", 1, For::grid, true},
-                               Schedule{"zb-v", 2, For::v, true}};
+                               Schedule{"zb-v", 2, For::v, true},
+                               Schedule{"auto", 1, For::any_layout}};  // which leaves whole what it must
 
 struct MicroBatches {
     int each;    // of a replica of a grid

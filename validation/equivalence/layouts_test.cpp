@@ -138,7 +138,8 @@ TEST_F(Layouts, GiveTheSameBitsTwice) {
     }
 }
 
-// Schedules that are no level of the cases: made from what stages are said to cost, or written by a user.
+// Schedules that are no level of the cases: made from what unlike stages are said to cost, or written by a
+// user.
 TEST_F(Layouts, GiveWhatASingleRankGivesBySchedulesMadeForThem) {
     std::ofstream(folder_.file("mine.csv")) << "0F0,0F1,0I0,0F2,0I1,0W0,0I2,0W1,0W2\n1F0,1B0,1F1,1B1,1F2,1B2\n";
     struct Way {
@@ -146,7 +147,6 @@ TEST_F(Layouts, GiveWhatASingleRankGivesBySchedulesMadeForThem) {
         int ranks;
     };
     constexpr std::array ways{
-        Way{"--pipe 2 --microbatches 5 --schedule auto", 2},
         Way{"--pipe 3 --microbatches 7 --schedule auto --cost F=1,I=2,W=2,send=1;F=3,I=1,W=1;F=1,I=4,W=4", 3},
         Way{"--pipe 2 --data 2 --tensor 2 --microbatches 3 --schedule auto --cost F=2,I=2,W=1;F=1,I=3,W=3", 8},
         Way{"--pipe 2 --chunks 2 --microbatches 4 --schedule auto", 2},

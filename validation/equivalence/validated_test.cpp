@@ -115,7 +115,13 @@ TEST_P(EveryValidatedUpdate, IsRolledBackWhereTheNormClipsUnawares) {
     }
 }
 
-TEST_P(EveryValidatedUpdate, StandsWhereNothingIsClipped) {
+std::string name_of_validated(const testing::TestParamInfo<Validated>& info) { return info.param.name; }
+
+INSTANTIATE_TEST_SUITE_P(Every, EveryValidatedUpdate, testing::ValuesIn(all_validated), name_of_validated);
+
+class ChosenValidatedUpdates : public ValidatedUpdates, public testing::WithParamInterface<Validated> {};
+
+TEST_P(ChosenValidatedUpdates, StandsWhereNothingIsClipped) {
     const std::string options = std::string(in_double) + clipped_at(100);
 
     const Figures figures = run(GetParam(), options, many_ranks());
@@ -125,7 +131,7 @@ TEST_P(EveryValidatedUpdate, StandsWhereNothingIsClipped) {
 }
 
 // The first one is wrong, and those behind it wait.
-TEST_P(EveryValidatedUpdate, WaitsWhereAllIsClipped) {
+TEST_P(ChosenValidatedUpdates, WaitsWhereAllIsClipped) {
     const std::string options = std::string(in_double) + clipped_at(0.01);
 
     const Figures figures = run(GetParam(), options, many_ranks());
@@ -136,21 +142,17 @@ TEST_P(EveryValidatedUpdate, WaitsWhereAllIsClipped) {
     EXPECT_EQ(figures.rolled_back, only_first);
 }
 
-std::string name_of_validated(const testing::TestParamInfo<Validated>& info) { return info.param.name; }
-
-INSTANTIATE_TEST_SUITE_P(Every, EveryValidatedUpdate, testing::ValuesIn(all_validated), name_of_validated);
-
-TEST_F(ValidatedUpdates, GiveTheSameBitsUnderEveryMpiLibraryAndTwice) {
-    for (const std::size_t place : {std::size_t{0}, std::size_t{3}, std::size_t{6}}) {
-        const Validated& validated = all_validated[place];
-        SCOPED_TRACE(validated.name);
-        const std::string options = in_double + clipped_at(clip_of_some(validated, in_double));
-        const Figures first = run(validated, options, 0);
-        for (std::size_t mpi = 0; mpi < programs(); ++mpi) {
-            EXPECT_EQ(run(validated, options, mpi), first) << "MPI library " << mpi;
-        }
+TEST_P(ChosenValidatedUpdates, GiveTheSameBitsUnderEveryMpiLibraryAndTwice) {
+    const std::string options = in_double + clipped_at(clip_of_some(GetParam(), in_double));
+    const Figures first = run(GetParam(), options, 0);
+    for (std::size_t mpi = 0; mpi < programs(); ++mpi) {
+        EXPECT_EQ(run(GetParam(), options, mpi), first) << "MPI library " << mpi;
     }
 }
+
+INSTANTIATE_TEST_SUITE_P(Few, ChosenValidatedUpdates,
+                         testing::Values(all_validated[0], all_validated[3], all_validated[6]),
+                         name_of_validated);
 
 }  // namespace
 }  // namespace trireme::equivalence

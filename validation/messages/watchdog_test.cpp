@@ -12,9 +12,12 @@ class Watchdog : public Workplace {
 protected:
     static constexpr int ranks = 3;
 
-    // struck.sh SIGNAL FILE PROGRAM...: becomes the program, and gets the signal once the file has a line.
+    // heard.sh FILE PROGRAM...: becomes the program, whose errors go to the file: a launcher on a busy machine
+    // may lose what a rank says just before it ends the job. struck.sh SIGNAL FILE PROGRAM...: becomes the
+    // program, and gets the signal once the file has a line.
     void SetUp() override {
         make_corpus();
+        write("heard.sh", "file=$1; shift; exec \"$@\" 2>> $file\n");
         write("struck.sh",
               "signal=$1; file=$2; shift 2\n"
               "(until [ -s $file ] || ! kill -0 $$; do sleep 0.1; done; kill -$signal $$) > /dev/null 2>&1 &\n"
@@ -24,15 +27,18 @@ protected:
     // One rank gets a signal after the first steps.
     Outcome strike(int struck, const std::string& signal, std::size_t mpi) const {
         const std::string run_dir = "run-" + std::to_string(mpi);
-        const std::string command = program_path(mpi) +
+        const std::string heard = "heard-" + std::to_string(mpi);
+        const std::string command = "sh heard.sh " + heard + " " + program_path(mpi) +
                                     " train --corpus corpus.h5 --steps 1000000 --layers 4 --width 16 --heads 2 "
                                     "--pipe 3 --microbatches 4"
-                                    " --threads 1 --quiet --stall-timeout 2 --run-dir " +
+                                    " --device reference --threads 1 --quiet --stall-timeout 4 --run-dir " +
                                     run_dir;
         std::vector<std::string> commands(ranks, command);
         commands.at(static_cast<std::size_t>(struck))
             .insert(0, "sh struck.sh " + signal + " " + run_dir + "/steps.jsonl ");
-        return run_ranks(commands, mpi);
+        Outcome outcome = run_ranks(commands, mpi);
+        outcome.err = read(heard);
+        return outcome;
     }
 
     static void expect_line(const Outcome& outcome, int rank, const std::string& pattern) {

@@ -1,11 +1,10 @@
-// Datasets of floating-point numbers with any number of axes, each in one piece of its file, little-endian,
-// with the SHA-256 of its bytes in the attribute `sha256`.
+// Arrays with any number of axes, each in one piece of its file, little-endian: written and read at their
+// offsets, without HDF5, by anybody who knows where. Beside them arrays that show boxes of other files.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,46 +14,30 @@
 
 namespace trireme::hdf5 {
 
+// Of type f32, f64 or u8.
 struct Array {
-    std::string name;                     // without the group's
-    StoredType type = StoredType::f32;    // or f64
-    std::vector<std::uint64_t> shape;     // none: one number
-    std::uint64_t offset = 0;             // of its first byte in the file
-    std::string sha256;                   // 64 hexadecimal digits
-    StoredType source = StoredType::f32;  // the attribute `source`: the type that its values come from
+    StoredType type = StoredType::f32;
+    std::vector<std::uint64_t> shape = {};  // none: one number
+    std::uint64_t offset = 0;               // of its first byte in the file
+    Handle dataset = {};                    // for attributes
 
     std::uint64_t bytes() const;
 };
 
-// The space of the array is in the file at once: its bytes may be written by write(), or without HDF5 at
-// offset() by anybody who knows where.
-class ArrayWriter {
-public:
-    // `name` is a path; groups on the way are made. Of `array`: type, shape, source. Throws ResourceError, like
-    // all below.
-    ArrayWriter(Id file, std::string name, const Array& array);
+// Its space is in the file at once, and holds nothing yet. `name` is a path; groups on the way are made. Throws
+// ResourceError.
+Array create_array(Id file, const std::string& name, StoredType type, const std::vector<std::uint64_t>& shape);
 
-    std::uint64_t offset() const;  // of the array's first byte in the file, once that is flushed
-    void write(std::span<const std::byte> values);  // all of it
-    void finish(const std::string& sha256);         // of its bytes
+// Throws ConfigError where `file`, which lies at `path`, has no array of that name, or what is there is no such
+// array; `next` says what to do about it.
+Array open_array(Id file, const std::filesystem::path& path, const std::string& name, std::string_view next);
 
-private:
-    std::uint64_t elements() const;
-
-    std::string name_;
-    Handle dataset_;
-};
-
-// The arrays of one group, by name; from then on they are read at their offsets, without HDF5. Throws
-// ConfigError where the group is not there, or holds anything but such arrays; `next` says what to do about it.
-std::vector<Array> read_arrays(Id file, const std::filesystem::path& path, const std::string& group,
-                               std::string_view next);
-
-// A box of an array, and the file beside this one whose dataset it is.
+// A box of an array, and the file beside this one that has it as a dataset.
 struct VirtualBox {
     std::string file;
     std::string dataset;
-    std::vector<std::uint64_t> offset;  // per axis
+    std::vector<std::uint64_t> shape;   // of that dataset: as many elements as `extent`
+    std::vector<std::uint64_t> offset;  // per axis of the array
     std::vector<std::uint64_t> extent;
 };
 

@@ -1,10 +1,12 @@
-// Opening and creating HDF5 files, and attributes that are one text or one number.
+// Opening and creating HDF5 files, and attributes that are one text or some numbers.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "trireme/archive/hdf5.hpp"
 
@@ -16,8 +18,9 @@ Handle open_read_only(const std::filesystem::path& path,
                       std::string_view next = "copy it again, or make it again with `trireme prepare`");
 
 // Replaces a file of that name. Objects of the file carry HDF5's metadata checksums (format of 1.10).
+// Where it is known that HDF5 writes so many bytes about objects, these lie together at the file's beginning.
 // Throws ResourceError.
-Handle create_file(const std::filesystem::path& path);
+Handle create_file(const std::filesystem::path& path, std::uint64_t metadata_bytes = 0);
 
 // Writes what HDF5 still holds; the size of the file then, in bytes. Throws ResourceError.
 std::uint64_t flush(const Handle& file);
@@ -29,9 +32,11 @@ void abandon(const Handle& file) noexcept;
 
 void write_text(Id object, const std::string& name, const std::string& value);
 void write_number(Id object, const std::string& name, std::uint64_t value);
+void write_numbers(Id object, const std::string& name, std::span<const std::uint64_t> values);
 
 // Empty when there is no such attribute, or one of another kind.
 std::optional<std::string> read_text(Id object, const std::string& name);
 std::optional<std::uint64_t> read_number(Id object, const std::string& name);
+std::vector<std::uint64_t> read_numbers(Id object, const std::string& name);  // empty: likewise
 
 }  // namespace trireme::hdf5

@@ -43,6 +43,24 @@ private:
     std::filesystem::path partial_;            // empty: nothing to remove
 };
 
+// A folder that several processes fill together: `.NAME.partial-DIGITS` beside `path`, which is there
+// afterwards, whoever of them comes first. Nobody removes it by himself: see remove_partial(). Throws as a
+// PartialFolder does.
+std::filesystem::path joint_partial_folder(const std::filesystem::path& path, const std::string& digits);
+
+// All that was written to the file is on the disk. Throws as a PartialFolder does.
+void sync_file(const std::filesystem::path& path);
+
+// Syncs the names in the folder, whose files are synced, and puts it in the place of whatever `path` is, in one
+// step where the file system can. Throws as a PartialFolder does.
+void put_in_place(const std::filesystem::path& partial, const std::filesystem::path& path);
+
+// Removes a folder such that nobody ever takes what is left of it for whole. Throws as a PartialFolder does.
+void remove_folder(const std::filesystem::path& path);
+
+// Removes what commands that were ended have left in the folder under hidden names; as far as may be.
+void remove_partial(const std::filesystem::path& folder) noexcept;
+
 // Puts a small file with these bytes into place, whole and synced. Throws as a PartialFolder does.
 void write_whole_file(const std::filesystem::path& path, std::string_view bytes);
 

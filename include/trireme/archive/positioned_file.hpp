@@ -1,4 +1,4 @@
-// A file that is read at positions, by any number of threads at a time.
+// Files that are read and written at positions, by any number of threads at a time.
 #pragma once
 
 #include <cstddef>
@@ -27,6 +27,27 @@ private:
     std::filesystem::path path_;
     int descriptor_ = -1;
     std::uint64_t size_ = 0;
+};
+
+// Owns the descriptor of a file that is there and is written without anybody's buffers. Throws ResourceError
+// where the machine refuses (no space, a limit, a broken disk), ConfigError where it may not be written.
+class WritableFile {
+public:
+    explicit WritableFile(std::filesystem::path path);
+    WritableFile(WritableFile&& other) noexcept;
+    WritableFile& operator=(WritableFile&&) = delete;
+    ~WritableFile();
+
+    // Takes the space for so many bytes from the disk, where its file system can do so at once.
+    void reserve(std::uint64_t bytes) const;
+    // From byte `first` on.
+    void write(std::uint64_t first, std::span<const std::byte> bytes) const;
+    // All that was written is on the disk.
+    void sync() const;
+
+private:
+    std::filesystem::path path_;
+    int descriptor_ = -1;
 };
 
 }  // namespace trireme

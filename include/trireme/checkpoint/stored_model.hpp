@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "trireme/archive/safetensors.hpp"
+#include "trireme/checkpoint/checkpoint_state.hpp"
+#include "trireme/checkpoint/state_view.hpp"
 #include "trireme/model/config.hpp"
 #include "trireme/model/parameter.hpp"
 
@@ -33,6 +35,7 @@ public:
     const ModelConfig& config() const;
     const std::string& config_text() const;  // the config.json that says so
     std::uint64_t step() const;              // updates behind it; 0 of Hugging Face's
+    const CheckpointState* state() const;    // of a checkpoint; none: Hugging Face's
     const std::string& tokenizer() const;    // the bytes of a tokenizer.json; empty: none is there
 
     // Whether the parameter is there, under its name or one that Hugging Face has used for it: without the
@@ -42,11 +45,16 @@ public:
 
     // The type and the bytes as they are stored; in a checkpoint, as they were before they became one.
     StoredType type_of(const ParameterSpec& spec) const;
-    // Converts to the type of `values`, which has the parameter's rows and columns and is contiguous. Throws
-    // ConfigError for a part that is cut short or does not fit its checksum.
+    // What this rank holds of a parameter, into `values`, which has its rows and columns. Reads no more than
+    // the rows that it needs, a block at a time, and converts them. Throws ConfigError for a file that is cut
+    // short or does not fit its checksums, as all below do.
     void read(const ParameterSpec& spec, Tensor values) const;
-    // The same into bytes of a floating-point type, rounded once.
+    // All of a parameter, into bytes of a floating-point type, rounded once.
     void read(const ParameterSpec& spec, StoredType type, std::span<std::byte> bytes) const;
+    // Of a checkpoint that has the tensor and the field: likewise what the view is of; and how many updates are
+    // behind the moments of the views.
+    void read(const StateView& view) const;
+    std::uint64_t updates_behind(const std::vector<StateView>& views) const;
 
     // Every stored tensor, by name; a type is that of type_of().
     std::vector<StoredTensor> tensors() const;
@@ -63,6 +71,15 @@ private:
 
     std::unique_ptr<Storage> storage_;
 };
+
+inline constexpr const char* checkpoints_folder = "checkpoints";  // of a run directory
+
+// The checkpoint that a folder step-N is, or the newest one of a folder of checkpoints or a run directory.
+// Throws ConfigError where there is none.
+std::filesystem::path checkpoint_at(const std::filesystem::path& path);
+// The newest one of a folder of checkpoints; none where there is none. Where a save was ended before it wrote
+// `latest`, the folders themselves say which it is.
+std::optional<std::filesystem::path> newest_checkpoint(const std::filesystem::path& folder);
 
 // The stored model that a file beside its tensors, such as config.json or part-*.h5, belongs to; none where
 // there is none. Of the file `latest`, the model that it names.

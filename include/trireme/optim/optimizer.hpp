@@ -50,11 +50,12 @@ public:
 
     std::size_t bytes() const;
 
-    // What an update leaves for the next one: moments of each shard, and how many updates there have been.
+    // Its state: so many updates, and the moments of each shard, moment by moment. Whoever puts earlier moments
+    // there says how many updates are behind them.
+    std::size_t updates() const { return steps_; }
     const std::vector<ParameterShard>& shards() const { return shards_; }
     const std::vector<ParameterTensors>& moments() const { return moments_; }
     std::vector<ParameterTensors> take_moments() { return std::move(moments_); }
-    std::size_t updates() const { return steps_; }
     void go_on_from(std::size_t updates) { steps_ = updates; }
 
 private:

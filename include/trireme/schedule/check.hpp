@@ -22,11 +22,23 @@
 //   stages, and to a STEP of that step; where stages are updated alone, until all holders of the stage have
 //   come to theirs of it. (A sum goes on while its teams work, or wait at a STEP. One that waits for a message
 //   does nothing for it, so that what comes before its STEP must not need what others do behind theirs.)
+// - Where updates are validated, STEP waits for nobody but the holders of its stage, until they have come to
+//   their REDUCEs of it and to a STEP of that step; if the first and the last stage share a tensor, that of one
+//   for the holders of both. It guesses what the norm of all gradients will say. VALIDATE waits until all teams
+//   have come to their REDUCEs of all their stages; a team's k-th VALIDATE of a stage is that of the k-th step.
+//   The STEPs of a step stand together in a program, its VALIDATEs too, and between them nothing but forwards of
+//   the next step and their messages. All else of a step stands between the VALIDATEs before it and its STEPs.
+//   All ages are 0.
+// - If the guess was wrong, all teams find so at their VALIDATEs, take the update back, do it rightly, and do what
+//   stands between STEPs and VALIDATEs again, messages included. So a message is sent there if and only if it is
+//   received and read there, too. (At its VALIDATE a team has read all that was sent to it, and its buffers are as
+//   they were behind its STEPs or freer, so that doing it again cannot get stuck.)
 // - A compute instruction with age a uses the weights that the team's last STEP of the stage but a has left, or
 //   the first ones where there have not been so many. Both passes of a micro-batch through a stage use the
 //   same; so do all stages, unless they are updated alone.
 // - Every micro-batch passes every stage once, forward and back (B, or I and then W), at its executor; a
-//   training program reduces and steps every stage it holds once in each step; no send is left without receive.
+//   training program reduces and steps every stage it holds once in each step, and validates that where updates
+//   are; no send is left without receive.
 //
 // What one team does first never changes what another may do, so that one order of execution stands for all.
 #pragma once

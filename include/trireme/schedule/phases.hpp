@@ -8,9 +8,10 @@
 
 namespace trireme {
 
-// The body of step t ends with its STEPs or, where updates are validated, its VALIDATEs. Micro-batch m of it is of step t + m / micro_batches: where that is a
-// later step, its forwards run ahead of the update. The prologue, micro-batches counted from the first step,
-// has what the first body finds done. Synchronous schedules have bodies alone, of their own step alone.
+// The body of step t ends with its STEPs or, where updates are validated, its VALIDATEs. Micro-batch m of it is
+// of step t + m / micro_batches: where that is a later step, its forwards run ahead of what ends the step. The
+// prologue, micro-batches counted from the first step, has what the first body finds done. Synchronous
+// schedules have bodies alone, of their own step alone.
 //
 //              prologue   body of step 0          body of step 1
 //   stage 0    F0 F1      F2 B0 REDUCE STEP       F3 B1 REDUCE STEP       ...       (one micro-batch a step)

@@ -16,10 +16,10 @@ inline constexpr const char* searched_schedule = "auto";  // a name beside those
 std::vector<int> least_activations(const PipelineShape& shape);
 
 // One program of one step for each team, of compute instructions alone, within the shape's bounds on
-// activations. With slots enough, predict() finds none of generate()'s schedules shorter that leave no work for
-// the next step, are made for the shape, keep to its bounds and divide backwards only where `may_split` (per
-// stage) allows it. Of equally short programs those are taken that keep less. `costs`: per stage. The same
-// input gives the same programs everywhere.
+// activations. With slots enough, predict() finds none of generate()'s programs of one step shorter, all with
+// updates that wait for all teams, that use no older weights, are made for the shape, keep to its bounds and
+// divide backwards only where `may_split` (per stage) allows it. Of equally short programs those are taken that
+// keep less. `costs`: per stage. The same input gives the same programs everywhere.
 //
 // Forward-only shapes get the forwards of such a schedule, whatever they cost, where there is one.
 //

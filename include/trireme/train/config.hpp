@@ -81,15 +81,20 @@ struct PrecisionConfig {
 };
 
 enum class OnNan : std::uint8_t { stop, skip };
+enum class OnSaveError : std::uint8_t { stop, go_on };
 
 struct RunOptions {
     std::size_t steps = 0;  // 0: --epochs decides
     std::size_t batch = 8;  // samples per step over all replicas
     std::uint64_t seed = 1;
-    std::string run_dir;         // empty: runs/<model>-<date and time>
-    std::size_t eval_every = 0;  // steps; 0: at the end only
-    std::size_t log_every = 1;   // steps
-    double stall_timeout = 60;   // seconds
+    std::string run_dir;               // empty: runs/<model>-<date and time>
+    std::size_t eval_every = 0;        // steps; 0: at the end only
+    std::size_t log_every = 1;         // steps
+    std::size_t checkpoint_every = 0;  // steps; 0: at the end only
+    std::size_t keep = 0;              // checkpoints; 0: all
+    std::string resume = "off";        // or auto, or a checkpoint, or a run directory
+    OnSaveError on_save_error = OnSaveError::stop;
+    double stall_timeout = 60;  // seconds
     OnNan on_nan = OnNan::stop;
     bool dry_run = false;
     bool quiet = false;

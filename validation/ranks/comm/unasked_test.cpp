@@ -47,7 +47,7 @@ TEST(UnaskedMessages, AreNoneOfThoseThatAReceiveIsThereFor) {
 TEST(Progress, LooksOut) {
     if (time_is_simulated()) GTEST_SKIP() << "the simulator moves messages by itself";
     int looks = 0;
-    const Lookout lookout{.look = [&] { ++looks; }, .tell = [](const std::string&) {}};
+    const Lookout lookout{.look = [&](double) { ++looks; }, .tell = [](const std::string&) {}};
     MpiCommunicator own(MPI_COMM_WORLD, "test", {.stall_seconds = 20, .lookout = &lookout});
 
     own.progress();

@@ -56,10 +56,11 @@ Engine Bench::engine(const PipelineShape& shape) const {
                    .are_rows_cut = trial_.are_rows_cut,
                    .activations = *activations_,
                    .gradients = *gradients_,
-                   .ranks = ranks_});
+                   .ranks = ranks_,
+                   .steps_in_flight = shape.steps});
 }
 
-CountingWorker Bench::worker(const PipelineShape& shape) const {
+CountingWorker Bench::worker(const PipelineShape& shape, bool updates_in_vain) const {
     const std::vector<int>& own = teams_[static_cast<std::size_t>(team())].ranks;
     const auto place = std::find(own.begin(), own.end(), world_rank()) - own.begin();
     return CountingWorker({.shape = shape,
@@ -67,7 +68,8 @@ CountingWorker Bench::worker(const PipelineShape& shape) const {
                            .rows = trial_.rows,
                            .parts = trial_.are_rows_cut ? own.size() : 1,
                            .part = trial_.are_rows_cut ? static_cast<std::size_t>(place) : 0,
-                           .width = trial_.width});
+                           .width = trial_.width,
+                           .updates_in_vain = updates_in_vain});
 }
 
 }  // namespace trireme

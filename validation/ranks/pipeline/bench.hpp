@@ -27,7 +27,7 @@ public:
 
     // The shape outlives both; the bench outlives the engine.
     Engine engine(const PipelineShape& shape) const;
-    CountingWorker worker(const PipelineShape& shape) const;
+    CountingWorker worker(const PipelineShape& shape, bool updates_in_vain = false) const;
 
 private:
     const Trial& trial_;

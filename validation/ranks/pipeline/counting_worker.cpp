@@ -88,7 +88,7 @@ void CountingWorker::sent(const Instruction& send) {
 }
 
 void CountingWorker::run(const Instruction& instruction) {
-    ran_.push_back(instruction);
+    if (std::erase(undone_, instruction) == 0) ran_.push_back(instruction);
     if (!has_micro_batch(instruction.op)) return;
     EXPECT_GT(rows(instruction.micro_batch), 0U) << text_of(instruction);
     if (instruction.op == Op::forward) return forward(instruction);
@@ -105,7 +105,7 @@ bool CountingWorker::stands(const Instruction& validate) {
     return stands;
 }
 
-// As if it had not been, and its messages neither.
+// As if neither it nor its messages had been.
 void CountingWorker::undo(const Instruction& forward) {
     const auto [op, stage, micro_batch, age] = forward;
     const Passing result{Direction::forward, stage, micro_batch};
@@ -117,7 +117,7 @@ void CountingWorker::undo(const Instruction& forward) {
     }
     made_.erase(result);
     placed_.erase({Direction::forward, stage - 1, micro_batch});
-    std::erase(ran_, forward);
+    undone_.push_back(forward);
 }
 
 void CountingWorker::forward(const Instruction& instruction) {
@@ -170,6 +170,7 @@ void CountingWorker::expect_all_done(const Program& program) const {
         }
     }
     EXPECT_EQ(text_of(ran_), text_of(expected));
+    EXPECT_EQ(text_of(undone_), "");
 }
 
 }  // namespace trireme

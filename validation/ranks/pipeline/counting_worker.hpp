@@ -64,7 +64,8 @@ private:
     static Passing input_of(const Instruction& receive);
 
     CountingWork work_;
-    Program ran_;                                          // in this order
+    Program ran_;                                          // in this order, each where it ran first
+    Program undone_;                                       // and to be run again
     std::map<Passing, Numbers> made_;                      // results, until they are sent
     std::map<Passing, Numbers> placed_;                    // for receives
     std::map<Passing, int> times_sent_;                    // that the engine said so

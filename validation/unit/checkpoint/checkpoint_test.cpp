@@ -10,9 +10,9 @@
 #include "error_message.hpp"
 #include "trireme/archive/hdf5_file.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/checkpoint/checkpoint_writer.hpp"
 #include "trireme/checkpoint/stored_model.hpp"
 #include "unit/checkpoint/small_model.hpp"
+#include "unit/checkpoint/written.hpp"
 
 namespace trireme {
 namespace {
@@ -22,22 +22,13 @@ using validation::message_of;
 using validation::read_whole;
 using validation::says;
 using validation::ScratchFolder;
+using validation::WholeState;
 using Names = std::vector<std::string>;
 
 class Checkpoint : public testing::Test {
 protected:
-    Checkpoint() {
-        for (std::size_t i = 0; i < specs_.size(); ++i) {
-            const auto values = values_[i].flattened().as<float>();
-            for (std::size_t e = 0; e < specs_[i].size(); ++e) values[e] = static_cast<float>(1000 * i + e) / 7;
-        }
-    }
-
     fs::path write(std::uint64_t step, const std::string& tokenizer = "") const {
-        CheckpointWriter writer(folder_.file("checkpoints"),
-                                {.config = config_, .step = step, .tokenizer = tokenizer});
-        for (std::size_t i = 0; i < specs_.size(); ++i) writer.add(specs_[i], values_[i], StoredType::bf16);
-        return writer.finish();
+        return validation::write_values(folder_.file("checkpoints"), config_, whole_, step, tokenizer);
     }
 
     void expect_values(const StoredModel& stored) const {
@@ -60,8 +51,9 @@ protected:
 
     ScratchFolder folder_;
     ModelConfig config_ = small_config();
-    std::vector<ParameterSpec> specs_ = specs_of(config_);
-    ParameterTensors values_{specs_, DType::f32, Place::memory};
+    WholeState whole_{specs_of(config_), 0};
+    const std::vector<ParameterSpec>& specs_ = whole_.specs;
+    const ParameterTensors& values_ = whole_.fields.front();
 };
 
 TEST_F(Checkpoint, ComesBackAsItWas) {
@@ -99,10 +91,15 @@ TEST_F(Checkpoint, IsFoundWhereLatestWasNotWrittenAnyMore) {
 
 TEST_F(Checkpoint, AnUnfinishedOneLeavesNothingBehind) {
     write(3);
-    {
-        CheckpointWriter writer(folder_.file("checkpoints"), {.config = config_, .step = 4, .tokenizer = {}});
-        writer.add(specs_[0], values_[0], StoredType::f32);
-    }
+    const ModelDescription description = validation::description_of(config_, whole_);
+    CheckpointState state = state_of(description, validation::tensors_of(whole_, StoredType::f32));
+    state.step = 4;
+    const auto fails = [](std::size_t, Range) -> std::span<const std::byte> {
+        throw ConfigError("no such rows");
+    };
+
+    EXPECT_THROW(write_checkpoint(folder_.file("checkpoints"), state, description, fails, Existing::replaced),
+                 ConfigError);
 
     std::size_t entries = 0;
     for (const auto& entry : fs::directory_iterator(folder_.file("checkpoints"))) entries += entry.exists();
@@ -134,13 +131,12 @@ TEST_F(Checkpoint, ModelFileShowsEveryTensorWhole) {
 }
 
 TEST_F(Checkpoint, KeepsDoublesAndRoundsThemOnceOnTheWayOut) {
-    const ParameterTensors values(specs_, DType::f64, Place::memory);
-    const auto first = values[0].flattened().as<double>();
+    const WholeState doubles(specs_, 0, DType::f64);
+    const auto first = doubles.fields[0][0].flattened().as<double>();
     first[0] = 1 + 0x1p-8 + 0x1p-40;
     first[1] = 1.0 / 3;
-    CheckpointWriter writer(folder_.file(""), {.config = config_, .step = 0, .tokenizer = {}});
-    for (std::size_t i = 0; i < specs_.size(); ++i) writer.add(specs_[i], values[i], StoredType::f64);
-    const StoredModel stored = StoredModel::open(writer.finish());
+    const StoredModel stored =
+        StoredModel::open(validation::write_values(folder_.file(""), config_, doubles, 0, "", StoredType::f64));
 
     const ParameterTensors whole(specs_, DType::f64, Place::memory);
     stored.read(specs_[0], whole[0]);
@@ -161,7 +157,8 @@ TEST_F(Checkpoint, AFlippedBitIsFoundWhenItIsRead) {
     bytes[at] = static_cast<char>(bytes[at] ^ 1);
     folder_.write(fs::relative(part(), folder_.file("")).string(), bytes);
 
-    EXPECT_TRUE(says(refusal(), part().string() + " is damaged: the SHA-256 of " + specs_[2].name));
+    EXPECT_TRUE(
+        says(refusal(), part().string() + " is damaged: the SHA-256 of /parameters/" + specs_[2].name + "[0:"));
 }
 
 // Wherever a part is damaged: in HDF5's own structures, in the attributes, in the values, or where nothing is.
@@ -170,7 +167,7 @@ TEST_F(Checkpoint, AFlippedBitAnywhereIsSeenOrDoesNoHarm) {
     const std::string name = part().string();
     const std::string whole = read_whole(name);
     std::size_t refused = 0;
-    for (std::size_t at = 0; at < whole.size(); at += 41) {
+    for (std::size_t at = 0; at < whole.size(); at += 211) {
         std::string bytes = whole;
         bytes[at] = static_cast<char>(bytes[at] ^ (1 << at % 8));
         folder_.write(fs::relative(name, folder_.file("")).string(), bytes);
@@ -181,7 +178,7 @@ TEST_F(Checkpoint, AFlippedBitAnywhereIsSeenOrDoesNoHarm) {
         }
     }
 
-    EXPECT_GT(refused, 100U);
+    EXPECT_GT(refused, 40U);
 }
 
 TEST_F(Checkpoint, ATruncatedPartIsNamed) {
@@ -201,9 +198,41 @@ TEST_F(Checkpoint, PartsOfSeveralSavesAreNotMixed) {
 
 TEST_F(Checkpoint, APartOfAnotherSaveIsNotTaken) {
     write(3);
-    fs::rename(part(), folder_.file("checkpoints/step-3/part-00000000-0.h5"));
+    const fs::path own = part();
+    const std::string foreign = validation::write_values(folder_.file("other"), config_, whole_, 3).string();
+    for (const auto& entry : fs::directory_iterator(foreign))
+        if (entry.path().filename().string().starts_with("part-"))
+            fs::copy_file(entry.path(), own, fs::copy_options::overwrite_existing);
 
-    EXPECT_TRUE(says(refusal(), "part-00000000-0.h5 is of another save than its name says"));
+    EXPECT_TRUE(says(refusal(), own.string() + " is of another save than its name and state.json say"));
+}
+
+TEST_F(Checkpoint, AMissingPartIsNamed) {
+    write(3);
+    const fs::path own = part();
+    fs::remove(own);
+
+    EXPECT_TRUE(says(refusal(), "step-3 lacks " + own.filename().string() + ", one of its 1 parts"));
+}
+
+TEST_F(Checkpoint, ADamagedStateIsNotBelieved) {
+    write(3);
+    const std::string name = folder_.file("checkpoints/step-3/state.json");
+    const std::string text = read_whole(name);
+    const auto refusal_of = [&](const std::string& from, const std::string& to) {
+        std::string changed = text;
+        folder_.write("checkpoints/step-3/state.json", changed.replace(changed.find(from), from.size(), to));
+        return refusal();
+    };
+
+    EXPECT_TRUE(
+        says(refusal_of("\"step\":3", "\"step\":4"), "is of another save than its name and state.json"));
+    EXPECT_TRUE(says(refusal_of("[0,0,5,0,4]", "[0,0,4,0,4]"), "state.json has 16 of the 20 elements of"));
+    EXPECT_TRUE(
+        says(refusal_of("[0,0,5,0,4]", "[0,0,9,0,4]"), "state.json puts what no tensor has into part 0"));
+    EXPECT_TRUE(says(refusal_of("\"rows\":5", "\"rows\":6"), "state.json contradicts itself about"));
+    EXPECT_TRUE(says(refusal_of("\"schema_version\":2", "\"schema_version\":3"), "by a newer Trireme"));
+    EXPECT_TRUE(says(refusal_of("{", "["), "state.json is damaged: it is not what a checkpoint's state is"));
 }
 
 TEST_F(Checkpoint, AnotherTokenizerIsNotTaken) {
@@ -224,11 +253,9 @@ TEST_F(Checkpoint, AnotherConfigIsNotTaken) {
 }
 
 TEST_F(Checkpoint, TensorsBesideThoseOfItsConfigAreRefused) {
-    specs_.push_back(vector_spec("transformer.h.1.ln_1.weight", 4, Init::ones));
-    const ParameterTensors more(specs_, DType::f32, Place::memory);
-    CheckpointWriter writer(folder_.file("checkpoints"), {.config = config_, .step = 3, .tokenizer = {}});
-    for (std::size_t i = 0; i < specs_.size(); ++i) writer.add(specs_[i], more[i], StoredType::f32);
-    writer.finish();
+    std::vector<ParameterSpec> specs = specs_;
+    specs.push_back(vector_spec("transformer.h.1.ln_1.weight", 4, Init::ones));
+    validation::write_values(folder_.file("checkpoints"), config_, WholeState(specs, 0), 3);
 
     EXPECT_TRUE(says(refusal(),
                      "holds 1 tensors that its config.json has no place for: "
@@ -236,9 +263,8 @@ TEST_F(Checkpoint, TensorsBesideThoseOfItsConfigAreRefused) {
 }
 
 TEST_F(Checkpoint, TensorsOfItsConfigThatAreMissingAreNamed) {
-    CheckpointWriter writer(folder_.file("checkpoints"), {.config = config_, .step = 3, .tokenizer = {}});
-    for (std::size_t i = 1; i < specs_.size(); ++i) writer.add(specs_[i], values_[i], StoredType::f32);
-    writer.finish();
+    const std::vector<ParameterSpec> all_but_one(specs_.begin() + 1, specs_.end());
+    validation::write_values(folder_.file("checkpoints"), config_, WholeState(all_but_one, 0), 3);
 
     EXPECT_TRUE(
         says(refusal(), cat("lacks 1 of the model's ", specs_.size(), " parameters: ", specs_[0].name)));
@@ -266,8 +292,8 @@ TEST_F(Checkpoint, OneOfTheSameStepIsLeftAloneWhereThatIsSaid) {
     write(3);
 
     EXPECT_TRUE(says(message_of<ConfigError>([&] {
-                         CheckpointWriter(folder_.file("checkpoints"),
-                                          {.config = config_, .step = 3, .tokenizer = {}}, Existing::refused);
+                         validation::write_values(folder_.file("checkpoints"), config_, whole_, 3, "",
+                                                  StoredType::f32, Existing::refused);
                      }),
                      "checkpoints/step-3 already holds config.json"));
     expect_values(StoredModel::open(folder_.file("checkpoints")));

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
 #include "error_message.hpp"
 #include "trireme/base/error.hpp"
 
@@ -20,7 +25,8 @@ bool never() { return false; }
 struct Listener {
     int looks = 0;
     std::string heard;
-    Lookout lookout{.look = [this] { ++looks; }, .tell = [this](const std::string& stall) { heard = stall; }};
+    Lookout lookout{.look = [this](double) { ++looks; },
+                    .tell = [this](const std::string& stall) { heard = stall; }};
 };
 
 TEST(Wait, EndsWhenWhatItWaitsForIsThere) {
@@ -51,15 +57,51 @@ TEST(Wait, ThatIsLongLooksOut) {
 
 TEST(Wait, ThatStallsIsToldOf) {
     Listener listener;
+    const auto is_told_of = [&] { return !listener.heard.empty(); };
 
-    message_of<ResourceError>(
-        [&] { wait_until(never, {.stall_seconds = soon, .lookout = &listener.lookout}, something); });
+    wait_until(is_told_of, {.stall_seconds = soon, .lookout = &listener.lookout}, something);
 
     EXPECT_EQ(listener.heard, "waited 0.01 s for something");
 }
 
+TEST(Wait, IsToldOfAgainWhereTheLookoutLetsItGoOn) {
+    std::vector<std::string> heard;
+    const Lookout lookout{.look = [](double) {},
+                          .tell = [&](const std::string& stall) { heard.push_back(stall); }};
+
+    wait_until([&] { return heard.size() == 3; }, {.stall_seconds = 0.25, .lookout = &lookout}, something);
+
+    EXPECT_EQ(heard, (std::vector<std::string>{"waited 0.25 s for something", "waited 0.5 s for something",
+                                               "waited 0.75 s for something"}));
+}
+
+TEST(Wait, SaysHowLongItHasLasted) {
+    std::vector<double> seconds;
+    const Lookout lookout{.look = [&](double waited) { seconds.push_back(waited); },
+                          .tell = [](const std::string&) {}};
+
+    wait_until([&] { return seconds.size() == 3; }, {.stall_seconds = 20, .lookout = &lookout}, something);
+
+    EXPECT_GT(seconds[0], 0);
+    EXPECT_LT(seconds[0], seconds[1]);
+    EXPECT_LT(seconds[1], seconds[2]);
+}
+
+// As after a suspension: more time than its patience between two polls.
+TEST(Wait, DoesNotCountTimeInWhichItDoesNotRun) {
+    int polls = 0;
+    const auto sleeps_once = [&] {
+        if (++polls == 2) std::this_thread::sleep_for(std::chrono::milliseconds(400));
+        return polls == 4;
+    };
+
+    wait_until(sleeps_once, {.stall_seconds = 0.35}, something);
+
+    EXPECT_EQ(polls, 4);
+}
+
 TEST(Wait, EndsWithWhateverTheLookoutThrows) {
-    const Lookout lookout{.look = [] { throw ConfigError("land in sight"); },
+    const Lookout lookout{.look = [](double) { throw ConfigError("land in sight"); },
                           .tell = [](const std::string&) {}};
 
     const std::string message = message_of<ConfigError>(

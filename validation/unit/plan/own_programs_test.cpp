@@ -160,6 +160,53 @@ TEST(OwnPrograms, OfEveryScheduleThatKeepsWorkInFlightAreReadBack) {
     }
 }
 
+TEST(OwnPrograms, OfEveryScheduleThatValidatesAreReadBack) {
+    const Layout v = even_grid({.pipe = 3, .chunks = 2, .placement = ChunkPlacement::v_shaped});
+    for (const auto& [schedule, layout] : {std::pair{"zb-h1", even_grid({.pipe = 3, .data = 2})},
+                                           {"zb-h2", even_grid({.pipe = 4})},
+                                           {"zb-v", v}}) {
+        const Plan plan = make_plan({.layout = layout, .schedule = schedule, .micro_batches = 6});
+
+        const Plan again = make_plan(wish_of(layout, csv_of(plan.training.phases()), 6));
+
+        EXPECT_TRUE(again.training.shape.validates) << schedule;
+        EXPECT_EQ(again.training.look_ahead, 1) << schedule;
+        EXPECT_EQ(again.training.prologue, plan.training.prologue);
+        EXPECT_EQ(again.training.programs, plan.training.programs);
+        EXPECT_EQ(again.training.shape.slots, plan.training.shape.slots);
+    }
+}
+
+// Forward and backward passes, updates and validations are enough: two teams of 1F1B that run ahead.
+TEST(OwnPrograms, MayValidateTheirUpdates) {
+    const Plan plan = make_plan(wish_of(two_stages(),
+                                        "0F0,BODY,0F1,0B0,0B1,REDUCE0,STEP0,0F2,VALIDATE0\n"
+                                        "1F0,1B0,1F1,1B1,REDUCE1,STEP1,VALIDATE1\n",
+                                        2));
+
+    EXPECT_TRUE(plan.training.shape.validates);
+    EXPECT_FALSE(plan.training.shape.updates_alone);
+    EXPECT_FALSE(plan.evaluation.shape.validates);
+    EXPECT_EQ(csv_of(plan.training.phases()),
+              "0F0,BODY,0SEND_F0,0RECV_B0,0F1,0SEND_F1,0B0,0RECV_B1,0B1,REDUCE0,STEP0,0F2,VALIDATE0\n"
+              "1RECV_F0,1F0,1RECV_F1,1B0,1SEND_B0,1F1,1B1,1SEND_B1,REDUCE1,STEP1,VALIDATE1\n");
+    EXPECT_EQ(csv_of(plan.evaluation.programs), "0F0,0SEND_F0,0F1,0SEND_F1\n1RECV_F0,1F0,1RECV_F1,1F1\n");
+}
+
+TEST(OwnPrograms, ValidateAllUpdatesOrNone) {
+    EXPECT_EQ(
+        refusal(wish_of(two_stages(),
+                        "0F0,BODY,0B0,REDUCE0,STEP0,0F1,VALIDATE0\n"
+                        "1F0,1B0,REDUCE1,STEP1\n")),
+        "my.csv has VALIDATE0, but no VALIDATE1 behind STEP1 in the same line; validate all updates, or none");
+    EXPECT_EQ(
+        refusal(wish_of(two_stages(),
+                        "0F0,BODY,0B0,REDUCE0,STEP0,0F1,VALIDATE0\n"
+                        "1F0,1B0,VALIDATE1,REDUCE1,STEP1\n")),
+        "my.csv cannot be run: VALIDATE1, the 5th instruction of team 1, needs STEP1 before it; STEP1 is the "
+        "7th");
+}
+
 TEST(OwnPrograms, WithWorkInFlightAreOfRanksOrTeamsAsTheirStagesSay) {
     const Layout layout = even_grid({.pipe = 2, .data = 2});
     const std::string first = "0F0,BODY,0F2,0B0@1,REDUCE0,STEP0\n";
@@ -235,6 +282,7 @@ TEST(OwnPrograms, WhoseStepsAreNotAlikeAreRefused) {
         refusal(wish_of(two_stages(),
                         "0F0,BODY,0F1,0B0@1,REDUCE0,STEP0\n1F0,1B0,REDUCE1,BODY,STEP1,1F1@1,1B1@1,REDUCE1\n")),
         "my.csv cannot be run: with their messages its steps are not all alike; end each body with its STEPs, "
+        "or its VALIDATEs, "
         "and let the first step take micro-batches in the order of all others");
 }
 

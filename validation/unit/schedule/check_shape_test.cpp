@@ -23,6 +23,9 @@ TEST(Check, RefusesShapesThatContradictThemselves) {
     shape.slots = 1;
     shape.most_activations = {1, 1};
     EXPECT_THROW(check(programs, shape), BugError);
+    shape.most_activations = {};
+    shape.validates = shape.updates_alone = true;
+    EXPECT_THROW(check(programs, shape), BugError);
 }
 
 }  // namespace

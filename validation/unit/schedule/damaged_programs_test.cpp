@@ -27,7 +27,8 @@ std::string drawn(const PipelineShape& shape, const std::vector<Program>& progra
     std::string text =
         cat(shape.slots, " slots, ", shape.steps, " steps of ", shape.micro_batches, " micro-batches");
     for (const int most : shape.most_activations) text += cat(", at most ", most, " kept");
-    text += shape.updates_alone ? ", each stage updated alone\n" : ", stages updated together\n";
+    text += shape.updates_alone ? ", each stage updated alone" : ", stages updated together";
+    text += cat(shape.validates ? ", validated" : "", shape.ties_ends ? ", ends tied\n" : "\n");
     for (std::size_t stage = 0; stage < shape.executor.size(); ++stage) {
         text += "stage " + std::to_string(stage) + " is executed by";
         for (const int team : shape.executor[stage]) text += " " + std::to_string(team);
@@ -53,7 +54,8 @@ DamagedCase damaged_case(const std::vector<Subject>& subjects, Draw draw) {
     if (before.is_proved() && draw.one_in(4)) {
         result.shape.most_activations = before.proof.peak_activations;
     }
-    if (draw.one_in(8)) result.shape.updates_alone = !result.shape.updates_alone;
+    if (!result.shape.validates && draw.one_in(8)) result.shape.updates_alone = !result.shape.updates_alone;
+    if (draw.one_in(4)) result.shape.ties_ends = true;
     result.story += ": " + damage_once(result.programs, result.shape, draw);
     const bool is_empty = std::all_of(result.programs.begin(), result.programs.end(),
                                       [](const Program& program) { return program.empty(); });
@@ -168,9 +170,17 @@ TEST(DamagedPrograms, WithWorkInFlightOverThreeStepsAreJudgedAsTheInterpreterJud
     judge_damaged(work_in_flight(3), "in flight 3");
 }
 
+TEST(DamagedPrograms, WithValidatedUpdatesOfTwoStepsAreJudgedAsTheInterpreterJudgesThem) {
+    judge_damaged(validated(2), "validated 2");
+}
+
+TEST(DamagedPrograms, WithValidatedUpdatesOfThreeStepsAreJudgedAsTheInterpreterJudgesThem) {
+    judge_damaged(validated(3), "validated 3");
+}
+
 std::vector<std::vector<Subject>> all_families() {
-    return {one_row(),   two_rows(),        uneven_stages(),  forwards_alone(),
-            two_steps(), work_in_flight(2), work_in_flight(3)};
+    return {one_row(),         two_rows(),        uneven_stages(), forwards_alone(), two_steps(),
+            work_in_flight(2), work_in_flight(3), validated(2),    validated(3)};
 }
 
 TEST(SoundPrograms, AreProvedAndAcceptedByTheInterpreter) {

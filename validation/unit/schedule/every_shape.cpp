@@ -3,6 +3,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/schedule/check.hpp"
 #include "trireme/schedule/lower.hpp"
+#include "trireme/schedule/phases.hpp"
 
 namespace trireme {
 namespace {
@@ -58,7 +59,13 @@ std::vector<std::string> texts_of(ScheduleKind kind, const PipelineShape& shape)
 }
 
 std::string fault_of(ScheduleKind kind, const PipelineShape& shape) {
-    const Verdict verdict = check(lower(generate(kind, shape), shape), shape);
+    const PipelineShape of_one_step = with_updates_of(kind, shape);
+    const Phases compute = generate_phases(kind, of_one_step);
+    if (std::string obstacle = obstacle_to_lowering(compute, of_one_step); !obstacle.empty()) return obstacle;
+    const Phases phases = lower_phases(compute, of_one_step);
+    PipelineShape many = of_one_step;
+    many.steps = enough_steps(phases, shape.micro_batches);
+    const Verdict verdict = check(unrolled(phases, of_one_step, many.steps), many);
     return verdict.is_proved() ? "" : verdict.fault->what;
 }
 

@@ -1,6 +1,7 @@
 #include "unit/schedule/exhaustive_interpreter.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <stdexcept>
 #include <utility>
@@ -52,7 +53,8 @@ public:
                 return has_run(counters, who, {Op::reduce, stage, micro_batch}) &&
                        are_summed(counters, stage, micro_batch);
             case Op::validate:
-                return false;
+                return has_run(counters, who, {Op::step, stage, micro_batch}) &&
+                       is_norm_known(counters, micro_batch);
         }
         return false;
     }
@@ -142,10 +144,26 @@ private:
         return true;
     }
 
+    // Whether an update of one stage is for gradients of the other as well.
+    bool waits_for(int updated_stage, int stage) const {
+        if (stage == updated_stage || (!shape_.updates_alone && !shape_.validates)) return true;
+        const int last = shape_.stages() - 1;
+        return shape_.validates && shape_.ties_ends && std::abs(stage - updated_stage) == last;
+    }
+
+    bool is_norm_known(const ProgramCounters& counters, int step) const {
+        for (int stage = 0; stage < shape_.stages(); ++stage) {
+            for (const int team : shape_.holders[static_cast<std::size_t>(stage)]) {
+                if (!has_run(counters, team, {Op::reduce, stage, step})) return false;
+            }
+        }
+        return true;
+    }
+
     // Of the gradients of a step: all that an update of the stage waits for.
     bool are_summed(const ProgramCounters& counters, int updated_stage, int step) const {
         for (int stage = 0; stage < shape_.stages(); ++stage) {
-            if (shape_.updates_alone && stage != updated_stage) continue;
+            if (!waits_for(updated_stage, stage)) continue;
             for (const int team : shape_.holders[static_cast<std::size_t>(stage)]) {
                 if (!has_run(counters, team, {Op::reduce, stage, step})) return false;
                 if (!has_come_to_step(counters, team, updated_stage, step)) return false;

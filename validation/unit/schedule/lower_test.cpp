@@ -189,10 +189,10 @@ TEST(LowerPhases, SaysWhatIsWrongWithWorkInFlight) {
     EXPECT_TRUE(
         says(obstacle_to({"0F0", "1F0 1B0 REDUCE1"}, {"0F1 0B0 REDUCE0 STEP0", "1F1 1B1 REDUCE1 STEP1"}),
              "uses the weights after update 1 of stage 0, and 0F1 used those after update 0"));
-    EXPECT_EQ(
-        obstacle_to({"0F0", "1F0 1B0 REDUCE1"}, {"0F1 0B0@1 REDUCE0 STEP0", "STEP1 1F1@1 1B1@1 REDUCE1"}),
-        "with their messages its steps are not all alike; end each body with its STEPs, and let the first "
-        "step take micro-batches in the order of all others");
+    EXPECT_EQ(obstacle_to({"0F0", "1F0 1B0 REDUCE1"}, {"0F1 0B0@1 REDUCE0 STEP0", "STEP1 1F1@1 1B1@1 REDUCE1"}),
+              "with their messages its steps are not all alike; end each body with its STEPs, or its "
+              "VALIDATEs, and let the first "
+              "step take micro-batches in the order of all others");
 }
 
 // Whatever a file says: what has no obstacle is lowered, and its programs are proved.

@@ -215,7 +215,7 @@ std::vector<Trial> trials() {
                                                                      : grid_shape(pipe, 1, 1, micro_batches);
                     if (kind == ScheduleKind::pipedream_2bw && micro_batches < pipe - 1) continue;
                     shape.slots = slots;
-                    shape.updates_alone = updates_stages_alone(kind);
+                    shape = with_updates_of(kind, shape);
                     all.push_back(
                         {cat(schedule, " pipe ", pipe, " micro-batches ", micro_batches, " slots ", slots),
                          shape, lower_phases(generate_phases(kind, shape), shape)});

@@ -26,8 +26,7 @@ Texts texts_of(const std::vector<Program>& programs) {
 
 PipelineShape of_many_steps(ScheduleKind kind, PipelineShape shape, int steps) {
     shape.steps = steps;
-    shape.updates_alone = updates_stages_alone(kind);
-    return shape;
+    return with_updates_of(kind, shape);
 }
 
 Verdict verdict_on(ScheduleKind kind, const PipelineShape& shape, int steps) {

@@ -177,8 +177,8 @@ std::string update_elsewhere(Program& program, std::size_t from, Draw& draw) {
 
 // Empty where there is no STEP.
 std::string update(std::vector<Program>& programs, Draw& draw) {
-    const auto is_step = [](const Instruction& i) { return i.op == Op::step; };
-    const std::optional<Spot> spot = any_spot_where(is_step, programs, draw);
+    const auto is_update = [](const Instruction& i) { return i.op == Op::step || i.op == Op::validate; };
+    const std::optional<Spot> spot = any_spot_where(is_update, programs, draw);
     if (!spot) return "";
     if (draw.one_in(8)) return erase(programs, *spot);
     if (draw.one_in(8)) return duplicate(programs, *spot, draw);

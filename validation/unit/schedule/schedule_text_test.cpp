@@ -193,7 +193,8 @@ protected:
         return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
     }
     static Phases phases() {
-        return lower_phases(generate_phases(GetParam().kind, GetParam().shape), GetParam().shape);
+        const PipelineShape shape = with_updates_of(GetParam().kind, GetParam().shape);
+        return lower_phases(generate_phases(GetParam().kind, shape), shape);
     }
 };
 
@@ -202,9 +203,8 @@ TEST_P(GoldenSchedule, HasTheCommittedPrograms) {
 }
 
 TEST_P(GoldenSchedule, HasTheCommittedGrid) {
-    PipelineShape shape = GetParam().shape;
+    PipelineShape shape = with_updates_of(GetParam().kind, GetParam().shape);
     shape.steps = enough_steps(phases(), shape.micro_batches);
-    shape.updates_alone = updates_stages_alone(GetParam().kind);
     const std::vector<StageCost> costs(static_cast<std::size_t>(shape.stages()));
 
     const std::string grid = grid_of(predict(unrolled(phases(), shape, shape.steps), shape, costs));

@@ -45,7 +45,7 @@ std::vector<Program> repeated(const std::vector<Program>& of_one_step, const Pip
 }
 
 std::vector<Program> compute_of(ScheduleKind kind, const PipelineShape& shape, int steps) {
-    if (uses_older_weights(kind) && shape.is_training) {
+    if ((uses_older_weights(kind) && shape.is_training) || shape.validates) {
         return unrolled(generate_phases(kind, shape), shape, steps);
     }
     return repeated(generate(kind, shape), shape, steps);
@@ -80,11 +80,51 @@ std::vector<Program> all_steps_at_once(PipelineShape shape, int steps) {
     return programs;
 }
 
+// On any shape: the first stage's forwards of a step stand between the update before it and its validation.
+std::vector<Program> validated_stage_by_stage(const PipelineShape& shape, int steps) {
+    const std::vector<Program> of_a_step = stage_by_stage(shape);
+    std::vector<Program> programs(of_a_step.size());
+    const auto add = [&](Op op) {
+        for (int stage = 0; stage < shape.stages(); ++stage) {
+            for (const int team : shape.holders[static_cast<std::size_t>(stage)]) {
+                programs[static_cast<std::size_t>(team)].push_back({op, stage});
+            }
+        }
+    };
+    const auto add_work = [&](int step, bool ahead) {
+        for (std::size_t team = 0; team < programs.size(); ++team) {
+            std::ranges::copy_if(shifted(of_a_step[team], step * shape.micro_batches),
+                                 std::back_inserter(programs[team]), [&](const Instruction& i) {
+                                     return (i.op == Op::forward && i.stage == 0) == ahead;
+                                 });
+        }
+    };
+    add_work(0, true);
+    for (int step = 0; step < steps; ++step) {
+        add_work(step, false);
+        add(Op::reduce);
+        add(Op::step);
+        if (step + 1 < steps) add_work(step + 1, true);
+        add(Op::validate);
+    }
+    return programs;
+}
+
+std::vector<std::pair<const char*, PipelineShape>> woven_shapes(bool is_training) {
+    PipelineShape there_and_back{.teams = 3, .micro_batches = 2, .is_training = is_training};
+    there_and_back.holders = {{0}, {1, 2}, {0}};
+    there_and_back.executor = {{0, 0}, {1, 2}, {0, 0}};
+    PipelineShape crossed{.teams = 2, .micro_batches = 3, .is_training = is_training};
+    crossed.holders = {{0, 1}, {0, 1}, {1}};
+    crossed.executor = {{0, 1, 0}, {1, 0, 0}, {1, 1, 1}};
+    return {{"there and back", there_and_back}, {"crossed over", crossed}};
+}
+
 // Of so many steps of some schedules.
 class Gathering {
 public:
-    explicit Gathering(Kinds kinds, int steps = 1, bool is_training = true)
-        : kinds_(std::move(kinds)), steps_(steps), is_training_(is_training) {}
+    explicit Gathering(Kinds kinds, int steps = 1, bool is_training = true, bool validates = false)
+        : kinds_(std::move(kinds)), steps_(steps), is_training_(is_training), validates_(validates) {}
 
     // And the V of as many teams.
     void add_grids(int pipe, int replicas, int most_micro_batches) {
@@ -99,6 +139,12 @@ public:
         }
     }
 
+    // Of validated updates.
+    void add_validated(const std::string& name, PipelineShape shape) {
+        shape.validates = true;
+        add(name, shape, "stage by stage, validated", validated_stage_by_stage(shape, steps_));
+    }
+
     void add_uneven(const std::vector<int>& replicas, int most_micro_batches) {
         std::string name = "replicas";
         for (const int count : replicas) name += cat(" ", count);
@@ -108,14 +154,7 @@ public:
     }
 
     void add_woven(bool is_in_flight = false) {
-        PipelineShape there_and_back{.teams = 3, .micro_batches = 2, .is_training = is_training_};
-        there_and_back.holders = {{0}, {1, 2}, {0}};
-        there_and_back.executor = {{0, 0}, {1, 2}, {0, 0}};
-        PipelineShape crossed{.teams = 2, .micro_batches = 3, .is_training = is_training_};
-        crossed.holders = {{0, 1}, {0, 1}, {1}};
-        crossed.executor = {{0, 1, 0}, {1, 0, 0}, {1, 1, 1}};
-        for (const auto& [name, shape] :
-             {std::pair{"there and back", there_and_back}, {"crossed over", crossed}}) {
+        for (const auto& [name, shape] : woven_shapes(is_training_)) {
             add(name, shape, "stage by stage",
                 is_in_flight ? all_steps_at_once(shape, steps_)
                              : repeated(stage_by_stage(shape), shape, steps_));
@@ -140,7 +179,8 @@ private:
     // One subject for each schedule that is made for the shape, and number of slots.
     void add_schedules(const std::string& name, PipelineShape shape) {
         for (const ScheduleKind kind : kinds_) {
-            shape.updates_alone = updates_stages_alone(kind);
+            shape = with_updates_of(kind, shape);
+            shape.validates = shape.validates && validates_;
             try {
                 add(name, shape, name_of(kind), compute_of(kind, shape, steps_));
             } catch (const ConfigError&) {
@@ -152,6 +192,7 @@ private:
     Kinds kinds_;
     int steps_;
     bool is_training_;
+    bool validates_;  // where a schedule does; otherwise its updates wait
     Subjects subjects_;
 };
 
@@ -232,6 +273,18 @@ std::vector<Subject> work_in_flight(int steps) {
     gathering.add_uneven({2, 1}, 3);
     gathering.add_uneven({1, 2}, 3);
     gathering.add_woven(true);
+    return gathering.take();
+}
+
+std::vector<Subject> validated(int steps) {
+    Gathering gathering({ScheduleKind::zb_h1, ScheduleKind::zb_h2, ScheduleKind::zb_v}, steps, true, true);
+    gathering.add_grids(2, 1, 2);
+    gathering.add_grids(3, 1, 2);
+    gathering.add_grids(2, 2, 1);
+    for (const auto& [name, shape] : woven_shapes(true)) gathering.add_validated(name, shape);
+    gathering.add_validated("replicas 2 1", uneven_shape({2, 1}, 2));
+    gathering.add_validated("replicas 1 2", uneven_shape({1, 2}, 3));
+    gathering.add_validated("one team", grid_shape(1, 1, 2, 2));
     return gathering.take();
 }
 

@@ -23,6 +23,8 @@ std::vector<Subject> forwards_alone();  // all of these without training
 std::vector<Subject> two_steps();       // of schedules that end each step before the next
 std::vector<Subject> work_in_flight(int steps);  // of those that do not
 
+std::vector<Subject> validated(int steps);       // whose updates are
+
 // Whole programs. In training some of the backwards are divided into halves, the second somewhere later.
 std::vector<Program> sound_programs(const Subject& subject, Draw& draw);
 

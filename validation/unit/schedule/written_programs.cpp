@@ -3,6 +3,8 @@
 #include <map>
 #include <utility>
 
+#include "unit/schedule/validated_programs.hpp"
+
 namespace trireme::written {
 
 bool is_collective(Op op) { return op == Op::reduce || op == Op::step || op == Op::validate; }
@@ -103,7 +105,8 @@ std::string objection_to_work(const Positions& positions, const PipelineShape& s
 std::string objection_to_collectives(const Positions& positions, const PipelineShape& shape) {
     for (int stage = 0; shape.is_training && stage < shape.stages(); ++stage) {
         for (const int team : shape.holders[static_cast<std::size_t>(stage)]) {
-            for (const Op op : {Op::reduce, Op::step}) {
+            for (const Op op : {Op::reduce, Op::step, Op::validate}) {
+                if (op == Op::validate && !shape.validates) continue;
                 const Instruction last{op, stage, shape.steps - 1};
                 if (!positions.has(team, last))
                     return "too few " + text_of(last) + " of team " + std::to_string(team);
@@ -136,6 +139,8 @@ std::string objection_to_reduce_order(const std::vector<Program>& programs, cons
     return "";
 }
 
+}  // namespace
+
 // The k-th send of a channel meets its k-th receive, whatever the order of execution: each end is one program.
 std::string objection_to_pairs(const std::vector<Program>& programs, const PipelineShape& shape) {
     std::map<Channel, std::pair<Program, Program>> channels;  // what is sent, and what is received
@@ -158,8 +163,6 @@ std::string objection_to_pairs(const std::vector<Program>& programs, const Pipel
     return "";
 }
 
-}  // namespace
-
 std::string objection_to_text(const std::vector<Program>& programs, const PipelineShape& shape,
                               Positions& positions) {
     std::string objection = objection_to_each(programs, shape);
@@ -168,6 +171,7 @@ std::string objection_to_text(const std::vector<Program>& programs, const Pipeli
     if (objection.empty()) objection = objection_to_collectives(positions, shape);
     if (objection.empty()) objection = objection_to_reduce_order(programs, shape);
     if (objection.empty()) objection = objection_to_pairs(programs, shape);
+    if (objection.empty() && shape.validates) objection = objection_to_validation(programs, shape);
     return objection;
 }
 

@@ -32,8 +32,8 @@ struct Channel {
 // Of a message, or of the message that carries the result of a compute instruction; `team` executes it.
 Channel channel_of(const Instruction& instruction, int team, const PipelineShape& shape);
 
-// The program with a number in every instruction: a REDUCE or STEP has that of its step, which is how many of
-// its stage stand before it, in place of the micro-batch.
+// The program with a number in every instruction: a REDUCE, STEP or VALIDATE has that of its step, which is how
+// many of its stage stand before it, in place of the micro-batch.
 Program numbered(const Program& program);
 
 // Where each instruction of numbered programs stands, in the program of the team that it must stand in.
@@ -71,5 +71,8 @@ private:
 // Weights are not looked at.
 std::string objection_to_text(const std::vector<Program>& programs, const PipelineShape& shape,
                               Positions& positions);
+
+// Empty, or two ends of a channel that are not those of one message. Programs may do things twice.
+std::string objection_to_pairs(const std::vector<Program>& programs, const PipelineShape& shape);
 
 }  // namespace trireme::written

@@ -42,7 +42,7 @@ protected:
         auto setup = set_up(config, 1);
         setup.samples.validation = setup.samples.train;
         const GradientPlan gradients = gradient_plan(setup);
-        RankModel model(setup, gradients, 0, lone_groups());
+        RankModel model(setup, 0, lone_groups());
         Stream stream = make_stream(config.precision.device, 1);
         return evaluate_samples(model, stream, setup, *single_rank("control"));
     }

@@ -107,6 +107,28 @@ TEST_F(AProfile, SharesLayersAmongRanksAsPipeDreamDoes) {
               "stage 0: layer 0, rank 0 | rank 1 | rank 2\nstage 1: layers 1-3, rank 3\n");
 }
 
+// Rank 1 keeps another version of its weights while one rank is behind it, and so takes fewer layers.
+TEST_F(AProfile, SharesLayersSuchThatVersionsOfWeightsHaveRoom) {
+    Profile profile = profile_of_small();
+    for (LayerProfile& layer : profile.layers) {
+        layer.rows = 1;
+        layer.activation = 0;
+    }
+    profile.links = {{.link = {.latency = 0, .bandwidth = 1}}};
+    RunConfig config = with(grid(1, 0, 1), "pipedream", profile);
+    config.schedule.microbatches = 8;
+    config.layout.memory_limit = 38'500;
+
+    const std::vector<std::size_t> flushed = cuts(config, 3);
+    config.schedule.schedule = "pipedream-2bw";
+    const std::vector<std::size_t> in_flight = cuts(config, 3);
+    config.layout.memory_limit = 0;
+
+    EXPECT_EQ(flushed, (Counts{2, 2, 3}));
+    EXPECT_EQ(in_flight, (Counts{2, 1, 4}));
+    EXPECT_EQ(cuts(config, 3), flushed);
+}
+
 TEST_F(AProfile, RefusesMoreStagesThanLayers) {
     EXPECT_EQ(
         refusal(with(grid(8, 1, 1), "measured"), 8),

@@ -122,6 +122,22 @@ TEST(RankMemory, OfReplicasSharesTheOptimizerUnlessToldNotTo) {
     EXPECT_LT(memory_of(sharded, model, 0).optimizer, both_moments * 6 / 10);
 }
 
+// Values and both moments once more.
+TEST(RankMemory, HasABackupOfWhatItUpdatesAheadOfTheNorm) {
+    const ModelConfig model = tiny_gpt2();
+    RunConfig config = grid(2, 1, 1);
+    config.schedule.microbatches = 3;
+    config.schedule.schedule = "1f1b";
+    const Plan waiting = plan_run(config, model, 2);
+    config.schedule.schedule = "zb-h1";
+    const Plan validated = plan_run(config, model, 2);
+
+    for (const int rank : {0, 1}) {
+        EXPECT_EQ(2 * memory_of(validated, model, rank).optimizer,
+                  5 * memory_of(waiting, model, rank).optimizer);
+    }
+}
+
 TEST(RankMemory, OfAnEvaluationHasNeitherGradientsNorMoments) {
     const ModelConfig model = tiny_gpt2();
     const Plan plan = plan_run(grid(2, 1, 1), model, 2);

@@ -93,6 +93,7 @@ TEST(ShowPlan, PredictsWhatTheClosedFormsSayOfHalvesWhereTheyHold) {
     for (const auto& [schedule, least] : {Halves{"zb-h1", 1}, {"zb-h2", 5}, {"zb-v", 5}}) {
         for (const std::size_t micro_batches : {1U, 2U, 4U, 5U, 6U, 9U}) {
             PlanConfig config = tiny(3, micro_batches);
+            config.run.model.tied = false;
             config.run.schedule.schedule = schedule;
             config.run.costs.stages = {{.forward = 2, .backward_input = 2, .backward_weight = 2}};
 
@@ -108,9 +109,10 @@ TEST(ShowPlan, PredictsWhatTheClosedFormsSayOfHalvesWhereTheyHold) {
 }
 
 // Weight halves that are longer than what they fill, and unequal parts.
-TEST(ShowPlan, HasNoClosedFormOfHalvesUnderCostsThatItIsNotMadeFor) {
+TEST(ShowPlan, HasAClosedFormOfHalvesUnderCostsThatItIsMadeFor) {
     const auto closed = [](const char* schedule, std::size_t micro_batches, const StageCost& cost) {
         PlanConfig config = tiny(3, micro_batches);
+        config.run.model.tied = false;
         config.run.schedule.schedule = schedule;
         config.run.costs.stages = {cost};
         const Forecast forecast = foresee(config);
@@ -118,10 +120,29 @@ TEST(ShowPlan, HasNoClosedFormOfHalvesUnderCostsThatItIsNotMadeFor) {
     };
     const StageCost long_weights{.forward = 2, .backward_input = 3, .backward_weight = 4};
 
-    EXPECT_EQ(closed("zb-h1", 2, long_weights), std::nullopt);
+    EXPECT_DOUBLE_EQ(closed("zb-h1", 2, long_weights).value(), 8.0 / (18 + 8));
     EXPECT_DOUBLE_EQ(closed("zb-h1", 3, long_weights).value(), 6.0 / (27 + 6));
-    EXPECT_DOUBLE_EQ(closed("zb-h2", 5, long_weights).value(), 4.0 / (45 + 4));
+    EXPECT_DOUBLE_EQ(closed("zb-h2", 5, long_weights).value(), 2.0 / (45 + 2));
     EXPECT_EQ(closed("zb-v", 6, long_weights), std::nullopt);
+}
+
+// The first rank's update waits for the last one's gradients, two forwards longer than it would.
+TEST(ShowPlan, CountsWhatATiedTableCosts) {
+    const auto foreseen = [](const char* schedule, bool tied) {
+        PlanConfig config = tiny(3, 5);
+        config.run.schedule.schedule = schedule;
+        config.run.model.tied = tied;
+        return foresee(config);
+    };
+
+    const Forecast apart = foreseen("zb-h2", false);
+    const Forecast tied = foreseen("zb-h2", true);
+    const Forecast in_v = foreseen("zb-v", true);  // both ends are on the first rank
+
+    EXPECT_EQ(tied.step.seconds, apart.step.seconds + 2);
+    EXPECT_EQ(closed_form_bubble(apart.plan, apart.costs), 0);
+    EXPECT_EQ(closed_form_bubble(tied.plan, tied.costs), std::nullopt);
+    EXPECT_EQ(closed_form_bubble(in_v.plan, in_v.costs), 0);
 }
 
 TEST(ShowPlan, HasNoClosedFormWhereStagesDifferOrMessagesTakeTime) {

@@ -91,7 +91,7 @@ TEST(SearchedPlan, IsNoLongerByAProfileThanAFixedOne) {
         };
 
         EXPECT_LE(seconds("auto"), seconds("1f1b")) << half;
-        EXPECT_LE(seconds("auto"), seconds("zb-h1")) << half;
+        EXPECT_LE(seconds("auto"), seconds("gpipe")) << half;
     }
 }
 

@@ -1,0 +1,57 @@
+// Writing checkpoints (README, *Files*): a folder step-N with
+//   part-<save>-<rank>.h5   boxes of tensors and their moments, of one rank each
+//   model.h5                every tensor whole, by virtual datasets, for people
+//   config.json             the model, as Hugging Face has it
+//   tokenizer.json          if one is known
+//   state.json              what is in which part, and what training has to know to go on
+// written under a hidden name, synced, renamed into place; then the one-line file `latest` beside it names it.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "trireme/archive/partial_folder.hpp"
+#include "trireme/checkpoint/part_writer.hpp"
+#include "trireme/model/config.hpp"
+
+namespace trireme {
+
+// What is written beside tensors.
+struct ModelDescription {
+    std::string config;          // the bytes of config.json
+    std::string tokenizer = {};  // of tokenizer.json; empty: none
+};
+
+// The config.json of a model that is stored with these tensors; `base` is one that it began with: see
+// config_json_of().
+std::string config_text_of(const ModelConfig& model, const std::vector<CheckpointTensor>& tensors,
+                           const std::string& base = "");
+
+// A state of `tensors`, with what says which description they have; without parts.
+CheckpointState state_of(const ModelDescription& description, std::vector<CheckpointTensor> tensors);
+
+// Several ranks write one checkpoint: each a part, into save_folder(), and, once these are written and synced,
+// one of them the rest. Throw ResourceError where the machine refuses, ConfigError where nothing can be written
+// there.
+//
+// The same for all who give the same: made by the first of them.
+std::filesystem::path save_folder(const std::filesystem::path& checkpoints, const CheckpointState& state);
+// The checkpoint's path, once it is whole and safe.
+std::filesystem::path complete(const std::filesystem::path& checkpoints, const CheckpointState& state,
+                               const ModelDescription& description, const BeforeStage& before = {});
+// Removes the oldest until `count` are left; never the one that `latest` names. 0: keeps all.
+void keep_newest(const std::filesystem::path& checkpoints, std::size_t count, const BeforeStage& before = {});
+
+// Rows of a tensor, which are read at once.
+using TensorRows = std::function<std::span<const std::byte>(std::size_t tensor, Range rows)>;
+
+// One process writes all as one part: values without moments. `existing` is what becomes of a checkpoint of
+// that step. Returns the checkpoint's path; leaves nothing behind where it throws.
+std::filesystem::path write_checkpoint(const std::filesystem::path& checkpoints, CheckpointState state,
+                                       const ModelDescription& description, const TensorRows& rows,
+                                       Existing existing);
+
+}  // namespace trireme

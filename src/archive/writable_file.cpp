@@ -1,0 +1,44 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "archive/write_fault.hpp"
+#include "trireme/archive/positioned_file.hpp"
+
+namespace trireme {
+
+WritableFile::WritableFile(std::filesystem::path path)
+    : path_(std::move(path)), descriptor_(::open(path_.c_str(), O_WRONLY | O_CLOEXEC)) {
+    if (descriptor_ < 0) refuse_to_write(path_, errno);
+}
+
+WritableFile::WritableFile(WritableFile&& other) noexcept
+    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+WritableFile::~WritableFile() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+// Not posix_fallocate(), which writes every block where the file system does not know how to reserve.
+void WritableFile::reserve(std::uint64_t bytes) const {
+    if (bytes == 0 || ::fallocate(descriptor_, FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes)) == 0) return;
+    if (errno != EOPNOTSUPP && errno != ENOSYS && errno != EINVAL) refuse_to_write(path_, errno);
+}
+
+void WritableFile::write(std::uint64_t first, std::span<const std::byte> bytes) const {
+    while (!bytes.empty()) {
+        const ssize_t count = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(first));
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) refuse_to_write(path_, errno);
+        first += static_cast<std::uint64_t>(count);
+        bytes = bytes.subspan(static_cast<std::size_t>(count));
+    }
+}
+
+void WritableFile::sync() const {
+    if (::fsync(descriptor_) != 0) refuse_to_write(path_, errno);
+}
+
+}  // namespace trireme

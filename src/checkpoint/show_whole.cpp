@@ -1,0 +1,74 @@
+#include "checkpoint/show_whole.hpp"
+
+#include "checkpoint/schema.hpp"
+#include "trireme/archive/hdf5_array.hpp"
+#include "trireme/archive/hdf5_reserved_file.hpp"
+#include "trireme/archive/partial_folder.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+namespace {
+
+using namespace checkpoint_schema;
+
+struct Selection {
+    std::vector<std::uint64_t> offset, extent;  // per axis of the tensor
+};
+
+// A box of the matrix among the axes that Hugging Face has. Axes of a matrix's rows and of its columns are
+// whole but for the last of the rows', and the first or, where it is the only one, all of the columns'.
+Selection selection_of(const CheckpointTensor& tensor, const Box& box) {
+    Selection selection{.offset = std::vector<std::uint64_t>(tensor.shape.size(), 0), .extent = tensor.shape};
+    if (tensor.shape.empty()) return selection;
+    if (tensor.shape.size() == 1) return {{box.columns.begin}, {box.columns.count}};
+    const bool rows_lead = tensor.shape.front() == tensor.rows;
+    const std::size_t row_axis = rows_lead ? 0 : tensor.shape.size() - 2;
+    selection.offset[row_axis] = box.rows.begin;
+    selection.extent[row_axis] = box.rows.count;
+    if (box.columns.count < tensor.columns) {
+        selection.offset.back() = box.columns.begin;
+        selection.extent.back() = box.columns.count;
+    }
+    std::uint64_t elements = 1;
+    for (const std::uint64_t extent : selection.extent) elements *= extent;
+    if (elements != box.size()) throw BugError(cat("a box of ", tensor.name, " has no place among its axes"));
+    return selection;
+}
+
+std::vector<hdf5::VirtualBox> boxes_of_tensor(const CheckpointState& state, std::size_t number,
+                                              StateField field) {
+    const CheckpointTensor& tensor = state.tensors[number];
+    std::vector<hdf5::VirtualBox> boxes;
+    for (const CheckpointPart& part : state.parts) {
+        for (const auto& [held, box] : part.boxes) {
+            if (held != number) continue;
+            Selection selection = selection_of(tensor, box);
+            boxes.push_back({.file = part_file(state.save, part.number),
+                             .dataset = array_path(field, tensor.name, box),
+                             .shape = {box.rows.count, box.columns.count},
+                             .offset = std::move(selection.offset),
+                             .extent = std::move(selection.extent)});
+        }
+    }
+    return boxes;
+}
+
+}  // namespace
+
+void show_whole(const std::filesystem::path& path, const CheckpointState& state) {
+    hdf5::ReservedFile file(path);
+    for (std::size_t field = 0; field <= state.moments; ++field) {
+        for (std::size_t t = 0; t < state.tensors.size(); ++t) {
+            const CheckpointTensor& tensor = state.tensors[t];
+            const auto boxes = boxes_of_tensor(state, t, state_fields.at(field));
+            constexpr std::uint64_t box_overhead = 512;  // bytes that a virtual dataset writes about one
+            file.reserve(boxes.size() * box_overhead);
+            hdf5::create_virtual_array(file.id(), cat('/', name_of(state_fields.at(field)), '/', tensor.name),
+                                       tensor.type, tensor.shape, boxes);
+        }
+    }
+    file.close();
+    sync_file(path);
+}
+
+}  // namespace trireme

@@ -1,0 +1,72 @@
+#include "trireme/checkpoint/state_view.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+namespace {
+
+Tensor part_of(const StateView& view, const Box& part) {
+    return view.memory.row_range(part.rows.begin - view.box.rows.begin, part.rows.count)
+        .column_range(part.columns.begin - view.box.columns.begin, part.columns.count);
+}
+
+Tensor part_of(Tensor whole, const Box& box, const Box& part) {
+    return part_of(StateView{.tensor = {}, .box = box, .memory = whole}, part);
+}
+
+bool comes_before(const StateView& a, const StateView& b) {
+    return std::tie(a.tensor, a.field) < std::tie(b.tensor, b.field);
+}
+
+}  // namespace
+
+void copy_rows(ConstTensor from, Tensor to) {
+    if (from.is_contiguous() && to.is_contiguous()) {
+        std::memcpy(to.data, from.data, from.bytes());
+        return;
+    }
+    for (std::size_t r = 0; r < from.rows; ++r) {
+        const ConstTensor row = from.row_range(r, 1);
+        std::memcpy(to.row_range(r, 1).data, row.data, row.bytes());
+    }
+}
+
+void add_views(std::vector<StateView>& views, const ParameterSpec& spec, StateField field, const Box& local,
+               Tensor memory) {
+    for (const auto& [box, row, column] : placements_within(spec.placements, local)) {
+        views.push_back(
+            {.tensor = spec.name,
+             .field = field,
+             .box = box,
+             .memory = memory.row_range(row, box.rows.count).column_range(column, box.columns.count)});
+    }
+}
+
+StateViews::StateViews(std::vector<StateView> views) : views_(std::move(views)) {
+    std::ranges::sort(views_, comes_before);
+}
+
+void StateViews::copy(const std::string& tensor, StateField field, const Box& box,
+                      std::span<std::byte> to) const {
+    std::size_t copied = 0;
+    const StateView wanted{.tensor = tensor, .field = field, .box = box, .memory = {}};
+    const auto [first, last] = std::equal_range(views_.begin(), views_.end(), wanted, comes_before);
+    for (auto view = first; view != last; ++view) {
+        const Box part = intersection(view->box, box);
+        if (part.is_empty()) continue;
+        const Tensor target{to.data(), view->memory.dtype, box.rows.count, box.columns.count,
+                            box.columns.count};
+        if (target.bytes() != to.size())
+            throw BugError(cat("a box of ", tensor, " was copied to a place of ", to.size(), " bytes"));
+        copy_rows(part_of(*view, part), part_of(target, box, part));
+        copied += part.size();
+    }
+    if (copied != box.size())
+        throw BugError(cat("of ", box.size(), " elements of ", tensor, " only ", copied, " are here"));
+}
+
+}  // namespace trireme

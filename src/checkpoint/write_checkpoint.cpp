@@ -1,0 +1,104 @@
+#include "trireme/checkpoint/write_checkpoint.hpp"
+
+#include <algorithm>
+
+#include "checkpoint/model_files.hpp"
+#include "checkpoint/schema.hpp"
+#include "checkpoint/show_whole.hpp"
+#include "trireme/archive/listing.hpp"
+#include "trireme/archive/random_digits.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/base/sha256.hpp"
+#include "trireme/model/config_json.hpp"
+
+namespace trireme {
+namespace fs = std::filesystem;
+using namespace checkpoint_schema;
+
+namespace {
+
+fs::path folder_of(const fs::path& checkpoints, const CheckpointState& state) {
+    return checkpoints / (step_prefix + std::to_string(state.step));
+}
+
+// All but the parts. Whoever finds state.json finds the rest.
+void write_head(const fs::path& folder, const CheckpointState& state, const ModelDescription& description,
+                const BeforeStage& before) {
+    const auto enter = [&](SaveStage stage) {
+        if (before) before(stage);
+    };
+    enter(SaveStage::model);
+    show_whole(folder / model_file, state);
+    enter(SaveStage::config);
+    write_whole_file(folder / config_file, description.config);
+    if (!description.tokenizer.empty()) write_whole_file(folder / tokenizer_file, description.tokenizer);
+    enter(SaveStage::state);
+    write_whole_file(folder / state_file, json_of(state));
+}
+
+void name_latest(const fs::path& folder) {
+    write_whole_file(folder.parent_path() / latest_file, folder.filename().string() + "\n");
+}
+
+}  // namespace
+
+std::string config_text_of(const ModelConfig& model, const std::vector<CheckpointTensor>& tensors,
+                           const std::string& base) {
+    const bool is_f64 = std::ranges::any_of(
+        tensors, [](const CheckpointTensor& tensor) { return tensor.type == StoredType::f64; });
+    return config_json_of(model, is_f64 ? "float64" : "float32", base);
+}
+
+CheckpointState state_of(const ModelDescription& description, std::vector<CheckpointTensor> tensors) {
+    return {.save = random_digits(),
+            .tensors = std::move(tensors),
+            .config_sha256 = sha256_hex(description.config),
+            .tokenizer_sha256 = description.tokenizer.empty() ? "" : sha256_hex(description.tokenizer)};
+}
+
+fs::path save_folder(const fs::path& checkpoints, const CheckpointState& state) {
+    return joint_partial_folder(folder_of(checkpoints, state), state.save);
+}
+
+fs::path complete(const fs::path& checkpoints, const CheckpointState& state,
+                  const ModelDescription& description, const BeforeStage& before) {
+    const fs::path partial = save_folder(checkpoints, state);
+    fs::path path = folder_of(checkpoints, state);
+    write_head(partial, state, description, before);
+    if (before) before(SaveStage::place);
+    put_in_place(partial, path);
+    if (before) before(SaveStage::latest);
+    name_latest(path);
+    return path;
+}
+
+void keep_newest(const fs::path& checkpoints, std::size_t count, const BeforeStage& before) {
+    if (count == 0) return;
+    std::vector<std::pair<std::uint64_t, std::string>> found;
+    for (const std::string& name : names_in(checkpoints))
+        if (const auto step = step_of(name)) found.emplace_back(*step, name);
+    std::ranges::sort(found);
+    const std::string latest = name_in_latest(checkpoints / latest_file);
+    std::erase_if(found, [&](const auto& each) { return each.second == latest; });
+    for (std::size_t oldest = 0; found.size() - oldest + 1 > count; ++oldest) {
+        if (before) before(SaveStage::clean);
+        remove_folder(checkpoints / found[oldest].second);
+    }
+}
+
+fs::path write_checkpoint(const fs::path& checkpoints, CheckpointState state,
+                          const ModelDescription& description, const TensorRows& rows, Existing existing) {
+    PartialFolder folder(folder_of(checkpoints, state), existing);
+    CheckpointPart& part = state.parts.emplace_back();
+    for (std::size_t t = 0; t < state.tensors.size(); ++t)
+        part.boxes.push_back({t, {{0, state.tensors[t].rows}, {0, state.tensors[t].columns}}});
+    const PartWriter writer(folder.partial_path(), state, 0, 0);
+    writer.write([&](std::size_t box, Range range) { return rows(part.boxes[box].tensor, range); });
+    write_head(folder.partial_path(), state, description, {});
+    folder.keep(state_file);
+    const fs::path path = folder_of(checkpoints, state);
+    name_latest(path);
+    return path;
+}
+
+}  // namespace trireme

@@ -1,0 +1,189 @@
+#include "train/resume.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "trireme/base/error.hpp"
+#include "trireme/model/config_json.hpp"
+#include "trireme/optim/optimizer.hpp"
+
+namespace trireme {
+namespace {
+
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+// Something that the steps of a run depend on.
+struct Fact {
+    std::string option;
+    std::string value;
+    bool may_change = false;
+};
+
+const char* name_of(LongRows rows) {
+    switch (rows) {
+        case LongRows::split:
+            return "split";
+        case LongRows::truncate:
+            return "truncate";
+        case LongRows::drop:
+            return "drop";
+        case LongRows::refuse:
+            return "refuse";
+    }
+    throw BugError("unknown treatment of long rows");
+}
+
+const char* name_of(RateSchedule schedule) {
+    switch (schedule) {
+        case RateSchedule::constant:
+            return "constant";
+        case RateSchedule::linear:
+            return "linear";
+        case RateSchedule::cosine:
+            return "cosine";
+        case RateSchedule::wsd:
+            return "wsd";
+    }
+    throw BugError("unknown learning-rate schedule");
+}
+
+// What says which samples a step visits, and in which numbers they are learned.
+std::vector<Fact> fixed_facts(const RunConfig& config, const Setup& setup) {
+    return {{"--seed", cat(config.run.seed)},
+            {"--batch", cat(config.run.batch)},
+            {"--optimizer", config.optimizer.kind == OptimizerKind::adamw ? "adamw" : "sgd"},
+            {"--dtype", name_of(setup.dtype)},
+            {"--max-length", cat(longest_sample(config, setup.model))},
+            {"--long", name_of(config.data.long_rows)},
+            {"--document-end", config.data.document_end ? "eos" : "none"},
+            {"--validation-share", cat(config.data.validation_share)}};
+}
+
+std::vector<Fact> facts_of(const RunConfig& config, const Setup& setup) {
+    const OptimizerConfig& optimizer = config.optimizer;
+    std::vector<Fact> facts = fixed_facts(config, setup);
+    for (const Fact& fact : std::vector<Fact>{{"--steps", cat(setup.steps)},
+                                              {"--lr", cat(optimizer.rate)},
+                                              {"--min-lr", cat(optimizer.min_rate)},
+                                              {"--lr-schedule", name_of(optimizer.schedule)},
+                                              {"--warmup-steps", cat(optimizer.warmup_steps)},
+                                              {"--weight-decay", cat(optimizer.weight_decay)},
+                                              {"--beta1", cat(optimizer.beta1)},
+                                              {"--beta2", cat(optimizer.beta2)},
+                                              {"--epsilon", cat(optimizer.epsilon)},
+                                              {"--momentum", cat(optimizer.momentum)},
+                                              {"--clip", cat(optimizer.clip)},
+                                              {"--mask-share", cat(config.task.mask_share)},
+                                              {"--label-smoothing", cat(config.task.label_smoothing)}})
+        facts.push_back({fact.option, fact.value, true});
+    return facts;
+}
+
+Json facts_in(const StoredModel& stored) {
+    const Json run = Json::parse(stored.state()->run, nullptr, false);
+    if (run.is_object() && run.contains("options") && run.at("options").is_object()) return run;
+    throw ConfigError(cat(stored.place(), " says nothing of a run that could go on; start from it with --init ",
+                          stored.place()));
+}
+
+std::string text_at(const Json& object, const std::string& key) {
+    return object.contains(key) && object.at(key).is_string() ? object.at(key).get<std::string>() : "";
+}
+
+void refuse_another_run(const RunConfig& config, const Setup& setup, const Json& run) {
+    const std::string& place = setup.stored->place();
+    for (const Fact& fact : fixed_facts(config, setup)) {
+        const std::string was = text_at(run.at("options"), fact.option);
+        if (was == fact.value) continue;
+        throw ConfigError(cat(place, " is of a run with ", fact.option, ' ', was, ", not ", fact.value,
+                              "; give what it had, or start another run from it with --init ", place));
+    }
+    const CorpusInfo& corpus = setup.corpus.info();
+    if (text_at(run, "corpus_sha256") != corpus.checksum)
+        throw ConfigError(cat(place, " is of a run on another corpus than ", corpus.path,
+                              "; name the one that it had, or start another run from it with --init ", place));
+}
+
+// The first setting of its config.json that the options would change.
+void refuse_another_model(const Setup& setup) {
+    const StoredModel& stored = *setup.stored;
+    const std::string dtype = setup.dtype == DType::f64 ? "float64" : "float32";
+    const Json wanted = Json::parse(config_json_of(setup.model, dtype, stored.config_text())).flatten();
+    const Json had = Json::parse(stored.config_text()).flatten();
+    for (const auto& [key, value] : wanted.items()) {
+        const std::string was = had.contains(key) ? had.at(key).dump() : "none";
+        if (was == value.dump()) continue;
+        throw ConfigError(
+            cat(stored.place(), " is of a model with ", key.substr(1), ' ', was, ", not ", value.dump(),
+                "; leave out what changes it, or start another run from it with --init ", stored.place()));
+    }
+}
+
+void refuse_without_steps_left(const Setup& setup) {
+    if (setup.first_step < setup.steps) return;
+    throw ConfigError(cat(setup.stored->place(), " has ", setup.first_step,
+                          " steps behind it, and the run has ", setup.steps,
+                          " in all; raise --steps or --epochs to go on"));
+}
+
+void refuse_other_moments(const RunConfig& config, const Setup& setup) {
+    const std::size_t wanted = moments_of(config.optimizer);
+    const std::size_t had = setup.stored->state()->moments;
+    if (wanted == had) return;
+    throw ConfigError(cat(setup.stored->place(), " has ", had,
+                          " moments of each parameter, and the optimizer keeps ", wanted,
+                          "; give the --momentum that it had"));
+}
+
+}  // namespace
+
+std::optional<fs::path> checkpoint_to_resume(const RunOptions& run) {
+    if (run.resume == "off") return std::nullopt;
+    if (run.resume != "auto") return checkpoint_at(run.resume);
+    if (run.run_dir.empty())
+        throw ConfigError("--resume auto goes on in a run directory; name it with --run-dir");
+    return newest_checkpoint(fs::path(run.run_dir) / checkpoints_folder);
+}
+
+bool goes_on_in_place(const RunOptions& run, const std::optional<fs::path>& checkpoint) {
+    if (run.resume == "off" || run.run_dir.empty()) return false;
+    if (run.resume == "auto") return true;
+    std::error_code ignored;
+    return checkpoint &&
+           fs::equivalent(checkpoint->parent_path(), fs::path(run.run_dir) / checkpoints_folder, ignored);
+}
+
+void take_up(const RunConfig& config, Setup& setup) {
+    const Json run = facts_in(*setup.stored);
+    refuse_another_run(config, setup, run);
+    refuse_another_model(setup);
+    refuse_other_moments(config, setup);
+    setup.resumes = true;
+    setup.first_step = setup.stored->step();
+    refuse_without_steps_left(setup);
+}
+
+std::string run_facts(const RunConfig& config, const Setup& setup, std::uint64_t step) {
+    Json options = Json::object();
+    for (const Fact& fact : facts_of(config, setup)) options[fact.option] = fact.value;
+    return Json{{"samples_visited", step * config.run.batch},
+                {"corpus_sha256", setup.corpus.info().checksum},
+                {"options", std::move(options)},
+                {"plan", hash_of(setup.plan)},
+                {"schedule", setup.plan.schedule},
+                {"layout", Json::parse(json_of(setup.plan.layout))}}
+        .dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::vector<std::string> changes_since(const RunConfig& config, const Setup& setup) {
+    std::vector<std::string> changes;
+    const Json options = facts_in(*setup.stored).at("options");
+    for (const auto& [option, value, may_change] : facts_of(config, setup)) {
+        const std::string was = text_at(options, option);
+        if (may_change && was != value) changes.push_back(cat(option, " was ", was));
+    }
+    return changes;
+}
+
+}  // namespace trireme

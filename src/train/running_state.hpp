@@ -1,0 +1,20 @@
+// The state of a run on one rank, as checkpoints see it.
+#pragma once
+
+#include <vector>
+
+#include "trireme/checkpoint/state_view.hpp"
+#include "trireme/checkpoint/stored_model.hpp"
+#include "trireme/optim/optimizer.hpp"
+#include "trireme/stage/local_parameters.hpp"
+
+namespace trireme {
+
+// All values that it holds, and all moments that it keeps.
+std::vector<StateView> views_of(const LocalParameters& held, const Optimizer& optimizer);
+
+// The moments of a checkpoint, whichever ranks wrote them, and the number of updates behind them. Throws
+// ConfigError where a part cannot be read.
+void restore(const StoredModel& stored, const std::vector<ParameterSpec>& specs, Optimizer& optimizer);
+
+}  // namespace trireme

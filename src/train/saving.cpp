@@ -1,0 +1,260 @@
+#include "train/saving.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "trireme/archive/partial_folder.hpp"
+#include "trireme/base/sha256.hpp"
+#include "trireme/device/clock.hpp"
+#include "trireme/device/wait.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr int completer = 0;  // the rank
+
+StoredType stored_type(DType dtype) { return dtype == DType::f64 ? StoredType::f64 : StoredType::f32; }
+
+// Of all fields of a part, one behind the other.
+std::size_t bytes_of_part(const CheckpointState& state, const CheckpointPart& part) {
+    std::size_t bytes = 0;
+    for (const StateBox& box : boxes_of(state, part)) bytes += bytes_of(state, box);
+    return bytes;
+}
+
+std::string text_of(const std::array<std::int32_t, 64>& letters) {
+    const char* const first = reinterpret_cast<const char*>(letters.data());
+    return {first, ::strnlen(first, sizeof letters)};
+}
+
+}  // namespace
+
+SavingPlan plan_saving(const RunConfig& config, const Setup& setup, const GradientPlan& gradients, int ranks) {
+    const StoredType type = stored_type(setup.dtype);
+    std::vector<CheckpointTensor> tensors;
+    std::map<std::string, const ParameterSpec*> specs;
+    const std::vector<ParameterSpec> all = unique_parameters(build_layers(setup.model));
+    for (const ParameterSpec& spec : all) specs[spec.name] = &spec;
+    for (const HeldTensor& tensor : gradients.tensors)
+        tensors.push_back(checkpoint_tensor(*specs.at(tensor.name), type, type));
+    ModelDescription description{
+        .config = config_text_of(setup.model, tensors, setup.stored ? setup.stored->config_text() : ""),
+        .tokenizer = setup.tokenizer ? setup.tokenizer->to_bytes() : ""};
+    SavingPlan plan{.checkpoints = {},
+                    .run = {},
+                    .keep = config.run.keep,
+                    .goes_on = config.run.on_save_error == OnSaveError::go_on,
+                    .description = std::move(description),
+                    .state = {}};
+    plan.state = state_of(plan.description, std::move(tensors));
+    plan.state.moments = moments_of(config.optimizer);
+    plan.state.parts = parts_of(gradients, ranks);
+    return plan;
+}
+
+std::vector<CheckpointPart> parts_of(const GradientPlan& gradients, int ranks) {
+    std::vector<CheckpointPart> parts;
+    for (int rank = 0; rank < ranks; ++rank) {
+        HeldState held = held_state(gradients.tensors, gradients.pieces, gradients.buckets, true, rank);
+        if (held.owned.empty()) continue;
+        parts.push_back({.number = static_cast<std::uint64_t>(rank), .boxes = std::move(held.owned)});
+    }
+    return parts;
+}
+
+Saving::Saving(SavingPlan plan, std::unique_ptr<Communicator> group, std::function<void()> look)
+    : plan_(std::move(plan)), group_(std::move(group)), look_(std::move(look)) {
+    group_->never_give_up();  // a disk may take its time
+}
+
+Saving::~Saving() = default;
+
+std::optional<std::size_t> Saving::own_part() const {
+    const auto own = static_cast<std::uint64_t>(group_->rank());
+    const auto part = std::ranges::find(plan_.state.parts, own, &CheckpointPart::number);
+    if (part == plan_.state.parts.end()) return std::nullopt;
+    return static_cast<std::size_t>(part - plan_.state.parts.begin());
+}
+
+void Saving::begin(std::uint64_t step, const std::string& run_facts, std::vector<StateView> views,
+                   std::uint64_t updates, bool is_last) {
+    const double start = now_seconds();
+    finish();
+    plan_.state.step = step;
+    plan_.state.run = run_facts;
+    // Two saves never mix: their digits differ on all steps of all runs, and are the same on all ranks.
+    plan_.state.save = sha256_hex(cat(plan_.run, ' ', step)).substr(0, plan_.run.size());
+    is_in_flight_ = true;
+    is_last_ = is_last;
+    has_reported_ = false;
+    complaint_.clear();
+    ++saves_;
+    try {
+        start_part(std::move(views), updates, is_last);
+    } catch (const Error&) {
+        fail(std::current_exception());
+    }
+    listen();
+    stall_seconds_ += now_seconds() - start;
+}
+
+// Where nothing changes any more, what is written needs no copy.
+void Saving::start_part(std::vector<StateView> views, std::uint64_t updates, bool is_last) {
+    const std::filesystem::path partial = folder();
+    const auto part = own_part();
+    writer_.reset();
+    if (!part) return;
+    views_.emplace(std::move(views));
+    writer_.emplace(partial, plan_.state, *part, updates);
+    const std::vector<StateBox> boxes = boxes_of(plan_.state, plan_.state.parts[*part]);
+    const auto copy_box = [this](const StateBox& box, std::span<std::byte> to) {
+        views_->copy(plan_.state.tensors[box.tensor].name, box.field, box.box, to);
+    };
+    if (is_last) {
+        written_ = copied_ = worker_.start([this, boxes, copy_box] {
+            std::vector<std::byte> bytes;
+            writer_->write([&](std::size_t b, Range rows) {
+                StateBox box = boxes[b];
+                box.box.rows = {box.box.rows.begin + rows.begin, rows.count};
+                bytes.resize(bytes_of(plan_.state, box));
+                copy_box(box, bytes);
+                return std::span<const std::byte>(bytes);
+            });
+        });
+        return;
+    }
+    if (copy_.bytes() == 0) copy_ = Buffer(bytes_of_part(plan_.state, plan_.state.parts[*part]), Place::memory);
+    copied_ = worker_.start([this, boxes, copy_box] {
+        std::byte* to = copy_.data();
+        for (const StateBox& box : boxes) {
+            copy_box(box, {to, bytes_of(plan_.state, box)});
+            to += bytes_of(plan_.state, box);
+        }
+    });
+    written_ = worker_.start([this, boxes] {
+        const std::byte* from = copy_.data();
+        std::size_t last = 0;
+        writer_->write([&](std::size_t b, Range rows) {
+            for (; last < b; ++last) from += bytes_of(plan_.state, boxes[last]);
+            const std::size_t row_bytes = bytes_of(plan_.state, boxes[b]) / boxes[b].box.rows.count;
+            return std::span(from + rows.begin * row_bytes, rows.count * row_bytes);
+        });
+    });
+}
+
+void Saving::before_update() {
+    if (!writer_ || worker_.is_done(copied_)) return;
+    const double start = now_seconds();
+    wait_for(copied_);
+    stall_seconds_ += now_seconds() - start;
+}
+
+void Saving::wait_for(Worker::Job job) {
+    const Lookout lookout{.look = [this](double) { look_(); }, .tell = [](const std::string&) {}};
+    wait_until([&] { return worker_.is_done(job); },
+               {.stall_seconds = std::numeric_limits<double>::infinity(), .lookout = &lookout},
+               [] { return std::string("the disk"); });
+}
+
+void Saving::advance() {
+    if (!is_in_flight_) return;
+    if (!has_reported_ && (!writer_ || worker_.is_done(written_))) report();
+    if (has_reported_ && have_all_reported()) conclude();
+}
+
+void Saving::finish() {
+    if (!is_in_flight_) return;
+    if (!has_reported_ && writer_) wait_for(written_);
+    if (!has_reported_) report();
+    group_->wait(tickets_);
+    tickets_.clear();
+    conclude();
+}
+
+void Saving::change_parts(std::vector<CheckpointPart> parts) {
+    plan_.state.parts = std::move(parts);
+    copy_ = {};
+}
+
+// Rank 0 waits for all the others from the beginning.
+void Saving::listen() {
+    const bool collects = group_->rank() == completer;
+    reports_.assign(collects ? static_cast<std::size_t>(group_->size()) : 1, Letters{});
+    for (int peer = 0; collects && peer < group_->size(); ++peer) {
+        if (peer == completer) continue;
+        Letters& letters = reports_[static_cast<std::size_t>(peer)];
+        tickets_.push_back(
+            group_->start_receive({letters.data(), DType::i32, 1, letters.size(), letters.size()}, peer));
+    }
+}
+
+void Saving::report() {
+    has_reported_ = true;
+    try {
+        if (writer_) worker_.rethrow();
+    } catch (const Error&) {
+        worker_.clear();
+        fail(std::current_exception());
+    }
+    Letters& own = reports_.front();
+    std::memcpy(own.data(), complaint_.data(), std::min(complaint_.size(), sizeof own - 1));
+    if (group_->rank() == completer) return;
+    tickets_.push_back(group_->start_send({own.data(), DType::i32, 1, own.size(), own.size()}, completer));
+}
+
+// A save that must not fail ends the run here, where the reason is known.
+void Saving::fail(std::exception_ptr error) {
+    try {
+        std::rethrow_exception(error);
+    } catch (const Error& known) {
+        if (!plan_.goes_on || is_last_) throw;
+        complaint_ = known.what();
+        writer_.reset();
+    }
+}
+
+bool Saving::have_all_reported() {
+    std::erase_if(tickets_, [&](Communicator::Ticket ticket) { return group_->is_done(ticket); });
+    return tickets_.empty();
+}
+
+void Saving::conclude() {
+    is_in_flight_ = false;
+    writer_.reset();
+    views_.reset();
+    if (group_->rank() != completer) return;
+    const double start = now_seconds();
+    complete_or_complain();
+    stall_seconds_ += now_seconds() - start;
+}
+
+std::string Saving::first_complaint() const {
+    for (std::size_t rank = 0; rank < reports_.size(); ++rank) {
+        const std::string text = text_of(reports_[rank]);
+        if (!text.empty()) return reports_.size() > 1 ? cat("rank ", rank, ": ", text) : text;
+    }
+    return {};
+}
+
+void Saving::complete_or_complain() {
+    std::string complaint = first_complaint();
+    try {
+        if (complaint.empty()) {
+            complete(plan_.checkpoints, plan_.state, plan_.description);
+            keep_newest(plan_.checkpoints, plan_.keep);
+        }
+    } catch (const Error&) {
+        complaint_.clear();
+        fail(std::current_exception());
+        complaint = complaint_;
+    }
+    if (!complaint.empty()) remove_partial(plan_.checkpoints);
+    outcomes_.push_back({.step = plan_.state.step, .complaint = std::move(complaint)});
+}
+
+std::vector<SaveOutcome> Saving::take_outcomes() { return std::exchange(outcomes_, {}); }
+
+}  // namespace trireme

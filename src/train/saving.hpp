@@ -1,0 +1,106 @@
+// Writes checkpoints of a run while it goes on. What a rank owns is copied by a thread of its own while the
+// next step computes, and written from the copy; the step's update alone waits for the copy to be there.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "train/rank_trainer.hpp"
+#include "trireme/checkpoint/state_view.hpp"
+#include "trireme/checkpoint/write_checkpoint.hpp"
+#include "trireme/comm/communicator.hpp"
+#include "trireme/device/buffer.hpp"
+#include "trireme/device/worker.hpp"
+
+namespace trireme {
+
+// What is the same of all checkpoints of a run, on all ranks.
+struct SavingPlan {
+    std::filesystem::path checkpoints;  // the folder
+    std::string run;                    // digits that no other run has
+    std::size_t keep = 0;               // so many of the newest; 0: all
+    bool goes_on = false;               // where one cannot be written, unless it is the last
+    ModelDescription description;
+    CheckpointState state;  // with the parts of all ranks
+};
+SavingPlan plan_saving(const RunConfig& config, const Setup& setup, const GradientPlan& gradients, int ranks);
+
+// What each rank writes: what it answers for.
+std::vector<CheckpointPart> parts_of(const GradientPlan& gradients, int ranks);
+
+// What came of a checkpoint; on rank 0 alone.
+struct SaveOutcome {
+    std::uint64_t step = 0;
+    std::string complaint;  // why there is none; empty: it is done
+};
+
+class Saving {
+public:
+    // `group` is of all ranks and of nobody else. `look` is called now and then in long waits for the disk.
+    Saving(SavingPlan plan, std::unique_ptr<Communicator> group, std::function<void()> look);
+    Saving(const Saving&) = delete;
+    Saving& operator=(const Saving&) = delete;
+    ~Saving();
+
+    // All ranks call it after the same step, when nothing is in flight; `views` are of all that the rank has,
+    // and change only behind before_update(), or no more where the step `is_last`. Waits for an earlier
+    // checkpoint that is still being written. Throws ResourceError or ConfigError where the run is to stop.
+    void begin(std::uint64_t step, const std::string& run_facts, std::vector<StateView> views,
+               std::uint64_t updates, bool is_last);
+    // The values and moments are about to change.
+    void before_update();
+    // After each step: lets what is being written go on, and never waits but, on rank 0, for the names of what
+    // is done.
+    void advance();
+    // Until all is done.
+    void finish();
+    // Ranks answer for other parts from now on; nothing is being written.
+    void change_parts(std::vector<CheckpointPart> parts);
+
+    std::vector<SaveOutcome> take_outcomes();                // since the last call
+    double stall_seconds() const { return stall_seconds_; }  // of steps that waited here
+    std::size_t saves() const { return saves_; }             // that this rank has begun
+
+private:
+    // Four letters in a number: a complaint, cut off where it is longer.
+    using Letters = std::array<std::int32_t, 64>;
+
+    std::filesystem::path folder() const { return save_folder(plan_.checkpoints, plan_.state); }
+    std::optional<std::size_t> own_part() const;
+    void start_part(std::vector<StateView> views, std::uint64_t updates, bool is_last);
+    void listen();
+    void report();
+    bool have_all_reported();
+    void conclude();
+    std::string first_complaint() const;
+    void complete_or_complain();
+    void fail(std::exception_ptr error);
+    void wait_for(Worker::Job job);
+
+    SavingPlan plan_;
+    std::unique_ptr<Communicator> group_;
+    std::function<void()> look_;
+
+    // Of the checkpoint that is being written.
+    bool is_in_flight_ = false;  // on rank 0 until it is done, elsewhere until this rank's report is away
+    bool is_last_ = false;
+    bool has_reported_ = false;
+    std::string complaint_;  // of this rank
+    std::optional<StateViews> views_;
+    std::optional<PartWriter> writer_;
+    Worker::Job copied_ = 0, written_ = 0;
+    Buffer copy_;
+    std::vector<Letters> reports_;               // of all ranks, on rank 0; elsewhere the own
+    std::vector<Communicator::Ticket> tickets_;  // of reports that have not come
+    std::vector<SaveOutcome> outcomes_;
+    double stall_seconds_ = 0;
+    std::size_t saves_ = 0;
+    Worker worker_;  // ends before what its jobs use
+};
+
+}  // namespace trireme

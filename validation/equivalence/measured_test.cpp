@@ -1,0 +1,117 @@
+// Layouts that measured costs have cut give what a single rank gives. The measurement is made up: every layer
+// costs more than the one before, so that no cut is the one that goes without it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+
+#include "equivalence/trials.hpp"
+#include "messages/program.hpp"
+#include "scratch_folder.hpp"
+#include "train/planning.hpp"
+#include "train/setup.hpp"
+#include "unit/app/arguments.hpp"
+#include "unit/plan/small_profile.hpp"
+
+namespace trireme::equivalence {
+namespace {
+
+struct Way {
+    const char* options;
+    int ranks;
+};
+
+class MeasuredLayouts : public testing::TestWithParam<const char*> {
+protected:
+    Plan plan_of(const std::string& options, int ranks) const { return set_up(config_of(options), ranks).plan; }
+
+    // As a run in the trials' folder has it.
+    RunConfig config_of(const std::string& options) const {
+        RunConfig config = std::get<app::TrainCommand>(app::parse("train --steps 20 " + options)).config;
+        config.data.corpus = folder_.file(config.data.corpus);
+        if (!config.costs.profile.empty()) config.costs.profile = folder_.file(config.costs.profile);
+        return config;
+    }
+
+    // Of what `one_` trains; sums over replicas take their time.
+    void write_profile() const {
+        const std::vector<Layer> layers = build_layers(set_up(config_of(training_options(one_)), 1).model);
+        const bool is_double = one_[Factor::precision] == 0;
+        Profile profile = validation::small_profile(layers.size());
+        profile.dtype = is_double ? "f64" : "f32";
+        profile.links = {{.link = {.latency = 0, .bandwidth = 300}}};
+        for (std::size_t l = 0; l < layers.size(); ++l) {
+            LayerProfile& layer = profile.layers[l];
+            layer.name = kind_of(layers[l]);
+            layer.parameters = 0;
+            for (const ParameterSpec& spec : parameters_of(layers[l])) {
+                layer.parameters += spec.size() * (is_double ? 8 : 4);
+            }
+        }
+        std::ofstream(folder_.file("profile.json")) << json_of(profile);
+    }
+
+    void expect_what_one_rank_gives(const Way& way, const std::string& partition) {
+        const std::string options = training_options(one_) + " " + way.options + partition;
+        const std::size_t many_ranks = messages::programs() - 1;
+        const Difference apart =
+            difference(trials_.run(options, way.ranks, many_ranks), trials_.one_rank(one_));
+        EXPECT_TRUE(keeps_bars(apart, one_)) << text_of(apart) << " from a single rank's with " << options;
+    }
+
+    validation::ScratchFolder folder_;
+    Trials trials_{folder_.file("")};
+    const Case one_ = case_named(GetParam());
+};
+
+std::vector<Range> layers_of(const Layout& layout) {
+    std::vector<Range> ranges;
+    for (const StageLayout& stage : layout.stages) ranges.push_back(stage.layers);
+    return ranges;
+}
+
+// So that no grid is it.
+bool has_unlike_replicas(const Layout& layout) {
+    return std::ranges::any_of(layout.stages, [&](const StageLayout& stage) {
+        return stage.replicas.size() != layout.stages.front().replicas.size();
+    });
+}
+
+TEST_P(MeasuredLayouts, GiveWhatASingleRankGives) {
+    const std::string measured = " --partition measured --profile profile.json";
+    write_profile();
+    for (const Way& way :
+         {Way{"--pipe 2 --data 2 --tensor 2 --microbatches 3", 8},
+          Way{"--pipe 2 --chunks 2 --schedule interleaved --microbatches 4 --recompute full", 2},
+          Way{"--pipe 3 --schedule auto --microbatches 5 --length pack", 3}}) {
+        const std::string options = training_options(one_) + " " + way.options;
+
+        EXPECT_NE(layers_of(plan_of(options + measured, way.ranks).layout),
+                  layers_of(plan_of(options, way.ranks).layout));
+        expect_what_one_rank_gives(way, measured);
+    }
+}
+
+TEST_P(MeasuredLayouts, OfPipeDreamGiveWhatASingleRankGives) {
+    const std::string pipedream = " --partition pipedream --profile profile.json";
+    write_profile();
+    for (const Way& way :
+         {Way{"--microbatches 8 --length pack", 5}, Way{"--microbatches 9 --schedule auto", 8}}) {
+        const Layout layout = plan_of(training_options(one_) + " " + way.options + pipedream, way.ranks).layout;
+
+        EXPECT_TRUE(has_unlike_replicas(layout)) << text_of(layout);
+        expect_what_one_rank_gives(way, pipedream);
+    }
+}
+
+constexpr std::array kinds{"model=gpt2-tied precision=f64", "model=llama-untied precision=f32"};
+
+std::string name_of_kind(const testing::TestParamInfo<const char*>& info) {
+    return info.index == 0 ? "Gpt2TiedInDouble" : "LlamaUntiedInSingle";
+}
+
+INSTANTIATE_TEST_SUITE_P(Two, MeasuredLayouts, testing::ValuesIn(kinds), name_of_kind);
+
+}  // namespace
+}  // namespace trireme::equivalence

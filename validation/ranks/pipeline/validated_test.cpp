@@ -1,0 +1,75 @@
+// Programs whose updates go ahead of what they have to know: where one was wrong, the forwards that have used
+// it run again, and their messages bring what they make then.
+#include <gtest/gtest.h>
+
+#include "ranks/pipeline/bench.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/schedule/check.hpp"
+#include "trireme/schedule/lower.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr int steps = 4;
+
+Trial trial_of(ScheduleKind schedule, const PipelineShape& shape) {
+    Trial trial{.schedule = schedule,
+                .shape = with_updates_of(schedule, shape),
+                .teams = teams_of_sizes(std::vector<int>(static_cast<std::size_t>(shape.teams), 1))};
+    for (int m = 0; m < steps * shape.micro_batches; ++m) {
+        trial.rows.push_back(static_cast<std::size_t>(m * 5 % 7));  // every seventh is empty
+    }
+    return trial;
+}
+
+std::vector<Trial> validated() {
+    std::vector<Trial> trials;
+    for (const ScheduleKind kind : {ScheduleKind::zb_h1, ScheduleKind::zb_h2}) {
+        for (const int pipe : {2, 3, 4, 8}) trials.push_back(trial_of(kind, grid_shape(pipe, 1, 1, 7)));
+        trials.push_back(trial_of(kind, grid_shape(4, 1, 1, 2)));
+        trials.push_back(trial_of(kind, grid_shape(2, 2, 1, 3)));
+        trials.push_back(trial_of(kind, grid_shape(4, 2, 1, 5)));
+    }
+    for (const int pipe : {2, 3, 4, 8}) trials.push_back(trial_of(ScheduleKind::zb_v, v_shape(pipe, 1, 6)));
+    trials.push_back(trial_of(ScheduleKind::zb_v, v_shape(2, 2, 3)));
+    return trials;
+}
+
+// As many slots as it takes.
+TrialPrograms prove_steps(const Trial& trial) {
+    TrialPrograms result{trial.shape, {}};
+    for (int slots = 1; slots <= 8; ++slots) {
+        PipelineShape one_step = trial.shape;
+        one_step.slots = slots;
+        const Phases phases = lower_phases(generate_phases(trial.schedule, one_step), one_step);
+        result.shape = one_step;
+        result.shape.steps = steps;
+        result.programs = unrolled(phases, one_step, steps);
+        if (check(result.programs, result.shape).is_proved()) return result;
+    }
+    throw BugError(trial.name());
+}
+
+TEST(ValidatedUpdates, BringForwardsAgainWhereTheyWereWrong) {
+    int executed = 0;
+    for (const Trial& trial : validated()) {
+        if (trial.ranks() > world_size()) continue;
+        ++executed;
+        SCOPED_TRACE(trial.name());
+        if (!Bench::is_needed(trial)) continue;
+        const TrialPrograms proved = prove_steps(trial);
+        Bench bench(trial);
+        const Program& program = proved.programs[static_cast<std::size_t>(bench.team())];
+        for (const bool are_in_vain : {false, true}) {
+            Engine engine = bench.engine(proved.shape);
+            CountingWorker worker = bench.worker(proved.shape, are_in_vain);
+            engine.execute(program, worker);
+            worker.expect_all_done(program);
+            EXPECT_EQ(worker.updates_in_vain(), are_in_vain ? steps / 2 : 0);
+        }
+    }
+    EXPECT_GT(executed, 0);
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,264 @@
+// Checkpoints that several ranks write, and others read.
+#include <gtest/gtest.h>
+#include <hdf5.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+
+#include "error_message.hpp"
+#include "trireme/archive/hdf5_file.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/checkpoint/stored_model.hpp"
+#include "unit/checkpoint/small_model.hpp"
+#include "unit/checkpoint/written.hpp"
+
+namespace trireme {
+namespace {
+
+namespace fs = std::filesystem;
+using validation::message_of;
+using validation::read_whole;
+using validation::says;
+using validation::ScratchFolder;
+using validation::WholeState;
+
+class SharedSave : public testing::Test {
+protected:
+    fs::path checkpoints() const { return folder_.file("checkpoints"); }
+
+    fs::path write(std::uint64_t step, std::size_t ranks = 3, const BeforeStage& before = {}) const {
+        return validation::write_shared(checkpoints(), config_, whole_, shared(step, ranks), before);
+    }
+    CheckpointState shared(std::uint64_t step, std::size_t ranks, bool columns = false) const {
+        return validation::shared_state(config_, whole_, step, ranks, columns);
+    }
+
+    // All fields of all tensors, box by box.
+    void expect_all(const StoredModel& stored) const {
+        const WholeState found(whole_.specs, 2);
+        for (const ParameterTensors& field : found.fields)
+            std::memset(field.all().data, 0, field.all().bytes());
+        for (const StateView& view : found.views()) stored.read(view);
+        for (std::size_t f = 0; f < found.fields.size(); ++f)
+            EXPECT_EQ(std::memcmp(found.fields[f].all().data, whole_.fields[f].all().data,
+                                  whole_.fields[f].all().bytes()),
+                      0);
+    }
+
+    std::vector<fs::path> parts(std::uint64_t step) const {
+        std::vector<fs::path> all;
+        for (const auto& entry : fs::directory_iterator(checkpoints() / cat("step-", step)))
+            if (entry.path().filename().string().starts_with("part-")) all.push_back(entry.path());
+        std::sort(all.begin(), all.end());
+        return all;
+    }
+
+    std::set<std::string> names() const {
+        std::set<std::string> all;
+        for (const auto& entry : fs::directory_iterator(checkpoints()))
+            all.insert(entry.path().filename().string());
+        return all;
+    }
+
+    ScratchFolder folder_;
+    ModelConfig config_ = small_config();
+    WholeState whole_{specs_of(config_), 2};
+};
+
+TEST_F(SharedSave, ComesBackWhoeverHasWrittenIt) {
+    for (const std::size_t ranks : {1, 2, 3, 8}) {
+        for (const bool columns : {false, true}) {
+            SCOPED_TRACE(cat(ranks, " ranks, columns cut: ", columns));
+            validation::write_shared(checkpoints(), config_, whole_, shared(ranks, ranks, columns));
+
+            const StoredModel stored = StoredModel::open(checkpoints());
+
+            EXPECT_EQ(stored.step(), ranks);
+            EXPECT_EQ(parts(ranks).size(), ranks);
+            expect_all(stored);
+            EXPECT_EQ(stored.updates_behind(whole_.views()), ranks);
+            stored.verify();
+        }
+    }
+}
+
+// Columns 3 to 6 of rows 1 and 2, from boxes that others have cut otherwise, into memory with gaps.
+TEST_F(SharedSave, GivesABoxAcrossTheBordersOfParts) {
+    validation::write_shared(checkpoints(), config_, whole_, shared(3, 3, true));
+    const std::string name = "transformer.h.0.mlp.c_fc.weight";
+    const auto spec = std::ranges::find(whole_.specs, name, &ParameterSpec::name);
+    ASSERT_EQ(spec->rows, 4U);
+    std::array<float, 12> memory{};
+    const Tensor place{memory.data(), DType::f32, 2, 4, 6};
+
+    StoredModel::open(checkpoints())
+        .read({.tensor = name, .field = StateField::moment2, .box = {{1, 2}, {6, 4}}, .memory = place});
+
+    const auto all = whole_.fields[2][static_cast<std::size_t>(spec - whole_.specs.begin())].as<float>();
+    for (std::size_t r = 0; r < 2; ++r)
+        for (std::size_t c = 0; c < 6; ++c) EXPECT_EQ(memory[6 * r + c], c < 4 ? all(1 + r, 6 + c) : 0);
+}
+
+TEST_F(SharedSave, ModelFileShowsMomentsOfAllPartsToo) {
+    write(3);
+
+    const hdf5::Handle file = hdf5::open_read_only((checkpoints() / "step-3/model.h5").string());
+    const hdf5::Handle dataset(
+        H5Dopen2(file.get(), cat("/moment2/", whole_.specs[1].name).c_str(), H5P_DEFAULT), H5Dclose);
+    std::vector<float> found(whole_.specs[1].size());
+    ASSERT_GE(H5Dread(dataset.get(), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, found.data()), 0);
+
+    for (std::size_t e = 0; e < found.size(); ++e)
+        EXPECT_EQ(found[e], whole_.fields[2][1].flattened().as<float>()[e]);
+}
+
+// Of images: axes before the columns, and behind the rows.
+TEST_F(SharedSave, ModelFileShowsTensorsOfMoreAxes) {
+    const ModelConfig vit = [] {
+        ModelConfig config = model_named("vit-tiny");
+        config.layers = 1;
+        config.width = 6;
+        config.heads = 2;
+        config.mlp_width = 8;
+        config.labels = 3;
+        return config;
+    }();
+    const WholeState whole(specs_of(vit), 0);
+    const CheckpointState state = validation::shared_state(vit, whole, 3, 2);
+
+    const fs::path path = validation::write_shared(checkpoints(), vit, whole, state);
+
+    const hdf5::Handle file = hdf5::open_read_only(path / "model.h5");
+    for (std::size_t p = 0; p < whole.specs.size(); ++p) {
+        const hdf5::Handle dataset(
+            H5Dopen2(file.get(), cat("/parameters/", whole.specs[p].name).c_str(), H5P_DEFAULT), H5Dclose);
+        std::vector<float> found(whole.specs[p].size());
+        ASSERT_GE(H5Dread(dataset.get(), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, found.data()), 0);
+        EXPECT_TRUE(std::equal(found.begin(), found.end(), whole.fields[0][p].flattened().as<float>().data));
+    }
+}
+
+// Each process ends one stage later than the one before, until one comes through.
+TEST_F(SharedSave, KilledAtAnyStageLeavesTheLastOneThatWasDone) {
+    write(3);
+    int stages = 0;
+    for (bool came_through = false; !came_through; ++stages) {
+        SCOPED_TRACE(cat("killed before stage ", stages));
+        fs::remove_all(checkpoints() / "step-4");
+        folder_.write("checkpoints/latest", "step-3\n");
+        const pid_t child = ::fork();
+        if (child == 0) {
+            int left = stages;
+            write(4, 2, [&](SaveStage) {
+                if (left-- == 0) ::raise(SIGKILL);
+            });
+            ::_exit(0);
+        }
+        int status = 0;
+        ASSERT_EQ(::waitpid(child, &status, 0), child);
+        came_through = WIFEXITED(status);
+
+        const StoredModel stored = StoredModel::open(checkpoints());
+        EXPECT_EQ(stored.step(), came_through ? 4U : 3U);
+        expect_all(stored);
+        stored.verify();
+        remove_partial(checkpoints());
+        for (const std::string& name : names()) EXPECT_FALSE(name.starts_with(".")) << name;
+    }
+    EXPECT_EQ(stages, 2 * 5 + 5 + 1);  // of each part, of the rest, and the one that came through
+}
+
+TEST_F(SharedSave, DamagedPartsAreNamedWithTheTensor) {
+    write(3);
+    const fs::path last = parts(3).back();
+    const std::string whole = read_whole(last.string());
+    const auto refusal = [&] {
+        return message_of<ConfigError>([&] { expect_all(StoredModel::open(checkpoints())); });
+    };
+    const float value = whole_.fields[1][0].flattened().as<float>()[19];  // of its last row
+    std::string bytes = whole;
+    const std::size_t at = bytes.find(std::string(reinterpret_cast<const char*>(&value), sizeof value));
+    ASSERT_NE(at, std::string::npos);
+    bytes[at] = static_cast<char>(bytes[at] ^ 4);
+    folder_.write(fs::relative(last, folder_.file("")).string(), bytes);
+    EXPECT_TRUE(
+        says(refusal(), last.string() + " is damaged: the SHA-256 of /moment1/" + whole_.specs[0].name));
+    EXPECT_TRUE(says(refusal(), "copy the checkpoint again, or use another one"));
+
+    folder_.write(fs::relative(last, folder_.file("")).string(), whole.substr(0, whole.size() - 100));
+    EXPECT_TRUE(says(refusal(), last.string() + " cannot be opened: it is cut short or damaged"));
+
+    fs::copy_file(parts(3).front(), last, fs::copy_options::overwrite_existing);
+    EXPECT_TRUE(says(refusal(), last.string() + " is of another save than its name and state.json say"));
+}
+
+TEST_F(SharedSave, PartsThatWereUpdatedUnlikeOftenAreNotJoined) {
+    CheckpointState state = shared(3, 2);
+    for (std::size_t p = 0; p < 2; ++p) {
+        const PartWriter writer(save_folder(checkpoints(), state), state, p, 5 + p);
+        writer.write([&, bytes = std::vector<std::byte>()](std::size_t b, Range rows) mutable {
+            const StateBox box = boxes_of(state, state.parts[p])[b];
+            bytes.resize(bytes_of(state, {box.tensor, box.field, {rows, box.box.columns}}));
+            return std::span<const std::byte>(bytes);
+        });
+    }
+    complete(checkpoints(), state, validation::description_of(config_, whole_));
+
+    const auto updates = [&] { StoredModel::open(checkpoints()).updates_behind(whole_.views()); };
+    EXPECT_TRUE(says(message_of<ConfigError>(updates), "were updated 5 and 6 times"));
+}
+
+TEST_F(SharedSave, KeepsTheNewestAndTheOneThatLatestNames) {
+    for (const std::uint64_t step : {2, 10, 4, 6}) write(step);
+
+    keep_newest(checkpoints(), 0);
+    EXPECT_EQ(names().size(), 5U);
+    keep_newest(checkpoints(), 2);
+
+    EXPECT_EQ(names(), (std::set<std::string>{"latest", "step-10", "step-6"}));
+    EXPECT_EQ(StoredModel::open(checkpoints()).step(), 6U);
+}
+
+// Somebody ends while the oldest is being removed: nobody takes what is left of it for a checkpoint.
+TEST_F(SharedSave, WhatIsLeftOfARemovedOneIsNoCheckpoint) {
+    write(2);
+    write(4);
+    fs::rename(checkpoints() / "step-2", checkpoints() / ".step-2.partial-0123abcd");
+
+    remove_partial(checkpoints());
+
+    EXPECT_EQ(names(), (std::set<std::string>{"latest", "step-4"}));
+}
+
+// A limit on the size of files stands for a disk of that size, met at the layout and at the data.
+TEST_F(SharedSave, AFullDiskIsSaidWhereverItIsMet) {
+    write(3);
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+    const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+    for (const SaveStage full_at : {SaveStage::layout, SaveStage::data, SaveStage::model, SaveStage::latest}) {
+        const std::string message = message_of<ResourceError>([&] {
+            write(4, 2, [&](SaveStage stage) {
+                const rlim_t most = stage == SaveStage::latest ? 1 : 8192;
+                const rlimit full{.rlim_cur = most, .rlim_max = before.rlim_max};
+                if (stage == full_at) {
+                    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &full), 0);
+                }
+            });
+        });
+        ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+        EXPECT_TRUE(says(message, "cannot be written: File too large; raise the limit"));
+        EXPECT_EQ(StoredModel::open(checkpoints()).step(), 3U);
+    }
+    std::signal(SIGXFSZ, handler);
+    expect_all(StoredModel::open(checkpoints()));
+}
+
+}  // namespace
+}  // namespace trireme

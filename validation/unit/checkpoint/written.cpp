@@ -1,0 +1,110 @@
+#include "unit/checkpoint/written.hpp"
+
+#include <algorithm>
+
+#include "trireme/layout/shares.hpp"
+
+namespace trireme::validation {
+namespace {
+
+namespace fs = std::filesystem;
+
+// In as many ranges as there are parts; those behind the last row are empty.
+std::vector<Range> ranges_of(std::size_t size, std::size_t parts) {
+    std::vector<Range> ranges;
+    for (std::size_t p = 0; p < parts; ++p) {
+        const std::size_t begin = size * p / parts;
+        ranges.push_back({begin, size * (p + 1) / parts - begin});
+    }
+    return ranges;
+}
+
+void add_boxes(CheckpointState& state, std::size_t tensor, bool columns) {
+    const auto& [name, shape, rows, width, type, source] = state.tensors[tensor];
+    const std::vector<Range> own_rows = ranges_of(rows, state.parts.size());
+    for (std::size_t p = 0; p < state.parts.size(); ++p) {
+        for (const Range own_columns : ranges_of(width, columns ? 2 : 1)) {
+            const Box box{own_rows[p], own_columns};
+            if (!box.is_empty()) state.parts[p].boxes.push_back({tensor, box});
+        }
+    }
+}
+
+}  // namespace
+
+WholeState::WholeState(std::vector<ParameterSpec> parameters, std::size_t moments, DType dtype)
+    : specs(std::move(parameters)) {
+    for (std::size_t f = 0; f <= moments; ++f) {
+        const ParameterTensors& field = fields.emplace_back(specs, dtype, Place::memory);
+        for (std::size_t p = 0; p < specs.size(); ++p) {
+            visit_float(dtype, [&]<class T>(T) {
+                const auto values = field[p].flattened().as<T>();
+                for (std::size_t e = 0; e < specs[p].size(); ++e)
+                    values[e] = static_cast<T>(100000 * f + 1000 * p + e) / 7;
+            });
+        }
+    }
+}
+
+std::vector<StateView> WholeState::views() const {
+    std::vector<StateView> views;
+    for (std::size_t f = 0; f < fields.size(); ++f)
+        for (std::size_t p = 0; p < specs.size(); ++p)
+            add_views(views, specs[p], state_fields.at(f), {{0, specs[p].rows}, {0, specs[p].columns}},
+                      fields[f][p]);
+    return views;
+}
+
+std::vector<CheckpointTensor> tensors_of(const WholeState& whole, StoredType source) {
+    const StoredType type = whole.fields[0][0].dtype == DType::f64 ? StoredType::f64 : StoredType::f32;
+    std::vector<CheckpointTensor> tensors;
+    for (const ParameterSpec& spec : whole.specs) tensors.push_back(checkpoint_tensor(spec, type, source));
+    return tensors;
+}
+
+ModelDescription description_of(const ModelConfig& config, const WholeState& whole) {
+    return {.config = config_text_of(config, tensors_of(whole, StoredType::f32))};
+}
+
+fs::path write_values(const fs::path& checkpoints, const ModelConfig& config, const WholeState& whole,
+                      std::uint64_t step, const std::string& tokenizer, StoredType source, Existing existing) {
+    ModelDescription description = description_of(config, whole);
+    description.tokenizer = tokenizer;
+    CheckpointState state = state_of(description, tensors_of(whole, source));
+    state.step = step;
+    const auto rows = [&](std::size_t tensor, Range range) {
+        const Tensor part = whole.fields[0][tensor].row_range(range.begin, range.count);
+        return std::span(static_cast<const std::byte*>(part.data), part.bytes());
+    };
+    return write_checkpoint(checkpoints, state, description, rows, existing);
+}
+
+CheckpointState shared_state(const ModelConfig& config, const WholeState& whole, std::uint64_t step,
+                             std::size_t ranks, bool columns) {
+    CheckpointState state = state_of(description_of(config, whole), tensors_of(whole, StoredType::f32));
+    state.step = step;
+    state.moments = whole.fields.size() - 1;
+    for (std::size_t r = 0; r < ranks; ++r) state.parts.push_back({.number = 2 * r});
+    for (std::size_t t = 0; t < state.tensors.size(); ++t) add_boxes(state, t, columns);
+    return state;
+}
+
+fs::path write_shared(const fs::path& checkpoints, const ModelConfig& config, const WholeState& whole,
+                      const CheckpointState& state, const BeforeStage& before) {
+    const StateViews views(whole.views());
+    for (std::size_t p = 0; p < state.parts.size(); ++p) {
+        const std::vector<StateBox> boxes = boxes_of(state, state.parts[p]);
+        const PartWriter writer(save_folder(checkpoints, state), state, p, state.step, before);
+        std::vector<std::byte> bytes;
+        writer.write([&](std::size_t b, Range rows) {
+            const auto& [tensor, field, box] = boxes[b];
+            const Box part{{box.rows.begin + rows.begin, rows.count}, box.columns};
+            bytes.resize(bytes_of(state, {tensor, field, part}));
+            views.copy(state.tensors[tensor].name, field, part, bytes);
+            return std::span<const std::byte>(bytes);
+        });
+    }
+    return complete(checkpoints, state, description_of(config, whole), before);
+}
+
+}  // namespace trireme::validation

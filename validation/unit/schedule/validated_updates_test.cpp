@@ -1,0 +1,228 @@
+// Updates that go ahead before all gradients are known.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "trireme/schedule/check.hpp"
+#include "trireme/schedule/generate.hpp"
+#include "trireme/schedule/lower.hpp"
+#include "trireme/schedule/predict.hpp"
+#include "unit/schedule/every_shape.hpp"
+#include "unit/schedule/programs_as_text.hpp"
+
+namespace trireme {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+Texts texts_of(const std::vector<Program>& programs) {
+    Texts texts;
+    for (const Program& program : programs) texts.push_back(text_of(program));
+    return texts;
+}
+
+PipelineShape zb_h2_shape(int pipe, int micro_batches) {
+    return with_updates_of(ScheduleKind::zb_h2, grid_shape(pipe, 1, 1, micro_batches));
+}
+
+Phases zb_h2_phases(int pipe, int micro_batches) {
+    return generate_phases(ScheduleKind::zb_h2, zb_h2_shape(pipe, micro_batches));
+}
+
+TEST(ValidatedUpdates, MatchTheDrawing) {
+    const Phases phases = zb_h2_phases(2, 3);
+
+    EXPECT_EQ(texts_of(phases.prologue), (Texts{"0F0", ""}));
+    EXPECT_EQ(texts_of(phases.body), (Texts{"0F1 0F2 0B0 0B1 0B2 REDUCE0 STEP0 0F3 VALIDATE0",
+                                            "1F0 1I0 1F1 1I1 1F2 1I2 1W0 1W1 1W2 REDUCE1 STEP1 VALIDATE1"}));
+}
+
+TEST(ValidatedUpdates, RunNoFurtherAheadThanThereAreMicroBatches) {
+    EXPECT_EQ(texts_of(zb_h2_phases(4, 2).prologue), (Texts{"0F0 0F1", "1F0 1F1", "2F0", ""}));
+}
+
+TEST(ValidatedUpdates, CountTheTeamsBehindInEachRow) {
+    const Phases phases = generate_phases(ScheduleKind::zb_v, v_shape(2, 2, 1));
+
+    EXPECT_EQ(texts_of(phases.prologue), (Texts{"0F0", "", "0F1", ""}));
+    EXPECT_EQ(text_of(phases.body[2]), "3F1 3I1 3W1 REDUCE3 0B1 REDUCE0 STEP0 STEP3 0F3 VALIDATE0 VALIDATE3");
+}
+
+TEST(ValidatedUpdates, AreThoseOfHalvesOnSeveralTeams) {
+    for (const std::string& name : known_schedules()) {
+        const ScheduleKind kind = schedule_named(name);
+        EXPECT_EQ(with_updates_of(kind, grid_shape(2, 1, 1, 4)).validates, name.starts_with("zb-")) << name;
+        EXPECT_FALSE(with_updates_of(kind, grid_shape(1, 2, 2, 4)).validates) << name;
+        EXPECT_FALSE(with_updates_of(kind, grid_shape(2, 1, 1, 4, false)).validates) << name;
+    }
+    EXPECT_FALSE(has_prologue(generate_phases(ScheduleKind::zb_h1, grid_shape(1, 2, 1, 4))));
+}
+
+// What a forward that may be done again makes for one that will not be is sent when that is settled; what it
+// makes for another such forward, at once.
+TEST(ValidatedUpdates, SendNothingOverAValidation) {
+    const PipelineShape shape = zb_h2_shape(3, 2);
+
+    const Phases phases = lower_phases(zb_h2_phases(3, 2), shape);
+
+    EXPECT_EQ(texts_of(phases.prologue), (Texts{"0F0 0SEND_F0 0F1", "1RECV_F0 1F0", ""}));
+    EXPECT_EQ(text_of(phases.body[0]),
+              "0SEND_F1 0RECV_B0 0B0 0RECV_B1 0B1 REDUCE0 STEP0 0F2 0SEND_F2 0F3 VALIDATE0");
+    EXPECT_EQ(
+        text_of(phases.body[1]),
+        "1SEND_F0 1RECV_F1 1RECV_B0 1F1 1SEND_F1 1I0 1SEND_B0 1RECV_B1 1I1 1SEND_B1 1W0 1W1 REDUCE1 STEP1 "
+        "1RECV_F2 1F2 VALIDATE1");
+    EXPECT_EQ(text_of(phases.body[2]),
+              "2RECV_F0 2F0 2RECV_F1 2I0 2SEND_B0 2F1 2I1 2SEND_B1 2W0 2W1 REDUCE2 STEP2 VALIDATE2");
+}
+
+double step_of(PipelineShape shape, const StageCost& cost) {
+    const Phases phases = lower_phases(zb_h2_phases(shape.stages(), shape.micro_batches), shape);
+    const std::vector<StageCost> costs(static_cast<std::size_t>(shape.stages()), cost);
+    return predict_step(phases, shape, costs).seconds;
+}
+
+TEST(ValidatedUpdates, WaitForTheNormAsLateAsItComes) {
+    const double work = 5 * 3;
+    const double step = 0.25;
+    const double sum = 2;
+
+    EXPECT_EQ(step_of(zb_h2_shape(3, 5), {}), work);
+    EXPECT_EQ(step_of(zb_h2_shape(3, 5), {.step = step}), work + step);
+    // Each stage waits for its own sum; that of the last team comes as much later as its forwards began.
+    EXPECT_EQ(step_of(zb_h2_shape(3, 5), {.reduce = sum}), work + sum);
+}
+
+// Here the second team's weight halves are so long that the first one has done all it may.
+TEST(ValidatedUpdates, GoNoFurtherBeforeAllGradientsAreThere) {
+    PipelineShape shape = zb_h2_shape(2, 3);
+    shape.slots = 3;  // so that no buffer is waited for
+    const std::vector<Program> programs = unrolled(lower_phases(zb_h2_phases(2, 3), shape), shape, 2);
+    shape.steps = 2;
+
+    const Prediction prediction = predict(programs, shape, {{}, {.backward_weight = 3}});
+
+    const auto span_of = [&](std::size_t team, const Instruction& instruction) {
+        return *std::ranges::find(prediction.spans[team], instruction, &Span::instruction);
+    };
+    const double last_gradient = span_of(1, {Op::backward_weight, 1, 2}).end;
+    EXPECT_LT(span_of(0, {Op::forward, 0, 3}).end, last_gradient);
+    EXPECT_EQ(span_of(0, {Op::forward, 0, 4}).begin, last_gradient);
+}
+
+// The first team updates when the last one has its gradients, which began two forwards later.
+TEST(ValidatedUpdates, OfTiedEndsWaitForOneAnother) {
+    PipelineShape tied = zb_h2_shape(3, 5);
+    tied.ties_ends = true;
+
+    EXPECT_EQ(step_of(tied, {}), step_of(zb_h2_shape(3, 5), {}) + 2);
+}
+
+// Two stages, two steps of one micro-batch.
+std::string fault_of(const std::string& first, const std::string& second) {
+    PipelineShape shape = zb_h2_shape(2, 1);
+    shape.steps = 2;
+    shape.slots = 2;
+    return check(programs_of({first.c_str(), second.c_str()}), shape).fault.value_or(Fault{}).what;
+}
+
+const std::string first_step = "0F0 0SEND_F0 0RECV_B0 0B0 REDUCE0 STEP0 ";
+const std::string first_end = "0RECV_B1 0B1 REDUCE0 STEP0 VALIDATE0";
+const std::string first = first_step + "0F1 VALIDATE0 0SEND_F1 " + first_end;
+const std::string second_step = "1RECV_F0 1F0 1B0 1SEND_B0 REDUCE1 STEP1 ";
+const std::string second_end = "1B1 1SEND_B1 REDUCE1 STEP1 VALIDATE1";
+const std::string second = second_step + "VALIDATE1 1RECV_F1 1F1 " + second_end;
+
+TEST(CheckOfValidation, TakesForwardsThatRunAhead) {
+    EXPECT_EQ(fault_of(first, second), "");
+    EXPECT_EQ(fault_of(first_step + "VALIDATE0 0F1 0SEND_F1 " + first_end, second), "");
+    EXPECT_EQ(fault_of(first_step + "0F1 0SEND_F1 VALIDATE0 " + first_end,
+                       second_step + "1RECV_F1 1F1 VALIDATE1 " + second_end),
+              "");
+}
+
+TEST(CheckOfValidation, RefusesMessagesThatComeTwiceAtOneEnd) {
+    EXPECT_EQ(
+        fault_of(first_step + "0F1 0SEND_F1 VALIDATE0 " + first_end, second),
+        "1RECV_F1, the 8th instruction of team 1, stands behind VALIDATE, and 0SEND_F1, the 8th instruction "
+        "of team 0, before it; what is done again where a guess was wrong has to be so on both sides");
+    EXPECT_EQ(
+        fault_of(first, second_step + "1RECV_F1 VALIDATE1 1F1 " + second_end),
+        "1RECV_F1, the 7th instruction of team 1, stands before VALIDATE, and 1F1, the 9th instruction of "
+        "team 1, behind it; what is done again where a guess was wrong has to be so on both sides");
+}
+
+TEST(CheckOfValidation, RefusesAllButForwardsBetweenUpdateAndValidation) {
+    EXPECT_EQ(
+        fault_of(first_step + "0F1 0RECV_B1 VALIDATE0 0SEND_F1 0B1 REDUCE0 STEP0 VALIDATE0", second),
+        "0RECV_B1, the 8th instruction of team 0, stands behind an update that is not validated yet, where "
+        "only forwards of the next step and their messages may; put it behind VALIDATE0");
+    EXPECT_EQ(
+        fault_of("0F0 0SEND_F0 0RECV_B0 0F1 0B0 REDUCE0 STEP0 VALIDATE0 0SEND_F1 " + first_end, second),
+        "0F1, the 4th instruction of team 0, is of step 1 and stands behind 0 updates; all of a step but its "
+        "first forwards stands between the VALIDATEs before it and its STEPs");
+}
+
+// Both ends of the message would be done again, but at other validations.
+TEST(CheckOfValidation, RefusesMessagesOfTheStepAfterTheNext) {
+    PipelineShape shape = zb_h2_shape(2, 1);
+    shape.steps = 3;
+    shape.slots = 3;
+    const auto fault = [&](const std::string& early, const std::string& late) {
+        const std::string sender = first_step +
+                                   "0F1 0SEND_F1 VALIDATE0 0RECV_B1 0B1 REDUCE0 STEP0 0F2 0SEND_F2 "
+                                   "VALIDATE0 0RECV_B2 0B2 REDUCE0 STEP0 VALIDATE0";
+        const std::string reader = second_step + "1RECV_F1 " + early +
+                                   "1F1 VALIDATE1 1B1 1SEND_B1 REDUCE1 STEP1 " + late +
+                                   "1F2 VALIDATE1 1B2 1SEND_B2 REDUCE1 STEP1 VALIDATE1";
+        return check(programs_of({sender.c_str(), reader.c_str()}), shape).fault.value_or(Fault{}).what;
+    };
+
+    EXPECT_EQ(fault("", "1RECV_F2 "), "");
+    EXPECT_EQ(fault("1RECV_F2 ", ""),
+              "1RECV_F2, the 8th instruction of team 1, stands behind an update that is not validated yet, "
+              "where only "
+              "forwards of the next step and their messages may; put it behind VALIDATE1");
+}
+
+TEST(CheckOfValidation, RefusesUpdatesAndValidationsOutOfTheirOrder) {
+    EXPECT_EQ(fault_of("0F0 0SEND_F0 0RECV_B0 0B0 REDUCE0 VALIDATE0 STEP0 0F1 0SEND_F1 " + first_end, second),
+              "VALIDATE0, the 6th instruction of team 0, needs STEP0 before it; STEP0 is the 7th");
+    EXPECT_EQ(fault_of(first, second_step + "VALIDATE1 1RECV_F1 1F1 1B1 1SEND_B1 REDUCE1 STEP1"),
+              "team 1 holds stage 1, but its program of length 13 has too few VALIDATE1");
+    EXPECT_EQ(fault_of(first, second + " VALIDATE1"),
+              "VALIDATE1, the 15th instruction of team 1, repeats VALIDATE1, its 7th");
+}
+
+TEST(CheckOfValidation, WantsTheUpdatesOfATeamTogether) {
+    PipelineShape shape = grid_shape(1, 1, 2, 1);
+    shape.validates = true;
+    const auto fault = [&](const char* program) {
+        return check(programs_of({program}), shape).fault.value_or(Fault{}).what;
+    };
+
+    EXPECT_EQ(fault("0F0 1F0 1B0 0B0 REDUCE1 REDUCE0 STEP1 STEP0 VALIDATE0 VALIDATE1"), "");
+    EXPECT_EQ(fault("0F0 1F0 1B0 0B0 REDUCE1 STEP1 REDUCE0 STEP0 VALIDATE0 VALIDATE1"),
+              "STEP1, the 6th instruction of team 0, comes before the REDUCEs of all stages of team 0");
+    EXPECT_EQ(
+        fault("0F0 1F0 1B0 0B0 REDUCE1 REDUCE0 STEP1 VALIDATE1 STEP0 VALIDATE0"),
+        "VALIDATE1, the 8th instruction of team 0, comes before STEP0 of the same step; where updates are "
+        "validated, those of a step stand together, and so do their VALIDATEs");
+}
+
+TEST(CheckOfValidation, RefusesOldWeights) {
+    EXPECT_EQ(
+        fault_of("0F0@1 " + first.substr(4), second),
+        "0F0@1, the 1st instruction of team 0, uses older weights; where updates are validated all passes "
+        "use the newest");
+}
+
+TEST(CheckOfValidation, KnowsUpdatesThatGuessNothing) {
+    EXPECT_EQ(
+        check(programs_of({"0F0 0B0 REDUCE0 STEP0 VALIDATE0"}), grid_shape(1, 1, 1, 1)).fault->what,
+        "VALIDATE0, the 5th instruction of team 0, validates an update, but those of these programs guess "
+        "nothing");
+}
+
+}  // namespace
+}  // namespace trireme
