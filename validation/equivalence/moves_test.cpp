@@ -111,7 +111,7 @@ TEST_P(Moves, AreOnRecordAndReplayToTheSameBits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, Moves, testing::ValuesIn(travels),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& travel) { return std::string(travel.param.name); });
 
 // Schedules that keep work in flight drain before a move: as they do for an evaluation.
 TEST(MovesInFlight, AreThoseOfARunThatDrainsAsOften) {

@@ -30,7 +30,11 @@ protected:
         corpus_of_lengths(folder_, {5, 9, 3});
         config_.data.corpus = folder_.file("corpus.h5");
         config_.data.validation_share = 0;
-        config_.model = {.name = "gpt2-tiny", .layers = 2, .width = 64, .heads = 4, .positions = 10};
+        config_.model.name = "gpt2-tiny";
+        config_.model.layers = 2;
+        config_.model.width = 64;
+        config_.model.heads = 4;
+        config_.model.positions = 10;
         config_.precision.device = DeviceKind::reference;
         config_.run.batch = 4;
         config_.run.steps = 1000;
@@ -71,7 +75,7 @@ protected:
     std::vector<int> nodes_ = std::vector<int>(static_cast<std::size_t>(session_.size()));
     ScratchFolder folder_;
     RunConfig config_;
-    std::optional<Setup> setup_;
+    std::optional<trireme::Setup> setup_;
     GradientPlan gradients_;
     std::optional<RankTrainer> trainer_;
     std::size_t steps_ = 0;

@@ -34,7 +34,12 @@ TEST_F(ARunThatChangesItsPlan, HasALineForTheChangeAndNamesTheNewPlanFromThereOn
 }
 
 TEST_F(ARunThatChangesItsPlan, SummarisesWhatItCost) {
-    directory_.write_summary({.plan_changes = 2, .change_seconds = 0.5, .moved_bytes = 640});
+    Figures figures;
+    figures.plan_changes = 2;
+    figures.change_seconds = 0.5;
+    figures.moved_bytes = 640;
+
+    directory_.write_summary(figures);
 
     EXPECT_EQ(json::parse(text_of("summary.json")).at("plan_changes"),
               json({{"count", 2}, {"seconds", 0.5}, {"moved_bytes", 640}}));
