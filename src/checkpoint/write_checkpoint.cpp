@@ -64,6 +64,7 @@ fs::path complete(const fs::path& checkpoints, const CheckpointState& state,
                   const ModelDescription& description, const BeforeStage& before) {
     const fs::path partial = save_folder(checkpoints, state);
     fs::path path = folder_of(checkpoints, state);
+    sync_file(partial / model_file);
     write_texts(partial, state, description, before);
     if (before) before(SaveStage::place);
     put_in_place(partial, path);

@@ -70,7 +70,13 @@ Saving::Saving(SavingPlan plan, std::unique_ptr<Communicator> group, std::functi
     group_->never_give_up();  // a disk may take its time
 }
 
-Saving::~Saving() = default;
+// Of a run that ends early: a part of a checkpoint is no use, and takes space.
+Saving::~Saving() {
+    if (!is_in_flight_ || group_->rank() != completer) return;
+    wait_until([this] { return is_over(written_) && is_over(completed_); },
+               {.stall_seconds = std::numeric_limits<double>::infinity()}, [] { return std::string(); });
+    remove_partial(plan_.checkpoints);
+}
 
 std::optional<std::size_t> Saving::own_part() const {
     const auto own = static_cast<std::uint64_t>(group_->rank());

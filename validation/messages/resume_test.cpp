@@ -56,7 +56,7 @@ TEST_F(Resume, GoesOnInItsRunDirectoryAndKeepsTheNewest) {
     EXPECT_NE(outcome.out.find("\nresume    run/checkpoints/step-4\n"), std::string::npos) << outcome.out;
     EXPECT_NE(outcome.out.find("\nstep     5/8"), std::string::npos) << outcome.out;
     EXPECT_EQ(names_in("run/checkpoints"), (std::vector<std::string>{"latest", "step-6", "step-8"}));
-    EXPECT_EQ(lines_of("run/steps.jsonl"), 9U);  // eight steps and an evaluation
+    EXPECT_EQ(lines_of("run/steps.jsonl"), 8U);
     EXPECT_NE(read("run/manifest.json").find("\"resumed_from\": \"run/checkpoints/step-4\""),
               std::string::npos);
 }
@@ -94,7 +94,7 @@ TEST_F(Resume, RefusesWhatIsNotTheSameRun) {
     expect_refusal(line(six + "--batch 4 --max-length 100"), {"--max-length 256, not 100"});
     expect_refusal(line(six + "--batch 4 --validation-share 0.1"), {"--validation-share 0.02, not 0.1"});
     expect_refusal(line(six + "--batch 4 --dropout 0.3"),
-                   {"is of a model with", "drop 0.1, not 0.3", "leave out"});
+                   {"is of a model with", "pdrop 0.0, not 0.3", "leave out"});
     expect_refusal(line("--steps 4 --batch 4 --resume first"),
                    {"has 4 steps behind it", "4 in all", "raise --steps"});
     expect_refusal(line("--steps 6 --batch 4 --resume none"), {"the model none does not exist"});
@@ -119,7 +119,8 @@ TEST_F(Resume, NamesADamagedPartOnAllRanksTogether) {
     for (const std::string& name : names_in("first/checkpoints/step-4"))
         if (name.starts_with("part-")) {
             std::string bytes = read("first/checkpoints/step-4/" + name);
-            bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+            char& among_the_moments = bytes[bytes.size() - 20000];
+            among_the_moments = static_cast<char>(among_the_moments ^ 1);
             write("first/checkpoints/step-4/" + name, bytes);
         }
     const Outcome outcome = run(line("--steps 6 --batch 4 --pipe 2 --resume first"), 2);
@@ -196,7 +197,7 @@ TEST_F(SmallDisk, FullIsSaidAndLosesNothing) {
     const Outcome free = run(line(options + "--steps 6 --resume auto"));
     EXPECT_EQ(free.code, 0) << free.err;
     EXPECT_NE(free.out.find("\nresume    disk/run/checkpoints/step-2"), std::string::npos) << free.out;
-    EXPECT_EQ(lines_of("disk/run/steps.jsonl"), 7U);
+    EXPECT_EQ(lines_of("disk/run/steps.jsonl"), 6U);
 }
 
 TEST_F(SmallDisk, ReadOnlyIsSaid) {

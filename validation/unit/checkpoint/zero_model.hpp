@@ -11,7 +11,8 @@
 namespace trireme::validation {
 
 inline std::filesystem::path write_zero_model(const std::filesystem::path& checkpoints,
-                                              const ModelConfig& model, const std::string& tokenizer = "") {
+                                              const ModelConfig& model, const std::string& tokenizer = "",
+                                              std::uint64_t step = 0) {
     std::vector<CheckpointTensor> tensors;
     for (const ParameterSpec& spec : unique_parameters(build_layers(model)))
         tensors.push_back(checkpoint_tensor(spec, StoredType::f32, StoredType::f32));
@@ -21,7 +22,9 @@ inline std::filesystem::path write_zero_model(const std::filesystem::path& check
         zeros.resize(range.count * tensors[tensor].columns * sizeof(float));
         return std::span<const std::byte>(zeros);
     };
-    return write_checkpoint(checkpoints, state_of(description, tensors), description, rows, Existing::replaced);
+    CheckpointState state = state_of(description, tensors);
+    state.step = step;
+    return write_checkpoint(checkpoints, state, description, rows, Existing::replaced);
 }
 
 }  // namespace trireme::validation

@@ -56,7 +56,7 @@ protected:
     }
 
     StoredModel stored(const ModelConfig& model, const std::string& tokenizer = "") const {
-        return StoredModel::open(write_zero_model(folder_.file("checkpoints"), model, tokenizer));
+        return StoredModel::open(write_zero_model(folder_.file("checkpoints"), model, tokenizer, 7));
     }
 
     ScratchFolder folder_;
