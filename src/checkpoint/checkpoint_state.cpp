@@ -1,5 +1,6 @@
 #include "trireme/checkpoint/checkpoint_state.hpp"
 
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "checkpoint/schema.hpp"
@@ -86,7 +87,7 @@ CheckpointState state_of(const Json& json) {
         throw ConfigError(cat("was written by a newer Trireme (checkpoint schema ", written,
                               ", this program reads ", version, ")"));
     CheckpointState state{.save = json.at("save"), .step = json.at("step"), .moments = json.at("moments")};
-    if (state.moments + 1 > state_fields.size()) throw ConfigError("has more moments than any optimizer");
+    if (state.moments > most_moments) throw ConfigError("has more moments than any optimizer");
     for (const Json& tensor : json.at("tensors")) state.tensors.push_back(tensor_of(tensor));
     for (const Json& part : json.at("parts")) state.parts.push_back(part_of(part, state.tensors));
     state.config_sha256 = json.at("config_sha256");

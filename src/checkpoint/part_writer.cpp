@@ -1,6 +1,7 @@
 #include "trireme/checkpoint/part_writer.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "checkpoint/schema.hpp"
 #include "trireme/archive/hdf5_array.hpp"
@@ -24,7 +25,7 @@ fs::path path_of(const fs::path& folder, const CheckpointState& state, std::size
 std::vector<StateBox> boxes_of(const CheckpointState& state, const CheckpointPart& part) {
     std::vector<StateBox> boxes;
     for (std::size_t field = 0; field <= state.moments; ++field)
-        for (const auto& [tensor, box] : part.boxes) boxes.push_back({tensor, state_fields.at(field), box});
+        for (const auto& [tensor, box] : part.boxes) boxes.push_back({tensor, state_field(field), box});
     return boxes;
 }
 

@@ -59,10 +59,10 @@ void show_whole(const std::filesystem::path& path, const CheckpointState& state)
     for (std::size_t field = 0; field <= state.moments; ++field) {
         for (std::size_t t = 0; t < state.tensors.size(); ++t) {
             const CheckpointTensor& tensor = state.tensors[t];
-            const auto boxes = boxes_of_tensor(state, t, state_fields.at(field));
+            const auto boxes = boxes_of_tensor(state, t, state_field(field));
             constexpr std::uint64_t box_overhead = 512;  // bytes that a virtual dataset writes about one
             file.reserve(boxes.size() * box_overhead);
-            hdf5::create_virtual_array(file.id(), cat('/', name_of(state_fields.at(field)), '/', tensor.name),
+            hdf5::create_virtual_array(file.id(), cat('/', name_of(state_field(field)), '/', tensor.name),
                                        tensor.type, tensor.shape, boxes);
         }
     }

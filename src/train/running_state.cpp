@@ -8,7 +8,7 @@ void add_moments(std::vector<StateView>& views, const std::vector<ParameterSpec>
     for (std::size_t m = 0; m < optimizer.moments().size(); ++m) {
         for (std::size_t s = 0; s < optimizer.shards().size(); ++s) {
             const auto& [parameter, box] = optimizer.shards()[s];
-            add_views(views, specs[parameter], state_fields.at(1 + m), box, optimizer.moments()[m][s]);
+            add_views(views, specs[parameter], state_field(1 + m), box, optimizer.moments()[m][s]);
         }
     }
 }

@@ -2,7 +2,6 @@
 // saves are never taken for one.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -18,7 +17,10 @@ namespace trireme {
 // What is kept of each element of a parameter. Of sgd the velocity is moment1.
 enum class StateField : std::uint8_t { value, moment1, moment2 };
 
-inline constexpr std::array state_fields{StateField::value, StateField::moment1, StateField::moment2};
+inline constexpr std::size_t most_moments = 2;
+
+// 0 is the value, others are the moments from 1 on.
+constexpr StateField state_field(std::size_t number) { return static_cast<StateField>(number); }
 const char* name_of(StateField field);  // "parameters", "moment1": a group of a part
 
 struct CheckpointTensor {

@@ -50,7 +50,7 @@ std::vector<StateView> WholeState::views() const {
     std::vector<StateView> views;
     for (std::size_t f = 0; f < fields.size(); ++f)
         for (std::size_t p = 0; p < specs.size(); ++p)
-            add_views(views, specs[p], state_fields.at(f), {{0, specs[p].rows}, {0, specs[p].columns}},
+            add_views(views, specs[p], state_field(f), {{0, specs[p].rows}, {0, specs[p].columns}},
                       fields[f][p]);
     return views;
 }
