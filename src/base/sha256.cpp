@@ -3,19 +3,13 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/sha256_rounds.hpp"
+
 namespace trireme {
 namespace {
 
-// The first 32 bits of the fractional parts of the cube roots of the first 64 primes.
-constexpr std::array<std::uint32_t, 64> round_constants{
-    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
-    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
-    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
-    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
-    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
-    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
-    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
-    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
+// Bytes that are worth asking the processor for.
+constexpr std::size_t many_bytes = 4096;
 
 std::uint32_t big_endian_word(const std::byte* at) {
     return std::to_integer<std::uint32_t>(at[0]) << 24 | std::to_integer<std::uint32_t>(at[1]) << 16 |
@@ -44,7 +38,7 @@ void Sha256::absorb(State& state, const std::byte* block) {
         const std::uint32_t s0 = std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22);
         const std::uint32_t choice = (e & f) ^ (~e & g);
         const std::uint32_t majority = (a & b) ^ (a & c) ^ (b & c);
-        const std::uint32_t first = h + s1 + choice + round_constants[i] + w[i];
+        const std::uint32_t first = h + s1 + choice + sha256_constants[i] + w[i];
         h = g;
         g = f;
         f = e;
@@ -67,6 +61,11 @@ void Sha256::update(std::span<const std::byte> bytes) {
         bytes = bytes.subspan(taken);
         if (begun + taken < block_bytes) return;
         absorb(state_, pending_.data());
+    }
+    if (bytes.size() >= many_bytes && has_sha256_instructions()) {
+        const std::size_t whole = bytes.size() / block_bytes * block_bytes;
+        absorb_by_instructions(state_, bytes.first(whole));
+        bytes = bytes.subspan(whole);
     }
     for (; bytes.size() >= block_bytes; bytes = bytes.subspan(block_bytes)) absorb(state_, bytes.data());
     std::copy(bytes.begin(), bytes.end(), pending_.begin());

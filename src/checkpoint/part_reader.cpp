@@ -1,12 +1,16 @@
 #include "checkpoint/part_reader.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
 
 #include "checkpoint/schema.hpp"
 #include "trireme/archive/hdf5_array.hpp"
 #include "trireme/archive/hdf5_file.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/sha256.hpp"
+#include "trireme/device/wait.hpp"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -14,15 +18,40 @@ using namespace checkpoint_schema;
 
 namespace {
 
+constexpr std::uint64_t bytes_ahead = std::uint64_t{8} << 20;  // that are fetched while a block is summed
+
 std::string name_of(const CheckpointState& state, const StateBox& box) {
     return array_path(box.field, state.tensors[box.tensor].name, box.box);
 }
 
+// A job that has ended before what it uses goes, whatever is thrown meanwhile.
+class Ahead {
+public:
+    explicit Ahead(Worker& worker) : worker_(worker) {}
+    Ahead(const Ahead&) = delete;
+    Ahead& operator=(const Ahead&) = delete;
+    ~Ahead() {
+        if (!job_) return;
+        wait_until([this] { return worker_.is_done(*job_); },
+                   {.stall_seconds = std::numeric_limits<double>::infinity()}, [] { return std::string(); });
+    }
+
+    void start(std::function<void()> job) { job_ = worker_.start(std::move(job)); }
+    // Throws what the job threw.
+    void finish() {
+        if (job_) worker_.finish(*std::exchange(job_, std::nullopt));
+    }
+
+private:
+    Worker& worker_;
+    std::optional<Worker::Job> job_;
+};
+
 }  // namespace
 
 PartReader::PartReader(const fs::path& path, const CheckpointState& state, const CheckpointPart& part,
-                       const std::string& state_sha256)
-    : path_(path), state_(state), file_(hdf5::open_read_only(path, copy_again)), bytes_(path) {
+                       const std::string& state_sha256, Worker& worker)
+    : path_(path), state_(state), file_(hdf5::open_read_only(path, copy_again)), bytes_(path), worker_(worker) {
     const std::string kind = text("format");
     if (kind != format) refuse(cat("is of the kind '", kind, "', not '", format, "'"));
     if (number("schema_version") != version)
@@ -88,24 +117,38 @@ void PartReader::check(const StateBox& box, std::uint64_t sum, std::span<const s
                    ", recorded is ", recorded));
 }
 
+PartReader::Block PartReader::block_of(const StateBox& box, const Place& place, std::size_t number) const {
+    const std::size_t first = number * place.block_rows;
+    Block block{.rows = {box.box.rows.begin + first, std::min(place.block_rows, box.box.rows.count - first)},
+                .bytes = {}};
+    block.bytes.resize(block.rows.count * place.row_bytes);
+    const std::uint64_t begin = place.offset + first * place.row_bytes;
+    const std::uint64_t next = begin + block.bytes.size();
+    const std::uint64_t end = place.offset + box.box.rows.count * place.row_bytes;
+    bytes_.expect(next, std::min<std::uint64_t>(bytes_ahead, end - next));
+    bytes_.read(begin, block.bytes);
+    check(box, place.first_sum + number, block.bytes);
+    return block;
+}
+
 void PartReader::read(const StateBox& box, const Box& wanted, const UseRows& use) const {
     const Box part = intersection(box.box, wanted);
     if (part.is_empty()) return;
     const Place place = place_of(box);
-    const std::size_t skipped = (part.rows.begin - box.box.rows.begin) / place.block_rows;
+    const std::size_t first = (part.rows.begin - box.box.rows.begin) / place.block_rows;
+    const std::size_t last = (part.rows.end() - 1 - box.box.rows.begin) / place.block_rows;
     const std::size_t column_bytes =
         (part.columns.begin - box.box.columns.begin) * bytes_of(state_.tensors[box.tensor].type);
-    std::vector<std::byte> bytes;
-    for (std::size_t b = skipped; box.box.rows.begin + b * place.block_rows < part.rows.end(); ++b) {
-        const std::size_t first = b * place.block_rows;
-        const Range rows{box.box.rows.begin + first, std::min(place.block_rows, box.box.rows.count - first)};
-        bytes.resize(rows.count * place.row_bytes);
-        bytes_.read(place.offset + first * place.row_bytes, bytes);
-        check(box, place.first_sum + b, bytes);
-        const Range own = intersection(rows, part.rows);
+    Block next = block_of(box, place, first);
+    for (std::size_t b = first; b <= last; ++b) {
+        const Block block = std::move(next);
+        Ahead ahead(worker_);
+        if (b < last) ahead.start([&, b] { next = block_of(box, place, b + 1); });
+        const Range own = intersection(block.rows, part.rows);
         use({.box = {own, part.columns},
-             .first = bytes.data() + (own.begin - rows.begin) * place.row_bytes + column_bytes,
+             .first = block.bytes.data() + (own.begin - block.rows.begin) * place.row_bytes + column_bytes,
              .stride = place.row_bytes});
+        ahead.finish();
     }
 }
 
@@ -123,7 +166,7 @@ const PartReader& CheckpointParts::part(std::size_t number) const {
     const CheckpointPart& facts = state_.parts[number];
     if (!parts_[number])
         parts_[number] = std::make_unique<PartReader>(folder_ / part_file(state_.save, facts.number), state_,
-                                                      facts, state_sha256_);
+                                                      facts, state_sha256_, worker_);
     return *parts_[number];
 }
 

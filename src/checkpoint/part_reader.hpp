@@ -13,6 +13,7 @@
 #include "trireme/archive/hdf5.hpp"
 #include "trireme/archive/positioned_file.hpp"
 #include "trireme/checkpoint/part_writer.hpp"
+#include "trireme/device/worker.hpp"
 
 namespace trireme {
 
@@ -28,9 +29,9 @@ using UseRows = std::function<void(const StoredRows&)>;
 // checksums.
 class PartReader {
 public:
-    // `state_sha256` is that of the state.json that names it.
+    // `state_sha256` is that of the state.json that names it. All outlive the reader.
     PartReader(const std::filesystem::path& path, const CheckpointState& state, const CheckpointPart& part,
-               const std::string& state_sha256);
+               const std::string& state_sha256, Worker& worker);
 
     std::uint64_t updates() const { return updates_; }  // behind the moments in it
 
@@ -50,6 +51,12 @@ private:
     std::string text(const char* name) const;
     void read_sums();
     Place place_of(const StateBox& box) const;
+    // A block of rows, read and held to its sum.
+    struct Block {
+        Range rows;  // of the whole tensor
+        std::vector<std::byte> bytes;
+    };
+    Block block_of(const StateBox& box, const Place& place, std::size_t number) const;
     void check(const StateBox& box, std::uint64_t sum, std::span<const std::byte> block) const;
 
     std::filesystem::path path_;
@@ -58,6 +65,7 @@ private:
     PositionedFile bytes_;
     std::uint64_t updates_ = 0;
     std::string sums_;
+    Worker& worker_;
 };
 
 // All parts of a checkpoint; each is opened when something of it is wanted.
@@ -87,6 +95,7 @@ private:
     const CheckpointState& state_;
     std::string state_sha256_;
     std::vector<std::vector<Held>> boxes_;  // of each tensor
+    mutable Worker worker_;                 // reads and sums a block while the one before it is used
     mutable std::vector<std::unique_ptr<PartReader>> parts_;
 };
 

@@ -3,7 +3,6 @@
 #include "checkpoint/schema.hpp"
 #include "trireme/archive/hdf5_array.hpp"
 #include "trireme/archive/hdf5_reserved_file.hpp"
-#include "trireme/archive/partial_folder.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme {
@@ -68,7 +67,6 @@ void show_whole(const std::filesystem::path& path, const CheckpointState& state)
         }
     }
     file.close();
-    sync_file(path);
 }
 
 }  // namespace trireme

@@ -7,7 +7,7 @@
 
 namespace trireme {
 
-// Beside the parts, which need not be there yet. Throws ResourceError.
+// Beside the parts, which need not be there yet; not synced. Throws ResourceError.
 void show_whole(const std::filesystem::path& path, const CheckpointState& state);
 
 }  // namespace trireme

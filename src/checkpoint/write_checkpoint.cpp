@@ -21,18 +21,13 @@ fs::path folder_of(const fs::path& checkpoints, const CheckpointState& state) {
     return checkpoints / (step_prefix + std::to_string(state.step));
 }
 
-// All but the parts. Whoever finds state.json finds the rest.
-void write_head(const fs::path& folder, const CheckpointState& state, const ModelDescription& description,
-                const BeforeStage& before) {
-    const auto enter = [&](SaveStage stage) {
-        if (before) before(stage);
-    };
-    enter(SaveStage::model);
-    show_whole(folder / model_file, state);
-    enter(SaveStage::config);
+// Whoever finds state.json finds the rest.
+void write_texts(const fs::path& folder, const CheckpointState& state, const ModelDescription& description,
+                 const BeforeStage& before) {
+    if (before) before(SaveStage::config);
     write_whole_file(folder / config_file, description.config);
     if (!description.tokenizer.empty()) write_whole_file(folder / tokenizer_file, description.tokenizer);
-    enter(SaveStage::state);
+    if (before) before(SaveStage::state);
     write_whole_file(folder / state_file, json_of(state));
 }
 
@@ -60,11 +55,17 @@ fs::path save_folder(const fs::path& checkpoints, const CheckpointState& state) 
     return joint_partial_folder(folder_of(checkpoints, state), state.save);
 }
 
+void show_tensors(const fs::path& checkpoints, const CheckpointState& state, const BeforeStage& before) {
+    if (before) before(SaveStage::model);
+    show_whole(save_folder(checkpoints, state) / model_file, state);
+}
+
 fs::path complete(const fs::path& checkpoints, const CheckpointState& state,
                   const ModelDescription& description, const BeforeStage& before) {
     const fs::path partial = save_folder(checkpoints, state);
     fs::path path = folder_of(checkpoints, state);
-    write_head(partial, state, description, before);
+    sync_file(partial / model_file);
+    write_texts(partial, state, description, before);
     if (before) before(SaveStage::place);
     put_in_place(partial, path);
     if (before) before(SaveStage::latest);
@@ -94,7 +95,8 @@ fs::path write_checkpoint(const fs::path& checkpoints, CheckpointState state,
         part.boxes.push_back({t, {{0, state.tensors[t].rows}, {0, state.tensors[t].columns}}});
     const PartWriter writer(folder.partial_path(), state, 0, 0);
     writer.write([&](std::size_t box, Range range) { return rows(part.boxes[box].tensor, range); });
-    write_head(folder.partial_path(), state, description, {});
+    show_whole(folder.partial_path() / model_file, state);
+    write_texts(folder.partial_path(), state, description, {});
     folder.keep(state_file);
     const fs::path path = folder_of(checkpoints, state);
     name_latest(path);

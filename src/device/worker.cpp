@@ -5,6 +5,7 @@
 #include <exception>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "trireme/device/clock.hpp"
 
@@ -29,8 +30,11 @@ struct Worker::Shared {
                 thrown = std::current_exception();  // thrown again by rethrow()
             }
         }
-        const std::lock_guard lock(mutex);
-        ++ended;
+        {
+            const std::lock_guard lock(mutex);
+            ++ended;
+        }
+        changed.notify_all();
     }
 
     void loop() {
@@ -69,7 +73,7 @@ Worker::Job Worker::start(std::function<void()> job) {
         const std::lock_guard lock(shared_->mutex);
         shared_->waiting.push_back(std::move(job));
     }
-    shared_->changed.notify_one();
+    shared_->changed.notify_all();
     if (!shared_->thread.joinable())
         shared_->thread = std::thread([shared = shared_.get()] { shared->loop(); });
     return number;
@@ -78,6 +82,13 @@ Worker::Job Worker::start(std::function<void()> job) {
 bool Worker::is_done(Job job) const {
     const std::lock_guard lock(shared_->mutex);
     return job < shared_->ended;
+}
+
+void Worker::finish(Job job) {
+    std::unique_lock lock(shared_->mutex);
+    shared_->changed.wait(lock, [&] { return job < shared_->ended; });
+    if (const std::exception_ptr thrown = std::exchange(shared_->thrown, nullptr))
+        std::rethrow_exception(thrown);
 }
 
 void Worker::rethrow() const {

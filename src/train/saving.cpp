@@ -70,7 +70,13 @@ Saving::Saving(SavingPlan plan, std::unique_ptr<Communicator> group, std::functi
     group_->never_give_up();  // a disk may take its time
 }
 
-Saving::~Saving() = default;
+// Of a run that ends early: a part of a checkpoint is no use, and takes space.
+Saving::~Saving() {
+    if (!is_in_flight_ || group_->rank() != completer) return;
+    wait_until([this] { return is_over(written_) && is_over(completed_); },
+               {.stall_seconds = std::numeric_limits<double>::infinity()}, [] { return std::string(); });
+    remove_partial(plan_.checkpoints);
+}
 
 std::optional<std::size_t> Saving::own_part() const {
     const auto own = static_cast<std::uint64_t>(group_->rank());
@@ -90,10 +96,12 @@ void Saving::begin(std::uint64_t step, const std::string& run_facts, std::vector
     is_in_flight_ = true;
     is_last_ = is_last;
     has_reported_ = false;
+    copied_ = written_ = completed_ = std::nullopt;
     complaint_.clear();
     ++saves_;
     try {
         start_part(std::move(views), updates, is_last);
+        if (group_->rank() == completer) show_tensors(plan_.checkpoints, plan_.state);
     } catch (const Error&) {
         fail(std::current_exception());
     }
@@ -103,9 +111,8 @@ void Saving::begin(std::uint64_t step, const std::string& run_facts, std::vector
 
 // Where nothing changes any more, what is written needs no copy.
 void Saving::start_part(std::vector<StateView> views, std::uint64_t updates, bool is_last) {
-    const std::filesystem::path partial = folder();
+    const std::filesystem::path partial = save_folder(plan_.checkpoints, plan_.state);
     const auto part = own_part();
-    writer_.reset();
     if (!part) return;
     views_.emplace(std::move(views));
     writer_.emplace(partial, plan_.state, *part, updates);
@@ -146,31 +153,37 @@ void Saving::start_part(std::vector<StateView> views, std::uint64_t updates, boo
 }
 
 void Saving::before_update() {
-    if (!writer_ || worker_.is_done(copied_)) return;
+    if (is_over(copied_)) return;
     const double start = now_seconds();
     wait_for(copied_);
     stall_seconds_ += now_seconds() - start;
 }
 
-void Saving::wait_for(Worker::Job job) {
+bool Saving::is_over(const std::optional<Worker::Job>& job) const { return !job || worker_.is_done(*job); }
+
+void Saving::wait_for(const std::optional<Worker::Job>& job) {
     const Lookout lookout{.look = [this](double) { look_(); }, .tell = [](const std::string&) {}};
-    wait_until([&] { return worker_.is_done(job); },
+    wait_until([&] { return is_over(job); },
                {.stall_seconds = std::numeric_limits<double>::infinity(), .lookout = &lookout},
                [] { return std::string("the disk"); });
 }
 
 void Saving::advance() {
     if (!is_in_flight_) return;
-    if (!has_reported_ && (!writer_ || worker_.is_done(written_))) report();
-    if (has_reported_ && have_all_reported()) conclude();
+    if (!has_reported_ && is_over(written_)) report();
+    if (has_reported_ && !completed_ && have_all_reported()) complete_or_complain();
+    if (completed_ && is_over(completed_)) conclude();
 }
 
 void Saving::finish() {
     if (!is_in_flight_) return;
-    if (!has_reported_ && writer_) wait_for(written_);
+    wait_for(written_);
     if (!has_reported_) report();
     group_->wait(tickets_);
     tickets_.clear();
+    if (!completed_) complete_or_complain();
+    if (!completed_) return;
+    wait_for(completed_);
     conclude();
 }
 
@@ -193,12 +206,7 @@ void Saving::listen() {
 
 void Saving::report() {
     has_reported_ = true;
-    try {
-        if (writer_) worker_.rethrow();
-    } catch (const Error&) {
-        worker_.clear();
-        fail(std::current_exception());
-    }
+    take_failure_of_worker();
     Letters& own = reports_.front();
     std::memcpy(own.data(), complaint_.data(), std::min(complaint_.size(), sizeof own - 1));
     if (group_->rank() == completer) return;
@@ -212,23 +220,12 @@ void Saving::fail(std::exception_ptr error) {
     } catch (const Error& known) {
         if (!plan_.goes_on || is_last_) throw;
         complaint_ = known.what();
-        writer_.reset();
     }
 }
 
 bool Saving::have_all_reported() {
     std::erase_if(tickets_, [&](Communicator::Ticket ticket) { return group_->is_done(ticket); });
     return tickets_.empty();
-}
-
-void Saving::conclude() {
-    is_in_flight_ = false;
-    writer_.reset();
-    views_.reset();
-    if (group_->rank() != completer) return;
-    const double start = now_seconds();
-    complete_or_complain();
-    stall_seconds_ += now_seconds() - start;
 }
 
 std::string Saving::first_complaint() const {
@@ -239,20 +236,35 @@ std::string Saving::first_complaint() const {
     return {};
 }
 
+// All parts are there, or are known not to come. What is left to do is the thread's.
 void Saving::complete_or_complain() {
-    std::string complaint = first_complaint();
+    if (group_->rank() != completer) return conclude();
+    complaint_ = first_complaint();
+    if (!complaint_.empty()) return conclude();
+    completed_ = worker_.start([this] {
+        complete(plan_.checkpoints, plan_.state, plan_.description);
+        keep_newest(plan_.checkpoints, plan_.keep);
+    });
+}
+
+void Saving::conclude() {
+    is_in_flight_ = false;
+    completed_.reset();
+    writer_.reset();
+    views_.reset();
+    if (group_->rank() != completer) return;
+    take_failure_of_worker();
+    if (!complaint_.empty()) remove_partial(plan_.checkpoints);
+    outcomes_.push_back({.step = plan_.state.step, .complaint = complaint_});
+}
+
+void Saving::take_failure_of_worker() {
     try {
-        if (complaint.empty()) {
-            complete(plan_.checkpoints, plan_.state, plan_.description);
-            keep_newest(plan_.checkpoints, plan_.keep);
-        }
+        worker_.rethrow();
     } catch (const Error&) {
-        complaint_.clear();
+        worker_.clear();
         fail(std::current_exception());
-        complaint = complaint_;
     }
-    if (!complaint.empty()) remove_partial(plan_.checkpoints);
-    outcomes_.push_back({.step = plan_.state.step, .complaint = std::move(complaint)});
 }
 
 std::vector<SaveOutcome> Saving::take_outcomes() { return std::exchange(outcomes_, {}); }

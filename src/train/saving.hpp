@@ -54,8 +54,7 @@ public:
                std::uint64_t updates, bool is_last);
     // The values and moments are about to change.
     void before_update();
-    // After each step: lets what is being written go on, and never waits but, on rank 0, for the names of what
-    // is done.
+    // After each step: lets what is being written go on, and never waits.
     void advance();
     // Until all is done.
     void finish();
@@ -70,17 +69,18 @@ private:
     // Four letters in a number: a complaint, cut off where it is longer.
     using Letters = std::array<std::int32_t, 64>;
 
-    std::filesystem::path folder() const { return save_folder(plan_.checkpoints, plan_.state); }
     std::optional<std::size_t> own_part() const;
     void start_part(std::vector<StateView> views, std::uint64_t updates, bool is_last);
     void listen();
     void report();
     bool have_all_reported();
+    void take_failure_of_worker();
     void conclude();
     std::string first_complaint() const;
     void complete_or_complain();
     void fail(std::exception_ptr error);
-    void wait_for(Worker::Job job);
+    bool is_over(const std::optional<Worker::Job>& job) const;  // or was not given
+    void wait_for(const std::optional<Worker::Job>& job);
 
     SavingPlan plan_;
     std::unique_ptr<Communicator> group_;
@@ -93,7 +93,8 @@ private:
     std::string complaint_;  // of this rank
     std::optional<StateViews> views_;
     std::optional<PartWriter> writer_;
-    Worker::Job copied_ = 0, written_ = 0;
+    std::optional<Worker::Job> copied_, written_;
+    std::optional<Worker::Job> completed_;  // on rank 0, once all have reported
     Buffer copy_;
     std::vector<Letters> reports_;               // of all ranks, on rank 0; elsewhere the own
     std::vector<Communicator::Ticket> tickets_;  // of reports that have not come

@@ -269,6 +269,7 @@ private:
         skipped_in_a_row_ = outcome.is_skipped ? skipped_in_a_row_ + 1 : 0;
         const int most = config_.run.on_nan == OnNan::stop ? 1 : most_skipped_in_a_row;
         if (skipped_in_a_row_ < most) return;
+        saving_->finish();  // what was good before
         if (is_first_) directory_->write_summary(sum.finish(std::nullopt));
         throw ConfigError(cat("step ", step + 1, " has loss ", outcome.loss, " and gradient norm ",
                               outcome.gradient_norm,

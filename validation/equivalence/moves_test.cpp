@@ -73,6 +73,11 @@ protected:
                                  static_cast<int>(ranks), mpi);
     }
 
+    // The losses behind the tenth step, of a run that goes on from what another one saved there.
+    std::vector<double> gone_on_run(std::size_t ranks, std::size_t mpi) {
+        return moving_run(ranks, mpi, "first/decisions.jsonl --resume first/checkpoints/step-10").losses;
+    }
+
     std::vector<Decision> decisions_of_run() const {
         return decisions_from_jsonl(validation::read_whole(folder_.file("run/decisions.jsonl")), "it");
     }
@@ -110,6 +115,15 @@ TEST_P(Moves, AreOnRecordAndReplayToTheSameBits) {
         moved_bytes += decisions[d].terms.at("moved_bytes");
     }
     EXPECT_GT(moved_bytes, 0);
+}
+
+// Where a change of plan is due at the checkpoint, too: it comes behind it.
+TEST_P(Moves, GoOnFromACheckpointToTheSameBits) {
+    write_decisions(3);
+    const Figures moved = moving_run(3, 0, "decisions.jsonl --checkpoint-every 10");
+    trials_.keep_as("first");
+
+    EXPECT_EQ(gone_on_run(3, 0), std::vector(moved.losses.begin() + 10, moved.losses.end()));
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, Moves, testing::ValuesIn(travels),

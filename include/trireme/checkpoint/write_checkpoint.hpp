@@ -39,7 +39,10 @@ CheckpointState state_of(const ModelDescription& description, std::vector<Checkp
 //
 // The same for all who give the same: made by the first of them.
 std::filesystem::path save_folder(const std::filesystem::path& checkpoints, const CheckpointState& state);
-// The checkpoint's path, once it is whole and safe.
+// model.h5, whose parts need not be there yet: all that HDF5 has to do with the rest.
+void show_tensors(const std::filesystem::path& checkpoints, const CheckpointState& state,
+                  const BeforeStage& before = {});
+// The rest behind that; any thread may do it. The checkpoint's path, once it is whole and safe.
 std::filesystem::path complete(const std::filesystem::path& checkpoints, const CheckpointState& state,
                                const ModelDescription& description, const BeforeStage& before = {});
 // Removes the oldest until `count` are left; never the one that `latest` names. 0: keeps all.

@@ -22,6 +22,8 @@ public:
     Job start(std::function<void()> job);
     // Whether it has ended, or was left out.
     bool is_done(Job job) const;
+    // Waits without looking at anything else; then as rethrow(), and forgets it. For short jobs.
+    void finish(Job job);
     // Throws what a job threw, once all that were given have ended.
     void rethrow() const;
     void clear();  // all that were given have ended: forgets what they threw

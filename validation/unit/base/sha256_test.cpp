@@ -53,5 +53,17 @@ TEST(Sha256, GoesOnAfterADigestWasRead) {
     EXPECT_EQ(sum.hex(), sha256_hex("abc"));
 }
 
+// Many bytes at once go through the processor's own instructions where it has them, single blocks never do.
+TEST(Sha256, OfManyBytesIsTheSameInAnyPortions) {
+    std::string bytes(70001, '\0');
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * i % 251);
+    Sha256 in_portions;
+    for (std::size_t begin = 0; begin < bytes.size(); begin += 100)
+        in_portions.update(std::string_view(bytes).substr(begin, 100));
+
+    EXPECT_EQ(sha256_hex(bytes), in_portions.hex());
+    EXPECT_NE(sha256_hex(bytes), sha256_hex(bytes.substr(1)));
+}
+
 }  // namespace
 }  // namespace trireme

@@ -208,6 +208,7 @@ TEST_F(SharedSave, PartsThatWereUpdatedUnlikeOftenAreNotJoined) {
             return std::span<const std::byte>(bytes);
         });
     }
+    show_tensors(checkpoints(), state);
     complete(checkpoints(), state, validation::description_of(config_, whole_));
 
     const auto updates = [&] { StoredModel::open(checkpoints()).updates_behind(whole_.views()); };

@@ -104,6 +104,7 @@ fs::path write_shared(const fs::path& checkpoints, const ModelConfig& config, co
             return std::span<const std::byte>(bytes);
         });
     }
+    show_tensors(checkpoints, state, before);
     return complete(checkpoints, state, description_of(config, whole), before);
 }
 

@@ -5,8 +5,8 @@
 
 #include "scratch_folder.hpp"
 #include "train/model_choice.hpp"
-#include "trireme/checkpoint/checkpoint_writer.hpp"
 #include "trireme/model/model.hpp"
+#include "unit/checkpoint/zero_model.hpp"
 
 namespace trireme::validation {
 
@@ -56,14 +56,7 @@ protected:
     }
 
     StoredModel stored(const ModelConfig& model, const std::string& tokenizer = "") const {
-        const std::vector<ParameterSpec> specs = unique_parameters(build_layers(model));
-        const ParameterTensors values(specs, DType::f32, Place::memory);
-        CheckpointWriter writer(folder_.file("checkpoints"),
-                                {.config = model, .step = 7, .tokenizer = tokenizer});
-        for (std::size_t i = 0; i < specs.size(); ++i) writer.add(specs[i], values[i], StoredType::f32);
-        ModelChoice choice;
-        choice.init = writer.finish().string();
-        return stored_model(choice).value();
+        return StoredModel::open(write_zero_model(folder_.file("checkpoints"), model, tokenizer, 7));
     }
 
     ScratchFolder folder_;

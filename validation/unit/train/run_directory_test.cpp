@@ -229,7 +229,9 @@ TEST_F(TheRun, SummarisesEachFigureBesideItsLimit) {
     EXPECT_EQ(summary.at("model_flops_per_s").at("value"), 2640.0);
     EXPECT_EQ(summary.at("model_flops_per_s").at("limit"), 5280.0);
     EXPECT_EQ(summary.at("mfu"), 0.5);
-    EXPECT_EQ(summary.at("bubble"), json({{"measured", 0.25}, {"limit", 0.0}, {"limit_is", "the schedule's, were all stages equal"}}));
+    EXPECT_EQ(
+        summary.at("bubble"),
+        json({{"measured", 0.25}, {"limit", 0.0}, {"limit_is", "the schedule's, were all stages equal"}}));
     EXPECT_EQ(summary.at("memory_bytes"), json({{"growth", 900}, {"predicted", 1000}}));
 }
 
@@ -377,6 +379,25 @@ TEST(RunDirectory, IsByDefaultNamedAfterTheModelAndTheTimeAndNew) {
     EXPECT_TRUE(exist);
     const std::regex form("runs/gpt2-tiny-20[0-9]{6}-[0-9]{6}(-[23])?");
     for (const std::string& name : names) EXPECT_TRUE(std::regex_match(name, form)) << name;
+}
+
+TEST_F(TheRun, GoesOnBehindTheStepsOfItsCheckpoint) {
+    std::string lines;
+    for (const char* line : {R"({"step":1,"loss":3})", R"({"step":2,"loss":2})",
+                             R"({"step":2,"validation_loss":2})", R"({"step":3,"loss":1})", R"({"step":4,"lo)"})
+        lines += std::string(line) + "\n";
+    lines.pop_back();  // the last one was cut off
+    folder_.write("steps.jsonl", lines);
+
+    {
+        RunDirectory kept(folder_.file(""), 2);
+        kept.add_step(3, usual_outcome(), flops, 5280);
+    }
+    EXPECT_EQ(lines_of(folder_.file("steps.jsonl")).size(), 4U);
+    EXPECT_EQ(lines_of(folder_.file("steps.jsonl")).back().at("loss"), 2.5);
+
+    RunDirectory(folder_.file(""), 0);
+    EXPECT_EQ(read_whole(folder_.file("steps.jsonl")), "");
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "error_message.hpp"
-#include "trireme/checkpoint/checkpoint_writer.hpp"
+#include "unit/checkpoint/zero_model.hpp"
 #include "unit/data/small_corpus.hpp"
 
 namespace trireme {
@@ -16,6 +16,7 @@ using validation::message_of;
 using validation::question_row;
 using validation::ScratchFolder;
 using validation::small_corpus;
+using validation::write_zero_model;
 
 class ASetup : public ::testing::Test {
 protected:
@@ -43,15 +44,10 @@ protected:
     // An evaluation of the model that `config` trains, before its first step.
     EvaluateConfig evaluation_of(const RunConfig& config) const {
         const trireme::Setup setup = set_up(config, 1);
-        const std::vector<ParameterSpec> specs = unique_parameters(build_layers(setup.model));
-        const ParameterTensors values(specs, DType::f32, Place::memory);
-        CheckpointWriter writer(folder_.file("checkpoints"),
-                                {.config = setup.model, .step = 0, .tokenizer = ""});
-        for (std::size_t i = 0; i < specs.size(); ++i) writer.add(specs[i], values[i], StoredType::f32);
         EvaluateConfig evaluation;
         evaluation.run = config;
         evaluation.run.model = {};
-        evaluation.resume = writer.finish().string();
+        evaluation.resume = write_zero_model(folder_.file("checkpoints"), setup.model).string();
         return evaluation;
     }
 

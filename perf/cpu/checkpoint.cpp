@@ -1,0 +1,196 @@
+// How long a step stands still for a checkpoint of GPT-2 (124M) with its moments, and how fast it is read
+// again, beside a step of 4 x 64 tokens and beside the disk, all measured in this run:
+//   perf_checkpoint FOLDER > checkpoint.json
+// FOLDER lies on the disk that is meant, with three gigabytes free.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "train/rank_memory.hpp"
+#include "train/running_state.hpp"
+#include "train/saving.hpp"
+#include "trireme/archive/listing.hpp"
+#include "trireme/device/clock.hpp"
+#include "trireme/device/machine.hpp"
+#include "trireme/stage/whole_model.hpp"
+#include "trireme/train/specimen.hpp"
+
+namespace trireme {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int repeats = 5;
+
+double seconds_of(const std::function<void()>& work) {
+    const double begin = now_seconds();
+    work();
+    return now_seconds() - begin;
+}
+
+double median(std::vector<double> values) {
+    std::ranges::sort(values);
+    return values[values.size() / 2];
+}
+
+RunConfig config_of() {
+    RunConfig config;
+    config.model.name = "gpt2";
+    config.model.dropout = 0;
+    config.data.max_length = 64;
+    config.run.batch = 4;
+    config.run.threads = 1;
+    return config;
+}
+
+BatchShape shape_of(const TokenBatch& batch) {
+    return {.segments = {batch.segments.begin(), batch.segments.end()}, .rows = batch.rows()};
+}
+
+// One rank's training, and what is saved of it.
+class Bench {
+public:
+    explicit Bench(const fs::path& folder)
+        : memory_(predict(specimen_.model(), DType::f32, shape_of(specimen_.batch()))),
+          model_(specimen_.model(), DType::f32, Place::memory, memory_),
+          optimizer_({}, model_.parameters(), whole_parameters(model_.parameters()), DType::f32, Place::memory),
+          folder_(folder / "checkpoints"),
+          saving_(plan(), single_rank("saving"), [] {}) {
+        initialise(stream_, model_.parameters(), model_.values(), 1);
+    }
+
+    double step() {
+        return seconds_of([&] {
+            model_.forward_backward(stream_, specimen_.batch(), {});
+            saving_.before_update();
+            optimizer_.update(stream_, model_.values(), model_.gradients(), 1e-4, 1);
+        });
+    }
+
+    // The step that a checkpoint is written behind: with what begins it and what may follow it.
+    double step_with_save(std::uint64_t number) {
+        saving_.begin(number, "{}", views(), number, false);
+        const double seconds = step();
+        saving_.advance();
+        return seconds;
+    }
+
+    void finish() { saving_.finish(); }
+    double stall_seconds() const { return saving_.stall_seconds(); }
+
+    std::size_t bytes() const { return 3 * model_.values().bytes(); }
+
+    // All fields of all tensors, over what is there.
+    void load() {
+        const StoredModel stored = StoredModel::open(folder_);
+        for (const StateView& view : views()) stored.read(view);
+    }
+
+    std::vector<fs::path> parts() const {
+        const fs::path newest = newest_checkpoint(folder_).value();
+        std::vector<fs::path> all;
+        for (const std::string& name : names_in(newest))
+            if (name.starts_with("part-")) all.push_back(newest / name);
+        return all;
+    }
+
+private:
+    SavingPlan plan() const {
+        SavingPlan plan{.checkpoints = folder_, .run = "0badcafe", .keep = 1, .description = {}, .state = {}};
+        std::vector<CheckpointTensor> tensors;
+        for (const ParameterSpec& spec : model_.parameters())
+            tensors.push_back(checkpoint_tensor(spec, StoredType::f32, StoredType::f32));
+        plan.description.config = config_text_of(specimen_.model(), tensors);
+        plan.state = state_of(plan.description, std::move(tensors));
+        plan.state.moments = 2;
+        CheckpointPart& part = plan.state.parts.emplace_back();
+        for (std::size_t t = 0; t < plan.state.tensors.size(); ++t)
+            part.boxes.push_back({t, {{0, plan.state.tensors[t].rows}, {0, plan.state.tensors[t].columns}}});
+        return plan;
+    }
+
+    std::vector<StateView> views() const {
+        std::vector<StateView> views;
+        for (std::size_t p = 0; p < model_.parameters().size(); ++p) {
+            const ParameterSpec& spec = model_.parameters()[p];
+            const Box all{{0, spec.rows}, {0, spec.columns}};
+            add_views(views, spec, StateField::value, all, model_.values()[p]);
+            add_views(views, spec, StateField::moment1, all, optimizer_.moments()[0][p]);
+            add_views(views, spec, StateField::moment2, all, optimizer_.moments()[1][p]);
+        }
+        return views;
+    }
+
+    Specimen specimen_{config_of()};
+    Stream stream_ = specimen_.stream();
+    StageMemory memory_;
+    WholeModel model_;
+    Optimizer optimizer_;
+    fs::path folder_;
+    Saving saving_;
+};
+
+// What the system keeps of a file in memory is dropped.
+void forget(const fs::path& path) {
+    const int descriptor = ::open(path.c_str(), O_RDONLY);
+    ::fdatasync(descriptor);
+    ::posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED);
+    ::close(descriptor);
+}
+
+// As dd reads, in large blocks.
+void read_raw(const fs::path& path) {
+    std::vector<std::byte> block(std::size_t{8} << 20);
+    const int descriptor = ::open(path.c_str(), O_RDONLY);
+    ::posix_fadvise(descriptor, 0, 0, POSIX_FADV_SEQUENTIAL);
+    while (::read(descriptor, block.data(), block.size()) > 0) continue;
+    ::close(descriptor);
+}
+
+nlohmann::ordered_json measure(const fs::path& folder) {
+    Bench bench(folder);
+    bench.step();
+    std::vector<double> plain, saving, loads, raw;
+    for (int r = 0; r < repeats; ++r) {
+        plain.push_back(bench.step());
+        saving.push_back(bench.step_with_save(static_cast<std::uint64_t>(r + 1)));
+        bench.finish();
+    }
+    const double stall = bench.stall_seconds() / repeats;
+    const std::vector<fs::path> parts = bench.parts();
+    for (int r = 0; r < repeats; ++r) {
+        for (const fs::path& part : parts) forget(part);
+        raw.push_back(seconds_of([&] {
+            for (const fs::path& part : parts) read_raw(part);
+        }));
+        for (const fs::path& part : parts) forget(part);
+        loads.push_back(seconds_of([&] { bench.load(); }));
+    }
+    const auto bytes = static_cast<double>(bench.bytes());
+    return {{"processor", processor_name()},
+            {"bytes", bench.bytes()},
+            {"step_s", median(plain)},
+            {"step_while_saving_s", median(saving)},
+            {"stall_s", stall},
+            {"stall_of_step", {{"value", stall / median(plain)}, {"limit", 0.02}}},
+            {"disk_bytes_per_s", bytes / median(raw)},
+            {"load_bytes_per_s", bytes / median(loads)},
+            {"load_of_disk", {{"value", median(raw) / median(loads)}, {"limit", 0.8}}}};
+}
+
+}  // namespace
+}  // namespace trireme
+
+int main(int argc, char** argv) {
+    if (argc != 2) {
+        std::cerr << "perf_checkpoint FOLDER > checkpoint.json\n";
+        return 2;
+    }
+    std::cout << trireme::measure(argv[1]).dump(2) << '\n';
+    return 0;
+}

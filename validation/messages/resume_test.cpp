@@ -1,0 +1,214 @@
+// What runs say that go on, and that cannot write their checkpoints.
+#include <sys/mount.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "messages/workplace.hpp"
+
+namespace trireme::messages {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Resume : public Workplace {
+protected:
+    void SetUp() override { make_corpus(); }
+
+    static std::string line(const std::string& options) {
+        return "train --corpus corpus.h5 --layers 1 --width 16 --heads 2 --device reference --threads 1 " +
+               options;
+    }
+
+    // Four steps, of which each second leaves a checkpoint.
+    void run_first() const {
+        const Outcome outcome = run(line("--batch 4 --steps 4 --checkpoint-every 2 --run-dir first"));
+        ASSERT_EQ(outcome.code, 0) << outcome.err;
+    }
+
+    std::vector<std::string> names_in(const std::string& folder) const {
+        std::vector<std::string> names;
+        for (const auto& entry : fs::directory_iterator(path(folder)))
+            names.push_back(entry.path().filename().string());
+        std::sort(names.begin(), names.end());
+        return names;
+    }
+
+    std::size_t lines_of(const std::string& file) const {
+        const std::string text = read(file);
+        return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+    }
+};
+
+TEST_F(Resume, GoesOnInItsRunDirectoryAndKeepsTheNewest) {
+    const std::string options = "--batch 4 --steps 8 --checkpoint-every 2 --keep 2 --resume auto --run-dir run";
+    ASSERT_EQ(run(line("--batch 4 --steps 8 --checkpoint-every 2 --run-dir run")).code, 0);
+    const std::string all = read("run/steps.jsonl");
+    // As if the run had been killed while it wrote its seventh step and its third checkpoint.
+    fs::remove_all(path("run/checkpoints/step-8"));
+    fs::rename(path("run/checkpoints/step-6"), path("run/checkpoints/.step-6.partial-0123abcd"));
+    write("run/checkpoints/latest", "step-4\n");
+    write("run/steps.jsonl", all.substr(0, all.find("{\"step\":7") + 12));
+
+    const Outcome outcome = run(line(options));
+
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("\nresume    run/checkpoints/step-4\n"), std::string::npos) << outcome.out;
+    EXPECT_NE(outcome.out.find("\nstep     5/8"), std::string::npos) << outcome.out;
+    EXPECT_EQ(names_in("run/checkpoints"), (std::vector<std::string>{"latest", "step-6", "step-8"}));
+    EXPECT_EQ(lines_of("run/steps.jsonl"), 8U);
+    EXPECT_NE(read("run/manifest.json").find("\"resumed_from\": \"run/checkpoints/step-4\""),
+              std::string::npos);
+}
+
+TEST_F(Resume, BeginsWhereThereIsNothingToGoOnFrom) {
+    const Outcome outcome = run(line("--batch 4 --steps 2 --resume auto --run-dir run"));
+
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out.find("\nresume "), std::string::npos) << outcome.out;
+    EXPECT_EQ(names_in("run/checkpoints"), (std::vector<std::string>{"latest", "step-2"}));
+}
+
+TEST_F(Resume, SaysWhatIsOtherThanBefore) {
+    run_first();
+
+    const Outcome outcome =
+        run(line("--batch 4 --steps 6 --lr 0.001 --resume first/checkpoints/step-2 --run-dir second"));
+
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("\nresume    first/checkpoints/step-2; --steps was 4; --lr was 0.0006\n"),
+              std::string::npos)
+        << outcome.out;
+}
+
+TEST_F(Resume, RefusesWhatIsNotTheSameRun) {
+    run_first();
+    const std::string six = "--steps 6 --resume first ";
+    const std::string init =
+        "give what it had, or start another run from it with --init first/checkpoints/step-4";
+
+    expect_refusal(line(six + "--batch 4 --seed 2"), {"is of a run with --seed 1, not 2", init});
+    expect_refusal(line(six + "--batch 5"), {"is of a run with --batch 4, not 5"});
+    expect_refusal(line(six + "--batch 4 --optimizer sgd"), {"--optimizer adamw, not sgd"});
+    expect_refusal(line(six + "--batch 4 --dtype f64"), {"--dtype f32, not f64"});
+    expect_refusal(line(six + "--batch 4 --max-length 100"), {"--max-length 256, not 100"});
+    expect_refusal(line(six + "--batch 4 --validation-share 0.1"), {"--validation-share 0.02, not 0.1"});
+    expect_refusal(line(six + "--batch 4 --dropout 0.3"),
+                   {"is of a model with", "pdrop 0.0, not 0.3", "leave out"});
+    expect_refusal(line("--steps 4 --batch 4 --resume first"),
+                   {"has 4 steps behind it", "4 in all", "raise --steps"});
+    expect_refusal(line("--steps 6 --batch 4 --resume none"), {"the model none does not exist"});
+    expect_refusal(line("--steps 6 --batch 4 --resume auto"), {"--resume auto", "name it with --run-dir"});
+    expect_refusal(line("--steps 6 --batch 4 --run-dir first"), {"first already holds the steps"});
+    ASSERT_EQ(run("prepare --synthetic csn --count 21 --quiet --output corpus.h5").code, 0);
+    expect_refusal(line(six + "--batch 4"), {"is of a run on another corpus than corpus.h5"});
+}
+
+TEST_F(Resume, RefusesAModelThatNoRunHasLeft) {
+    run_first();
+    ASSERT_EQ(run("convert first hf --quiet").code, 0);
+    ASSERT_EQ(run("convert hf again --quiet").code, 0);
+
+    expect_refusal(line("--steps 6 --batch 4 --resume hf"), {"hf is a model of Hugging Face's", "--init hf"});
+    expect_refusal(line("--steps 6 --batch 4 --resume again"),
+                   {"again/step-0 says nothing of a run", "--init"});
+}
+
+TEST_F(Resume, NamesADamagedPartOnAllRanksTogether) {
+    run_first();
+    for (const std::string& name : names_in("first/checkpoints/step-4"))
+        if (name.starts_with("part-")) {
+            std::string bytes = read("first/checkpoints/step-4/" + name);
+            char& among_the_moments = bytes[bytes.size() - 20000];
+            among_the_moments = static_cast<char>(among_the_moments ^ 1);
+            write("first/checkpoints/step-4/" + name, bytes);
+        }
+    const Outcome outcome = run(line("--steps 6 --batch 4 --pipe 2 --resume first"), 2);
+
+    EXPECT_EQ(outcome.code, 2);
+    ASSERT_EQ(sentences(outcome).size(), 1U) << outcome.err;
+    EXPECT_NE(outcome.err.find("is damaged: the SHA-256 of /"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("copy the checkpoint again, or use another one"), std::string::npos)
+        << outcome.err;
+}
+
+// A file where the folder should be: nobody can write there.
+TEST_F(Resume, EndsWhereACheckpointCannotBeWritten) {
+    write("run/checkpoints", "a file");
+
+    const Outcome outcome = run(line("--batch 4 --steps 4 --checkpoint-every 2 --run-dir run"));
+
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_NE(outcome.err.find("run/checkpoints/step-2 cannot be written: Not a directory"), std::string::npos)
+        << outcome.err;
+    EXPECT_EQ(lines_of("run/steps.jsonl"), 2U);
+}
+
+// The last one must be written: nothing else would be left of the run.
+TEST_F(Resume, GoesOnWithoutACheckpointWhereThatIsSaid) {
+    write("run/checkpoints", "a file");
+
+    for (const int ranks : {0, 2}) {
+        fs::remove(path("run/steps.jsonl"));
+        const Outcome outcome =
+            run(line("--batch 4 --steps 4 --checkpoint-every 2 --on-save-error go-on --run-dir run"), ranks);
+
+        EXPECT_EQ(outcome.code, 2);
+        EXPECT_NE(outcome.out.find("NOT SAVED: "), std::string::npos) << outcome.out;
+        EXPECT_NE(outcome.err.find("step-4 cannot be written: Not a directory"), std::string::npos)
+            << outcome.err;
+        EXPECT_EQ(lines_of("run/steps.jsonl"), 4U);
+    }
+}
+
+// A disk of a few megabytes, where the test may mount one.
+class SmallDisk : public Resume {
+protected:
+    void SetUp() override {
+        Resume::SetUp();
+        fs::create_directories(path("disk"));
+        is_mounted_ = ::mount("tmpfs", path("disk").c_str(), "tmpfs", 0, "size=4m") == 0;
+        if (!is_mounted_) GTEST_SKIP() << "no disk can be mounted here";
+    }
+    void TearDown() override {
+        if (is_mounted_) ::umount(path("disk").c_str());
+    }
+    void fill(std::size_t left) const {
+        const fs::space_info space = fs::space(path("disk"));
+        write("disk/ballast", std::string(space.available - left, 'x'));
+    }
+
+private:
+    bool is_mounted_ = false;
+};
+
+TEST_F(SmallDisk, FullIsSaidAndLosesNothing) {
+    const std::string options = "--batch 4 --checkpoint-every 2 --run-dir disk/run ";
+    ASSERT_EQ(run(line(options + "--steps 2")).code, 0);
+    fill(100000);
+
+    const Outcome full = run(line(options + "--steps 6 --resume auto --on-save-error go-on"));
+    EXPECT_EQ(full.code, 3);
+    EXPECT_NE(full.out.find("NOT SAVED: "), std::string::npos) << full.out;
+    EXPECT_NE(full.err.find("No space left on device; free some space"), std::string::npos) << full.err;
+    EXPECT_EQ(names_in("disk/run/checkpoints"), (std::vector<std::string>{"latest", "step-2"}));
+
+    fs::remove(path("disk/ballast"));
+    const Outcome free = run(line(options + "--steps 6 --resume auto"));
+    EXPECT_EQ(free.code, 0) << free.err;
+    EXPECT_NE(free.out.find("\nresume    disk/run/checkpoints/step-2"), std::string::npos) << free.out;
+    EXPECT_EQ(lines_of("disk/run/steps.jsonl"), 6U);
+}
+
+TEST_F(SmallDisk, ReadOnlyIsSaid) {
+    fs::create_directories(path("disk/run"));
+    ASSERT_EQ(::mount("", path("disk").c_str(), "", MS_REMOUNT | MS_RDONLY, ""), 0);
+
+    const Outcome outcome = run(line("--batch 4 --steps 2 --run-dir disk/run"));
+
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_NE(outcome.err.find("cannot be written: Read-only file system"), std::string::npos) << outcome.err;
+}
+
+}  // namespace
+}  // namespace trireme::messages

@@ -1,0 +1,55 @@
+#include "trireme/device/worker.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace trireme {
+namespace {
+
+TEST(Worker, DoesWhatItIsGivenInOrder) {
+    std::string done;
+    Worker worker;
+
+    for (const char letter : {'a', 'b', 'c'}) worker.start([&, letter] { done += letter; });
+    worker.finish(2);
+
+    EXPECT_EQ(done, "abc");
+    EXPECT_TRUE(worker.is_done(2));
+}
+
+TEST(Worker, WorksBehindTheOneThatMadeIt) {
+    std::atomic<bool> may_end = false;
+    Worker worker;
+
+    const Worker::Job job = worker.start([&] {
+        while (!may_end) std::this_thread::yield();
+    });
+    EXPECT_FALSE(worker.is_done(job));
+    may_end = true;
+    worker.finish(job);
+
+    EXPECT_TRUE(worker.is_done(job));
+}
+
+TEST(Worker, GivesBackWhatAJobThrowsAndLeavesTheNextOut) {
+    bool is_reached = false;
+    Worker worker;
+    worker.start([] { throw std::runtime_error("the disk is full"); });
+    const Worker::Job left_out = worker.start([&] { is_reached = true; });
+    while (!worker.is_done(left_out)) std::this_thread::yield();
+
+    EXPECT_THROW(worker.rethrow(), std::runtime_error);
+    EXPECT_FALSE(is_reached);
+
+    worker.clear();
+    worker.finish(worker.start([&] { is_reached = true; }));
+    EXPECT_TRUE(is_reached);
+}
+
+}  // namespace
+}  // namespace trireme
