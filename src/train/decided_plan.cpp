@@ -19,8 +19,8 @@ std::string place_of(const RunConfig& config, const Decision& decision) {
     return cat("--decisions ", config.policy.decisions, ", step ", decision.step);
 }
 
-// Ranks that run ahead of others by a step would wait for moments, and these for what ranks that wait do not
-// make.
+// Where steps overlap, a rank that waits for moments in an update has not yet made what others wait for, who
+// let no moments go on meanwhile.
 void check_move(const RunConfig& config, const Plan& plan) {
     if (config.policy.move == MoveWay::stop || plan.training.ends_with_step()) return;
     throw ConfigError(

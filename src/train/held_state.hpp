@@ -46,6 +46,8 @@ public:
     // it.
     MomentJourney(RankState from, const StatePlace& to, Move move, std::size_t moments, DType dtype,
                   Communicator& group);
+    MomentJourney(const MomentJourney&) = delete;
+    MomentJourney& operator=(const MomentJourney&) = delete;
 
     void advance();  // never waits
     void finish();
