@@ -172,6 +172,13 @@ Option decisions_option(PolicyConfig& policy) {
         policy.decisions);
 }
 
+Option move_option(PolicyConfig& policy) {
+    return choice(
+        {"move", "",
+         "parameters and moments to the next plan: between two steps, or the moments beside the second"},
+        policy.move, {{"stop", MoveWay::stop}, {"overlap", MoveWay::overlap}});
+}
+
 OptionGroup flexible_options(ScheduleConfig& schedule, LayoutConfig& layout) {
     return {"flexible",
             {
@@ -267,6 +274,7 @@ void check_duration(const RunConfig& config) {
 std::vector<OptionGroup> train_options(RunConfig& config) {
     OptionGroup flexible = flexible_options(config.schedule, config.layout);
     flexible.options.push_back(decisions_option(config.policy));
+    flexible.options.push_back(move_option(config.policy));
     return {data_options(config.data),
             task_options(config.task),
             model_options(config.model, config.data),

@@ -19,6 +19,15 @@ std::string place_of(const RunConfig& config, const Decision& decision) {
     return cat("--decisions ", config.policy.decisions, ", step ", decision.step);
 }
 
+// Where steps overlap, a rank that waits for moments in an update has not yet made what others wait for, who
+// let no moments go on meanwhile.
+void check_move(const RunConfig& config, const Plan& plan) {
+    if (config.policy.move == MoveWay::stop || plan.training.ends_with_step()) return;
+    throw ConfigError(
+        cat("schedule ", plan.schedule,
+            " keeps work in flight over the end of a step, beside which no moments can come; use --move stop"));
+}
+
 // The options that a run with the decision's plan would have.
 RunConfig options_for(const RunConfig& config, const Plan& current, const Decision& decision) {
     RunConfig options = config;
@@ -67,7 +76,7 @@ std::size_t elements_within_limit(const MovingPlans& plans, const RunConfig& con
     if (limit == 0) return most_in_flight / each;
     std::size_t most = 0;
     for (int rank = 0; rank < ranks; ++rank) {
-        const std::size_t bytes = moving_bytes(plans, config.optimizer, rank);
+        const std::size_t bytes = moving_bytes(plans, config, rank);
         if (bytes + least_in_flight > limit) {
             throw ConfigError(cat("rank ", rank, " needs ", grouped(bytes + least_in_flight),
                                   " bytes on the way to this plan, but --memory-limit is ", grouped(limit),
@@ -87,6 +96,7 @@ DecidedPlan checked_plan(const RunConfig& config, const Setup& setup, const Size
     check_layout(decision.layout, ranks, layer_facts(setup.model).size(), "its layout");
     DecidedPlan decided{.plan = plan_layout(options, setup.model, decision.layout)};
     check_updates(config, decided.plan);
+    check_move(config, decided.plan);
     check_batch_is_enough(options, decided.plan);
     decided.micro_batch_samples = samples_of_micro_batch(config, decided.plan);
     decided.largest = largest_micro_batches(setup, decided.micro_batch_samples);
@@ -144,10 +154,16 @@ void follow_until(std::size_t step, RecordedPlans& recorded, Setup& setup) {
     }
 }
 
-std::size_t moving_bytes(const MovingPlans& plans, const OptimizerConfig& optimizer, int rank) {
+std::size_t moving_bytes(const MovingPlans& plans, const RunConfig& config, int rank) {
+    const OptimizerConfig& optimizer = config.optimizer;
     const StateBytes from = state_bytes(plans.from, plans.held, optimizer, rank);
     const StateBytes to = state_bytes(plans.to, plans.to_hold, optimizer, rank);
     const std::size_t count = moments_of(optimizer);
+    if (config.policy.move == MoveWay::overlap) {
+        const std::size_t step =
+            plan_memory(plans.to, &optimizer, plans.to_hold, rank, config.run.checkpoint_every > 0).total();
+        return count * from.moments + std::max(from.values + to.values, step);
+    }
     std::size_t most = from.values + to.values + count * to.moments;
     for (std::size_t moved = 1; moved <= count; ++moved) {
         most = std::max(most, from.values + (count - moved + 1) * from.moments + moved * to.moments);
@@ -168,7 +184,7 @@ std::size_t most_bytes(const RunConfig& config, const Setup& setup, const Record
         const std::size_t in_flight = std::max(bytes_in_flight(moves.values, setup.dtype, rank),
                                                bytes_in_flight(moves.moments, setup.dtype, rank));
         most = std::max({most, plan_memory(to, &config.optimizer, to_hold, rank, saves).total(),
-                         moving_bytes({from, held, to, to_hold}, config.optimizer, rank) + in_flight});
+                         moving_bytes({from, held, to, to_hold}, config, rank) + in_flight});
         held = std::move(to_hold);
     }
     return most;

@@ -38,14 +38,14 @@ void follow(DecidedPlan next, Setup& setup);
 // plans, and is left the others.
 void follow_until(std::size_t step, RecordedPlans& recorded, Setup& setup);
 
-// What a rank holds of its state at most while that moves, without what is in flight.
+// What a rank holds at most while its state moves, without what is in flight.
 struct MovingPlans {
     const SizedPlan& from;
     const GradientPlan& held;
     const SizedPlan& to;
     const GradientPlan& to_hold;
 };
-std::size_t moving_bytes(const MovingPlans& plans, const OptimizerConfig& optimizer, int rank);
+std::size_t moving_bytes(const MovingPlans& plans, const RunConfig& config, int rank);
 
 // The most that a rank holds by any of the plans, and on the way from one to the next.
 std::size_t most_bytes(const RunConfig& config, const Setup& setup, const RecordedPlans& recorded, int rank);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "trireme/comm/collectives.hpp"
 
@@ -22,19 +23,6 @@ Placement placement_in(const Box& shard, const Placement& placement) {
                     {columns.begin + part.columns.begin - placement.column, part.columns.count}},
             .row = part.rows.begin - shard.rows.begin,
             .column = part.columns.begin - shard.columns.begin};
-}
-
-// The last one that is left, with its new place; none where this rank was idle, or is.
-void move_last_moments(RankState& from, const StatePlace& to, std::size_t number, const StateMoves& moves,
-                       DType dtype, Communicator& control) {
-    std::vector<BoxInMemory> old_boxes;
-    std::vector<BoxInMemory> new_boxes;
-    if (!from.moments.empty()) old_boxes = boxes_of(from.specs, from.shards, from.moments.back());
-    if (to.optimizer != nullptr) {
-        new_boxes = boxes_of(to.parameters->specs(), to.optimizer->shards(), to.optimizer->moments()[number]);
-    }
-    carry_out(moves.moments, old_boxes, new_boxes, dtype, control);
-    if (!from.moments.empty()) from.moments.pop_back();
 }
 
 void move_values(const RankState& from, const StatePlace& to, const Move& move, DType dtype,
@@ -83,14 +71,57 @@ StateMoves state_moves(const Plan& from, const GradientPlan& held, const Plan& t
             .moments = plan_move(updated_tensors(from, held), updated_tensors(to, to_hold), rules)};
 }
 
-void move_state(RankState from, const StatePlace& to, const StateMoves& moves, DType dtype,
-                Communicator& control) {
-    const Common common = common_to_all(from, control);
-    for (std::size_t number = common.moments; number-- > 0;) {
-        move_last_moments(from, to, number, moves, dtype, control);
+MomentJourney::MomentJourney(RankState from, const StatePlace& to, Move move, std::size_t moments, DType dtype,
+                             Communicator& group)
+    : from_(std::move(from)), to_(to), move_(std::move(move)), left_(moments), dtype_(dtype), group_(group) {
+    begin_next();
+}
+
+void MomentJourney::begin_next() {
+    if (left_ == 0) return;
+    --left_;
+    std::vector<BoxInMemory> old_boxes;
+    std::vector<BoxInMemory> new_boxes;
+    if (!from_.moments.empty()) old_boxes = boxes_of(from_.specs, from_.shards, from_.moments.back());
+    if (to_.optimizer != nullptr) {
+        new_boxes = boxes_of(to_.parameters->specs(), to_.optimizer->shards(), to_.optimizer->moments()[left_]);
     }
-    move_values(from, to, moves.values, dtype, control);
+    current_.emplace(move_, old_boxes, new_boxes, dtype_, group_);
+}
+
+void MomentJourney::end() {
+    current_.reset();
+    if (!from_.moments.empty()) from_.moments.pop_back();
+    begin_next();
+}
+
+void MomentJourney::advance() {
+    while (current_ && current_->advance()) end();
+}
+
+void MomentJourney::finish() {
+    while (current_) {
+        current_->finish();
+        end();
+    }
+}
+
+void move_state(RankState from, const StatePlace& to, StateMoves moves, DType dtype, Communicator& control) {
+    const Common common = common_to_all(from, control);
     if (to.optimizer != nullptr) to.optimizer->go_on_from(common.updates);
+    RankState values{.specs = from.specs, .values = std::exchange(from.values, std::nullopt)};
+    MomentJourney(std::move(from), to, std::move(moves.moments), common.moments, dtype, control).finish();
+    move_values(values, to, moves.values, dtype, control);
+}
+
+std::unique_ptr<MomentJourney> move_values_first(RankState from, const StatePlace& to, StateMoves moves,
+                                                 DType dtype, Communicator& control) {
+    const Common common = common_to_all(from, control);
+    if (to.optimizer != nullptr) to.optimizer->go_on_from(common.updates);
+    move_values(from, to, moves.values, dtype, control);
+    from.values.reset();
+    return std::make_unique<MomentJourney>(std::move(from), to, std::move(moves.moments), common.moments, dtype,
+                                           control);
 }
 
 std::vector<BoxInMemory> boxes_of(const std::vector<ParameterSpec>& specs, const ParameterTensors& tensors) {

@@ -2,6 +2,7 @@
 // and the number of updates.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -38,10 +39,40 @@ struct StateMoves {
 StateMoves state_moves(const Plan& from, const GradientPlan& held, const Plan& to, const GradientPlan& to_hold,
                        const MoveRules& rules);
 
+// Moments on their way, one after the other; the old memory of each is given back when it has come.
+class MomentJourney {
+public:
+    // Every rank of `group` makes one, and uses the group for nothing else until it has finished. `to` outlives
+    // it.
+    MomentJourney(RankState from, const StatePlace& to, Move move, std::size_t moments, DType dtype,
+                  Communicator& group);
+    MomentJourney(const MomentJourney&) = delete;
+    MomentJourney& operator=(const MomentJourney&) = delete;
+
+    void advance();  // never waits
+    void finish();
+
+private:
+    void begin_next();
+    void end();
+
+    RankState from_;
+    StatePlace to_;
+    Move move_;  // of each of them
+    std::size_t left_;
+    DType dtype_;
+    Communicator& group_;
+    std::optional<Journey> current_;  // none: all have come
+};
+
 // Collective over `control`, all ranks of the job. One part of the state after the other, moments first: the
 // old memory of a part is given back before the next one's new memory is touched.
-void move_state(RankState from, const StatePlace& to, const StateMoves& moves, DType dtype,
-                Communicator& control);
+void move_state(RankState from, const StatePlace& to, StateMoves moves, DType dtype, Communicator& control);
+
+// Likewise, but returns when the values are there: the moments may come while they are used, until the next
+// update.
+std::unique_ptr<MomentJourney> move_values_first(RankState from, const StatePlace& to, StateMoves moves,
+                                                 DType dtype, Communicator& control);
 
 // The boxes of a rank's parameters in memory, and of what is kept of shards of them.
 std::vector<BoxInMemory> boxes_of(const std::vector<ParameterSpec>& specs, const ParameterTensors& tensors);

@@ -81,7 +81,10 @@ RankTrainer::RankTrainer(const RunConfig& config, const Setup& setup, const Grad
                        setup.dtype, Place::memory, setup.plan.training.shape.validates);
     scratch_.emplace("norm", norm_scratch_bytes(held.gradients(), own_shards), Place::memory);
     model_.stages().sum_with(&exchanges_);
-    model_.call_now_and_then([this] { contribute(); });
+    model_.call_now_and_then([this] {
+        contribute();
+        if (awaited_) awaited_->advance();
+    });
 }
 
 RankTrainer::~RankTrainer() = default;
@@ -160,6 +163,14 @@ void RankTrainer::contribute() {
     }
 }
 
+// Before the first update behind a move. A rank's gradients are summed before it waits here, so nobody whom it
+// keeps waiting is one that it waits for.
+void RankTrainer::have_moments() {
+    if (!awaited_) return;
+    awaited_->finish();
+    awaited_.reset();
+}
+
 // Of all stages. Where updates are validated it goes ahead without the norm, as if there were nothing to scale,
 // unless the step before taught otherwise.
 void RankTrainer::update(int number) {
@@ -167,6 +178,7 @@ void RankTrainer::update(int number) {
     const std::size_t copy = model_.stages().gradients_of(number);
     exchanges_[copy].finish();
     contribute();
+    have_moments();
     const bool goes_ahead = setup_.plan.training.shape.validates && may_go_ahead_;
     if (goes_ahead) {
         optimizer_->back_up(stream_, model_.stages().parameters().values());
@@ -260,6 +272,7 @@ std::vector<StepOutcome> RankTrainer::step() {
     if (executed_ == 0) model_.begin_steps();
     const RoundResult result = model_.execute_step(executed_);
     if (model_.is_idle()) {
+        have_moments();
         updates_.post(std::array{0.0, 0.0});
         updates_.take();
     }
@@ -278,6 +291,7 @@ std::vector<StepOutcome> RankTrainer::step() {
 }
 
 RankState RankTrainer::take_state() {
+    have_moments();
     if (model_.is_idle()) return {};
     LocalParameters& held = model_.stages().parameters();
     RankState state{.specs = held.specs(), .shards = optimizer_->shards(), .updates = optimizer_->updates()};

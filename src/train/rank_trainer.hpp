@@ -70,6 +70,8 @@ public:
     // For the trainer of the next plan: what this one leaves, which is of no use any more, and where it goes.
     RankState take_state();
     StatePlace state_place();
+    // Moments that come while the next step is made, until it updates.
+    void await(std::unique_ptr<MomentJourney> moments) { awaited_ = std::move(moments); }
 
     std::string position() const { return model_.position(); }
 
@@ -81,6 +83,7 @@ private:
     void add_step(std::size_t step);
     std::vector<Batch> build_batches(const std::vector<SampleVisit>& visits) const;
     void contribute();
+    void have_moments();
     void update(int step);
     bool validate(int step);
     void judge(StepInFlight& step);
@@ -96,6 +99,7 @@ private:
     std::vector<GradientExchange> exchanges_;  // for each copy of the gradients; none, like what follows: the
                                                // rank is idle
     std::optional<Optimizer> optimizer_;
+    std::unique_ptr<MomentJourney> awaited_;  // none: the optimizer has its moments
     std::optional<Arena> scratch_;
     Sampler sampler_;
     Tally updates_;

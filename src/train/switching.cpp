@@ -27,16 +27,30 @@ double slowest(Communicator& control, double seconds) {
     return *std::ranges::max_element(all);
 }
 
+void move(RankState state, StateMoves moves, const RunningPlan& running) {
+    RankTrainer& trainer = *running.trainer;
+    const DType dtype = running.setup.dtype;
+    switch (running.config.policy.move) {
+        case MoveWay::stop:
+            return move_state(std::move(state), trainer.state_place(), std::move(moves), dtype, running.mover);
+        case MoveWay::overlap:
+            return trainer.await(move_values_first(std::move(state), trainer.state_place(), std::move(moves),
+                                                   dtype, running.mover));
+    }
+}
+
 }  // namespace
 
 void start_trainer(const RunningPlan& running) {
     const RunConfig& config = running.config;
     const Setup& setup = running.setup;
     const int rank = running.session.rank();
-    if (setup.plan.team_of(rank) < 0) {
-        running.control.never_give_up();
-    } else {
-        running.control.give_up_after(config.run.stall_timeout);
+    for (Communicator* const group : {&running.control, &running.mover}) {
+        if (setup.plan.team_of(rank) < 0) {
+            group->never_give_up();
+        } else {
+            group->give_up_after(config.run.stall_timeout);
+        }
     }
     running.trainer.emplace(
         config, setup, running.gradients, rank,
@@ -49,7 +63,7 @@ PlanChange switch_to(DecidedPlan next, const RunningPlan& running) {
     Setup& setup = running.setup;
     const MoveRules rules{.nodes = running.nodes, .most_elements = next.elements_in_flight};
     GradientPlan to_hold = gradient_plan(next.sized(setup));
-    const StateMoves moves = state_moves(setup.plan, running.gradients, next.plan, to_hold, rules);
+    StateMoves moves = state_moves(setup.plan, running.gradients, next.plan, to_hold, rules);
     PlanChange change = change_by(moves, moments_of(running.config.optimizer), setup.dtype);
     change.from = hash_of(setup.plan);
     change.to = hash_of(next.plan);
@@ -60,7 +74,7 @@ PlanChange switch_to(DecidedPlan next, const RunningPlan& running) {
     follow(std::move(next), setup);
     running.gradients = std::move(to_hold);
     start_trainer(running);
-    move_state(std::move(state), running.trainer->state_place(), moves, setup.dtype, running.control);
+    move(std::move(state), std::move(moves), running);
     running.watchdog.ask([&trainer = *running.trainer] { return trainer.position(); });
     change.seconds = slowest(running.control, now_seconds() - begin);
     return change;

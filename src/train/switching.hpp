@@ -15,6 +15,7 @@ struct RunningPlan {
     const RunConfig& config;
     const Session& session;
     Communicator& control;
+    Communicator& mover;  // of all ranks, for what moves alone
     Watchdog& watchdog;
     Setup& setup;                         // changes its plan
     GradientPlan& gradients;              // of the plan
@@ -27,7 +28,8 @@ struct RunningPlan {
 void start_trainer(const RunningPlan& running);
 
 // Collective over all ranks, which have all settled the same steps. Frees the old plan's groups and memory but
-// for the state, makes those of the new one, and moves the state.
+// for the state, makes those of the new one, and moves the state; or of that the parameters alone, and the
+// moments follow beside the next step.
 PlanChange switch_to(DecidedPlan next, const RunningPlan& running);
 
 }  // namespace trireme

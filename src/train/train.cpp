@@ -339,9 +339,10 @@ private:
     int skipped_in_a_row_ = 0;
     std::size_t resident_bytes_ = 0;  // before the trainer was made
     std::optional<RankTrainer> trainer_;
+    std::unique_ptr<Communicator> mover_ = session_.all_ranks("mover", watchdog_.patience());
     std::vector<int> nodes_ = numbered(manifest_.hosts);
-    RunningPlan running_{config_,    session_, control_, watchdog_, setup_,
-                         gradients_, trainer_, threads_, nodes_};
+    RunningPlan running_{config_, session_,   control_, *mover_,  watchdog_,
+                         setup_,  gradients_, trainer_, threads_, nodes_};
     std::unique_ptr<RunDirectory> directory_;  // of rank 0
     bool is_in_place_;                         // the run directory is that of the run that goes on
     std::optional<Saving> saving_;

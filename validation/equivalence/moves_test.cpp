@@ -66,9 +66,10 @@ protected:
                std::to_string(steps);
     }
 
-    Figures moving_run(std::size_t ranks, std::size_t mpi, const std::string& decisions) {
+    Figures moving_run(std::size_t ranks, std::size_t mpi, const std::string& decisions,
+                       const std::string& move = "stop") {
         return trials_.run_steps(training() + " " + GetParam().way + " --data " + std::to_string(ranks) +
-                                     " --decisions " + decisions,
+                                     " --decisions " + decisions + " --move " + move,
                                  static_cast<int>(ranks), mpi);
     }
 
@@ -90,6 +91,7 @@ TEST_P(Moves, ComeToWhatASingleRankComesTo) {
 
     const Figures moved = moving_run(most_ranks, programs() - 1, "decisions.jsonl");
 
+    EXPECT_EQ(moving_run(most_ranks, programs() - 1, "decisions.jsonl", "overlap"), moved);
     const Difference apart = difference(moved, trials_.run_steps(training(), 0, 0));
     EXPECT_TRUE(keeps_bars(apart, GetParam().is_double)) << text_of(apart);
     EXPECT_EQ(moved.losses.size(), steps);

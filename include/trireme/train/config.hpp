@@ -62,9 +62,15 @@ struct ScheduleConfig {
     LengthPolicy length = LengthPolicy::pad;
 };
 
+// How the state gets from one plan to the next.
+//   stop      all of it between two steps
+//   overlap   parameters between two steps, what the optimizer keeps of them beside the second one
+enum class MoveWay : std::uint8_t { stop, overlap };
+
 // When the plan changes, and to what.
 struct PolicyConfig {
     std::string decisions;  // a file of them; empty: none
+    MoveWay move = MoveWay::stop;
 };
 
 struct CostConfig {

@@ -63,6 +63,16 @@ TEST_P(StateOf, AJobIsWhatItWasBehindEveryMove) {
     }
 }
 
+TEST_P(StateOf, AJobIsWhatItWasWhereMomentsFollow) {
+    MovingState state = state_at(0);
+    for (std::uint64_t number = 1; number < 8; ++number) {
+        state.move_to(layout(number), control_, true);
+
+        EXPECT_EQ(state.wrong_numbers(), 0U) << "layout " << number;
+        EXPECT_EQ(state.updates(), MovingState::made_updates);
+    }
+}
+
 TEST_P(StateOf, AJobComesBackAsItWent) {
     MovingState state = state_at(1);
     for (std::uint64_t number = 2; number < 6; ++number) {

@@ -102,7 +102,7 @@ RankState MovingState::take_state() {
     return state;
 }
 
-std::size_t MovingState::move_to(const Layout& layout, Communicator& control) {
+std::size_t MovingState::move_to(const Layout& layout, Communicator& control, bool moments_follow) {
     const auto before = parts();
     std::vector<std::set<Element>> had;
     for (const auto& part : before) had.push_back(elements_of(part));
@@ -113,8 +113,15 @@ std::size_t MovingState::move_to(const Layout& layout, Communicator& control) {
     settle(layout);
     StatePlace place;
     if (!is_idle()) place = {.parameters = &stages_->parameters(), .optimizer = &*optimizer_};
-    move_state(std::move(state), place, state_moves(from, held, *plan_, gradients_, rules_.move), rules_.dtype,
-               control);
+    StateMoves moves = state_moves(from, held, *plan_, gradients_, rules_.move);
+    if (moments_follow) {
+        const auto moments =
+            move_values_first(std::move(state), place, std::move(moves), rules_.dtype, control);
+        moments->advance();
+        moments->finish();
+    } else {
+        move_state(std::move(state), place, std::move(moves), rules_.dtype, control);
+    }
 
     std::size_t missing = 0;
     const auto after = parts();

@@ -22,7 +22,7 @@ public:
     MovingState(const MovingRules& rules, const Layout& layout, int rank);
 
     // Collective over `control`. Gives the elements that this rank had to get, counted one by one.
-    std::size_t move_to(const Layout& layout, Communicator& control);
+    std::size_t move_to(const Layout& layout, Communicator& control, bool moments_follow = false);
 
     // How many numbers of this rank are others than they were made.
     std::size_t wrong_numbers() const;

@@ -246,6 +246,11 @@ TEST(TrainOptions, CannotBeQuietAndVerbose) {
               "--quiet and --verbose contradict each other; keep one (--quiet=off takes it back)");
 }
 
+TEST(TrainOptions, SayHowTheStateMoves) {
+    EXPECT_EQ(train_config("").policy.move, MoveWay::stop);
+    EXPECT_EQ(train_config("--move overlap").policy.move, MoveWay::overlap);
+}
+
 TEST(TrainOptions, NameAFileOfDecisions) {
     EXPECT_EQ(train_config("--decisions d.jsonl").policy.decisions, "d.jsonl");
     EXPECT_EQ(train_config("").policy.decisions, "");

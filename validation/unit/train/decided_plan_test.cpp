@@ -132,8 +132,32 @@ TEST_F(ADecidedPlan, NeedsTheOldPartsThatHaveNotGoneAndTheNewOnesThatHaveCome) {
     ASSERT_LT(after, before);  // a rank that keeps its last layer
 
     // Values and two moments, each of `before` bytes until it has moved, and then of `after`.
-    EXPECT_EQ(moving_bytes({from, held, to, to_hold}, config_.optimizer, 1), 3 * before + after);
-    EXPECT_EQ(moving_bytes({to, to_hold, from, held}, config_.optimizer, 1), after + 3 * before);
+    EXPECT_EQ(moving_bytes({from, held, to, to_hold}, config_, 1), 3 * before + after);
+    EXPECT_EQ(moving_bytes({to, to_hold, from, held}, config_, 1), after + 3 * before);
+}
+
+// Old moments are there until the first step with the new plan updates.
+TEST_F(ADecidedPlan, NeedsTheOldMomentsBesideAWholeStepWhereTheyFollow) {
+    const auto setup = set_up(config_, ranks);
+    const DecidedPlan decided = plan_for({.step = 3, .layout = two_stages(4)});
+    const SizedPlan to = decided.sized(setup);
+    const GradientPlan held = gradient_plan(setup);
+    const GradientPlan to_hold = gradient_plan(to);
+    config_.policy.move = MoveWay::overlap;
+
+    EXPECT_EQ(moving_bytes({setup, held, to, to_hold}, config_, 1),
+              plan_memory(setup, &config_.optimizer, held, 1).optimizer +
+                  plan_memory(to, &config_.optimizer, to_hold, 1).total());
+}
+
+TEST_F(ADecidedPlan, IsRefusedWhereMomentsCannotFollow) {
+    config_.policy.move = MoveWay::overlap;
+    EXPECT_NO_THROW(plan_for({.step = 3, .layout = two_stages(4)}));
+
+    EXPECT_EQ(refusal({.step = 3, .layout = two_stages(4), .schedule = "pipedream-2bw"}),
+              "--decisions d.jsonl, step 3: schedule pipedream-2bw keeps work in flight over the end of a "
+              "step, beside which "
+              "no moments can come; use --move stop");
 }
 
 TEST_F(ADecidedPlan, KeepsItsWayToTheMemoryLimit) {
@@ -145,7 +169,7 @@ TEST_F(ADecidedPlan, KeepsItsWayToTheMemoryLimit) {
     const GradientPlan to_hold = gradient_plan(to);
     std::size_t moving = 0;
     for (int rank = 0; rank < ranks; ++rank) {
-        moving = std::max(moving, moving_bytes({from, held, to, to_hold}, config_.optimizer, rank));
+        moving = std::max(moving, moving_bytes({from, held, to, to_hold}, config_, rank));
     }
 
     config_.layout.memory_limit = moving + (std::size_t{2} << 20);
