@@ -73,7 +73,7 @@ double step_of(const Plan& plan, const Case& of) {
 double shortest_fixed(const Case& of) {
     double shortest = std::numeric_limits<double>::infinity();
     for (const std::string& schedule : known_schedules()) {
-        if (keeps_work_in_flight(schedule_named(schedule))) continue;
+        if (uses_older_weights(schedule_named(schedule))) continue;
         try {
             shortest = std::min(shortest, step_of(make_plan(wish_of(of, schedule)), of));
         } catch (const ConfigError&) {
@@ -87,10 +87,6 @@ double limit_of(const Case& of) {
     double limit = 0;
     for (int team = 0; team < of.pipe; ++team) {
         double time = 0;
-        for (int before = 0; before < team; ++before) {
-            const StageCost& cost = of.costs[static_cast<std::size_t>(before)];
-            time += cost.forward + cost.send;
-        }
         for (std::size_t stage = static_cast<std::size_t>(team); stage < of.costs.size();
              stage += static_cast<std::size_t>(of.pipe)) {
             const StageCost& cost = of.costs[stage];
@@ -116,7 +112,8 @@ double median_seconds(int repeats, const Act& act) {
 nlohmann::ordered_json measured(const Case& of, int repeats) {
     const PlanWish wish = wish_of(of, searched_schedule);
     const Plan plan = make_plan(wish);
-    const PipelineShape& shape = plan.training.shape;
+    PipelineShape shape = plan.training.shape;
+    shape.validates = false;
     const std::vector<bool> may_split(of.costs.size(), true);
     return {{"case", of.name},
             {"search_seconds", median_seconds(repeats, [&] { search_programs(shape, of.costs, may_split); })},

@@ -193,13 +193,40 @@ std::vector<bool> divisible_stages(const PlanWish& wish, const std::vector<Recom
     return divisible;
 }
 
+bool keeps_to_bounds(const ProvedPrograms& proved) {
+    const std::vector<int>& most = proved.shape.most_activations;
+    return std::equal(most.begin(), most.end(), proved.proof.peak_activations.begin(),
+                      [](int bound, int kept) { return kept <= bound; });
+}
+
+double seconds_of_step(const ProvedPrograms& proved, const std::vector<StageCost>& costs) {
+    return predict_step(proved.phases(), proved.shape, costs).seconds;
+}
+
+// These phases, where they can be executed, keep to the bounds and have shorter steps than `known`.
+std::optional<ProvedPrograms> shorter(const ProvedPrograms& known, const Phases& phases,
+                                      const PipelineShape& shape, const std::vector<StageCost>& costs) {
+    std::string fault;
+    const auto roomy = tried(phases, shape, enough_slots(phases, shape), fault);
+    if (!roomy || !keeps_to_bounds(*roomy)) return std::nullopt;
+    if (seconds_of_step(*roomy, costs) >= seconds_of_step(known, costs)) return std::nullopt;
+    return proved(phases, shape, costs, "schedule auto");
+}
+
 void add_searched(const PlanWish& wish, const PipelineShape& shape, Plan& plan) {
     const std::vector<bool> divisible = divisible_stages(wish, plan.recompute);
     const auto searched = [&](const PipelineShape& of, const std::vector<StageCost>& costs) {
         return proved(of_one_step(search_programs(of, costs, divisible)), of, costs, "schedule auto");
     };
-    plan.training = searched(shape, wish.costs.empty() ? equal_costs(shape) : wish.costs);
+    const std::vector<StageCost> costs = wish.costs.empty() ? equal_costs(shape) : wish.costs;
+    plan.training = searched(shape, costs);
     plan.evaluation = searched(forward_only(shape), equal_costs(shape));
+    if (!wish.may_go_ahead) return;
+    PipelineShape ahead = shape;
+    ahead.validates = true;
+    for (const Phases& phases : programs_ahead(compute_only(plan.training.programs), ahead, divisible)) {
+        if (auto other = shorter(plan.training, phases, ahead, costs)) plan.training = *std::move(other);
+    }
 }
 
 void add_programs(const PlanWish& wish, Plan& plan) {

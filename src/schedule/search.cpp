@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "schedule/generators.hpp"
 #include "schedule/joined_halves.hpp"
 #include "schedule/least_duration.hpp"
 #include "schedule/order_search.hpp"
@@ -106,6 +107,13 @@ std::vector<Program> forwards(const PipelineShape& shape, const std::vector<Stag
         .programs({.teams = std::vector<TeamRule>(static_cast<std::size_t>(shape.teams))});
 }
 
+bool has_equal_rows(const PipelineShape& shape) {
+    const std::size_t rows = shape.holders.front().size();
+    const bool are_held_by_all = std::ranges::all_of(
+        shape.holders, [&](const std::vector<int>& holders) { return holders.size() == rows; });
+    return are_held_by_all && static_cast<std::size_t>(shape.teams) > rows;
+}
+
 }  // namespace
 
 std::vector<int> least_activations(const PipelineShape& shape) {
@@ -141,6 +149,19 @@ std::vector<Program> search_programs(const PipelineShape& shape, const std::vect
         best.programs = with_moved_work(best.programs, shape, clock, attempts(for_moves, shape));
     }
     return with_joined_halves(best.programs, clock, attempts(for_joining, shape));
+}
+
+std::vector<Phases> programs_ahead(const std::vector<Program>& found, const PipelineShape& shape,
+                                   const std::vector<bool>& may_split) {
+    if (!shape.is_training || !has_equal_rows(shape)) return {};
+    std::vector<Phases> all{with_validated_updates(found, shape)};
+    for (const std::string& schedule : known_schedules()) {
+        if (!with_updates_of(schedule_named(schedule), shape).validates) continue;
+        const auto programs = generated(schedule, shape);
+        if (!programs || !splits_only_where_allowed(*programs, may_split)) continue;
+        all.push_back(with_validated_updates(*programs, shape));
+    }
+    return all;
 }
 
 }  // namespace trireme

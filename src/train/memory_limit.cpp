@@ -91,7 +91,7 @@ Trial narrowed(Trial trial, const PlannedRun& run, MemoryRoom room) {
 }
 
 Trial with_halves_in(const std::vector<bool>& may_split, const Layout& layout, const PlannedRun& run) {
-    const MemoryRoom room{.most_activations = {}, .may_split = may_split};
+    const MemoryRoom room{.most_activations = {}, .may_split = may_split, .may_go_ahead = false};
     return narrowed(trial_of(plan_layout(run.config, run.model, layout, room), run), run, room);
 }
 
@@ -112,14 +112,18 @@ double seconds_of(const Plan& plan, const PlannedRun& run) {
     return predict_step(plan.training.phases(), plan.training.shape, costs).seconds;
 }
 
-// With backwards whole everywhere, or where memory is short, or nowhere: the shortest that fits, or the first.
+// A backup of what updates change is the first to go. Then with backwards whole everywhere, or where memory is
+// short, or nowhere: the shortest that fits, or the first.
 Trial searched(Trial free, const PlannedRun& run) {
     const std::size_t limit = run.config.layout.memory_limit;
+    if (free.fits(limit)) return free;
+    const MemoryRoom no_backup{.may_go_ahead = false};
+    free = trial_of(plan_layout(run.config, run.model, free.plan.layout, no_backup), run);
     if (free.fits(limit)) return free;
     const std::vector<bool> fit = stages_that_fit(free, limit);
     const Layout layout = free.plan.layout;
     Trial best = with_halves_in(std::vector<bool>(fit.size(), false), layout, run);
-    std::array others{with_halves_in(fit, layout, run), narrowed(std::move(free), run, {})};
+    std::array others{with_halves_in(fit, layout, run), narrowed(std::move(free), run, no_backup)};
     for (Trial& other : others) {
         if (!other.fits(limit)) continue;
         const bool is_shorter = seconds_of(other.plan, run) < seconds_of(best.plan, run);

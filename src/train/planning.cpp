@@ -262,6 +262,7 @@ Plan plan_layout(const RunConfig& config, const ModelConfig& model, Layout layou
     given_costs(config.costs, wish.layout.stages.size());  // throws
     wish.most_activations = room.most_activations;
     wish.may_split = room.may_split;
+    wish.may_go_ahead = room.may_go_ahead;
     wish.ties_ends = ties_ends(wish.layout, model);
     const bool is_searched = wish.schedule == searched_schedule;
     Plan plan = is_searched ? searched_plan(config, model, std::move(wish)) : make_plan(wish);

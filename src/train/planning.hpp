@@ -29,6 +29,7 @@ int ranks_for(const RunConfig& config);
 struct MemoryRoom {
     std::vector<int> most_activations = {};
     std::vector<bool> may_split = {};
+    bool may_go_ahead = true;
 };
 
 // Throws ConfigError where options, model and `ranks` do not fit: a grid of another size, more tensor ranks

@@ -54,10 +54,11 @@ struct PlanWish {
     std::vector<Recompute> recompute = {};  // one for all stages, or one for each
     bool cuts_rows = false;
     bool shards_optimizer = true;
-    bool ties_ends = false;  // the first and the last stage share a tensor
+    bool ties_ends = false;             // the first and the last stage share a tensor
     std::vector<StageCost> costs = {};  // of each stage, for schedule auto; none: they are equal
     std::vector<bool> may_split = {};   // of each stage: schedule auto may divide backwards; none: it may in
                                         // all. Where all is recomputed it never does
+    bool may_go_ahead = true;           // schedule auto may let updates go ahead of the norm, with a backup
     std::vector<int> most_activations = {};  // that each team may keep, over its stages; none: any number
 };
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "trireme/schedule/instruction.hpp"
+#include "trireme/schedule/phases.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 #include "trireme/schedule/predict.hpp"
 
@@ -26,5 +27,11 @@ std::vector<int> least_activations(const PipelineShape& shape);
 // Throws ConfigError where a bound is below least_activations().
 std::vector<Program> search_programs(const PipelineShape& shape, const std::vector<StageCost>& costs,
                                      const std::vector<bool>& may_split);
+
+// What else may be shorter, for the shape with validates: the programs that were found, and those of generate()
+// whose updates are validated, and that divide backwards only where they may. None where the shape's rows of
+// teams are no equal ones. Some may be impossible, or beyond the shape's bounds: check() tells.
+std::vector<Phases> programs_ahead(const std::vector<Program>& found, const PipelineShape& shape,
+                                   const std::vector<bool>& may_split);
 
 }  // namespace trireme

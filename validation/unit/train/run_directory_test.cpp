@@ -381,24 +381,5 @@ TEST(RunDirectory, IsByDefaultNamedAfterTheModelAndTheTimeAndNew) {
     for (const std::string& name : names) EXPECT_TRUE(std::regex_match(name, form)) << name;
 }
 
-TEST_F(TheRun, GoesOnBehindTheStepsOfItsCheckpoint) {
-    std::string lines;
-    for (const char* line : {R"({"step":1,"loss":3})", R"({"step":2,"loss":2})",
-                             R"({"step":2,"validation_loss":2})", R"({"step":3,"loss":1})", R"({"step":4,"lo)"})
-        lines += std::string(line) + "\n";
-    lines.pop_back();  // the last one was cut off
-    folder_.write("steps.jsonl", lines);
-
-    {
-        RunDirectory kept(folder_.file(""), 2);
-        kept.add_step(3, usual_outcome(), flops, 5280);
-    }
-    EXPECT_EQ(lines_of(folder_.file("steps.jsonl")).size(), 4U);
-    EXPECT_EQ(lines_of(folder_.file("steps.jsonl")).back().at("loss"), 2.5);
-
-    RunDirectory(folder_.file(""), 0);
-    EXPECT_EQ(read_whole(folder_.file("steps.jsonl")), "");
-}
-
 }  // namespace
 }  // namespace trireme
