@@ -164,12 +164,12 @@ TEST(Plan, TakesOneWayToRecomputeForAllStagesOrOneForEach) {
         "--recompute names 3 ways, but the layout has 2 stages; name one for all stages, or one for each");
 }
 
-// Its makespan for the costs of the wish.
+// Of one of its steps, for the costs of the wish.
 double duration(const PlanWish& wish) {
     const Plan plan = make_plan(wish);
     expect_proved(plan.training);
     expect_proved(plan.evaluation);
-    return predict(plan.training.programs, plan.training.shape, wish.costs).makespan;
+    return predict_step(plan.training.phases(), plan.training.shape, wish.costs).seconds;
 }
 
 bool is_made(const PlanWish& wish) {
