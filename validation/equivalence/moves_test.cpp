@@ -117,8 +117,10 @@ TEST_P(Moves, AreOnRecordAndReplayToTheSameBits) {
     EXPECT_GT(moved_bytes, 0);
 }
 
+class MovesAndCheckpoints : public Moves {};
+
 // Where a change of plan is due at the checkpoint, too: it comes behind it.
-TEST_P(Moves, GoOnFromACheckpointToTheSameBits) {
+TEST_P(MovesAndCheckpoints, GoOnToTheSameBits) {
     write_decisions(3);
     const Figures moved = moving_run(3, 0, "decisions.jsonl --checkpoint-every 10");
     trials_.keep_as("first");
@@ -126,8 +128,10 @@ TEST_P(Moves, GoOnFromACheckpointToTheSameBits) {
     EXPECT_EQ(gone_on_run(3, 0), std::vector(moved.losses.begin() + 10, moved.losses.end()));
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, Moves, testing::ValuesIn(travels),
-                         [](const auto& travel) { return std::string(travel.param.name); });
+std::string name_of_travel(const testing::TestParamInfo<Travel>& info) { return info.param.name; }
+
+INSTANTIATE_TEST_SUITE_P(Every, Moves, testing::ValuesIn(travels), name_of_travel);
+INSTANTIATE_TEST_SUITE_P(Few, MovesAndCheckpoints, testing::Values(travels[1], travels[3]), name_of_travel);
 
 // Schedules that keep work in flight drain before a move: as they do for an evaluation.
 TEST(MovesInFlight, AreThoseOfARunThatDrainsAsOften) {

@@ -6,7 +6,7 @@
 namespace trireme {
 
 // Multiplications and additions per second of `threads` threads that only multiply and add numbers in
-// registers: the median of some runs, which together take about a tenth of a second.
-double measure_peak_flops(DType dtype, int threads);
+// registers: the median of so many runs, each of some 10 ms.
+double measure_peak_flops(DType dtype, int threads, std::size_t runs = 9);
 
 }  // namespace trireme

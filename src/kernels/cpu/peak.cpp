@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "kernels/cpu/tile.hpp"
 #include "trireme/device/clock.hpp"
@@ -12,7 +13,6 @@ namespace {
 // Enough independent sums to hide the latency of a fused multiply-add, few enough to stay in registers.
 constexpr std::size_t sums = 12;
 constexpr std::size_t rounds = 1 << 22;  // some 10 ms: as long as a core is given to one process at a time
-constexpr std::size_t runs = 9;
 
 template <class T>
 struct Vector {
@@ -37,9 +37,9 @@ double multiply_and_add(T factor) {
 }
 
 template <class T>
-double peak_flops(int threads) {
+double peak_flops(int threads, std::size_t runs) {
     constexpr double flops_per_run = 2.0 * sums * rounds * cpu::lanes<T>;
-    std::array<double, runs> rates{};
+    std::vector<double> rates(runs);
     double checksum = 0;
     for (double& rate : rates) {
         const double begin = now_seconds();
@@ -53,9 +53,9 @@ double peak_flops(int threads) {
 
 }  // namespace
 
-double measure_peak_flops(DType dtype, int threads) {
+double measure_peak_flops(DType dtype, int threads, std::size_t runs) {
     double peak = 0;
-    visit_float(dtype, [&](auto zero) { peak = peak_flops<decltype(zero)>(threads); });
+    visit_float(dtype, [&](auto zero) { peak = peak_flops<decltype(zero)>(threads, runs); });
     return peak;
 }
 
