@@ -67,6 +67,18 @@ protected:
         EXPECT_TRUE(keeps_bars(apart, is_double)) << text_of(apart) << " from a single rank's";
     }
 
+    void expect_roll_backs(const Validated& validated, const char* numbers) {
+        const double clip = clip_of_some(validated, numbers);
+        const Figures expected = one_rank(validated, numbers + clipped_at(clip));
+
+        const Figures figures = run(validated, numbers + clipped_at(clip), many_ranks());
+
+        expect_one_ranks(figures, expected, numbers == in_double);
+        EXPECT_EQ(figures.rolled_back, roll_backs_by(expected.norms, clip));
+        EXPECT_GT(std::ranges::count(figures.rolled_back, true), 1);
+        EXPECT_TRUE(expected.rolled_back.empty());
+    }
+
     // An update goes ahead if the one before it had nothing to clip.
     static std::vector<bool> roll_backs_by(const std::vector<double>& norms, double clip) {
         std::vector<bool> rolled_back;
@@ -101,18 +113,7 @@ private:
 class EveryValidatedUpdate : public ValidatedUpdates, public testing::WithParamInterface<Validated> {};
 
 TEST_P(EveryValidatedUpdate, IsRolledBackWhereTheNormClipsUnawares) {
-    for (const char* numbers : {in_double, in_single}) {
-        SCOPED_TRACE(numbers);
-        const double clip = clip_of_some(GetParam(), numbers);
-        const Figures expected = one_rank(GetParam(), numbers + clipped_at(clip));
-
-        const Figures figures = run(GetParam(), numbers + clipped_at(clip), many_ranks());
-
-        expect_one_ranks(figures, expected, numbers == in_double);
-        EXPECT_EQ(figures.rolled_back, roll_backs_by(expected.norms, clip));
-        EXPECT_GT(std::ranges::count(figures.rolled_back, true), 1);
-        EXPECT_TRUE(expected.rolled_back.empty());
-    }
+    expect_roll_backs(GetParam(), in_double);
 }
 
 std::string name_of_validated(const testing::TestParamInfo<Validated>& info) { return info.param.name; }
@@ -120,6 +121,8 @@ std::string name_of_validated(const testing::TestParamInfo<Validated>& info) { r
 INSTANTIATE_TEST_SUITE_P(Every, EveryValidatedUpdate, testing::ValuesIn(all_validated), name_of_validated);
 
 class ChosenValidatedUpdates : public ValidatedUpdates, public testing::WithParamInterface<Validated> {};
+
+TEST_P(ChosenValidatedUpdates, AreRolledBackWithTheFastKernels) { expect_roll_backs(GetParam(), in_single); }
 
 TEST_P(ChosenValidatedUpdates, StandsWhereNothingIsClipped) {
     const std::string options = std::string(in_double) + clipped_at(100);
