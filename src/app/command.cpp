@@ -91,24 +91,17 @@ Command tool_command(const char* name, Words words, std::vector<OptionGroup> (*o
     return config;
 }
 
-Command evaluate_command(Words words) {
-    EvaluateConfig config;
-    const std::vector<OptionGroup> options = evaluate_options(config);
-    const SplitLine line = split_line("evaluate", words, options, {});
-    refuse_positional("evaluate", line);
+// A command with options of its own alone.
+template <class Config>
+Command command_of_options(const char* name, Words words, std::vector<OptionGroup> (*options_of)(Config&),
+                           void (*check)(const Config&)) {
+    Config config;
+    const std::vector<OptionGroup> options = options_of(config);
+    const SplitLine line = split_line(name, words, options, {});
+    refuse_positional(name, line);
     set_all(line.settings, options);
-    check_evaluate_options(config);
+    check(config);
     return config;
-}
-
-Command profile_command(Words words) {
-    ProfileCommand command;
-    const std::vector<OptionGroup> options = profile_options(command);
-    const SplitLine line = split_line("profile", words, options, {});
-    refuse_positional("profile", line);
-    set_all(line.settings, options);
-    check_profile_options(command);
-    return command;
 }
 
 Command help_command(Words words) {
@@ -135,9 +128,10 @@ Command parse_command_line(Words arguments, const std::string& mpi) {
     refuse_unknown_command(name);
     if (asks_for_help(rest)) return ShowText{command_help(name)};
     if (name == "train") return train_command(rest);
-    if (name == "evaluate") return evaluate_command(rest);
+    if (name == "evaluate")
+        return command_of_options("evaluate", rest, evaluate_options, check_evaluate_options);
     if (name == "plan") return plan_command(rest);
-    if (name == "profile") return profile_command(rest);
+    if (name == "profile") return command_of_options("profile", rest, profile_options, check_profile_options);
     if (name == "prepare") return tool_command("prepare", rest, prepare_options, take_prepare_inputs);
     if (name == "convert") return tool_command("convert", rest, convert_options, take_convert_places);
     if (name == "report") return tool_command("report", rest, report_options, take_run_directory);

@@ -83,10 +83,6 @@ std::string csv_of(const Phases& phases) {
     return text;
 }
 
-std::vector<Program> programs_from_csv(std::string_view text, const std::string& place) {
-    return phases_from_csv(text, place).body;
-}
-
 std::string csv_of(const std::vector<Program>& programs) {
     return csv_of(Phases{.prologue = std::vector<Program>(programs.size()), .body = programs});
 }

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "train/held_state.hpp"
 #include "train/memory_limit.hpp"
 #include "train/number_text.hpp"
 #include "train/planning.hpp"
+#include "train/state_moves.hpp"
 #include "train/text_file.hpp"
 #include "trireme/base/error.hpp"
 

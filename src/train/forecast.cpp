@@ -133,6 +133,7 @@ Forecast foresee(const PlanConfig& config) {
     forecast.all_parameters = parameter_count(of.model);
     forecast.peak_bytes = bytes_of_ranks(of, run, ranks);
     forecast.assumed = std::move(of.assumed);
+    forecast.decisions = run.policy.decisions;
     forecast.model = std::move(of.model);
     forecast.plan = std::move(of.plan);
     return forecast;

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "train/evaluation.hpp"
-#include "train/held_state.hpp"
 #include "train/rank_model.hpp"
+#include "train/state_moves.hpp"
 #include "trireme/checkpoint/state_view.hpp"
 #include "trireme/comm/tally.hpp"
 #include "trireme/data/sampler.hpp"

@@ -89,6 +89,13 @@ std::string assumed_line(const Forecast& forecast) {
     return fmt::format("assumed     {}; name the rows with --corpus\n", forecast.assumed);
 }
 
+std::string decisions_line(const Forecast& forecast) {
+    if (forecast.decisions.empty()) return "";
+    return fmt::format(
+        "decisions   the plans of {} come later and are not shown; `trireme train --dry-run` tries them all\n",
+        forecast.decisions);
+}
+
 double bubble_of(const Forecast& forecast) {
     return bubble_of(forecast.plan, forecast.step, static_cast<int>(forecast.peak_bytes.size()));
 }
@@ -146,7 +153,7 @@ std::string text_of(const Forecast& forecast) {
     const Plan& plan = forecast.plan;
     return title_of(forecast) + fmt::format(", plan {}\n\n", hash_of(plan)) + text_of(plan.layout) + '\n' +
            parameter_lines(forecast) + recompute_line(plan) + costs_line(forecast) + assumed_line(forecast) +
-           '\n' + grid_of(forecast.timeline) +
+           decisions_line(forecast) + '\n' + grid_of(forecast.timeline) +
            fmt::format("\nstep        {:g} {} ({})\n", forecast.step.seconds, unit_of(forecast),
                        cost_text(forecast.costs)) +
            bubble_line(forecast) + rank_lines(forecast);

@@ -17,12 +17,10 @@ namespace trireme {
 Phases phases_from_csv(std::string_view text, const std::string& place);
 std::string csv_of(const Phases& phases);
 
-// Of programs that nothing comes before.
-std::vector<Program> programs_from_csv(std::string_view text, const std::string& place);
-std::string csv_of(const std::vector<Program>& programs);
+std::string csv_of(const std::vector<Program>& programs);  // that nothing comes before
 
-// Time runs to the right in units of the shortest compute instruction, of those that take at least 1 / 16 of the
-// longest; a longer one fills its width.
+// Time runs to the right in units of the shortest compute instruction, of those that take at least 1 / 16 of
+// the longest; a longer one fills its width.
 //   team 0   F0 F1 F2       B0 F3 B1 .. B2 .. B3
 //   team 1      F0 F1    B0 F2 B1 F3 B2 .. B3
 // Where a team holds several stages, cells name them: 2F0. A grid wider than `most_columns` characters ends

@@ -37,6 +37,7 @@ struct Forecast {
     std::vector<std::size_t> peak_bytes;  // per rank; 0: idle
     std::size_t rows = 0;                 // of the largest micro-batch
     std::string assumed;                  // "samples of 1024 tokens, ..."; empty: a corpus was read
+    std::string decisions;  // a file of later plans, which are not foreseen; empty: there are none
 };
 
 // Starts nothing. Throws ConfigError for whatever `train` would refuse of these options, for costs of another

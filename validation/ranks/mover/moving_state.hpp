@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "train/held_state.hpp"
+#include "train/state_moves.hpp"
 
 namespace trireme::validation {
 

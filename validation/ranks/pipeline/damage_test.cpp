@@ -32,7 +32,7 @@ protected:
         shape.slots = 2;
         Engine engine = bench.engine(shape);
         CountingWorker worker = bench.worker(shape);
-        const Program program = programs_from_csv(own.program, "the test").front();
+        const Program program = phases_from_csv(own.program, "the test").body.front();
         const std::string message = message_of<Error>([&] { engine.execute(program, worker); });
         settle(bench.team());
         return message;

@@ -58,7 +58,7 @@ protected:
     EngineAlone() { worker_.watch(engine_); }
 
     void execute(const std::string& program) {
-        engine_.execute(programs_from_csv(program, "the test").front(), worker_);
+        engine_.execute(phases_from_csv(program, "the test").body.front(), worker_);
     }
 
     PipelineShape shape_ = grid_shape(3, 1, 1, 3);

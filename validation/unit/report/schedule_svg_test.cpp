@@ -47,8 +47,8 @@ TEST(ScheduleSvg, SaysWhatItIs) {
 
 TEST(ScheduleSvg, ExplainsTheKindsThatThereAreAlone) {
     const PipelineShape shape = grid_shape(1, 1, 1, 1);
-    const std::string whole = picture_of(programs_from_csv("0F0,0B0", "it"), shape);
-    const std::string halves = picture_of(programs_from_csv("0F0,0I0,0W0", "it"), shape);
+    const std::string whole = picture_of(phases_from_csv("0F0,0B0", "it").body, shape);
+    const std::string halves = picture_of(phases_from_csv("0F0,0I0,0W0", "it").body, shape);
 
     EXPECT_EQ(count(whole, "B, whole backward"), 1U);
     EXPECT_EQ(count(whole, "I, gradient of the input"), 0U);
@@ -68,7 +68,7 @@ TEST(ScheduleSvg, NamesTheStageWhereATeamHoldsSeveral) {
 TEST(ScheduleSvg, StaysAPictureWhenNothingTakesTime) {
     const StageCost nothing{.forward = 0, .backward_input = 0, .backward_weight = 0};
 
-    const std::string svg = picture_of(programs_from_csv("0F0,0B0", "it"), grid_shape(1, 1, 1, 1), nothing);
+    const std::string svg = picture_of(phases_from_csv("0F0,0B0", "it").body, grid_shape(1, 1, 1, 1), nothing);
 
     EXPECT_EQ(count(svg, "nan"), 0U);
     EXPECT_EQ(count(svg, "inf"), 0U);

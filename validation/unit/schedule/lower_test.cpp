@@ -66,7 +66,7 @@ TEST(Lower, OrdersReceivesOfOnePlaceByWhenTheyAreNeeded) {
 
 TEST(Lower, KeepsTheOrderOfTheSendsOnAChannelWhateverIsReadFirst) {
     const PipelineShape shape = with_slots(grid_shape(2, 1, 1, 2, false), 2);
-    const std::vector<Program> compute = programs_from_csv("0F0,0F1\n1F1,1F0\n", "mine");
+    const std::vector<Program> compute = phases_from_csv("0F0,0F1\n1F1,1F0\n", "mine").body;
 
     const std::vector<Program> programs = lower(compute, shape);
 
@@ -82,7 +82,7 @@ TEST(Lower, SendsNothingBetweenStagesOfOneTeam) {
 
 TEST(Lower, SendsTheInputHalfAndReducesBehindTheWeightHalf) {
     const PipelineShape shape = grid_shape(2, 1, 1, 1);
-    const std::vector<Program> compute = programs_from_csv("0F0,0I0,0W0\n1F0,1I0,1W0\n", "mine");
+    const std::vector<Program> compute = phases_from_csv("0F0,0I0,0W0\n1F0,1I0,1W0\n", "mine").body;
 
     const std::vector<Program> programs = lower(compute, shape);
 
@@ -101,7 +101,7 @@ TEST(Lower, TeamsReduceTheirStagesInOneOrderWhateverTheyEndWith) {
     const PipelineShape shape{
         .teams = 2, .micro_batches = 3, .holders = {{0, 1}, {0, 1}}, .executor = {{0, 1, 0}, {0, 1, 1}}};
     const std::vector<Program> compute =
-        programs_from_csv("0F0,1F0,0F2,1B0,0B0,0B2\n0F1,1F1,1F2,1I2,1B1,0B1,1W2\n", "mine");
+        phases_from_csv("0F0,1F0,0F2,1B0,0B0,0B2\n0F1,1F1,1F2,1I2,1B1,0B1,1W2\n", "mine").body;
 
     const std::vector<Program> programs = lower(compute, shape);
 
@@ -125,7 +125,7 @@ TEST(Lower, GivesBackProgramsWithMessagesWithWhatIsMissingOfReduceAndStep) {
 TEST(Lower, ReducesBehindTheMessageThatTheLastBackwardSends) {
     const PipelineShape shape = grid_shape(2, 1, 1, 1);
     const std::vector<Program> given =
-        programs_from_csv("0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n", "mine");
+        phases_from_csv("0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n", "mine").body;
 
     EXPECT_EQ(text_of(lower(given, shape)[1]), "1RECV_F0 1F0 1B0 1SEND_B0 REDUCE1 STEP1");
 }
@@ -141,7 +141,7 @@ TEST(Lower, WrongProgramsAreLoweredForTheCheckerToRefuse) {
     const PipelineShape shape = grid_shape(2, 1, 1, 2);
     for (const std::string csv : {"0F0,0F1,0B0,0B1\n", "0F0\n1F0\n1F1\n", "7F0,0F9,0B9\n1F0,2B0\n",
                                   "0F0,0F0,0B0\n1F1,1B1\n", "1F0\n0F0\n"}) {
-        const std::vector<Program> programs = lower(programs_from_csv(csv, "mine"), shape);
+        const std::vector<Program> programs = lower(phases_from_csv(csv, "mine").body, shape);
 
         EXPECT_FALSE(check(programs, shape).is_proved()) << csv;
     }

@@ -167,7 +167,7 @@ std::string fault_of(const std::vector<std::string>& lines, PipelineShape shape)
         std::replace(cells.begin(), cells.end(), ' ', ',');
         csv += cells + '\n';
     }
-    return check(programs_from_csv(csv, "the test"), shape).fault.value_or(Fault{}).what;
+    return check(phases_from_csv(csv, "the test").body, shape).fault.value_or(Fault{}).what;
 }
 
 // What "naive" pipelining without a flush does.

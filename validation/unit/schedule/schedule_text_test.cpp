@@ -35,20 +35,20 @@ TEST(ScheduleCsv, ComesBackAsItWas) {
     const PipelineShape shape = grid_shape(2, 2, 2, 3);
     const std::vector<Program> programs = lower(generate(ScheduleKind::interleaved, shape), shape);
 
-    EXPECT_EQ(programs_from_csv(csv_of(programs), "mine"), programs);
+    EXPECT_EQ(phases_from_csv(csv_of(programs), "mine").body, programs);
 }
 
 TEST(ScheduleCsv, TeamWithNothingToDoKeepsItsLine) {
     const std::vector<Program> programs = {{{Op::forward, 0, 0}}, {}, {{Op::forward, 0, 1}}};
 
     EXPECT_EQ(csv_of(programs), "0F0\n,\n0F1\n");
-    EXPECT_EQ(programs_from_csv(csv_of(programs), "mine"), programs);
+    EXPECT_EQ(phases_from_csv(csv_of(programs), "mine").body, programs);
 }
 
 TEST(ScheduleCsv, SkipsCommentsBlankLinesAndEmptyCells) {
     const std::string text = "# by hand\r\n\r\n 0F0 ,, 0B0,\r\n  # second\n,,1F0,1B0";
 
-    const std::vector<Program> programs = programs_from_csv(text, "mine");
+    const std::vector<Program> programs = phases_from_csv(text, "mine").body;
 
     ASSERT_EQ(programs.size(), 2U);
     EXPECT_EQ(text_of(programs[0]), "0F0 0B0");
@@ -57,13 +57,14 @@ TEST(ScheduleCsv, SkipsCommentsBlankLinesAndEmptyCells) {
 
 TEST(ScheduleCsv, WrongCellIsRefusedWithLineAndCell) {
     const std::string message =
-        message_of<ConfigError>([] { programs_from_csv("# by hand\n0F0\n1F0,,1X0\n", "my.csv"); });
+        message_of<ConfigError>([] { phases_from_csv("# by hand\n0F0\n1F0,,1X0\n", "my.csv").body; });
 
     EXPECT_TRUE(says(message, "line 3 of my.csv, cell 3: '1X0' is no instruction"));
 }
 
 TEST(ScheduleCsv, FileWithoutProgramIsRefused) {
-    const std::string message = message_of<ConfigError>([] { programs_from_csv("# nothing\n\n", "my.csv"); });
+    const std::string message =
+        message_of<ConfigError>([] { phases_from_csv("# nothing\n\n", "my.csv").body; });
 
     EXPECT_TRUE(says(message, "my.csv holds no program; write one line for each team"));
 }

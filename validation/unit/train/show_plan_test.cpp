@@ -226,6 +226,18 @@ TEST(ShowPlan, SaysWhatItAssumesWithoutACorpus) {
                     "--corpus\n"));
 }
 
+TEST(ShowPlan, SaysThatLaterPlansAreNotShown) {
+    PlanConfig config = tiny(1, 2);
+    EXPECT_FALSE(has(text_of(foresee(config)), "decisions"));
+
+    config.run.policy.decisions = "later.jsonl";
+
+    EXPECT_TRUE(
+        has(text_of(foresee(config)),
+            "decisions   the plans of later.jsonl come later and are not shown; `trireme train --dry-run` "
+            "tries them all\n"));
+}
+
 // gpt2-tiny in whose every layer a pass takes a second forward and two back.
 std::string tiny_profile(const validation::ScratchFolder& folder) {
     Profile profile{.machine = "abacus", .device = "cpu", .model = "gpt2-tiny", .dtype = "f32", .tokens = 512};

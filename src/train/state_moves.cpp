@@ -1,29 +1,14 @@
-#include "train/held_state.hpp"
+#include "train/state_moves.hpp"
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
 #include "trireme/comm/collectives.hpp"
+#include "trireme/layout/held_state.hpp"
 
 namespace trireme {
 namespace {
-
-// Where the box of a placement is in the rank's memory of the parameter.
-Box local_box(const Placement& placement) {
-    return {{placement.row, placement.box.rows.count}, {placement.column, placement.box.columns.count}};
-}
-
-// The part of a placement that lies in `shard`, as it lies in a memory of the shard alone.
-Placement placement_in(const Box& shard, const Placement& placement) {
-    const Box part = intersection(local_box(placement), shard);
-    if (part.is_empty()) return {};
-    const auto& [rows, columns] = placement.box;
-    return {.box = {{rows.begin + part.rows.begin - placement.row, part.rows.count},
-                    {columns.begin + part.columns.begin - placement.column, part.columns.count}},
-            .row = part.rows.begin - shard.rows.begin,
-            .column = part.columns.begin - shard.columns.begin};
-}
 
 void move_values(const RankState& from, const StatePlace& to, const Move& move, DType dtype,
                  Communicator& control) {
@@ -133,9 +118,8 @@ std::vector<BoxInMemory> boxes_of(const std::vector<ParameterSpec>& specs,
     std::vector<BoxInMemory> boxes;
     for (std::size_t s = 0; s < shards.size(); ++s) {
         const ParameterSpec& spec = specs[shards[s].parameter];
-        for (const Placement& placement : spec.placements) {
-            const Placement own = placement_in(shards[s].box, placement);
-            if (!own.box.is_empty()) boxes.push_back({spec.name, own, kept[s]});
+        for (const Placement& own : placements_within(spec.placements, shards[s].box)) {
+            boxes.push_back({spec.name, own, kept[s]});
         }
     }
     return boxes;
