@@ -175,8 +175,13 @@ Option decisions_option(PolicyConfig& policy) {
 Option move_option(PolicyConfig& policy) {
     return choice(
         {"move", "",
-         "parameters and moments to the next plan: between two steps, or the moments beside the second"},
-        policy.move, {{"stop", MoveWay::stop}, {"overlap", MoveWay::overlap}});
+         "parameters and moments to the next plan: between two steps, by messages or by memory that the ranks "
+         "of a node share; the moments beside the second step; or all through a checkpoint"},
+        policy.move,
+        {{"stop", MoveWay::stop},
+         {"overlap", MoveWay::overlap},
+         {"twins", MoveWay::twins},
+         {"restart", MoveWay::restart}});
 }
 
 OptionGroup flexible_options(ScheduleConfig& schedule, LayoutConfig& layout) {

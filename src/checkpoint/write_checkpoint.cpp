@@ -17,10 +17,6 @@ using namespace checkpoint_schema;
 
 namespace {
 
-fs::path folder_of(const fs::path& checkpoints, const CheckpointState& state) {
-    return checkpoints / (step_prefix + std::to_string(state.step));
-}
-
 // Whoever finds state.json finds the rest.
 void write_texts(const fs::path& folder, const CheckpointState& state, const ModelDescription& description,
                  const BeforeStage& before) {
@@ -51,8 +47,12 @@ CheckpointState state_of(const ModelDescription& description, std::vector<Checkp
             .tokenizer_sha256 = description.tokenizer.empty() ? "" : sha256_hex(description.tokenizer)};
 }
 
+fs::path place_of_checkpoint(const fs::path& checkpoints, std::uint64_t step) {
+    return checkpoints / (step_prefix + std::to_string(step));
+}
+
 fs::path save_folder(const fs::path& checkpoints, const CheckpointState& state) {
-    return joint_partial_folder(folder_of(checkpoints, state), state.save);
+    return joint_partial_folder(place_of_checkpoint(checkpoints, state.step), state.save);
 }
 
 void show_tensors(const fs::path& checkpoints, const CheckpointState& state, const BeforeStage& before) {
@@ -63,7 +63,7 @@ void show_tensors(const fs::path& checkpoints, const CheckpointState& state, con
 fs::path complete(const fs::path& checkpoints, const CheckpointState& state,
                   const ModelDescription& description, const BeforeStage& before) {
     const fs::path partial = save_folder(checkpoints, state);
-    fs::path path = folder_of(checkpoints, state);
+    fs::path path = place_of_checkpoint(checkpoints, state.step);
     sync_file(partial / model_file);
     write_texts(partial, state, description, before);
     if (before) before(SaveStage::place);
@@ -89,7 +89,7 @@ void keep_newest(const fs::path& checkpoints, std::size_t count, const BeforeSta
 
 fs::path write_checkpoint(const fs::path& checkpoints, CheckpointState state,
                           const ModelDescription& description, const TensorRows& rows, Existing existing) {
-    PartialFolder folder(folder_of(checkpoints, state), existing);
+    PartialFolder folder(place_of_checkpoint(checkpoints, state.step), existing);
     CheckpointPart& part = state.parts.emplace_back();
     for (std::size_t t = 0; t < state.tensors.size(); ++t)
         part.boxes.push_back({t, {{0, state.tensors[t].rows}, {0, state.tensors[t].columns}}});
@@ -98,7 +98,7 @@ fs::path write_checkpoint(const fs::path& checkpoints, CheckpointState state,
     show_whole(folder.partial_path() / model_file, state);
     write_texts(folder.partial_path(), state, description, {});
     folder.keep(state_file);
-    const fs::path path = folder_of(checkpoints, state);
+    const fs::path path = place_of_checkpoint(checkpoints, state.step);
     name_latest(path);
     return path;
 }

@@ -3,7 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "trireme/base/error.hpp"
+
 namespace trireme {
+
+Rounds::Rounds(std::size_t most_elements) : most_(most_elements) {
+    if (most_ == 0) throw BugError("a move whose rounds hold nothing");
+}
 
 void Rounds::add(const Transfer& transfer) {
     Place& source = places_[transfer.source];

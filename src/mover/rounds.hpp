@@ -12,7 +12,7 @@ namespace trireme {
 
 class Rounds {
 public:
-    explicit Rounds(std::size_t most_elements) : most_(most_elements) {}
+    explicit Rounds(std::size_t most_elements);  // not 0
 
     // A transfer of at most that many elements, in the first round from which on both its ranks have room: a
     // rank never turns back to an earlier one.

@@ -22,7 +22,7 @@ std::string place_of(const RunConfig& config, const Decision& decision) {
 // Where steps overlap, a rank that waits for moments in an update has not yet made what others wait for, who
 // let no moments go on meanwhile.
 void check_move(const RunConfig& config, const Plan& plan) {
-    if (config.policy.move == MoveWay::stop || plan.training.ends_with_step()) return;
+    if (config.policy.move != MoveWay::overlap || plan.training.ends_with_step()) return;
     throw ConfigError(
         cat("schedule ", plan.schedule,
             " keeps work in flight over the end of a step, beside which no moments can come; use --move stop"));
@@ -159,6 +159,7 @@ std::size_t moving_bytes(const MovingPlans& plans, const RunConfig& config, int 
     const StateBytes from = state_bytes(plans.from, plans.held, optimizer, rank);
     const StateBytes to = state_bytes(plans.to, plans.to_hold, optimizer, rank);
     const std::size_t count = moments_of(optimizer);
+    if (config.policy.move == MoveWay::restart) return 0;  // either plan's memory is all that there is
     if (config.policy.move == MoveWay::overlap) {
         const std::size_t step =
             plan_memory(plans.to, &optimizer, plans.to_hold, rank, config.run.checkpoint_every > 0).total();
@@ -168,6 +169,8 @@ std::size_t moving_bytes(const MovingPlans& plans, const RunConfig& config, int 
     for (std::size_t moved = 1; moved <= count; ++moved) {
         most = std::max(most, from.values + (count - moved + 1) * from.moments + moved * to.moments);
     }
+    // A twin has a part of what its ranks are to have, at most: each rank answers for its own.
+    if (config.policy.move == MoveWay::twins) most += std::max(to.values, to.moments);
     return most;
 }
 

@@ -8,6 +8,8 @@
 
 #include "trireme/archive/partial_folder.hpp"
 #include "trireme/base/sha256.hpp"
+#include "trireme/checkpoint/stored_model.hpp"
+#include "trireme/comm/collectives.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/device/wait.hpp"
 
@@ -107,6 +109,24 @@ void Saving::begin(std::uint64_t step, const std::string& run_facts, std::vector
     }
     listen();
     stall_seconds_ += now_seconds() - start;
+}
+
+// What has been saved there already is not saved again.
+std::filesystem::path Saving::save_at_once(std::uint64_t step, const std::string& run_facts,
+                                           std::vector<StateView> views, std::uint64_t updates) {
+    finish();
+    const std::filesystem::path place = place_of_checkpoint(plan_.checkpoints, step);
+    if (newest() == place) return place;
+    begin(step, run_facts, std::move(views), updates, true);
+    finish();
+    return newest();
+}
+
+// Of all ranks, once rank 0 has come: it ends a checkpoint.
+std::string Saving::newest() {
+    std::string own;
+    if (group_->rank() == completer) own = newest_checkpoint(plan_.checkpoints).value_or("").string();
+    return gather_all(*group_, own).front();
 }
 
 // Where nothing changes any more, what is written needs no copy.

@@ -48,10 +48,14 @@ public:
     ~Saving();
 
     // All ranks call it after the same step, when nothing is in flight; `views` are of all that the rank has,
-    // and change only behind before_update(), or no more where the step `is_last`. Waits for an earlier
-    // checkpoint that is still being written. Throws ResourceError or ConfigError where the run is to stop.
+    // and change only behind before_update(), or not before finish() where the step `is_last`. Waits for an
+    // earlier checkpoint that is still being written. Throws ResourceError or ConfigError where the run is to
+    // stop.
     void begin(std::uint64_t step, const std::string& run_facts, std::vector<StateView> views,
                std::uint64_t updates, bool is_last);
+    // Likewise, and waits. Behind it all of the state is on disk, for every rank to read: the path.
+    std::filesystem::path save_at_once(std::uint64_t step, const std::string& run_facts,
+                                       std::vector<StateView> views, std::uint64_t updates);
     // The values and moments are about to change.
     void before_update();
     // After each step: lets what is being written go on, and never waits.
@@ -70,6 +74,7 @@ private:
     using Letters = std::array<std::int32_t, 64>;
 
     std::optional<std::size_t> own_part() const;
+    std::string newest();
     void start_part(std::vector<StateView> views, std::uint64_t updates, bool is_last);
     void listen();
     void report();

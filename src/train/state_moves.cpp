@@ -12,31 +12,43 @@ namespace {
 
 void move_values(const RankState& from, const StatePlace& to, const Move& move, DType dtype,
                  Communicator& control) {
-    std::vector<BoxInMemory> old_boxes;
-    std::vector<BoxInMemory> new_boxes;
-    if (from.values) old_boxes = boxes_of(from.specs, *from.values);
-    if (to.parameters != nullptr) new_boxes = boxes_of(to.parameters->specs(), to.parameters->values());
-    carry_out(move, old_boxes, new_boxes, dtype, control);
-}
-
-// Of all ranks: which were idle know neither.
-struct Common {
-    std::size_t moments = 0;
-    std::size_t updates = 0;
-};
-
-Common common_to_all(const RankState& state, Communicator& control) {
-    const std::array own{static_cast<double>(state.moments.size()), static_cast<double>(state.updates)};
-    const std::vector<double> all = gather_all(control, own);
-    Common common;
-    for (std::size_t rank = 0; rank < all.size() / own.size(); ++rank) {
-        common.moments = std::max(common.moments, static_cast<std::size_t>(all[2 * rank]));
-        common.updates = std::max(common.updates, static_cast<std::size_t>(all[2 * rank + 1]));
-    }
-    return common;
+    carry_out(move, boxes_of_values(from), boxes_of_values(to), dtype, control);
 }
 
 }  // namespace
+
+std::size_t take_over_updates(const RankState& from, const StatePlace& to, Communicator& control) {
+    const std::array own{static_cast<double>(from.moments.size()), static_cast<double>(from.updates)};
+    const std::vector<double> all = gather_all(control, own);
+    std::size_t moments = 0;
+    std::size_t updates = 0;
+    for (std::size_t rank = 0; rank < all.size() / own.size(); ++rank) {
+        moments = std::max(moments, static_cast<std::size_t>(all[2 * rank]));
+        updates = std::max(updates, static_cast<std::size_t>(all[2 * rank + 1]));
+    }
+    if (to.optimizer != nullptr) to.optimizer->go_on_from(updates);
+    return moments;
+}
+
+std::vector<BoxInMemory> boxes_of_values(const RankState& state) {
+    if (!state.values) return {};
+    return boxes_of(state.specs, *state.values);
+}
+
+std::vector<BoxInMemory> boxes_of_values(const StatePlace& place) {
+    if (place.parameters == nullptr) return {};
+    return boxes_of(place.parameters->specs(), place.parameters->values());
+}
+
+std::vector<BoxInMemory> boxes_of_moment(const RankState& state, std::size_t moment) {
+    if (state.moments.empty()) return {};
+    return boxes_of(state.specs, state.shards, state.moments[moment]);
+}
+
+std::vector<BoxInMemory> boxes_of_moment(const StatePlace& place, std::size_t moment) {
+    if (place.optimizer == nullptr) return {};
+    return boxes_of(place.parameters->specs(), place.optimizer->shards(), place.optimizer->moments()[moment]);
+}
 
 std::vector<HeldTensor> updated_tensors(const Plan& plan, const GradientPlan& gradients) {
     std::vector<HeldTensor> tensors = gradients.tensors;
@@ -65,13 +77,7 @@ MomentJourney::MomentJourney(RankState from, const StatePlace& to, Move move, st
 void MomentJourney::begin_next() {
     if (left_ == 0) return;
     --left_;
-    std::vector<BoxInMemory> old_boxes;
-    std::vector<BoxInMemory> new_boxes;
-    if (!from_.moments.empty()) old_boxes = boxes_of(from_.specs, from_.shards, from_.moments.back());
-    if (to_.optimizer != nullptr) {
-        new_boxes = boxes_of(to_.parameters->specs(), to_.optimizer->shards(), to_.optimizer->moments()[left_]);
-    }
-    current_.emplace(move_, old_boxes, new_boxes, dtype_, group_);
+    current_.emplace(move_, boxes_of_moment(from_, left_), boxes_of_moment(to_, left_), dtype_, group_);
 }
 
 void MomentJourney::end() {
@@ -92,20 +98,18 @@ void MomentJourney::finish() {
 }
 
 void move_state(RankState from, const StatePlace& to, StateMoves moves, DType dtype, Communicator& control) {
-    const Common common = common_to_all(from, control);
-    if (to.optimizer != nullptr) to.optimizer->go_on_from(common.updates);
+    const std::size_t moments = take_over_updates(from, to, control);
     RankState values{.specs = from.specs, .values = std::exchange(from.values, std::nullopt)};
-    MomentJourney(std::move(from), to, std::move(moves.moments), common.moments, dtype, control).finish();
+    MomentJourney(std::move(from), to, std::move(moves.moments), moments, dtype, control).finish();
     move_values(values, to, moves.values, dtype, control);
 }
 
 std::unique_ptr<MomentJourney> move_values_first(RankState from, const StatePlace& to, StateMoves moves,
                                                  DType dtype, Communicator& control) {
-    const Common common = common_to_all(from, control);
-    if (to.optimizer != nullptr) to.optimizer->go_on_from(common.updates);
+    const std::size_t moments = take_over_updates(from, to, control);
     move_values(from, to, moves.values, dtype, control);
     from.values.reset();
-    return std::make_unique<MomentJourney>(std::move(from), to, std::move(moves.moments), common.moments, dtype,
+    return std::make_unique<MomentJourney>(std::move(from), to, std::move(moves.moments), moments, dtype,
                                            control);
 }
 

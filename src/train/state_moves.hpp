@@ -27,6 +27,16 @@ struct StatePlace {
     Optimizer* optimizer = nullptr;
 };
 
+// Collective over `control`. Takes over the number of updates; gives the moments of each parameter. Ranks that
+// were idle learn both.
+std::size_t take_over_updates(const RankState& from, const StatePlace& to, Communicator& control);
+
+// In memory: the values, and the moment of that number.
+std::vector<BoxInMemory> boxes_of_values(const RankState& state);
+std::vector<BoxInMemory> boxes_of_values(const StatePlace& place);
+std::vector<BoxInMemory> boxes_of_moment(const RankState& state, std::size_t moment);
+std::vector<BoxInMemory> boxes_of_moment(const StatePlace& place, std::size_t moment);
+
 // Who keeps the moments of what by a plan: a slice for each rank that updates it.
 std::vector<HeldTensor> updated_tensors(const Plan& plan, const GradientPlan& gradients);
 

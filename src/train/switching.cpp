@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "train/agreement.hpp"
+#include "train/twin_moves.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/clock.hpp"
 
@@ -15,11 +17,88 @@ std::size_t kept_elements(const Move& move) {
     return sum;
 }
 
-// Of all ranks: all parts of the state.
-PlanChange change_by(const StateMoves& moves, std::size_t moments, DType dtype) {
+// How the state gets to its new place, once that is there.
+struct Way {
+    std::size_t moved_bytes = 0;
+    std::size_t kept_bytes = 0;
+    std::function<void(RankState)> move = {};
+};
+
+Way way_by_messages(const Plan& to, const GradientPlan& to_hold, const MoveRules& rules,
+                    const RunningPlan& running) {
+    StateMoves moves = state_moves(running.setup.plan, running.gradients, to, to_hold, rules);
+    const DType dtype = running.setup.dtype;
+    const std::size_t moments = moments_of(running.config.optimizer);
     const std::size_t sent = moves.values.elements_sent() + moments * moves.moments.elements_sent();
     const std::size_t kept = kept_elements(moves.values) + moments * kept_elements(moves.moments);
-    return {.moved_bytes = sent * bytes_of(dtype), .kept_bytes = kept * bytes_of(dtype)};
+    return {.moved_bytes = sent * bytes_of(dtype),
+            .kept_bytes = kept * bytes_of(dtype),
+            .move = [&running, dtype, moves = std::move(moves)](RankState state) {
+                RankTrainer& trainer = *running.trainer;
+                const StatePlace place = trainer.state_place();
+                if (running.config.policy.move == MoveWay::stop)
+                    return move_state(std::move(state), place, moves, dtype, running.mover);
+                trainer.await(move_values_first(std::move(state), place, moves, dtype, running.mover));
+            }};
+}
+
+Way way_by_twins(const Plan& to, const GradientPlan& to_hold, const MoveRules& rules,
+                 const RunningPlan& running) {
+    TwinMoves moves = twin_moves(running.setup.plan, running.gradients, to, to_hold, rules);
+    const DType dtype = running.setup.dtype;
+    const std::size_t moments = moments_of(running.config.optimizer);
+    const std::size_t through = moves.values.elements() + moments * moves.moments.elements();
+    const std::size_t kept = kept_elements(moves.values.stay) + moments * kept_elements(moves.moments.stay);
+    return {.moved_bytes = through * bytes_of(dtype),
+            .kept_bytes = kept * bytes_of(dtype),
+            .move = [&running, dtype, moves = std::move(moves)](RankState state) {
+                const int node = running.nodes.at(static_cast<std::size_t>(running.session.rank()));
+                move_state_by_twins(std::move(state), running.trainer->state_place(), moves, dtype,
+                                    {.group = running.mover, .node = node, .memory = *running.twin});
+            }};
+}
+
+// Every rank reads what it is to have of what all have saved, whatever it had.
+Way way_by_disk(const GradientPlan& to_hold, const Plan& to, const RunningPlan& running) {
+    const auto elements = [](const std::vector<HeldTensor>& tensors) {
+        std::size_t sum = 0;
+        for (const HeldTensor& tensor : tensors) {
+            for (const Slice& slice : tensor.slices) sum += slice.box.size();
+        }
+        return sum;
+    };
+    const std::size_t read = elements(to_hold.tensors) +
+                             moments_of(running.config.optimizer) * elements(updated_tensors(to, to_hold));
+    return {.moved_bytes = read * bytes_of(running.setup.dtype),
+            .kept_bytes = 0,
+            .move = [&running, place = running.save()](const RankState&) {
+                agree(running.control, [&] {
+                    running.setup.stored = StoredModel::open(place);
+                    running.setup.resumes = true;
+                    running.trainer->fill();
+                });
+            }};
+}
+
+Way way_to(const Plan& to, const GradientPlan& to_hold, const MoveRules& rules, const RunningPlan& running) {
+    switch (running.config.policy.move) {
+        case MoveWay::stop:
+        case MoveWay::overlap:
+            return way_by_messages(to, to_hold, rules, running);
+        case MoveWay::twins:
+            return way_by_twins(to, to_hold, rules, running);
+        case MoveWay::restart:
+            return way_by_disk(to_hold, to, running);
+    }
+    throw BugError("unknown way to move");
+}
+
+// What is left of a plan whose memory and groups are given back.
+RankState leave_plan(const RunningPlan& running) {
+    RankState state = running.trainer->take_state();
+    running.trainer.reset();
+    if (running.config.policy.move == MoveWay::restart) return {};
+    return state;
 }
 
 double slowest(Communicator& control, double seconds) {
@@ -27,25 +106,25 @@ double slowest(Communicator& control, double seconds) {
     return *std::ranges::max_element(all);
 }
 
-void move(RankState state, StateMoves moves, const RunningPlan& running) {
-    RankTrainer& trainer = *running.trainer;
-    const DType dtype = running.setup.dtype;
-    switch (running.config.policy.move) {
-        case MoveWay::stop:
-            return move_state(std::move(state), trainer.state_place(), std::move(moves), dtype, running.mover);
-        case MoveWay::overlap:
-            return trainer.await(move_values_first(std::move(state), trainer.state_place(), std::move(moves),
-                                                   dtype, running.mover));
-    }
-}
-
 }  // namespace
+
+std::unique_ptr<NodeMemory> make_twin(MoveWay way, const Session& session, Patience patience) {
+    if (way != MoveWay::twins) return nullptr;
+    const std::vector<int>& nodes = session.nodes();
+    std::vector<int> ranks;
+    for (int rank = 0; rank < session.size(); ++rank) {
+        if (nodes[static_cast<std::size_t>(rank)] == session.node()) ranks.push_back(rank);
+    }
+    return session.node_memory(ranks, patience);
+}
 
 void start_trainer(const RunningPlan& running) {
     const RunConfig& config = running.config;
     const Setup& setup = running.setup;
     const int rank = running.session.rank();
-    for (Communicator* const group : {&running.control, &running.mover}) {
+    std::vector<Communicator*> lasting{&running.control, &running.mover};
+    if (running.twin != nullptr) lasting.push_back(&running.twin->group());
+    for (Communicator* const group : lasting) {
         if (setup.plan.team_of(rank) < 0) {
             group->never_give_up();
         } else {
@@ -62,19 +141,18 @@ PlanChange switch_to(DecidedPlan next, const RunningPlan& running) {
     const double begin = now_seconds();
     Setup& setup = running.setup;
     const MoveRules rules{.nodes = running.nodes, .most_elements = next.elements_in_flight};
+    PlanChange change{.from = hash_of(setup.plan), .to = hash_of(next.plan)};
     GradientPlan to_hold = gradient_plan(next.sized(setup));
-    StateMoves moves = state_moves(setup.plan, running.gradients, next.plan, to_hold, rules);
-    PlanChange change = change_by(moves, moments_of(running.config.optimizer), setup.dtype);
-    change.from = hash_of(setup.plan);
-    change.to = hash_of(next.plan);
 
     running.watchdog.ask([] { return "moves to another plan"; });
-    RankState state = running.trainer->take_state();
-    running.trainer.reset();
+    const Way way = way_to(next.plan, to_hold, rules, running);
+    change.moved_bytes = way.moved_bytes;
+    change.kept_bytes = way.kept_bytes;
+    RankState state = leave_plan(running);
     follow(std::move(next), setup);
     running.gradients = std::move(to_hold);
     start_trainer(running);
-    move(std::move(state), std::move(moves), running);
+    way.move(std::move(state));
     running.watchdog.ask([&trainer = *running.trainer] { return trainer.position(); });
     change.seconds = slowest(running.control, now_seconds() - begin);
     return change;

@@ -1,12 +1,16 @@
 // A run changes its plan between two steps, when nothing is in flight.
 #pragma once
 
+#include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
 
 #include "train/decided_plan.hpp"
 #include "train/figures.hpp"
 #include "train/rank_trainer.hpp"
 #include "train/watchdog.hpp"
+#include "trireme/comm/node_memory.hpp"
 
 namespace trireme {
 
@@ -22,14 +26,19 @@ struct RunningPlan {
     std::optional<RankTrainer>& trainer;  // likewise
     int threads = 1;
     const std::vector<int>& nodes;  // of each rank
+    NodeMemory* twin = nullptr;     // there for --move twins
+    // Collective over all ranks. All of the state is on disk, and where: for --move restart.
+    std::function<std::filesystem::path()> save = {};
 };
+
+// Collective over the ranks of a node. Nothing where the way needs none.
+std::unique_ptr<NodeMemory> make_twin(MoveWay way, const Session& session, Patience patience);
 
 // Collective over all ranks. The trainer of the running plan, with groups of its own.
 void start_trainer(const RunningPlan& running);
 
 // Collective over all ranks, which have all settled the same steps. Frees the old plan's groups and memory but
-// for the state, makes those of the new one, and moves the state; or of that the parameters alone, and the
-// moments follow beside the next step.
+// for the state, makes those of the new one, and moves the state, in the way that --move says.
 PlanChange switch_to(DecidedPlan next, const RunningPlan& running);
 
 }  // namespace trireme

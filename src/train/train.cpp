@@ -77,15 +77,6 @@ RankMemory fullest(Communicator& control, const RankMemory& own) {
     return most;
 }
 
-// The same number for each text that is the same.
-std::vector<int> numbered(const std::vector<std::string>& texts) {
-    std::vector<int> numbers;
-    for (const std::string& text : texts) {
-        numbers.push_back(static_cast<int>(std::ranges::find(texts, text) - texts.begin()));
-    }
-    return numbers;
-}
-
 constexpr int most_skipped_in_a_row = 20;
 
 // The run from its first step to its last, on every rank; rank 0 also keeps the records.
@@ -225,6 +216,10 @@ private:
         decision->schedule = next.plan.schedule;
         decision->micro_batches = next.plan.micro_batches();
         saving_->finish();  // what is being copied is about to move
+        running_.save = [this, step] {
+            return saving_->save_at_once(step, run_facts(config_, setup_, step), trainer_->views(),
+                                         trainer_->updates());
+        };
         const PlanChange change = switch_to(std::move(next), running_);
         saving_->change_parts(parts_of(gradients_, session_.size()));
         save_before_updates();
@@ -343,9 +338,9 @@ private:
     std::size_t resident_bytes_ = 0;  // before the trainer was made
     std::optional<RankTrainer> trainer_;
     std::unique_ptr<Communicator> mover_ = session_.all_ranks("mover", watchdog_.patience());
-    std::vector<int> nodes_ = numbered(manifest_.hosts);
-    RunningPlan running_{config_, session_,   control_, *mover_,  watchdog_,
-                         setup_,  gradients_, trainer_, threads_, nodes_};
+    std::unique_ptr<NodeMemory> twin_ = make_twin(config_.policy.move, session_, watchdog_.patience());
+    RunningPlan running_{config_,    session_, control_, *mover_,          watchdog_,  setup_,
+                         gradients_, trainer_, threads_, session_.nodes(), twin_.get()};
     std::unique_ptr<RunDirectory> directory_;  // of rank 0
     bool is_in_place_;                         // the run directory is that of the run that goes on
     std::optional<Saving> saving_;

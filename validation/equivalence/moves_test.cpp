@@ -91,7 +91,9 @@ TEST_P(Moves, ComeToWhatASingleRankComesTo) {
 
     const Figures moved = moving_run(most_ranks, programs() - 1, "decisions.jsonl");
 
-    EXPECT_EQ(moving_run(most_ranks, programs() - 1, "decisions.jsonl", "overlap"), moved);
+    for (const char* const way : {"overlap", "twins", "restart"}) {
+        EXPECT_EQ(moving_run(most_ranks, programs() - 1, "decisions.jsonl", way), moved) << way;
+    }
     const Difference apart = difference(moved, trials_.run_steps(training(), 0, 0));
     EXPECT_TRUE(keeps_bars(apart, GetParam().is_double)) << text_of(apart);
     EXPECT_EQ(moved.losses.size(), steps);
@@ -154,6 +156,10 @@ TEST(MovesInFlight, AreThoseOfARunThatDrainsAsOften) {
 
     const Figures moved = trials.run_steps(training + " --decisions decisions.jsonl", 2, 0);
 
+    for (const std::string way : {"twins", "restart"}) {
+        EXPECT_EQ(trials.run_steps(training + " --decisions decisions.jsonl --move " + way, 2, 0), moved)
+            << way;
+    }
     const Difference apart = difference(moved, trials.run_steps(training, 2, 0));
     EXPECT_TRUE(keeps_bars(apart, true)) << text_of(apart);
 }

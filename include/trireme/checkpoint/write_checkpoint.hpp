@@ -33,6 +33,9 @@ std::string config_text_of(const ModelConfig& model, const std::vector<Checkpoin
 // A state of `tensors`, with what says which description they have; without parts.
 CheckpointState state_of(const ModelDescription& description, std::vector<CheckpointTensor> tensors);
 
+// Where the checkpoint behind `step` steps is, or will be.
+std::filesystem::path place_of_checkpoint(const std::filesystem::path& checkpoints, std::uint64_t step);
+
 // Several ranks write one checkpoint: each a part, into save_folder(), and, once these are written and synced,
 // one of them the rest. Throw ResourceError where the machine refuses, ConfigError where nothing can be written
 // there.

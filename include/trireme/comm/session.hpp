@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "trireme/comm/communicator.hpp"
+#include "trireme/comm/node_memory.hpp"
 
 namespace trireme {
 
@@ -20,8 +21,9 @@ public:
 
     int rank() const { return rank_; }
     int size() const { return size_; }
-    int node_size() const { return node_size_; }  // ranks of this node
+    const std::vector<int>& nodes() const { return nodes_; }  // each rank's: the first that shares its memory
     std::string host() const;
+    int node() const { return nodes_[static_cast<std::size_t>(rank_)]; }
     std::string library() const;  // "Open MPI v4.1.4, ..."
 
     // Collective over all ranks. A group of all ranks with message order of its own.
@@ -32,13 +34,16 @@ public:
     std::unique_ptr<Communicator> group_of(const std::vector<int>& ranks, std::string name,
                                            Patience patience) const;
 
+    // Collective over `ranks`, likewise, all of one node. There is none of it yet.
+    std::unique_ptr<NodeMemory> node_memory(const std::vector<int>& ranks, Patience patience) const;
+
     // Ends the job on every rank, at once.
     [[noreturn]] void abort(int exit_code) const;
 
 private:
     int rank_ = 0;
     int size_ = 1;
-    int node_size_ = 1;
+    std::vector<int> nodes_ = {};
     bool has_started_ = false;
 };
 

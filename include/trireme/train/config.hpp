@@ -65,7 +65,9 @@ struct ScheduleConfig {
 // How the state gets from one plan to the next.
 //   stop      all of it between two steps
 //   overlap   parameters between two steps, what the optimizer keeps of them beside the second one
-enum class MoveWay : std::uint8_t { stop, overlap };
+//   twins     all of it between two steps, by way of memory that the ranks of a node share
+//   restart   through a checkpoint
+enum class MoveWay : std::uint8_t { stop, overlap, twins, restart };
 
 // When the plan changes, and to what.
 struct PolicyConfig {

@@ -3,10 +3,26 @@
 
 #include "comm/mpi/check_mpi.hpp"
 #include "comm/mpi/mpi_communicator.hpp"
+#include "comm/mpi/mpi_node_memory.hpp"
 #include "trireme/comm/session.hpp"
 #include "trireme/device/clock.hpp"
 
 namespace trireme {
+namespace {
+
+std::vector<int> node_of_each(int rank, int size) {
+    MPI_Comm node = MPI_COMM_NULL;
+    check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node),
+              "MPI_Comm_split_type");
+    int first = rank;
+    check_mpi(MPI_Bcast(&first, 1, MPI_INT, 0, node), "MPI_Bcast");
+    check_mpi(MPI_Comm_free(&node), "MPI_Comm_free");
+    std::vector<int> all(static_cast<std::size_t>(size));
+    check_mpi(MPI_Allgather(&first, 1, MPI_INT, all.data(), 1, MPI_INT, MPI_COMM_WORLD), "MPI_Allgather");
+    return all;
+}
+
+}  // namespace
 
 Session::Session(int& argc, char**& argv) {
     int is_running = 0;
@@ -21,11 +37,7 @@ Session::Session(int& argc, char**& argv) {
     check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
     check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
-    MPI_Comm node = MPI_COMM_NULL;
-    check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node),
-              "MPI_Comm_split_type");
-    check_mpi(MPI_Comm_size(node, &node_size_), "MPI_Comm_size");
-    check_mpi(MPI_Comm_free(&node), "MPI_Comm_free");
+    nodes_ = node_of_each(rank_, size_);
 }
 
 Session::~Session() {
@@ -58,6 +70,10 @@ std::unique_ptr<Communicator> Session::group_of(const std::vector<int>& ranks, s
                                                 Patience patience) const {
     if (ranks == std::vector{rank_}) return single_rank(std::move(name));
     return std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, ranks, std::move(name), patience);
+}
+
+std::unique_ptr<NodeMemory> Session::node_memory(const std::vector<int>& ranks, Patience patience) const {
+    return std::make_unique<MpiNodeMemory>(ranks, group_of(ranks, "node", patience));
 }
 
 }  // namespace trireme

@@ -8,6 +8,7 @@
 #include "ranks/mover/moving_state.hpp"
 #include "ranks/mover/random_layouts.hpp"
 #include "trireme/comm/collectives.hpp"
+#include "trireme/comm/session.hpp"
 #include "unit/model/small_parts.hpp"
 
 namespace trireme {
@@ -15,6 +16,7 @@ namespace {
 
 using validation::MovingRules;
 using validation::MovingState;
+using validation::MovingWay;
 using validation::random_layout;
 using validation::sharable;
 
@@ -66,7 +68,7 @@ TEST_P(StateOf, AJobIsWhatItWasBehindEveryMove) {
 TEST_P(StateOf, AJobIsWhatItWasWhereMomentsFollow) {
     MovingState state = state_at(0);
     for (std::uint64_t number = 1; number < 8; ++number) {
-        state.move_to(layout(number), control_, true);
+        state.move_to(layout(number), control_, MovingWay::moments_follow);
 
         EXPECT_EQ(state.wrong_numbers(), 0U) << "layout " << number;
         EXPECT_EQ(state.updates(), MovingState::made_updates);
@@ -111,6 +113,56 @@ TEST_P(StateOf, NothingIsSentToWhereItIs) {
     EXPECT_EQ(control_.traffic().bytes_sent, 2 * sizeof(double) * others);
     EXPECT_EQ(state.wrong_numbers(), 0U);
 }
+
+// The ranks are said to be on so many nodes, one behind the other.
+class StateOfNodes : public StateOf {
+protected:
+    MovingState state_on(int nodes, std::uint64_t number) {
+        std::vector<int> own;
+        rules_.move.nodes.clear();
+        for (int rank = 0; rank < control_.size(); ++rank) {
+            rules_.move.nodes.push_back(rank * nodes / control_.size());
+            if (rules_.move.nodes.back() == control_.rank() * nodes / control_.size()) own.push_back(rank);
+        }
+        memory_ = session_.node_memory(own, {.stall_seconds = 20});
+        return state_at(number);
+    }
+
+    int arguments_ = 0;
+    char** words_ = nullptr;
+    Session session_{arguments_, words_};
+    std::unique_ptr<NodeMemory> memory_;
+};
+
+TEST_P(StateOfNodes, IsWhatItWasBehindEveryMoveByTwins) {
+    for (const int nodes : {1, 2, control_.size()}) {
+        MovingState state = state_on(nodes, 0);
+        for (std::uint64_t number = 1; number < 6; ++number) {
+            state.move_by_twins(layout(number), control_, *memory_);
+
+            EXPECT_EQ(state.wrong_numbers(), 0U) << "layout " << number << ", nodes " << nodes;
+            EXPECT_EQ(state.updates(), MovingState::made_updates);
+        }
+    }
+}
+
+// Beside that each rank says to each other what it has of the whole.
+TEST_P(StateOfNodes, GoesToOtherNodesAlone) {
+    MovingState state = state_on(1, 0);
+    control_.reset_traffic();
+
+    const std::size_t missing = of_all(state.move_by_twins(layout(1), control_, *memory_));
+
+    const auto others = static_cast<std::size_t>(control_.size()) - 1;
+    EXPECT_EQ(control_.traffic().bytes_sent, (2 + 1) * sizeof(double) * others);
+    EXPECT_GT(missing, 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Mover, StateOfNodes,
+                         ::testing::Values(Trial{"gpt2", Family::gpt2, DType::f64, true, 1 << 20},
+                                           Trial{"llamaInF32", Family::llama, DType::f32, true, 1 << 20},
+                                           Trial{"wholeMoments", Family::gpt2, DType::f64, false, 100}),
+                         [](const auto& trial) { return std::string(trial.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(Mover, StateOf,
                          ::testing::Values(Trial{"gpt2", Family::gpt2, DType::f64, true, 1 << 20},

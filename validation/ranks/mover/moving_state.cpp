@@ -102,7 +102,7 @@ RankState MovingState::take_state() {
     return state;
 }
 
-std::size_t MovingState::move_to(const Layout& layout, Communicator& control, bool moments_follow) {
+std::size_t MovingState::change_to(const Layout& layout, const Carry& carry) {
     const auto before = parts();
     std::vector<std::set<Element>> had;
     for (const auto& part : before) had.push_back(elements_of(part));
@@ -113,15 +113,7 @@ std::size_t MovingState::move_to(const Layout& layout, Communicator& control, bo
     settle(layout);
     StatePlace place;
     if (!is_idle()) place = {.parameters = &stages_->parameters(), .optimizer = &*optimizer_};
-    StateMoves moves = state_moves(from, held, *plan_, gradients_, rules_.move);
-    if (moments_follow) {
-        const auto moments =
-            move_values_first(std::move(state), place, std::move(moves), rules_.dtype, control);
-        moments->advance();
-        moments->finish();
-    } else {
-        move_state(std::move(state), place, std::move(moves), rules_.dtype, control);
-    }
+    carry(std::move(state), place, from, held);
 
     std::size_t missing = 0;
     const auto after = parts();
@@ -129,6 +121,29 @@ std::size_t MovingState::move_to(const Layout& layout, Communicator& control, bo
         for (const Element& element : elements_of(after[part])) missing += had[part].contains(element) ? 0 : 1;
     }
     return missing;
+}
+
+std::size_t MovingState::move_to(const Layout& layout, Communicator& control, MovingWay way) {
+    return change_to(
+        layout, [&](RankState state, const StatePlace& place, const Plan& from, const GradientPlan& held) {
+            StateMoves moves = state_moves(from, held, *plan_, gradients_, rules_.move);
+            if (way == MovingWay::at_once)
+                return move_state(std::move(state), place, std::move(moves), rules_.dtype, control);
+            const auto moments =
+                move_values_first(std::move(state), place, std::move(moves), rules_.dtype, control);
+            moments->advance();
+            moments->finish();
+        });
+}
+
+std::size_t MovingState::move_by_twins(const Layout& layout, Communicator& control, NodeMemory& memory) {
+    return change_to(layout,
+                     [&](RankState state, const StatePlace& place, const Plan& from, const GradientPlan& held) {
+                         const TwinMoves moves = twin_moves(from, held, *plan_, gradients_, rules_.move);
+                         const int node = rules_.move.nodes.at(static_cast<std::size_t>(rank_));
+                         move_state_by_twins(std::move(state), place, moves, rules_.dtype,
+                                             {.group = control, .node = node, .memory = memory});
+                     });
 }
 
 std::size_t MovingState::wrong_numbers() const {

@@ -1,10 +1,11 @@
 // A small model's state on the ranks of a job, moved from layout to layout.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 
-#include "train/state_moves.hpp"
+#include "train/twin_moves.hpp"
 
 namespace trireme::validation {
 
@@ -15,6 +16,8 @@ struct MovingRules {
     MoveRules move = {};
 };
 
+enum class MovingWay : std::uint8_t { at_once, moments_follow };
+
 // What a rank has by a layout, and the state of its job.
 class MovingState {
 public:
@@ -22,7 +25,9 @@ public:
     MovingState(const MovingRules& rules, const Layout& layout, int rank);
 
     // Collective over `control`. Gives the elements that this rank had to get, counted one by one.
-    std::size_t move_to(const Layout& layout, Communicator& control, bool moments_follow = false);
+    std::size_t move_to(const Layout& layout, Communicator& control, MovingWay way = MovingWay::at_once);
+    // By way of `memory`, of this rank's node by the rules. Likewise.
+    std::size_t move_by_twins(const Layout& layout, Communicator& control, NodeMemory& memory);
 
     // How many numbers of this rank are others than they were made.
     std::size_t wrong_numbers() const;
@@ -35,6 +40,9 @@ private:
     // All that a layout makes of a rank, with zeros in it.
     void settle(const Layout& layout);
     RankState take_state();
+    // What moves the state of this rank from a plan to where it is to be by the present one.
+    using Carry = std::function<void(RankState, const StatePlace&, const Plan& from, const GradientPlan& held)>;
+    std::size_t change_to(const Layout& layout, const Carry& carry);
     // Parts of the state as the mover sees them: values, then moments.
     std::vector<std::vector<BoxInMemory>> parts() const;
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <mpi.h>
 
+#include <array>
 #include <fstream>
 
 #include "ranks/comm/live_handles.hpp"
@@ -36,7 +37,7 @@ protected:
         config_.model.heads = 4;
         config_.model.positions = 10;
         config_.precision.device = DeviceKind::reference;
-        config_.run.batch = 4;
+        config_.run.batch = 8;
         config_.run.steps = 1000;
         config_.run.stall_timeout = 20;
         setup_.emplace(set_up(config_, session_.size()));
@@ -47,7 +48,8 @@ protected:
     ~ARunOfManyPlans() override { trainer_.reset(); }
 
     RunningPlan running() {
-        return {config_, session_, *control_, *mover_, watchdog_, *setup_, gradients_, trainer_, 1, nodes_};
+        return {config_,    session_, *control_, *mover_, watchdog_,  *setup_,
+                gradients_, trainer_, 1,         nodes_,  twin_.get()};
     }
 
     StepOutcome step() {
@@ -66,6 +68,7 @@ protected:
     }
 
     using LayoutBounds = validation::LayoutBounds;
+    static constexpr std::array ways_{MoveWay::stop, MoveWay::overlap, MoveWay::twins};
 
     int arguments_ = 0;
     char** words_ = nullptr;
@@ -73,7 +76,8 @@ protected:
     Watchdog watchdog_{session_, 20};
     std::unique_ptr<Communicator> control_ = session_.all_ranks("control", watchdog_.patience());
     std::unique_ptr<Communicator> mover_ = session_.all_ranks("mover", watchdog_.patience());
-    std::vector<int> nodes_ = std::vector<int>(static_cast<std::size_t>(session_.size()));
+    const std::vector<int>& nodes_ = session_.nodes();
+    std::unique_ptr<NodeMemory> twin_ = make_twin(MoveWay::twins, session_, watchdog_.patience());
     ScratchFolder folder_;
     RunConfig config_;
     std::optional<trireme::Setup> setup_;
@@ -87,7 +91,10 @@ TEST_F(ARunOfManyPlans, KeepsNoGroupsAndNoMemoryOfThoseThatAreOver) {
     std::vector<int> handles;
     std::vector<std::size_t> mapped;
     for (int round = 0; round < 10; ++round) {
-        for (std::uint64_t layout = 0; layout < layouts; ++layout) change_to(layout);
+        for (std::uint64_t layout = 0; layout < layouts; ++layout) {
+            config_.policy.move = ways_[layout % ways_.size()];
+            change_to(layout);
+        }
         step();
         handles.push_back(live_handles());
         mapped.push_back(mapped_bytes());
@@ -104,7 +111,7 @@ TEST_F(ARunOfManyPlans, TrainsOnWhereItWas) {
     std::vector<double> staying;
     for (int number = 0; number < 24; ++number) staying.push_back(step().loss);
 
-    for (const MoveWay way : {MoveWay::stop, MoveWay::overlap}) {
+    for (const MoveWay way : ways_) {
         trainer_.reset();
         steps_ = 0;
         config_.policy.move = way;

@@ -249,6 +249,8 @@ TEST(TrainOptions, CannotBeQuietAndVerbose) {
 TEST(TrainOptions, SayHowTheStateMoves) {
     EXPECT_EQ(train_config("").policy.move, MoveWay::stop);
     EXPECT_EQ(train_config("--move overlap").policy.move, MoveWay::overlap);
+    EXPECT_EQ(train_config("--move twins").policy.move, MoveWay::twins);
+    EXPECT_EQ(train_config("--move restart").policy.move, MoveWay::restart);
 }
 
 TEST(TrainOptions, NameAFileOfDecisions) {

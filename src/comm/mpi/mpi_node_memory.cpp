@@ -1,0 +1,67 @@
+#include "comm/mpi/mpi_node_memory.hpp"
+
+#include <atomic>
+#include <filesystem>
+
+#include "comm/mpi/check_mpi.hpp"
+#include "comm/mpi/create_group.hpp"
+#include "trireme/comm/collectives.hpp"
+#include "trireme/device/clock.hpp"
+
+namespace trireme {
+namespace {
+
+// Both MPI libraries put it there. A file system that is full ends by a signal who writes to it: it is asked
+// before.
+void refuse_more_than_there_is(std::size_t bytes) {
+    if (time_is_simulated()) return;
+    std::error_code error;
+    const std::filesystem::space_info space = std::filesystem::space("/dev/shm", error);
+    if (error || space.available >= bytes) return;
+    throw ResourceError(cat("the ranks of a node are to share ", bytes / 1'000'000, " MB, and /dev/shm has ",
+                            space.available / 1'000'000, " MB left; make it larger, or use --move stop"));
+}
+
+}  // namespace
+
+MpiNodeMemory::MpiNodeMemory(const std::vector<int>& ranks, std::unique_ptr<Communicator> group)
+    : group_(std::move(group)), comm_(create_group(MPI_COMM_WORLD, ranks, "node memory")) {}
+
+MpiNodeMemory::~MpiNodeMemory() {
+    give_back();
+    MPI_Comm_free(&comm_);
+}
+
+void MpiNodeMemory::reserve(std::size_t bytes) {
+    if (bytes <= bytes_) return;
+    give_back();
+    refuse_more_than_there_is(bytes);
+    take(bytes);
+}
+
+void MpiNodeMemory::take(std::size_t bytes) {
+    void* own = nullptr;
+    const auto own_bytes = static_cast<MPI_Aint>(group_->rank() == 0 ? bytes : 0);
+    check_mpi(MPI_Win_allocate_shared(own_bytes, 1, MPI_INFO_NULL, comm_, &own, &window_),
+              "MPI_Win_allocate_shared");
+    MPI_Aint of_first = 0;
+    int unit = 0;
+    check_mpi(MPI_Win_shared_query(window_, 0, &of_first, &unit, &data_), "MPI_Win_shared_query");
+    bytes_ = bytes;
+}
+
+void MpiNodeMemory::give_back() {
+    if (window_ != MPI_WIN_NULL) MPI_Win_free(&window_);
+    data_ = nullptr;
+    bytes_ = 0;
+}
+
+// By MPI's words a message orders nothing but itself. The fences are what MPI_Win_sync does, which the
+// simulator lacks.
+void MpiNodeMemory::settle() {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    barrier(*group_);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
+}  // namespace trireme

@@ -1,0 +1,37 @@
+// A window of MPI's, all of it the first rank's.
+#pragma once
+
+#include <mpi.h>
+
+#include <memory>
+#include <vector>
+
+#include "trireme/comm/node_memory.hpp"
+
+namespace trireme {
+
+class MpiNodeMemory final : public NodeMemory {
+public:
+    // Collective over `ranks` of the job, the group's: ascending, this one among them, all of one node.
+    MpiNodeMemory(const std::vector<int>& ranks, std::unique_ptr<Communicator> group);
+    MpiNodeMemory(const MpiNodeMemory&) = delete;
+    MpiNodeMemory& operator=(const MpiNodeMemory&) = delete;
+    ~MpiNodeMemory() override;
+
+    void reserve(std::size_t bytes) override;
+    std::byte* data() const override { return static_cast<std::byte*>(data_); }
+    void settle() override;
+    Communicator& group() override { return *group_; }
+
+private:
+    void take(std::size_t bytes);
+    void give_back();
+
+    std::unique_ptr<Communicator> group_;
+    MPI_Comm comm_ = MPI_COMM_NULL;
+    MPI_Win window_ = MPI_WIN_NULL;
+    void* data_ = nullptr;
+    std::size_t bytes_ = 0;
+};
+
+}  // namespace trireme

@@ -1,0 +1,89 @@
+// Memory that ranks of a node share: the ranks of a test are on one, and may pretend to be on several.
+#include "trireme/comm/node_memory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "ranks/comm/live_handles.hpp"
+#include "trireme/comm/session.hpp"
+
+namespace trireme {
+namespace {
+
+class SharedMemory : public ::testing::Test {
+protected:
+    std::vector<int> all() const {
+        std::vector<int> ranks(static_cast<std::size_t>(session_.size()));
+        std::iota(ranks.begin(), ranks.end(), 0);
+        return ranks;
+    }
+
+    std::unique_ptr<NodeMemory> memory_of(const std::vector<int>& ranks) const {
+        return session_.node_memory(ranks, {.stall_seconds = 20});
+    }
+
+    int arguments_ = 0;
+    char** words_ = nullptr;
+    Session session_{arguments_, words_};
+};
+
+// Each writes a number, then all read those of all.
+void exchange_numbers(NodeMemory& memory, int begin) {
+    Communicator& group = memory.group();
+    auto* const numbers = reinterpret_cast<int*>(memory.data());
+    numbers[group.rank()] = begin + group.rank();
+    memory.settle();
+    for (int rank = 0; rank < group.size(); ++rank) EXPECT_EQ(numbers[rank], begin + rank);
+    memory.settle();
+}
+
+TEST_F(SharedMemory, ShowsEachRankWhatTheOthersWrote) {
+    const auto memory = memory_of(all());
+    memory->reserve(4096);
+    for (int round = 0; round < 50; ++round) exchange_numbers(*memory, 100 * round);
+}
+
+TEST_F(SharedMemory, GrowsAndNeverShrinks) {
+    const auto memory = memory_of(all());
+    for (const std::size_t bytes : {100, 1 << 20, 5000, 1 << 22}) {
+        memory->reserve(bytes);
+        std::fill_n(memory->data(), bytes, std::byte{0});
+        memory->settle();
+        exchange_numbers(*memory, static_cast<int>(bytes));
+    }
+}
+
+TEST_F(SharedMemory, IsOfItsOwnRanksAlone) {
+    const int half = session_.size() / 2;
+    std::vector<int> own = all();
+    const bool is_low = session_.rank() < half;
+    std::erase_if(own, [&](int rank) { return (rank < half) != is_low; });
+
+    const auto memory = memory_of(own);
+    memory->reserve(4096);
+
+    exchange_numbers(*memory, is_low ? 0 : 1000);
+}
+
+TEST_F(SharedMemory, LeavesNoGroupBehind) {
+    const int before = live_handles();
+    for (int round = 0; round < 20; ++round) memory_of(all())->reserve(4096);
+
+    EXPECT_EQ(live_handles(), before);
+}
+
+TEST_F(SharedMemory, NamesTheRanksThatShareIt) {
+    const std::vector<int>& nodes = session_.nodes();
+
+    ASSERT_EQ(nodes.size(), static_cast<std::size_t>(session_.size()));
+    EXPECT_EQ(nodes[static_cast<std::size_t>(session_.rank())], session_.node());
+    for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
+        EXPECT_LE(nodes[rank], static_cast<int>(rank));
+        EXPECT_EQ(nodes[static_cast<std::size_t>(nodes[rank])], nodes[rank]);
+    }
+}
+
+}  // namespace
+}  // namespace trireme
