@@ -26,13 +26,14 @@ std::map<std::string, double> terms_of(const nlohmann::json& line, const JsonNod
     return terms;
 }
 
-std::optional<double> measured_seconds_of(const JsonNode& node) {
-    if (!node.has("seconds")) return std::nullopt;
+void take_seconds(const JsonNode& node, Decision& decision) {
+    if (!node.has("seconds")) return;
     const std::array<std::string, 0> needed{};
     const std::array<std::string, 2> optional{"predicted", "measured"};
     const JsonNode seconds = node.at("seconds");
     seconds.require_keys(needed, optional);
-    return seconds.has("measured") ? std::optional(seconds.at("measured").number()) : std::nullopt;
+    if (seconds.has("predicted")) decision.predicted_seconds = seconds.at("predicted").number();
+    if (seconds.has("measured")) decision.measured_seconds = seconds.at("measured").number();
 }
 
 Decision decision_of(const std::string& text, const std::string& place) {
@@ -48,8 +49,8 @@ Decision decision_of(const std::string& text, const std::string& place) {
                       .reason = text_at(node, "reason"),
                       .from = text_at(node, "from"),
                       .to = text_at(node, "to"),
-                      .terms = terms_of(line, node),
-                      .measured_seconds = measured_seconds_of(node)};
+                      .terms = terms_of(line, node)};
+    take_seconds(node, decision);
     if (node.has("microbatches")) {
         decision.micro_batches = static_cast<int>(node.at("microbatches").whole_number());
         if (*decision.micro_batches == 0) node.at("microbatches").refuse("at least 1");
@@ -102,7 +103,8 @@ std::string json_of(const Decision& decision) {
     if (decision.schedule) line["schedule"] = *decision.schedule;
     if (!decision.reason.empty()) line["reason"] = decision.reason;
     if (!decision.terms.empty()) line["terms"] = json_value_of(decision.terms);
-    if (decision.measured_seconds) line["seconds"] = {{"measured", *decision.measured_seconds}};
+    if (decision.predicted_seconds) line["seconds"]["predicted"] = *decision.predicted_seconds;
+    if (decision.measured_seconds) line["seconds"]["measured"] = *decision.measured_seconds;
     return line.dump();
 }
 

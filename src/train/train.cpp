@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "train/agreement.hpp"
+#include "train/change_estimate.hpp"
 #include "train/console.hpp"
 #include "train/figures.hpp"
 #include "train/node_share.hpp"
@@ -229,7 +230,9 @@ private:
         decision->to = change.to;
         decision->terms = {{"moved_bytes", static_cast<double>(change.moved_bytes)},
                            {"kept_bytes", static_cast<double>(change.kept_bytes)}};
+        decision->predicted_seconds = change_estimate_.seconds(change.moved_bytes);
         decision->measured_seconds = change.seconds;
+        change_estimate_.add(change.moved_bytes, change.seconds);
         if (!is_first_) return;
         directory_->add_decision(*decision);
         console_.change_of_plan(*decision, change);
@@ -335,6 +338,7 @@ private:
     Manifest manifest_;
     bool are_steps_apart_ = setup_.plan.training.ends_with_step();
     int skipped_in_a_row_ = 0;
+    ChangeEstimate change_estimate_;
     std::size_t resident_bytes_ = 0;  // before the trainer was made
     std::optional<RankTrainer> trainer_;
     std::unique_ptr<Communicator> mover_ = session_.all_ranks("mover", watchdog_.patience());

@@ -114,6 +114,7 @@ TEST_P(Moves, AreOnRecordAndReplayToTheSameBits) {
         EXPECT_EQ(decisions[d].policy, "recorded");
         EXPECT_EQ(again[d].to, decisions[d].to);
         EXPECT_EQ(again[d].terms, decisions[d].terms);
+        EXPECT_EQ(decisions[d].predicted_seconds.has_value(), d > 0);  // by the changes before it
         moved_bytes += decisions[d].terms.at("moved_bytes");
     }
     EXPECT_GT(moved_bytes, 0);

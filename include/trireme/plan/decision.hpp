@@ -15,21 +15,22 @@ namespace trireme {
 struct Decision {
     std::size_t step = 0;  // behind which the plan changes
     Layout layout = {};
-    std::optional<int> micro_batches = {};        // of a step, in all; none: as many as before
-    std::optional<std::string> schedule = {};     // its name; none: as before
-    std::string policy = {};                      // that decided
-    std::string reason = {};                      // for people
-    std::string from = {}, to = {};               // hashes of the plans; empty: not said
-    std::map<std::string, double> terms = {};     // numbers that it rests on, or led to
-    std::optional<double> measured_seconds = {};  // that the change took
+    std::optional<int> micro_batches = {};         // of a step, in all; none: as many as before
+    std::optional<std::string> schedule = {};      // its name; none: as before
+    std::string policy = {};                       // that decided
+    std::string reason = {};                       // for people
+    std::string from = {}, to = {};                // hashes of the plans; empty: not said
+    std::map<std::string, double> terms = {};      // numbers that it rests on, or led to
+    std::optional<double> predicted_seconds = {};  // that the change would take
+    std::optional<double> measured_seconds = {};   // and did
 
     friend bool operator==(const Decision&, const Decision&) = default;
 };
 
 // A line of {"step": 5, "policy": "by hand", "from": "31a0...", "to": "7bcb...", "layout": {...},
-// "microbatches": 4, "schedule": "1f1b", "reason": "...", "terms": {...}, "seconds": {"measured": 0.1}} each.
-// Of a file that somebody writes, step and layout are enough. Throws ConfigError for anything else, naming line
-// and place, and for steps that do not rise.
+// "microbatches": 4, "schedule": "1f1b", "reason": "...", "terms": {...}, "seconds": {"predicted": 0.2,
+// "measured": 0.1}} each. Of a file that somebody writes, step and layout are enough. Throws ConfigError for
+// anything else, naming line and place, and for steps that do not rise.
 std::vector<Decision> decisions_from_jsonl(std::string_view text, const std::string& file);
 std::string json_of(const Decision& decision);  // without an end of line
 

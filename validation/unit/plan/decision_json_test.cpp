@@ -28,6 +28,7 @@ Decision whole_decision() {
             .from = "0123456789abcdef",
             .to = "fedcba9876543210",
             .terms = {{"gain", 0.25}, {"moved_bytes", 4096}},
+            .predicted_seconds = 0.75,
             .measured_seconds = 0.5};
 }
 
@@ -45,7 +46,7 @@ TEST(DecisionJson, IsALineInTheOrderInWhichPeopleRead) {
               R"("layout":{"layers":4,"stages":[{"layers":[0,2],"replicas":[{"ranks":[0]},{"ranks":[1]}]},)"
               R"({"layers":[2,4],"replicas":[{"ranks":[2]}]}],"idle":[]},"microbatches":4,"schedule":"gpipe",)"
               R"("reason":"rank 1 is slow","terms":{"gain":0.25,"moved_bytes":4096},)"
-              R"("seconds":{"measured":0.5}})");
+              R"("seconds":{"predicted":0.75,"measured":0.5}})");
 }
 
 TEST(DecisionJson, NeedsNoMoreThanStepAndLayout) {

@@ -1,0 +1,157 @@
+// Judges what perf/moves/run.sh has recorded: what each way to move makes a run stand still, and what it takes
+// from the step behind.
+//
+//   perf_moves_verdict RECORDS ROUNDS OUTPUT.json
+//
+// RECORDS has settings.json, manifest.json and, in ROUND/WAY, the steps.jsonl and decisions.jsonl of a run.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "trireme/base/error.hpp"
+#include "trireme/device/clock.hpp"
+#include "trireme/device/machine.hpp"
+
+namespace trireme::perf {
+namespace {
+
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+constexpr std::array ways{"stop", "overlap", "twins", "restart"};
+
+std::ifstream open(const fs::path& path) {
+    std::ifstream file(path);
+    if (!file) throw ConfigError(cat(path.string(), " cannot be read; start perf/moves/run.sh again"));
+    return file;
+}
+
+std::vector<Json> lines_of(const fs::path& path) {
+    std::ifstream file = open(path);
+    std::vector<Json> lines;
+    for (std::string line; std::getline(file, line);) lines.push_back(Json::parse(line));
+    return lines;
+}
+
+double median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    const std::size_t middle = values.size() / 2;
+    return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+// Bytes a core copies in a second, between pages that it has touched before.
+double copy_rate() {
+    constexpr std::size_t bytes = std::size_t{256} << 20;
+    std::vector<std::byte> from(bytes, std::byte{1});
+    std::vector<std::byte> to(bytes, std::byte{2});
+    double least = 1e9;
+    for (int repeat = 0; repeat < 7; ++repeat) {
+        const double begin = now_seconds();
+        std::memcpy(to.data(), from.data(), bytes);
+        least = std::min(least, now_seconds() - begin);
+    }
+    return static_cast<double>(bytes) / least;
+}
+
+// One value for each change of plan, over all rounds.
+struct Costs {
+    std::vector<double> stall;   // seconds in which all wait
+    std::vector<double> behind;  // by which the first step behind is longer than the others with its plan
+    std::vector<double> rate;    // bytes moved in a second of the stall
+
+    std::vector<double> both() const {
+        std::vector<double> sums;
+        for (std::size_t c = 0; c < stall.size(); ++c) sums.push_back(stall[c] + behind[c]);
+        return sums;
+    }
+};
+
+// A step's `step` counts from 1: the first behind a decision at step S is S + 1. A first change of each kind
+// touches memory for the first time, and counts all the same.
+void add_run(const fs::path& folder, Costs& costs) {
+    std::map<std::size_t, double> seconds;
+    std::map<std::string, std::vector<double>> by_plan;
+    const std::vector<Json> decisions = lines_of(folder / "decisions.jsonl");
+    std::vector<std::size_t> firsts{1};
+    for (const Json& decision : decisions) firsts.push_back(decision.at("step").get<std::size_t>() + 1);
+    for (const Json& step : lines_of(folder / "steps.jsonl")) {
+        if (!step.contains("seconds")) continue;
+        const auto number = step.at("step").get<std::size_t>();
+        seconds[number] = step.at("seconds");
+        if (std::ranges::find(firsts, number) != firsts.end()) continue;
+        by_plan[step.at("plan")].push_back(step.at("seconds"));
+    }
+    for (const Json& decision : decisions) {
+        const double stall = decision.at("seconds").at("measured");
+        const double first = seconds.at(decision.at("step").get<std::size_t>() + 1);
+        costs.stall.push_back(stall);
+        costs.behind.push_back(first - median(by_plan.at(decision.at("to"))));
+        costs.rate.push_back(decision.at("terms").at("moved_bytes").get<double>() / stall);
+    }
+}
+
+Json series(const std::vector<double>& values) { return {{"median", median(values)}, {"values", values}}; }
+
+Json verdict(const fs::path& records, int rounds) {
+    std::map<std::string, Costs> costs;
+    for (const char* const way : ways) {
+        for (int round = 1; round <= rounds; ++round) {
+            add_run(records / std::to_string(round) / way, costs[way]);
+        }
+    }
+    std::ifstream settings = open(records / "settings.json");
+    std::ifstream manifest = open(records / "manifest.json");
+    const double copy = copy_rate();
+    Json result{{"what", "seconds that a change of plan costs, by --move"},
+                {"settings", Json::parse(settings)},
+                {"processor", processor_name()},
+                {"mpi", Json::parse(manifest).at("mpi")},
+                {"copy_bytes_per_s", copy}};
+    const double stop = median(costs.at("stop").both());
+    for (const char* const way : ways) {
+        const Costs& own = costs.at(way);
+        result["ways"][way] = {{"stall_s", series(own.stall)},          {"step_behind_s", series(own.behind)},
+                               {"both_s", series(own.both())},          {"of_stop", median(own.both()) / stop},
+                               {"moved_bytes_per_s", series(own.rate)}, {"of_copy", median(own.rate) / copy}};
+    }
+    return result;
+}
+
+void print(const Json& result) {
+    for (const auto& [way, costs] : result.at("ways").items()) {
+        std::printf(
+            "%-8s  all wait %6.3f s, the step behind takes %6.3f s more; %4.2f of stop; %4.2f of a copy\n",
+            way.c_str(), costs.at("stall_s").at("median").get<double>(),
+            costs.at("step_behind_s").at("median").get<double>(), costs.at("of_stop").get<double>(),
+            costs.at("of_copy").get<double>());
+    }
+}
+
+}  // namespace
+}  // namespace trireme::perf
+
+int main(int argc, char** argv) {
+    if (argc != 4) {
+        std::cerr << "perf_moves_verdict RECORDS ROUNDS OUTPUT.json\n";
+        return 2;
+    }
+    try {
+        const auto result = trireme::perf::verdict(argv[1], std::stoi(argv[2]));
+        trireme::perf::print(result);
+        std::ofstream file(argv[3]);
+        file << result.dump(2) << '\n';
+        if (!file.flush()) throw trireme::ResourceError(trireme::cat(argv[3], " could not be written"));
+    } catch (const std::exception& error) {
+        std::cerr << "perf_moves_verdict: " << error.what() << '\n';
+        return 2;
+    }
+    return 0;
+}
