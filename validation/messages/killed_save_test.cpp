@@ -1,0 +1,106 @@
+// A job that loses a rank while its checkpoint is written goes on from one that is whole, to the bit.
+#include <algorithm>
+#include <regex>
+
+#include "messages/workplace.hpp"
+
+namespace trireme::messages {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t ranks = 3;
+
+// What there is of the checkpoint behind step 6 when the rank is killed. It may have come further meanwhile.
+struct Moment {
+    const char* name;
+    const char* there;
+    std::size_t struck;  // the rank
+};
+
+void PrintTo(const Moment& moment, std::ostream* out) { *out << moment.name; }  // for GoogleTest
+
+class KilledWhileSaving : public Workplace, public testing::WithParamInterface<Moment> {
+protected:
+    // struck.sh PATTERN PROGRAM...: becomes the program, and is killed once a file of that name is there, or
+    // the whole checkpoint.
+    void SetUp() override {
+        make_corpus();
+        write("struck.sh",
+              "pattern=$1; shift\n"
+              "is_there() { for file in $pattern run/checkpoints/step-6; do [ -e $file ] && return 0; done; "
+              "return 1; }\n"
+              "(until is_there || ! kill -0 $$; do :; done; kill -KILL $$) > /dev/null 2>&1 &\n"
+              "exec \"$@\"\n");
+    }
+
+    static std::string command(std::size_t mpi, const std::string& options) {
+        return program_path(mpi) +
+               " train --corpus corpus.h5 --layers 2 --width 64 --heads 2 --device reference --threads 1 "
+               "--batch 4 "
+               "--data 3 --lr-schedule constant --warmup-steps 0 --checkpoint-every 3 --stall-timeout 20 " +
+               options;
+    }
+
+    Outcome run_all(std::size_t mpi, const std::string& options) const {
+        return run_ranks(std::vector<std::string>(ranks, command(mpi, options)), mpi);
+    }
+
+    Outcome run_struck(std::size_t mpi) const {
+        std::vector<std::string> commands(ranks, command(mpi, "--steps 1000000 --run-dir run"));
+        commands[GetParam().struck].insert(
+            0, "sh struck.sh run/checkpoints/" + std::string(GetParam().there) + " ");
+        return run_ranks(commands, mpi);
+    }
+
+    std::size_t newest_step() const {
+        return std::stoul(read("run/checkpoints/latest").substr(std::string("step-").size()));
+    }
+
+    // "3 4.1729": all digits.
+    std::vector<std::string> losses_of(const std::string& run_dir) const {
+        const std::string text = read(run_dir + "/steps.jsonl");
+        const std::regex line("\"step\":([0-9]+),\"loss\":([^,]+),");
+        std::vector<std::string> losses;
+        for (std::sregex_iterator at(text.begin(), text.end(), line), end; at != end; ++at) {
+            losses.push_back((*at)[1].str() + ' ' + (*at)[2].str());
+        }
+        return losses;
+    }
+
+    bool has_partial_ones() const {
+        return std::ranges::any_of(fs::directory_iterator(path("run/checkpoints")), [](const auto& entry) {
+            return entry.path().filename().string().find("partial") != std::string::npos;
+        });
+    }
+};
+
+TEST_P(KilledWhileSaving, GoesOnFromAWholeOne) {
+    for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
+        const Outcome outcome = run_struck(mpi);
+        EXPECT_NE(outcome.code, 0) << outcome.err;
+        const std::size_t saved = newest_step();
+        EXPECT_GE(saved, 3U);
+        const std::string steps = "--steps " + std::to_string(saved + 2);
+
+        const Outcome again = run_all(mpi, steps + " --resume auto --run-dir run");
+        EXPECT_EQ(again.code, 0) << again.err;
+        ASSERT_EQ(run_all(mpi, steps + " --run-dir whole").code, 0);
+
+        EXPECT_EQ(losses_of("run"), losses_of("whole"));
+        EXPECT_EQ(losses_of("run").size(), saved + 2);
+        EXPECT_FALSE(has_partial_ones());
+        fs::remove_all(path("run"));
+        fs::remove_all(path("whole"));
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Moments, KilledWhileSaving,
+                         testing::Values(Moment{"Begun", ".step-6.partial-*", 1},
+                                         Moment{"WithItsPart", ".step-6.partial-*/part-*-2.h5", 2},
+                                         Moment{"Described", ".step-6.partial-*/state.json", 0},
+                                         Moment{"InPlace", "step-6", 0}),
+                         [](const auto& at) { return std::string(at.param.name); });
+
+}  // namespace
+}  // namespace trireme::messages
