@@ -24,9 +24,9 @@ protected:
             all.insert(all.end(), {{"--length pack", 1, mpi, 8},
                                    {"--microbatches 3", 2, mpi},
                                    {"--length fixed", 3, mpi},
-                                   {"--length pack --microbatches 2", 4, mpi}});
+                                   {"--length pack --microbatches 2", 4, mpi},
+                                   {"", 8, mpi}});  // micro-batches of one and of two samples
         }
-        all.push_back({"", 8, programs() - 1});  // micro-batches of one and of two samples
         return all;
     }
 };
