@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/cost_option.hpp"
+#include "app/trace_option.hpp"
 #include "app/values.hpp"
 #include "trireme/base/error.hpp"
 
@@ -242,6 +243,7 @@ OptionGroup run_options(RunOptions& run) {
                    run.stall_timeout, above(0)),
             choice({"on-nan", "", "a loss or gradient that is no number: end, or leave the update out"},
                    run.on_nan, {{"stop", OnNan::stop}, {"skip", OnNan::skip}}),
+            trace_option(run.trace),
             flag({"dry-run", "", "check everything, say what would be done, and end"}, run.dry_run),
             flag({"quiet", "", "no lines of progress"}, run.quiet),
             flag({"verbose", "", "more lines of progress"}, run.verbose),

@@ -32,6 +32,8 @@ Op message_op(Op compute_op) { return compute_op == Op::forward ? Op::send_forwa
 // Whether an instruction makes something that another stage reads.
 bool has_result(Op op) { return op == Op::forward || op == Op::backward || op == Op::backward_input; }
 
+std::size_t bytes_of(ConstTensor tensor) { return tensor.size() * bytes_of(tensor.dtype); }
+
 using Tickets = std::vector<Communicator::Ticket>;
 
 struct Message {
@@ -48,6 +50,7 @@ struct Engine::State {
     explicit State(const EngineWiring& engine_wiring) : wiring(engine_wiring), routes(engine_wiring) {}
 
     void run(const Instruction& instruction);
+    void validate(const Instruction& instruction);
     void run_again_since_update();
     void send(const Instruction& instruction);
     void receive(const Instruction& instruction);
@@ -58,6 +61,7 @@ struct Engine::State {
     void wait(const Message& message);
 
     std::string place() const;
+    TraceEvent event_of(const Instruction& instruction, std::size_t bytes = 0, const char* before = "") const;
 
     Communicator& group_of(Op op) { return is_of_gradient(op) ? wiring.gradients : wiring.activations; }
 
@@ -110,6 +114,21 @@ std::string Engine::State::place() const {
     return cat(text_of((*program)[position]), ", instruction ", position + 1, " of ", program->size());
 }
 
+// As it is shown: the micro-batch counted within its step. What has none belongs to the step that is executed.
+TraceEvent Engine::State::event_of(const Instruction& instruction, std::size_t bytes,
+                                   const char* before) const {
+    Instruction shown = instruction;
+    TraceEvent event{.stage = instruction.stage, .bytes = bytes};
+    if (has_micro_batch(instruction.op)) {
+        shown.micro_batch %= wiring.shape.micro_batches;
+        event.step = wiring.trace->step_of_stretch(wiring.shape.step_of(instruction.micro_batch));
+        event.micro_batch = shown.micro_batch;
+        if (!is_compute(instruction.op)) event.lane = TraceLane::messages;
+    }
+    event.name = before + text_of(shown);
+    return event;
+}
+
 void Engine::progress() {
     state_->wiring.activations.progress();
     state_->wiring.gradients.progress();
@@ -120,14 +139,21 @@ void Engine::State::run(const Instruction& instruction) {
     if (is_empty) return;
     if (is_send(instruction.op)) return send(instruction);
     if (is_receive(instruction.op)) return receive(instruction);
-    if (instruction.op == Op::validate) {
-        if (!worker->stands(instruction)) run_again_since_update();
-        return;
-    }
+    if (instruction.op == Op::validate) return validate(instruction);
     wait_for_input(instruction);
     if (has_result(instruction.op)) wait_for_room(instruction);
     if (instruction.op == Op::backward || instruction.op == Op::backward_weight) wait_for_own_send(instruction);
+    const TraceSpan span(wiring.trace, [&] { return event_of(instruction); });
     worker->run(instruction);
+}
+
+void Engine::State::validate(const Instruction& instruction) {
+    bool stands = true;
+    {
+        const TraceSpan span(wiring.trace, [&] { return event_of(instruction); });
+        stands = worker->stands(instruction);
+    }
+    if (!stands) run_again_since_update();
 }
 
 // The forwards between STEP and VALIDATE with all their messages, none of which crosses either: every rank does
@@ -145,6 +171,7 @@ void Engine::State::run_again_since_update() {
 
 void Engine::State::send(const Instruction& instruction) {
     const ConstTensor result = worker->result_for(instruction);
+    const TraceSpan span(wiring.trace, [&] { return event_of(instruction, bytes_of(result)); });
     const Label label = label_of(instruction, window_of(wiring));
     Message message{instruction, {}};
     for (const Leg& leg : routes.legs(instruction, worker->rows(instruction.micro_batch))) {
@@ -157,6 +184,7 @@ void Engine::State::send(const Instruction& instruction) {
 
 void Engine::State::receive(const Instruction& instruction) {
     const Tensor place = worker->place_for(instruction);
+    const TraceSpan span(wiring.trace, [&] { return event_of(instruction, bytes_of(place)); });
     const Label label = label_of(instruction, window_of(wiring));
     Message message{instruction, {}};
     for (const Leg& leg : routes.legs(instruction, worker->rows(instruction.micro_batch))) {
@@ -207,6 +235,7 @@ void Engine::State::complete_sends(std::deque<Message>& queue, std::size_t most_
 }
 
 void Engine::State::wait(const Message& message) {
+    const TraceSpan span(wiring.trace, [&] { return event_of(message.instruction, 0, "wait for "); });
     try {
         group_of(message.instruction.op).wait(message.tickets);
     } catch (const MessageMismatch& mismatch) {

@@ -19,8 +19,8 @@ RankModel::RankModel(const Setup& setup, int rank, RankGroups groups)
     const LocalWork work = work_of(setup, rank_);
     if (work.team < 0) return;
     stages_ = std::make_unique<LocalStages>(work, groups_.tensor.get(), setup.plan.cuts_rows, Place::memory);
-    training_ = make_engine(setup.plan.training);
-    evaluation_ = make_engine(setup.plan.evaluation);
+    training_ = make_engine(setup.plan.training, setup.trace);
+    evaluation_ = make_engine(setup.plan.evaluation, nullptr);
     call_now_and_then([] {});
 }
 
@@ -31,7 +31,7 @@ void RankModel::call_now_and_then(std::function<void()> call) {
     });
 }
 
-std::unique_ptr<Engine> RankModel::make_engine(const ProvedPrograms& programs) const {
+std::unique_ptr<Engine> RankModel::make_engine(const ProvedPrograms& programs, Trace* trace) const {
     return std::make_unique<Engine>(EngineWiring{.rank = rank_,
                                                  .teams = setup_.plan.teams,
                                                  .shape = programs.shape,
@@ -39,7 +39,8 @@ std::unique_ptr<Engine> RankModel::make_engine(const ProvedPrograms& programs) c
                                                  .activations = *groups_.activations,
                                                  .gradients = *groups_.gradients,
                                                  .ranks = groups_.pipe,
-                                                 .steps_in_flight = programs.look_ahead + 2});
+                                                 .steps_in_flight = programs.look_ahead + 2,
+                                                 .trace = trace});
 }
 
 void RankModel::fill(Stream& stream, std::uint64_t seed) {

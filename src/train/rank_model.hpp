@@ -81,7 +81,7 @@ public:
 
 private:
     bool speaks_for_team() const;
-    std::unique_ptr<Engine> make_engine(const ProvedPrograms& programs) const;
+    std::unique_ptr<Engine> make_engine(const ProvedPrograms& programs, Trace* trace) const;
     Engine& engine() const { return *(programs_->shape.is_training ? training_ : evaluation_); }
 
     const Setup& setup_;

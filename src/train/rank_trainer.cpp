@@ -83,7 +83,7 @@ RankTrainer::RankTrainer(const RunConfig& config, const Setup& setup, const Grad
     model_.stages().sum_with(&exchanges_);
     model_.call_now_and_then([this] {
         contribute();
-        if (awaited_) awaited_->advance();
+        if (awaited_) let_moments_come();
     });
 }
 
@@ -163,12 +163,24 @@ void RankTrainer::contribute() {
     }
 }
 
+void RankTrainer::await(std::unique_ptr<MomentJourney> moments) {
+    awaited_ = std::move(moments);
+    arrival_.emplace(setup_.trace, TraceLane::state, "moments");
+}
+
+void RankTrainer::let_moments_come() {
+    awaited_->advance();
+    if (awaited_->is_over()) arrival_.reset();
+}
+
 // Before the first update behind a move. A rank's gradients are summed before it waits here, so nobody whom it
 // keeps waiting is one that it waits for.
 void RankTrainer::have_moments() {
     if (!awaited_) return;
+    const TraceSpan span(setup_.trace, TraceLane::messages, "wait for moments");
     awaited_->finish();
     awaited_.reset();
+    arrival_.reset();
 }
 
 // Of all stages. Where updates are validated it goes ahead without the norm, as if there were nothing to scale,
@@ -176,7 +188,10 @@ void RankTrainer::have_moments() {
 void RankTrainer::update(int number) {
     StepInFlight& step = in_flight(number);
     const std::size_t copy = model_.stages().gradients_of(number);
-    exchanges_[copy].finish();
+    {
+        const TraceSpan span(setup_.trace, TraceLane::messages, "wait for gradients");
+        exchanges_[copy].finish();
+    }
     contribute();
     have_moments();
     const bool goes_ahead = setup_.plan.training.shape.validates && may_go_ahead_;
@@ -202,10 +217,16 @@ bool RankTrainer::validate(int number) {
     return false;
 }
 
+// What all ranks have posted.
+Gathered RankTrainer::take(Tally& tally, const char* wait) {
+    const TraceSpan span(setup_.trace, TraceLane::messages, wait);
+    return tally.take();
+}
+
 // Loss and norm are the same bits on all ranks that wait for each other, and so is the decision to leave the
 // update out.
 void RankTrainer::judge(StepInFlight& step) {
-    const Gathered all = updates_.take();
+    const Gathered all = take(updates_, "wait for norms");
     const double norm = std::sqrt(all.sum(UpdateFields::squares));
     step.outcome.is_skipped = !std::isfinite(all.sum(UpdateFields::loss)) || !std::isfinite(norm);
     step.scale = clip_scale(norm, config_.optimizer.clip);
@@ -244,7 +265,7 @@ void RankTrainer::report(const RoundResult& result, double begin) {
 
 // What all ranks have said of the earliest step that has not been settled.
 StepOutcome RankTrainer::settle() {
-    const Gathered all = records_.take();
+    const Gathered all = take(records_, "wait for all ranks");
     StepOutcome outcome = std::move(steps_.front()->outcome);
     const auto ranks = static_cast<double>(model_.groups().record->size());
     outcome.loss = all.sum(RecordFields::loss) / static_cast<double>(outcome.size.targets);

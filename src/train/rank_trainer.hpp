@@ -71,7 +71,7 @@ public:
     RankState take_state();
     StatePlace state_place();
     // Moments that come while the next step is made, until it updates.
-    void await(std::unique_ptr<MomentJourney> moments) { awaited_ = std::move(moments); }
+    void await(std::unique_ptr<MomentJourney> moments);
 
     std::string position() const { return model_.position(); }
 
@@ -83,9 +83,11 @@ private:
     void add_step(std::size_t step);
     std::vector<Batch> build_batches(const std::vector<SampleVisit>& visits) const;
     void contribute();
+    void let_moments_come();
     void have_moments();
     void update(int step);
     bool validate(int step);
+    Gathered take(Tally& tally, const char* wait);
     void judge(StepInFlight& step);
     void apply(const StepInFlight& step, std::size_t gradients);
     void take_back(const StepInFlight& step, std::size_t gradients);
@@ -100,6 +102,7 @@ private:
                                                // rank is idle
     std::optional<Optimizer> optimizer_;
     std::unique_ptr<MomentJourney> awaited_;  // none: the optimizer has its moments
+    std::optional<TraceSpan> arrival_;        // of what is awaited
     std::optional<Arena> scratch_;
     Sampler sampler_;
     Tally updates_;

@@ -141,7 +141,7 @@ void Saving::start_part(std::vector<StateView> views, std::uint64_t updates, boo
         views_->copy(plan_.state.tensors[box.tensor].name, box.field, box.box, to);
     };
     if (is_last) {
-        written_ = copied_ = worker_.start([this, boxes, copy_box] {
+        written_ = copied_ = start("write", [this, boxes, copy_box] {
             std::vector<std::byte> bytes;
             writer_->write([&](std::size_t b, Range rows) {
                 StateBox box = boxes[b];
@@ -154,14 +154,14 @@ void Saving::start_part(std::vector<StateView> views, std::uint64_t updates, boo
         return;
     }
     if (copy_.bytes() == 0) copy_ = Buffer(bytes_of_part(plan_.state, plan_.state.parts[*part]), Place::memory);
-    copied_ = worker_.start([this, boxes, copy_box] {
+    copied_ = start("copy", [this, boxes, copy_box] {
         std::byte* to = copy_.data();
         for (const StateBox& box : boxes) {
             copy_box(box, {to, bytes_of(plan_.state, box)});
             to += bytes_of(plan_.state, box);
         }
     });
-    written_ = worker_.start([this, boxes] {
+    written_ = start("write", [this, boxes] {
         const std::byte* from = copy_.data();
         std::size_t last = 0;
         writer_->write([&](std::size_t b, Range rows) {
@@ -172,8 +172,13 @@ void Saving::start_part(std::vector<StateView> views, std::uint64_t updates, boo
     });
 }
 
+Worker::Job Saving::start(const char* name, std::function<void()> job) {
+    return worker_.start(traced(trace_, TraceLane::checkpoint, name, std::move(job)));
+}
+
 void Saving::before_update() {
     if (is_over(copied_)) return;
+    const TraceSpan span(trace_, TraceLane::messages, "wait for the copy");
     const double start = now_seconds();
     wait_for(copied_);
     stall_seconds_ += now_seconds() - start;
@@ -261,7 +266,7 @@ void Saving::complete_or_complain() {
     if (group_->rank() != completer) return conclude();
     complaint_ = first_complaint();
     if (!complaint_.empty()) return conclude();
-    completed_ = worker_.start([this] {
+    completed_ = start("complete", [this] {
         complete(plan_.checkpoints, plan_.state, plan_.description);
         keep_newest(plan_.checkpoints, plan_.keep);
     });

@@ -15,6 +15,7 @@
 #include "trireme/checkpoint/write_checkpoint.hpp"
 #include "trireme/comm/communicator.hpp"
 #include "trireme/device/buffer.hpp"
+#include "trireme/device/trace.hpp"
 #include "trireme/device/worker.hpp"
 
 namespace trireme {
@@ -65,6 +66,8 @@ public:
     // Ranks answer for other parts from now on; nothing is being written.
     void change_parts(std::vector<CheckpointPart> parts);
 
+    void note_in(Trace* trace) { trace_ = trace; }  // what its thread does
+
     std::vector<SaveOutcome> take_outcomes();                // since the last call
     double stall_seconds() const { return stall_seconds_; }  // of steps that waited here
     std::size_t saves() const { return saves_; }             // that this rank has begun
@@ -76,6 +79,7 @@ private:
     std::optional<std::size_t> own_part() const;
     std::string newest();
     void start_part(std::vector<StateView> views, std::uint64_t updates, bool is_last);
+    Worker::Job start(const char* name, std::function<void()> job);
     void listen();
     void report();
     bool have_all_reported();
@@ -90,6 +94,7 @@ private:
     SavingPlan plan_;
     std::unique_ptr<Communicator> group_;
     std::function<void()> look_;
+    Trace* trace_ = nullptr;
 
     // Of the checkpoint that is being written.
     bool is_in_flight_ = false;  // on rank 0 until it is done, elsewhere until this rank's report is away

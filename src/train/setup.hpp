@@ -7,6 +7,7 @@
 
 #include "trireme/checkpoint/stored_model.hpp"
 #include "trireme/data/batch.hpp"
+#include "trireme/device/trace.hpp"
 #include "trireme/model/config.hpp"
 #include "trireme/plan/plan.hpp"
 #include "trireme/stage/predict.hpp"
@@ -29,6 +30,7 @@ struct Setup {
     Plan plan;
     std::size_t micro_batch_samples = 1;   // of the largest micro-batch
     std::vector<BatchShape> largest = {};  // micro-batches that a step and an evaluation may hold
+    Trace* trace = nullptr;                // where a rank notes what it does when; none: nowhere
 };
 
 // Tokens of the longest sample: --max-length, or the model's positions. Throws ConfigError for more than these,

@@ -60,6 +60,7 @@ public:
     MomentJourney& operator=(const MomentJourney&) = delete;
 
     void advance();  // never waits
+    bool is_over() const { return !current_; }
     void finish();
 
 private:

@@ -19,6 +19,7 @@
 #include "train/saving.hpp"
 #include "train/setup.hpp"
 #include "train/switching.hpp"
+#include "train/tracing.hpp"
 #include "train/watchdog.hpp"
 #include "trireme/archive/partial_folder.hpp"
 #include "trireme/archive/random_digits.hpp"
@@ -101,7 +102,9 @@ public:
           is_first_(session.rank() == 0),
           console_(std::cout, config_, setup_),
           manifest_(describe()),
-          is_in_place_(is_in_place) {}
+          is_in_place_(is_in_place) {
+        setup_.trace = tracing_.trace();
+    }
 
     // Collective. Says what would be done, and what would keep it from being done.
     void show_plan() {
@@ -166,6 +169,7 @@ private:
         saving_.emplace(std::move(plan), session_.all_ranks("saving", watchdog_.patience()), [lookout] {
             if (lookout != nullptr) lookout->look(0);
         });
+        saving_->note_in(tracing_.trace());
         save_before_updates();
     }
 
@@ -194,10 +198,14 @@ private:
     // From one evaluation or checkpoint to the next, for which nothing may be in flight; of a synchronous
     // schedule, which has nothing in flight, one step. Gives the step behind.
     std::size_t take_stretch(std::size_t first, FigureSum& sum) {
+        tracing_.begin_step(first + 1, 0);
         change_plan(first, sum);
         const std::size_t end = end_of_stretch(first);
         trainer_->begin_stretch(first, end);
         for (std::size_t step = first; step < end; ++step) {
+            tracing_.begin_step(step + 1, step - first);
+            tracing_.made_with(setup_.plan);
+            const TraceSpan span(tracing_.trace(), TraceLane::step, "step");
             for (const StepOutcome& outcome : trainer_->step()) record(outcome, sum);
             advance_saving();
         }
@@ -216,12 +224,14 @@ private:
         DecidedPlan next = decided_plan(config_, setup_, setup_, control_.size(), *decision);
         decision->schedule = next.plan.schedule;
         decision->micro_batches = next.plan.micro_batches();
+        TraceSpan span(tracing_.trace(), TraceLane::compute, "change of plan");
         saving_->finish();  // what is being copied is about to move
         running_.save = [this, step] {
             return saving_->save_at_once(step, run_facts(config_, setup_, step), trainer_->views(),
                                          trainer_->updates());
         };
         const PlanChange change = switch_to(std::move(next), running_);
+        span.set_bytes(change.moved_bytes);
         saving_->change_parts(parts_of(gradients_, session_.size()));
         save_before_updates();
         are_steps_apart_ = setup_.plan.training.ends_with_step();
@@ -271,6 +281,7 @@ private:
         const int most = config_.run.on_nan == OnNan::stop ? 1 : most_skipped_in_a_row;
         if (skipped_in_a_row_ < most) return;
         saving_->finish();  // what was good before
+        write_trace();
         if (is_first_) directory_->write_summary(sum.finish(std::nullopt));
         throw ConfigError(cat("step ", step + 1, " has loss ", outcome.loss, " and gradient norm ",
                               outcome.gradient_norm,
@@ -280,6 +291,7 @@ private:
 
     std::optional<Evaluation> evaluate(std::size_t step) {
         if (setup_.samples.validation.empty()) return std::nullopt;
+        const TraceSpan span(tracing_.trace(), TraceLane::compute, "evaluation");
         const Evaluation evaluation = trainer_->evaluate(control_);
         if (is_first_) {
             directory_->add_evaluation(step, evaluation);
@@ -290,6 +302,7 @@ private:
 
     // What all hold, when `step` steps are behind them.
     void save(std::size_t step) {
+        const TraceSpan span(tracing_.trace(), TraceLane::compute, "beginning of a checkpoint");
         saving_->begin(step, run_facts(config_, setup_, step), trainer_->views(), trainer_->updates(),
                        step == setup_.steps);
         advance_saving();
@@ -304,6 +317,8 @@ private:
         for (const SaveOutcome& outcome : saving_->take_outcomes()) console_.saved(outcome);
     }
 
+    void write_trace() { tracing_.write(is_first_ ? directory_->path() : "", session_.host()); }
+
     void finish(Figures figures) {
         const std::array own{static_cast<double>(peak_resident_bytes() - resident_bytes_)};
         const auto grown = gather_all(control_, own);
@@ -317,6 +332,7 @@ private:
             directory_->write_summary(figures);
         }
         saving_->finish();
+        write_trace();
         say_what_was_saved();
         if (is_first_) console_.finish(figures, directory_->path().string());
     }
@@ -340,6 +356,7 @@ private:
     int skipped_in_a_row_ = 0;
     ChangeEstimate change_estimate_;
     std::size_t resident_bytes_ = 0;  // before the trainer was made
+    Tracing tracing_{config_.run.trace, control_};
     std::optional<RankTrainer> trainer_;
     std::unique_ptr<Communicator> mover_ = session_.all_ranks("mover", watchdog_.patience());
     std::unique_ptr<NodeMemory> twin_ = make_twin(config_.policy.move, session_, watchdog_.patience());
@@ -365,6 +382,7 @@ void train(const RunConfig& config, Session& session) {
         if (checkpoint) run.model.init = checkpoint->string();
         setup = set_up(run, session.size());
         if (checkpoint) take_up(config, *setup);
+        check_traced_steps(config.run.trace, setup->steps);
         recorded = recorded_plans(config, *setup, session.size());
         follow_until(setup->first_step, recorded, *setup);
     });

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "trireme/comm/communicator.hpp"
+#include "trireme/device/trace.hpp"
 #include "trireme/layout/layout.hpp"
 #include "trireme/pipeline/stage_worker.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
@@ -25,6 +26,7 @@ struct EngineWiring {
     Communicator& gradients;
     const std::vector<int>& ranks;  // of the job, ascending: those in the groups
     int steps_in_flight = 1;        // at once, at most
+    Trace* trace = nullptr;         // of what it does; none: nobody asks
 };
 
 class Engine {

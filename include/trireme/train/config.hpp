@@ -8,6 +8,7 @@
 
 #include "trireme/base/task.hpp"
 #include "trireme/data/sample_index.hpp"
+#include "trireme/device/trace.hpp"
 #include "trireme/model/config.hpp"
 #include "trireme/optim/config.hpp"
 #include "trireme/plan/micro_batch.hpp"
@@ -104,6 +105,7 @@ struct RunOptions {
     OnSaveError on_save_error = OnSaveError::stop;
     double stall_timeout = 60;  // seconds
     OnNan on_nan = OnNan::stop;
+    TracedSteps trace;
     bool dry_run = false;
     bool quiet = false;
     bool verbose = false;

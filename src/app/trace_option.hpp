@@ -1,0 +1,12 @@
+// The steps to trace: "5" or "5:8", counted from 1; nothing for none.
+#pragma once
+
+#include "app/option.hpp"
+#include "trireme/train/config.hpp"
+
+namespace trireme::app {
+
+// The option refers to `steps`, which must outlive it.
+Option trace_option(TracedSteps& steps);
+
+}  // namespace trireme::app
