@@ -9,26 +9,26 @@ namespace trireme::app {
 namespace {
 
 TracedSteps read_steps(const Setting& setting) {
+    if (setting.value == "off") return {};
     const std::vector<std::string> ends = parts_of(setting.value, ':');
     const auto number = [&](const std::string& text) {
         return read_whole_number({setting.name, text, setting.place}, 1, std::numeric_limits<int>::max());
     };
-    if (ends.size() > 2) refuse(setting, "the first and the last step, such as 5:8, or one step");
+    if (ends.size() > 2) refuse(setting, "the first and the last step, such as 5:8, one step, or off");
     const TracedSteps steps{number(ends.front()), number(ends.back())};
     if (steps.last < steps.first) refuse(setting, "a last step that is not before the first, such as 5:8");
     return steps;
 }
 
 std::string print_steps(const TracedSteps& steps) {
-    return steps.last == 0 ? "" : cat(steps.first, ':', steps.last);
+    return steps.last == 0 ? "off" : cat(steps.first, ':', steps.last);
 }
 
 }  // namespace
 
 Option trace_option(TracedSteps& steps) {
-    return {.words = {"trace", "FIRST:LAST",
-                      "steps, from 1, of which trace.json shows what each rank did when; or a single one; none "
-                      "if not given"},
+    return {.words = {"trace", "FIRST:LAST|off",
+                      "steps, from 1, of which trace.json shows what each rank did when; or a single one"},
             .set = [&steps](const Setting& setting) { steps = read_steps(setting); },
             .get = [&steps] { return print_steps(steps); }};
 }

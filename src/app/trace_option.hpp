@@ -1,4 +1,4 @@
-// The steps to trace: "5" or "5:8", counted from 1; nothing for none.
+// The steps to trace: "5" or "5:8", counted from 1, or "off".
 #pragma once
 
 #include "app/option.hpp"

@@ -6,6 +6,7 @@
 #include "report/style.hpp"
 #include "report/summary_so_far.hpp"
 #include "report/tables.hpp"
+#include "report/trace_drawing.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme::report {
@@ -75,6 +76,7 @@ std::string body(const RunRecords& records) {
            section("Figures of merit", figures_table(summary), "figures") +
            section("Over the steps", charts(records), "charts") +
            section("Time, tokens, memory", bars, "charts") +
+           section("What each rank did when", records.trace ? drawn(*records.trace) : "", "trace") +
            section("Machine and versions", records.manifest ? machine_table(*records.manifest) : "",
                    "machine") +
            section("Configuration", configuration(records));

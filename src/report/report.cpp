@@ -14,7 +14,8 @@ namespace {
 namespace fs = std::filesystem;
 
 void refuse_record(const fs::path& run_directory, const fs::path& output) {
-    for (const char* name : {"steps.jsonl", "summary.json", "manifest.json", "config.ini", "decisions.jsonl"}) {
+    for (const char* name :
+         {"steps.jsonl", "summary.json", "manifest.json", "config.ini", "decisions.jsonl", "trace.json"}) {
         std::error_code absent;
         if (fs::equivalent(run_directory / name, output, absent)) {
             throw ConfigError(cat(output.string(), " is a record of the run; choose another --output"));

@@ -143,7 +143,8 @@ RunRecords read_run(const fs::path& directory) {
                        .summary = {},
                        .steps = {},
                        .evaluations = {},
-                       .config = content_of(directory / "config.ini")};
+                       .config = content_of(directory / "config.ini"),
+                       .trace = {}};
     add_lines(records, *lines, steps);
     const fs::path manifest = directory / "manifest.json";
     if (const auto json = object_in(manifest)) {
@@ -153,6 +154,8 @@ RunRecords read_run(const fs::path& directory) {
     if (const auto json = object_in(summary)) {
         records.summary = summary_from(JsonFields(*json, summary.string()));
     }
+    const fs::path trace = directory / "trace.json";
+    if (const auto json = object_in(trace)) records.trace = trace_from(*json, trace.string());
     return records;
 }
 

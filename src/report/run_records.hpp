@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "report/trace_records.hpp"
+
 namespace trireme::report {
 
 using Figure = std::optional<double>;  // nothing: the records do not say
@@ -54,6 +56,7 @@ struct RunRecords {
     std::vector<StepRecord> steps;        // in the order written
     std::vector<StepRecord> evaluations;  // those with a validation loss
     Words config;                         // config.ini as it is
+    std::optional<RunTrace> trace;        // trace.json
 };
 
 // Throws ConfigError where `directory` holds no steps.jsonl, or a record that cannot be read. The last line of

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <vector>
 
 #include "report/axis.hpp"
@@ -24,19 +23,24 @@ constexpr double foot_height = 44;  // the axis
 constexpr double gap_height = 38;   // between two timelines: the second one's title
 constexpr double row_height = 26;
 constexpr double row_pitch = 32;
+constexpr double line_height = 6;  // of what is drawn below a row
+constexpr double line_pitch = 9;
 constexpr double least_width = 700;
+constexpr double least_width_beside = 880;  // with a longer legend
 constexpr double most_width = 6000;
 constexpr double wanted_cell = 26;  // of the shortest instruction
 constexpr double digit_width = 7;   // of a label, with what it needs around it
+constexpr double least_beside = 0.4;
 constexpr double least_update = 2;  // pixels: an update that takes no time is seen all the same
 
 constexpr const char* style = R"css(<style>
-svg { background: #fff; font: 12px system-ui, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
-text { fill: #5a6675; font-variant-numeric: tabular-nums; }
-.title { fill: #1c2430; font-size: 14px; font-weight: 600; }
-.label { fill: #fff; font-size: 11px; } .dark { fill: #1c2430; }
-.row { fill: #f1f3f6; } .cell { stroke: #fff; stroke-width: 1; } .axis { stroke: #5a6675; fill: none; }
+.schedule { background: #fff; font: 12px system-ui, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
+.schedule text { fill: #5a6675; font-size: 12px; font-variant-numeric: tabular-nums; }
+.schedule .title { fill: #1c2430; font-size: 14px; font-weight: 600; }
+.schedule .label { fill: #fff; font-size: 11px; } .schedule .dark { fill: #1c2430; }
+.schedule .row { fill: #f1f3f6; } .cell { stroke: #fff; stroke-width: 1; } .schedule .axis { stroke: #5a6675; fill: none; }
 .f { fill: #1f66ad; } .b { fill: #e08214; } .i { fill: #f2b061; } .w { fill: #9aa5b1; } .s { fill: #1c2430; }
+.wait { fill: #d3dae2; } .pause { fill: #c9a0a0; } .state { fill: #1b7f4b; } .checkpoint { fill: #7b5ea7; }
 </style>
 )css";
 
@@ -94,28 +98,75 @@ struct Scale {
     double right() const { return label_width + width; }
 };
 
-// The shortest instruction of all is as wide as its label wants it.
+// The shortest instruction of all is as wide as its label wants it; where they were measured, the one in their
+// middle, for some are next to nothing.
 Scale scale_of(const std::vector<Timeline>& timelines) {
     Scale scale;
-    double shortest = std::numeric_limits<double>::infinity();
+    std::vector<double> lengths;
     for (const Timeline& timeline : timelines) {
         scale.end = std::max(scale.end, timeline.prediction.makespan);
         for_each_span(timeline.prediction, [&](const Span& span) {
             const double length = span.end - span.begin;
-            if (is_compute(span.instruction.op) && length > 0) shortest = std::min(shortest, length);
+            if (is_compute(span.instruction.op) && length > 0) lengths.push_back(length);
         });
     }
-    scale.width = std::clamp(wanted_cell * scale.end / shortest, least_width, most_width);
+    const auto has_beside = [](const Timeline& timeline) { return !timeline.beside.empty(); };
+    const bool is_measured = std::ranges::any_of(timelines, has_beside);
+    scale.width = is_measured ? least_width_beside : least_width;
+    if (lengths.empty()) return scale;
+    std::ranges::sort(lengths);
+    const double shown = lengths[is_measured ? lengths.size() / 2 : 0];
+    scale.width = std::clamp(wanted_cell * scale.end / shown, scale.width, most_width);
     return scale;
+}
+
+const char* class_of(Beside kind) {
+    switch (kind) {
+        case Beside::wait:
+            return "wait";
+        case Beside::pause:
+            return "pause";
+        case Beside::state:
+            return "state";
+        case Beside::checkpoint:
+            return "checkpoint";
+    }
+    return "";
+}
+
+const char* name_of(Beside kind) {
+    switch (kind) {
+        case Beside::wait:
+            return "wait";
+        case Beside::pause:
+            return "all stop";
+        case Beside::state:
+            return "state on its way";
+        case Beside::checkpoint:
+            return "checkpoint";
+    }
+    return "";
+}
+
+bool has_kind(const Timeline& timeline, Beside kind) {
+    return std::ranges::any_of(timeline.beside, [&](const std::vector<BesideSpan>& row) {
+        return std::ranges::any_of(row, [&](const BesideSpan& span) { return span.kind == kind; });
+    });
 }
 
 // The rows of one timeline, in pixels from the upper left corner.
 class Rows {
 public:
-    Rows(const Prediction& prediction, const Scale& scale, double top)
-        : prediction_(prediction), scale_(scale), top_(top), names_stage_(names_stages(prediction)) {}
+    Rows(const Timeline& timeline, const Scale& scale, double top)
+        : timeline_(timeline),
+          prediction_(timeline.prediction),
+          scale_(scale),
+          top_(top),
+          pitch_(row_pitch + (has_kind(timeline, Beside::state) ? line_pitch : 0) +
+                 (has_kind(timeline, Beside::checkpoint) ? line_pitch : 0)),
+          names_stage_(names_stages(timeline.prediction)) {}
 
-    double bottom() const { return top_ + row_pitch * static_cast<double>(prediction_.spans.size()); }
+    double bottom() const { return top_ + pitch_ * static_cast<double>(prediction_.spans.size()); }
 
     std::string drawn() const {
         std::string svg;
@@ -125,14 +176,35 @@ public:
 
 private:
     std::string row(std::size_t team) const {
-        const double top = top_ + row_pitch * static_cast<double>(team);
+        const double top = top_ + pitch_ * static_cast<double>(team);
         std::string svg = fmt::format(
-            "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">team {}</text>\n"
+            "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n"
             "<rect class=\"row\" x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\"/>\n",
-            label_width - 10, top + row_height / 2 + 4, team, label_width, top,
+            label_width - 10, top + row_height / 2 + 4, name_of_row(team), label_width, top,
             scale_.across(prediction_.makespan) - label_width, row_height);
         for (const Span& span : prediction_.spans[team]) svg += cell(span, top);
+        if (timeline_.beside.empty()) return svg;
+        for (const BesideSpan& span : timeline_.beside[team]) svg += beside(span, top);
         return svg;
+    }
+
+    std::string name_of_row(std::size_t team) const {
+        return timeline_.rows.empty() ? fmt::format("team {}", team) : escaped(timeline_.rows[team]);
+    }
+
+    // What is too short to be seen is left out.
+    std::string beside(const BesideSpan& span, double top) const {
+        const double left = scale_.across(span.begin);
+        const double width = scale_.across(span.end) - left;
+        if (width < least_beside) return "";
+        const bool is_below = span.kind == Beside::state || span.kind == Beside::checkpoint;
+        const bool is_second = span.kind == Beside::checkpoint && has_kind(timeline_, Beside::state);
+        if (is_below) top += row_height + 3 + (is_second ? line_pitch : 0);
+        return fmt::format(
+            "<rect class=\"{}\" x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\"><title>{}: {} to "
+            "{}</title></rect>\n",
+            class_of(span.kind), left, top, width, is_below ? line_height : row_height, escaped(span.name),
+            significant(span.begin), significant(span.end));
     }
 
     std::string label_of(const Instruction& instruction) const {
@@ -158,13 +230,15 @@ private:
                          kind.has_dark_label ? " dark" : "", left + width / 2, top + row_height / 2 + 4, label);
     }
 
+    const Timeline& timeline_;
     const Prediction& prediction_;
     const Scale& scale_;
     double top_;
+    double pitch_;  // from one row to the next
     bool names_stage_;
 };
 
-std::string axis(const Scale& scale, double top) {
+std::string axis(const Scale& scale, double top, const std::string& unit) {
     const Axis time({0, scale.end}, report::Scale::linear, 11, false);
     std::string svg =
         fmt::format("<path class=\"axis\" d=\"M{} {}H{:.1f}\"/>\n", label_width, top, scale.right());
@@ -174,7 +248,7 @@ std::string axis(const Scale& scale, double top) {
             "text-anchor=\"middle\">{3}</text>\n",
             scale.across(tick), top, top + 19, time.label(tick));
     }
-    return svg + fmt::format("<text x=\"{}\" y=\"{}\">time, in units of cost</text>\n", label_width, top + 37);
+    return svg + fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", label_width, top + 37, escaped(unit));
 }
 
 bool has_kind(const std::vector<Timeline>& timelines, Op op) {
@@ -189,14 +263,19 @@ bool has_kind(const std::vector<Timeline>& timelines, Op op) {
 std::string legend(const std::vector<Timeline>& timelines) {
     std::string svg;
     double left = label_width;
-    for (const Op op : {Op::forward, Op::backward, Op::backward_input, Op::backward_weight, Op::step}) {
-        if (!has_kind(timelines, op)) continue;
-        const Kind kind = kind_of(op);
+    const auto add = [&](const char* colour, const char* name) {
         svg += fmt::format(
             "<rect class=\"{}\" x=\"{}\" y=\"34\" width=\"12\" height=\"12\"/>"
             "<text x=\"{}\" y=\"44\">{}</text>\n",
-            kind.colour, left, left + 17, kind.name);
-        left += 17 + digit_width * static_cast<double>(std::char_traits<char>::length(kind.name)) + 16;
+            colour, left, left + 17, name);
+        left += 17 + digit_width * static_cast<double>(std::char_traits<char>::length(name)) + 16;
+    };
+    for (const Op op : {Op::forward, Op::backward, Op::backward_input, Op::backward_weight, Op::step}) {
+        if (has_kind(timelines, op)) add(kind_of(op).colour, kind_of(op).name);
+    }
+    for (const Beside kind : {Beside::wait, Beside::pause, Beside::state, Beside::checkpoint}) {
+        const auto has = [&](const Timeline& timeline) { return has_kind(timeline, kind); };
+        if (std::ranges::any_of(timelines, has)) add(class_of(kind), name_of(kind));
     }
     return svg;
 }
@@ -214,27 +293,28 @@ std::string title_text(const Timeline& timeline, double y) {
 }  // namespace
 
 std::string schedule_svg(const Prediction& prediction, const std::string& title) {
-    return schedules_svg({{title, prediction}});
+    return schedules_svg({{.title = title, .prediction = prediction}});
 }
 
-std::string schedules_svg(const std::vector<Timeline>& timelines) {
+std::string schedules_svg(const std::vector<Timeline>& timelines, const std::string& unit) {
     const Scale scale = scale_of(timelines);
     double bottom = head_height - gap_height;
     std::string names;
     std::string rows;
     for (const Timeline& timeline : timelines) {
         const double title_y = names.empty() ? 22 : bottom + gap_height - 10;
-        const Rows drawing(timeline.prediction, scale, bottom + gap_height);
+        const Rows drawing(timeline, scale, bottom + gap_height);
         rows += title_text(timeline, title_y) + drawing.drawn();
         names += (names.empty() ? "" : "; ") + name_of(timeline);
         bottom = drawing.bottom();
     }
     std::string svg = fmt::format(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} "
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"schedule\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
+        "viewBox=\"0 0 {0:.0f} "
         "{1:.0f}\" role=\"img\" aria-label=\"{2}\">\n",
         scale.right() + margin, bottom + foot_height, escaped(names));
     svg += style + std::string("<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
-    return svg + legend(timelines) + rows + axis(scale, bottom) + "</svg>\n";
+    return svg + legend(timelines) + rows + axis(scale, bottom, unit) + "</svg>\n";
 }
 
 }  // namespace trireme

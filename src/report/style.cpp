@@ -27,7 +27,7 @@ h2 { margin: 34px 0 10px; padding-bottom: 5px; border-bottom: 1px solid var(--ru
 .verdict { margin: 0; padding: 9px 14px; border: 1px solid; border-left-width: 5px; border-radius: 4px; }
 .verdict b { margin-right: 6px; letter-spacing: .04em; }
 .valid { color: var(--good); } .invalid { color: var(--bad); } .open { color: var(--open); }
-.figures, .machine { overflow-x: auto; }
+.figures, .machine, .trace { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: 5px 18px 5px 0; border-bottom: 1px solid var(--rule); text-align: left; vertical-align: top; }
 th { font-weight: 600; white-space: nowrap; }

@@ -115,6 +115,7 @@ Json json_of(const Plan& plan, std::size_t step) {
     json["holders"] = shape.holders;
     json["executor"] = shape.executor;
     json["slots"] = shape.slots;
+    json["ties_ends"] = shape.ties_ends;
     return json;
 }
 

@@ -8,10 +8,26 @@
 
 namespace trireme {
 
-// Programs and when they do what.
+// What a row shows beside instructions.
+enum class Beside : std::uint8_t {
+    wait,        // in the row itself: for messages or for others
+    pause,       // likewise: what everybody does in place of instructions
+    state,       // a line below the row: parameters or moments on their way
+    checkpoint,  // a line below that: being copied or written
+};
+struct BesideSpan {
+    Beside kind = Beside::wait;
+    std::string name;
+    double begin = 0;
+    double end = 0;
+};
+
+// Programs and when they do what, or did it.
 struct Timeline {
     std::string title;
     Prediction prediction;
+    std::vector<std::string> rows = {};                // what they are called; none: team 0, team 1, ...
+    std::vector<std::vector<BesideSpan>> beside = {};  // of each row; or none
 };
 
 // An SVG file that needs nothing else: a row for each team, time to the right, forwards, backwards (whole, or
@@ -21,6 +37,7 @@ struct Timeline {
 std::string schedule_svg(const Prediction& prediction, const std::string& title);
 
 // Several, one below the other over one axis of time.
-std::string schedules_svg(const std::vector<Timeline>& timelines);
+std::string schedules_svg(const std::vector<Timeline>& timelines,
+                          const std::string& unit = "time, in units of cost");
 
 }  // namespace trireme

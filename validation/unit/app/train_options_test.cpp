@@ -253,6 +253,27 @@ TEST(TrainOptions, SayHowTheStateMoves) {
     EXPECT_EQ(train_config("--move restart").policy.move, MoveWay::restart);
 }
 
+TEST(TrainOptions, SayWhichStepsAreTraced) {
+    const auto steps = [](const std::string& options) { return train_config(options).run.trace; };
+    EXPECT_EQ(steps("").last, 0U);
+    EXPECT_EQ(steps("--trace off").last, 0U);
+    EXPECT_EQ(steps("--trace 3:12").first, 3U);
+    EXPECT_EQ(steps("--trace 3:12").last, 12U);
+    EXPECT_EQ(steps("--trace 7").first, 7U);
+    EXPECT_EQ(steps("--trace 7").last, 7U);
+    EXPECT_NE(train_config("--trace 7").resolved.find("\ntrace = 7:7\n"), std::string::npos);
+    EXPECT_NE(train_config("").resolved.find("\ntrace = off\n"), std::string::npos);
+}
+
+TEST(TrainOptions, RefuseStepsThatCannotBeTraced) {
+    EXPECT_EQ(train_complaint("--trace 0"), "--trace expects a whole number of at least 1, not '0'");
+    EXPECT_EQ(train_complaint("--trace 3:"), "--trace expects a whole number of at least 1, not ''");
+    EXPECT_EQ(train_complaint("--trace 5:3"),
+              "--trace expects a last step that is not before the first, such as 5:8, not '5:3'");
+    EXPECT_EQ(train_complaint("--trace 1:2:3"),
+              "--trace expects the first and the last step, such as 5:8, one step, or off, not '1:2:3'");
+}
+
 TEST(TrainOptions, NameAFileOfDecisions) {
     EXPECT_EQ(train_config("--decisions d.jsonl").policy.decisions, "d.jsonl");
     EXPECT_EQ(train_config("").policy.decisions, "");

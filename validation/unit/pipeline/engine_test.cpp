@@ -45,7 +45,7 @@ private:
     }
 
     const Engine* engine_ = nullptr;
-    std::vector<std::size_t> rows_{1, 1, 1};
+    std::vector<std::size_t> rows_{1, 1, 1, 1};
     float number_ = 0;
     bool stands_ = true;
     std::string notes_;
@@ -66,12 +66,14 @@ protected:
     std::vector<int> ranks_{0, 1, 2};
     std::unique_ptr<Communicator> activations_ = ghost_group("activations", 1, 3);
     std::unique_ptr<Communicator> gradients_ = ghost_group("gradients", 1, 3);
+    Trace trace_{{1, 9}};
     Engine engine_{{.rank = 1,
                     .teams = teams_,
                     .shape = shape_,
                     .activations = *activations_,
                     .gradients = *gradients_,
-                    .ranks = ranks_}};
+                    .ranks = ranks_,
+                    .trace = &trace_}};
     NotingWorker worker_;
 };
 
@@ -151,6 +153,59 @@ TEST_F(EngineAlone, SaysWhereItStands) {
     EXPECT_EQ(worker_.positions(), (std::vector<std::string>{"stands at 1F2, instruction 2 of 4",
                                                              "stands at STEP1, instruction 4 of 4"}));
     EXPECT_EQ(engine_.position(), "is between programs");
+}
+
+// "compute 1F0 of step 7, 0 bytes"
+std::vector<std::string> words_of(const std::vector<TraceEvent>& events) {
+    std::vector<std::string> words;
+    for (const TraceEvent& event : events) {
+        words.push_back(
+            cat(name_of(event.lane), ' ', event.name, " of step ", event.step, ", ", event.bytes, " bytes"));
+    }
+    return words;
+}
+
+// Micro-batches 3 to 5 are those of the second step of a stretch.
+TEST_F(EngineAlone, TracesWhatItDoesAndWaitsFor) {
+    trace_.begin_step(6, 0);
+
+    execute("1RECV_F1,1F1,1SEND_F1,1RECV_B1,1I1,1SEND_B1,1W1,REDUCE1,STEP1,1RECV_F3,1F3,VALIDATE1");
+
+    EXPECT_EQ(words_of(trace_.events()),
+              (std::vector<std::string>{
+                  "messages 1RECV_F1 of step 6, 4 bytes", "messages wait for 1RECV_F1 of step 6, 0 bytes",
+                  "compute 1F1 of step 6, 0 bytes", "messages 1SEND_F1 of step 6, 4 bytes",
+                  "messages 1RECV_B1 of step 6, 4 bytes", "messages wait for 1RECV_B1 of step 6, 0 bytes",
+                  "compute 1I1 of step 6, 0 bytes", "messages 1SEND_B1 of step 6, 4 bytes",
+                  "messages wait for 1SEND_F1 of step 6, 0 bytes", "compute 1W1 of step 6, 0 bytes",
+                  "compute REDUCE1 of step 6, 0 bytes", "compute STEP1 of step 6, 0 bytes",
+                  "messages 1RECV_F0 of step 7, 4 bytes", "messages wait for 1RECV_F0 of step 7, 0 bytes",
+                  "compute 1F0 of step 7, 0 bytes", "compute VALIDATE1 of step 6, 0 bytes",
+                  "messages wait for 1SEND_B1 of step 6, 0 bytes"}));
+    const TraceEvent forward = trace_.events()[14];
+    EXPECT_EQ(forward.stage, 1);
+    EXPECT_EQ(forward.micro_batch, 0);
+}
+
+// Forwards that are run again stand behind the VALIDATE that found them vain, not within it.
+TEST_F(EngineAlone, TracesWhatItDoesAgain) {
+    trace_.begin_step(1, 0);
+    worker_.update_in_vain();
+
+    execute("STEP1,1F1,VALIDATE1");
+
+    std::vector<std::string> names;
+    for (const TraceEvent& event : trace_.events()) names.push_back(event.name);
+    EXPECT_EQ(names, (std::vector<std::string>{"STEP1", "1F1", "VALIDATE1", "1F1"}));
+    EXPECT_LE(trace_.events()[2].end, trace_.events()[3].begin);
+}
+
+TEST_F(EngineAlone, TracesNothingOfOtherSteps) {
+    trace_.begin_step(10, 0);
+
+    execute("1RECV_F0,1F0,1SEND_F0");
+
+    EXPECT_TRUE(trace_.events().empty());
 }
 
 }  // namespace

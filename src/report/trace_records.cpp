@@ -1,0 +1,83 @@
+#include "report/trace_records.hpp"
+
+#include <algorithm>
+
+#include "trireme/base/error.hpp"
+#include "trireme/schedule/schedule_text.hpp"
+
+namespace trireme::report {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr double micro_per_milli = 1000;
+
+TracedEvent event_from(const Json& json) {
+    const Json& arguments = json.at("args");
+    const double begin = json.at("ts").get<double>() / micro_per_milli;
+    return {.rank = json.at("pid"),
+            .lane = json.at("cat"),
+            .name = json.at("name"),
+            .begin = begin,
+            .end = begin + json.at("dur").get<double>() / micro_per_milli,
+            .step = arguments.at("step"),
+            .is_instruction = arguments.contains("stage")};
+}
+
+TracedPlan plan_from(const Json& json, const std::string& path) {
+    TracedPlan plan{.first_step = json.at("step"),
+                    .schedule = json.at("schedule"),
+                    .teams = json.at("teams").get<std::vector<std::vector<int>>>(),
+                    .programs = {},
+                    .shape = {}};
+    if (!json.contains("programs")) return plan;
+    plan.programs = phases_from_csv(json.at("programs").get<std::string>(), path).body;
+    plan.shape = {.teams = static_cast<int>(plan.teams.size()),
+                  .micro_batches = json.at("microbatches"),
+                  .holders = json.at("holders").get<std::vector<std::vector<int>>>(),
+                  .executor = json.at("executor").get<std::vector<std::vector<int>>>(),
+                  .slots = json.at("slots"),
+                  .ties_ends = json.at("ties_ends")};
+    return plan;
+}
+
+void add_event(RunTrace& trace, const Json& json) {
+    const std::string kind = json.at("ph");
+    if (kind == "X") trace.events.push_back(event_from(json));
+    if (kind != "M" || json.at("name") != "process_name") return;
+    ++trace.ranks;
+    trace.left_out += json.at("args").at("left_out").get<std::size_t>();
+}
+
+void check_ranks(const RunTrace& trace, const std::string& path) {
+    const auto check = [&](int rank) {
+        if (rank >= 0 && rank < trace.ranks) return;
+        throw ConfigError(cat(path, " names rank ", rank, " and has ", trace.ranks,
+                              "; remove it to report what the rest says"));
+    };
+    for (const TracedEvent& event : trace.events) check(event.rank);
+    for (const TracedPlan& plan : trace.plans) {
+        for (const std::vector<int>& team : plan.teams) std::ranges::for_each(team, check);
+    }
+}
+
+}  // namespace
+
+RunTrace trace_from(const Json& json, const std::string& path) {
+    try {
+        const Json& facts = json.at("otherData");
+        RunTrace trace{.first_step = facts.at("first_step"),
+                       .last_step = facts.at("last_step"),
+                       .plans = {},
+                       .events = {}};
+        for (const Json& plan : facts.at("plans")) trace.plans.push_back(plan_from(plan, path));
+        for (const Json& event : json.at("traceEvents")) add_event(trace, event);
+        check_ranks(trace, path);
+        return trace;
+    } catch (const Json::exception& error) {
+        throw ConfigError(cat(path, " is no trace of this program (", error.what(),
+                              "); remove it to report what the rest says"));
+    }
+}
+
+}  // namespace trireme::report
