@@ -58,8 +58,8 @@ void Workplace::make_corpus() const {
     ASSERT_EQ(outcome.code, 0) << outcome.err;
 }
 
-Outcome Workplace::train(const std::string& options, int ranks) const {
-    return run(base_line + options, ranks);
+Outcome Workplace::train(const std::string& options, int ranks, std::size_t mpi) const {
+    return run(base_line + options, ranks, mpi);
 }
 
 std::map<std::string, std::uintmax_t> Workplace::content() const {

@@ -30,7 +30,7 @@ protected:
     // Twenty synthetic rows as bytes: vocabulary 257, in corpus.h5.
     void make_corpus() const;
     // `train` on that corpus for two steps, complete but for `options`.
-    Outcome train(const std::string& options, int ranks = 0) const;
+    Outcome train(const std::string& options, int ranks = 0, std::size_t mpi = 0) const;
 
     // Every file and folder with its size: equal before and after where nothing was written.
     std::map<std::string, std::uintmax_t> content() const;

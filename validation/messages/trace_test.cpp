@@ -1,0 +1,166 @@
+// What trace.json of a run says, under every MPI library; and steps that cannot be traced.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "messages/workplace.hpp"
+
+namespace trireme::messages {
+namespace {
+
+using nlohmann::json;
+
+constexpr double rounding = 0.002;  // microseconds: a beginning and a duration have three decimals
+constexpr const char* as_planned =
+    "--pipe 2 --microbatches 2 --decisions d.jsonl --move overlap --checkpoint-every 1 --run-dir run "
+    "--trace 1:2";
+
+struct Event {
+    std::string lane, name;
+    double begin = 0, end = 0;
+    int rank = 0, step = 0;
+};
+
+bool is_instruction(const Event& event) {
+    return event.lane == "compute" && event.name.find_first_of("0123456789") != std::string::npos;
+}
+
+class Trace : public Workplace {
+protected:
+    // Behind the first step the ranks change places.
+    void SetUp() override {
+        make_corpus();
+        write(
+            "d.jsonl",
+            R"({"step": 1, "layout": {"layers": 5, "stages": [{"layers": [0, 2], "replicas": [{"ranks": [1]}]},)"
+            R"( {"layers": [2, 5], "replicas": [{"ranks": [0]}]}]}})"
+            "\n");
+    }
+
+    // Of the last run, as they began.
+    std::vector<Event> events(const std::string& file = "run/trace.json") const {
+        const json trace = json::parse(read(file));
+        std::vector<Event> found;
+        for (const json& each : trace.at("traceEvents")) {
+            if (each.at("ph") != "X") continue;
+            found.push_back({.lane = each.at("cat"),
+                             .name = each.at("name"),
+                             .begin = each.at("ts"),
+                             .end = each.at("ts").get<double>() + each.at("dur").get<double>(),
+                             .rank = each.at("pid"),
+                             .step = each.at("args").at("step")});
+        }
+        std::ranges::stable_sort(found, {}, &Event::begin);
+        return found;
+    }
+};
+
+template <class Which>
+std::vector<Event> only(std::vector<Event> events, const Which& which) {
+    std::erase_if(events, [&](const Event& event) { return !which(event); });
+    return events;
+}
+
+// Separated by blanks, in their order.
+template <class Which>
+std::string names_of(const std::vector<Event>& events, const Which& which) {
+    std::string names;
+    for (const Event& event : only(events, which)) names += (names.empty() ? "" : " ") + event.name;
+    return names;
+}
+
+std::string instructions(const std::vector<Event>& events, int rank, int step) {
+    return names_of(events,
+                    [&](const Event& e) { return is_instruction(e) && e.rank == rank && e.step == step; });
+}
+
+std::string sends_and_receives(const std::vector<Event>& events, int rank, int step) {
+    return names_of(events, [&](const Event& e) {
+        return e.lane == "messages" && e.name[0] != 'w' && e.rank == rank && e.step == step;
+    });
+}
+
+void expect_one_after_the_other(const std::vector<Event>& lane) {
+    for (std::size_t e = 1; e < lane.size(); ++e) {
+        EXPECT_LE(lane[e - 1].end, lane[e].begin + rounding) << lane[e - 1].name << " and " << lane[e].name;
+    }
+}
+
+// What `all` has of a rank's state on its way, and instructions of the rank that were computed meanwhile.
+void expect_moments_beside_computing(const std::vector<Event>& all, int rank) {
+    const auto moments = only(all, [&](const Event& e) { return e.name == "moments" && e.rank == rank; });
+    ASSERT_EQ(moments.size(), 1U);
+    EXPECT_EQ(moments[0].lane, "state on its way");
+    EXPECT_EQ(moments[0].step, 2);
+    const std::string beside = names_of(all, [&](const Event& e) {
+        return is_instruction(e) && e.rank == rank && e.begin <= moments[0].end + rounding &&
+               moments[0].begin <= e.end;
+    });
+    EXPECT_NE(beside, "") << "rank " << rank;
+}
+
+TEST_F(Trace, ShowsWhatEveryRankDid) {
+    const std::string front = "0F0 0F1 0B0 0B1 REDUCE0 STEP0";
+    const std::string back = "1F0 1B0 1F1 1B1 REDUCE1 STEP1";
+    for (std::size_t mpi = 0; mpi < programs(); ++mpi) {
+        std::filesystem::remove_all(path("run"));
+        const Outcome outcome = train(as_planned, 2, mpi);
+        ASSERT_EQ(outcome.code, 0) << outcome.err;
+
+        const std::vector<Event> all = events();
+
+        EXPECT_EQ(instructions(all, 0, 1), front);
+        EXPECT_EQ(instructions(all, 1, 1), back);
+        EXPECT_EQ(instructions(all, 0, 2), back);
+        EXPECT_EQ(instructions(all, 1, 2), front);
+        EXPECT_EQ(sends_and_receives(all, 0, 1), "0RECV_B0 0SEND_F0 0SEND_F1 0RECV_B1");
+        for (int rank = 0; rank < 2; ++rank) {
+            expect_one_after_the_other(
+                only(all, [&](const Event& e) { return e.lane == "compute" && e.rank == rank; }));
+            expect_moments_beside_computing(all, rank);
+            const auto in_checkpoint = [&](const Event& e) {
+                return e.lane == "checkpoint" && e.rank == rank && e.name != "complete";
+            };
+            EXPECT_EQ(names_of(all, in_checkpoint), "copy write write");  // the last one needs no copy
+        }
+        EXPECT_EQ(names_of(all, [](const Event& e) { return e.name == "complete"; }), "complete complete");
+    }
+}
+
+TEST_F(Trace, OfAPartThatGoesOnStandsBesideTheFirst) {
+    ASSERT_EQ(train("--run-dir run --trace 1:2 --checkpoint-every 1").code, 0);
+    const std::string first = read("run/trace.json");
+    std::filesystem::remove_all(path("run/checkpoints/step-2"));
+    write("run/checkpoints/latest", "step-1\n");
+
+    const Outcome outcome = train("--run-dir run --trace 1:2 --resume auto");
+
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(read("run/trace.json"), first);
+    EXPECT_EQ(instructions(events("run/trace-2.json"), 0, 2), instructions(events(), 0, 2));
+}
+
+TEST_F(Trace, IsDrawnInTheReport) {
+    ASSERT_EQ(train(as_planned, 2).code, 0);
+
+    const Outcome outcome = run("report run");
+
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    const std::string page = read("run/report.html");
+    EXPECT_NE(page.find("step 2 as it was"), std::string::npos);
+    EXPECT_NE(page.find("<rect class=\"state\""), std::string::npos);
+    EXPECT_NE(page.find("https://ui.perfetto.dev"), std::string::npos);
+}
+
+TEST_F(Trace, IsNotWrittenUnlessAskedFor) {
+    ASSERT_EQ(train("--run-dir run").code, 0);
+
+    EXPECT_FALSE(std::filesystem::exists(path("run/trace.json")));
+}
+
+TEST_F(Trace, OfStepsThatWillNotBeIsRefused) {
+    expect_train_refusal("--trace 3:4", {"--trace 3:4 begins behind the last of 2 steps"}, 2);
+    expect_train_refusal("--trace 4:3", {"--trace expects a last step that is not before the first"});
+}
+
+}  // namespace
+}  // namespace trireme::messages

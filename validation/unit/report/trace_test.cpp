@@ -1,0 +1,138 @@
+#include <gtest/gtest.h>
+
+#include "error_message.hpp"
+#include "report/page.hpp"
+#include "report/trace_drawing.hpp"
+#include "trireme/base/error.hpp"
+#include "unit/report/fixture_run.hpp"
+
+namespace trireme::report {
+namespace {
+
+using nlohmann::json;
+using validation::message_of;
+
+json name_of_rank(int rank, int left_out = 0) {
+    return {{"ph", "M"}, {"name", "process_name"}, {"pid", rank}, {"args", {{"left_out", left_out}}}};
+}
+
+// Times in milliseconds.
+json event(int rank, const char* lane, const char* name, double begin, double end, int step, int stage = -1) {
+    json arguments{{"step", step}};
+    if (stage >= 0) arguments["stage"] = stage;
+    return {{"ph", "X"},        {"pid", rank},        {"cat", lane},
+            {"name", name},     {"ts", 1000 * begin}, {"dur", 1000 * (end - begin)},
+            {"args", arguments}};
+}
+
+// Two ranks, of which rank 1 has the first stage: a change of plan, and step 7 behind it.
+json two_ranks() {
+    const json plan{
+        {"step", 7},
+        {"schedule", "gpipe"},
+        {"microbatches", 1},
+        {"teams", {{1}, {0}}},
+        {"programs", "0F0,0SEND_F0,0RECV_B0,0B0,REDUCE0,STEP0\n1RECV_F0,1F0,1B0,1SEND_B0,REDUCE1,STEP1\n"},
+        {"holders", {{0}, {1}}},
+        {"executor", {{0}, {1}}},
+        {"slots", 1},
+        {"ties_ends", false}};
+    json events{name_of_rank(0), name_of_rank(1, 3)};
+    for (const int rank : {0, 1}) events.push_back(event(rank, "compute", "change of plan", 100, 110, 7));
+    events.push_back(event(0, "messages", "wait for 1RECV_F0", 110, 124, 7, 1));
+    events.push_back(event(0, "compute", "1F0", 124, 126, 7, 1));
+    events.push_back(event(0, "compute", "1B0", 126, 130, 7, 1));
+    events.push_back(event(0, "messages", "1SEND_B0", 130, 130.5, 7, 1));
+    events.push_back(event(0, "compute", "STEP1", 132, 140, 7, 1));
+    events.push_back(event(0, "messages", "wait for norms", 133, 139, 7));
+    events.push_back(event(1, "compute", "0F0", 110, 120, 7, 0));
+    events.push_back(event(1, "compute", "0B0", 131, 139, 7, 0));
+    events.push_back(event(1, "compute", "STEP0", 139, 140, 7, 0));
+    events.push_back(event(1, "state on its way", "moments", 108, 118, 7));
+    events.push_back(event(1, "checkpoint", "write", 90, 105, 6));
+    return {{"otherData", {{"first_step", 6}, {"last_step", 8}, {"plans", {plan}}}}, {"traceEvents", events}};
+}
+
+RunTrace trace_of(const json& text) { return trace_from(text, "run/trace.json"); }
+
+std::string complaint(const json& text) {
+    return message_of<ConfigError>([&] { trace_of(text); });
+}
+
+TEST(TraceDrawing, ShowsTheStepWithMostToSee) {
+    json text = two_ranks();
+    EXPECT_EQ(shown_step(trace_of(text)), 7U);
+
+    for (json& each : text["traceEvents"]) {
+        if (each["name"] == "change of plan") each["name"] = "evaluation";
+    }
+    EXPECT_EQ(shown_step(trace_of(text)), 8U);
+
+    text["traceEvents"].push_back(event(0, "checkpoint", "copy", 90, 95, 6));
+    EXPECT_EQ(shown_step(trace_of(text)), 7U);  // the one beside which it is made
+}
+
+TEST(TraceDrawing, HasTheRanksInTheOrderOfTheStages) {
+    const Timeline drawn = measured(trace_of(two_ranks()), 7);
+
+    EXPECT_EQ(drawn.rows, (std::vector<std::string>{"rank 1", "rank 0"}));
+    EXPECT_EQ(drawn.prediction.makespan, 40);
+    ASSERT_EQ(drawn.prediction.spans[0].size(), 3U);
+    EXPECT_EQ(drawn.prediction.spans[0][0].begin, 10);
+    EXPECT_EQ(drawn.prediction.spans[0][0].end, 20);
+    EXPECT_EQ(drawn.prediction.busy, (std::vector<double>{19, 8}));  // without what STEP1 waited
+}
+
+TEST(TraceDrawing, HasWhatHappensBesideComputing) {
+    const Timeline drawn = measured(trace_of(two_ranks()), 7);
+
+    ASSERT_EQ(drawn.beside[0].size(), 3U);
+    EXPECT_EQ(drawn.beside[0][0].kind, Beside::pause);
+    EXPECT_EQ(drawn.beside[0][1].kind, Beside::state);
+    EXPECT_EQ(drawn.beside[0][1].begin, 8);
+    EXPECT_EQ(drawn.beside[0][1].end, 18);
+    EXPECT_EQ(drawn.beside[0][2].kind, Beside::checkpoint);
+    EXPECT_EQ(drawn.beside[0][2].begin, 0);  // where the picture begins
+    EXPECT_EQ(drawn.beside[1].size(), 3U);   // messages that are started are no waits
+}
+
+// 10 + 2 + 4 + 8 for the passes, and the longer update: STEP1 took 2 without its wait.
+TEST(TraceDrawing, PredictsByWhatInstructionsTook) {
+    const RunTrace trace = trace_of(two_ranks());
+
+    const Timeline forecast = predicted(trace.plans[0], measured(trace, 7));
+
+    EXPECT_EQ(forecast.rows, (std::vector<std::string>{"rank 1", "rank 0"}));
+    EXPECT_EQ(forecast.prediction.makespan, 26);
+}
+
+TEST(TraceDrawing, StandsInTheReport) {
+    const FinishedRun run;
+    run.write("trace.json", two_ranks().dump());
+
+    const std::string html = page(read_run(run.path()));
+
+    EXPECT_NE(html.find("step 7 as it was: time 40"), std::string::npos);
+    EXPECT_NE(html.find("time 26, bubble"), std::string::npos);
+    EXPECT_NE(html.find("trace.json shows steps 6 to 8"), std::string::npos);
+    EXPECT_NE(html.find("3 events had no room in it"), std::string::npos);
+    EXPECT_NE(html.find("<rect class=\"state\""), std::string::npos);
+}
+
+TEST(TraceDrawing, IsLeftOutOfARunThatWasNotTraced) {
+    EXPECT_EQ(page(read_run(FinishedRun().path())).find("What each rank did when"), std::string::npos);
+}
+
+TEST(TraceRecords, AreRefusedWhereTheyAreDamaged) {
+    json lacking = two_ranks();
+    lacking["traceEvents"][3].erase("ts");
+    json foreign = two_ranks();
+    foreign["traceEvents"][3]["pid"] = 2;
+
+    EXPECT_NE(complaint(lacking).find("run/trace.json is no trace of this program"), std::string::npos);
+    EXPECT_EQ(complaint(foreign),
+              "run/trace.json names rank 2 and has 2; remove it to report what the rest says");
+}
+
+}  // namespace
+}  // namespace trireme::report
