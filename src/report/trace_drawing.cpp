@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 
 #include "report/html.hpp"
 #include "report/number_text.hpp"
@@ -68,7 +69,7 @@ double waited_within(const std::vector<BesideSpan>& beside, double begin, double
     return sum;
 }
 
-// Time in instructions, without what they waited for.
+// That an instruction took, without what it waited for.
 double time_of(const trireme::Span& span, const std::vector<BesideSpan>& beside) {
     return span.end - span.begin - waited_within(beside, span.begin, span.end);
 }

@@ -1,6 +1,7 @@
 // A picture of what the programs of a step do, and when.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
