@@ -35,6 +35,20 @@ void write_scalar(hid_t object, const std::string& name, hid_t file_type, hid_t 
     check_hdf5(H5Awrite(attribute.get(), memory_type, value), what, free_space);
 }
 
+// How files of ours are written.
+Handle access_to_write(const std::string& what) {
+    Handle access(check_hdf5(H5Pcreate(H5P_FILE_ACCESS), what, free_space), H5Pclose);
+    check_hdf5(H5Pset_fapl_sec2(access.get()), what, free_space);
+    check_hdf5(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V110, H5F_LIBVER_V110), what, free_space);
+    return access;
+}
+
+void write_scalar_again(hid_t object, const std::string& name, hid_t memory_type, const void* value) {
+    const std::string what = cat("cannot write the attribute '", name, "'");
+    const Handle attribute(check_hdf5(H5Aopen(object, name.c_str(), H5P_DEFAULT), what, free_space), H5Aclose);
+    check_hdf5(H5Awrite(attribute.get(), memory_type, value), what, free_space);
+}
+
 // The attribute if it is there, is one value, and is of that class.
 std::optional<Handle> open_scalar(hid_t object, const std::string& name, H5T_class_t wanted) {
     if (H5Aexists(object, name.c_str()) <= 0) return std::nullopt;
@@ -67,9 +81,7 @@ Handle open_read_only(const std::filesystem::path& path, std::string_view next) 
 Handle create_file(const std::filesystem::path& path, std::uint64_t metadata_bytes) {
     silence();
     const std::string what = cat("cannot create ", whole_path(path).string());
-    const Handle access(check_hdf5(H5Pcreate(H5P_FILE_ACCESS), what, free_space), H5Pclose);
-    check_hdf5(H5Pset_fapl_sec2(access.get()), what, free_space);
-    check_hdf5(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V110, H5F_LIBVER_V110), what, free_space);
+    const Handle access = access_to_write(what);
     if (metadata_bytes > 0) {
         check_hdf5(H5Pset_meta_block_size(access.get(), metadata_bytes), what, free_space);
     }
@@ -78,11 +90,28 @@ Handle create_file(const std::filesystem::path& path, std::uint64_t metadata_byt
         H5Fclose);
 }
 
+std::uint64_t metadata_bytes_of(std::size_t datasets) {
+    constexpr std::uint64_t of_file = 64 << 10;
+    constexpr std::uint64_t of_dataset = 4 << 10;  // its header, its attributes, its link
+    return datasets == 0 ? 0 : of_file + datasets * of_dataset;
+}
+
+Handle open_again(const std::filesystem::path& path) {
+    silence();
+    const std::string what = cat("cannot open ", whole_path(path).string());
+    const Handle access = access_to_write(what);
+    return Handle(check_hdf5(H5Fopen(path.c_str(), H5F_ACC_RDWR, access.get()), what, free_space), H5Fclose);
+}
+
 std::uint64_t flush(const Handle& file) {
     constexpr std::string_view what = "cannot write the file";
     check_hdf5(H5Fflush(file.get(), H5F_SCOPE_LOCAL), what, free_space);
+    return size_of(file);
+}
+
+std::uint64_t size_of(const Handle& file) {
     hsize_t size = 0;
-    check_hdf5(H5Fget_filesize(file.get(), &size), what, free_space);
+    check_hdf5(H5Fget_filesize(file.get(), &size), "cannot ask for the size of the file", free_space);
     return size;
 }
 
@@ -113,6 +142,15 @@ void write_numbers(hid_t object, const std::string& name, std::span<const std::u
                    free_space),
         H5Aclose);
     check_hdf5(H5Awrite(attribute.get(), H5T_NATIVE_UINT64, values.data()), what, free_space);
+}
+
+void write_text_again(hid_t object, const std::string& name, const std::string& value) {
+    const Handle type = text_type(value.size());
+    write_scalar_again(object, name, type.get(), value.c_str());
+}
+
+void write_number_again(hid_t object, const std::string& name, std::uint64_t value) {
+    write_scalar_again(object, name, H5T_NATIVE_UINT64, &value);
 }
 
 std::optional<std::string> read_text(hid_t object, const std::string& name) {

@@ -56,7 +56,7 @@ PartReader::PartReader(const fs::path& path, const CheckpointState& state, const
     if (kind != format) refuse(cat("is of the kind '", kind, "', not '", format, "'"));
     if (number("schema_version") != version)
         refuse(cat("has the checkpoint schema ", number("schema_version"), ", not ", version));
-    if (text("save") != state.save || number("part") != part.number || text(state_sum) != state_sha256)
+    if (text(save_name) != state.save || number("part") != part.number || text(state_sum) != state_sha256)
         refuse(cat("is of another save than its name and ", state_file, " say"));
     updates_ = number(update_count);
     read_sums();

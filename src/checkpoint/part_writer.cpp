@@ -33,47 +33,34 @@ std::size_t bytes_of(const CheckpointState& state, const StateBox& box) {
     return box.box.size() * bytes_of(state.tensors[box.tensor].type);
 }
 
-// The file is opened again when HDF5 is through with it.
-PartWriter::PartWriter(const fs::path& folder, const CheckpointState& state, std::size_t part,
-                       std::uint64_t updates, const BeforeStage& before_stage)
-    : state_(state),
-      before_(before_stage),
+PartLayout::PartLayout(const CheckpointState& state, std::size_t part)
+    : part_(part),
       boxes_(boxes_of(state, state.parts[part])),
-      bytes_(lay_out(path_of(folder, state, part), part, updates)),
-      file_(path_of(folder, state, part)) {}
+      imprint_([&](hdf5::Id file) { fill(file, state); }, boxes_.size() + 1) {}
 
-void PartWriter::before(SaveStage stage) const {
-    if (before_) before_(stage);
-}
-
-PartWriter::Place PartWriter::place_of(const StateBox& box) const {
-    Place place;
-    place.row_bytes = box.box.columns.count * bytes_of(state_.tensors[box.tensor].type);
-    place.block_rows = std::max<std::size_t>(1, block_bytes / std::max<std::size_t>(1, place.row_bytes));
-    return place;
-}
-
-std::size_t PartWriter::sums_of(std::size_t box) const {
+std::size_t PartLayout::sums_of(std::size_t box) const {
     return (boxes_[box].box.rows.count + places_[box].block_rows - 1) / places_[box].block_rows;
 }
 
-std::uint64_t PartWriter::lay_out(const fs::path& path, std::size_t part, std::uint64_t updates) {
-    before(SaveStage::layout);
-    hdf5::ReservedFile file(path, boxes_.size() + 1);
-    hdf5::write_text(file.id(), "format", format);
-    hdf5::write_number(file.id(), "schema_version", version);
-    hdf5::write_text(file.id(), "save", state_.save);
-    hdf5::write_number(file.id(), "part", state_.parts[part].number);
-    hdf5::write_text(file.id(), state_sum, sha256_hex(json_of(state_)));
-    hdf5::write_number(file.id(), update_count, updates);
+// With a place for what differs from save to save.
+void PartLayout::fill(hdf5::Id file, const CheckpointState& state) {
+    hdf5::write_text(file, "format", format);
+    hdf5::write_number(file, "schema_version", version);
+    hdf5::write_text(file, save_name, std::string(state.save.size(), '0'));
+    hdf5::write_number(file, "part", state.parts[part_].number);
+    hdf5::write_text(file, state_sum, std::string(sum_digits, '0'));
+    hdf5::write_number(file, update_count, 0);
     std::uint64_t sums = 0;
     for (std::size_t b = 0; b < boxes_.size(); ++b) {
         const auto& [tensor, field, box] = boxes_[b];
-        const CheckpointTensor& facts = state_.tensors[tensor];
-        const hdf5::Array array = hdf5::create_array(file.id(), array_path(field, facts.name, box), facts.type,
+        const CheckpointTensor& facts = state.tensors[tensor];
+        const hdf5::Array array = hdf5::create_array(file, array_path(field, facts.name, box), facts.type,
                                                      {box.rows.count, box.columns.count});
-        places_.push_back(place_of(boxes_[b]));
-        places_.back().offset = array.offset;
+        const std::size_t row_bytes = box.columns.count * bytes_of(facts.type);
+        places_.push_back(
+            {.offset = array.offset,
+             .row_bytes = row_bytes,
+             .block_rows = std::max<std::size_t>(1, block_bytes / std::max<std::size_t>(1, row_bytes))});
         hdf5::write_numbers(
             array.dataset.get(), box_attribute,
             std::array<std::uint64_t, 4>{box.rows.begin, box.rows.count, box.columns.begin, box.columns.count});
@@ -81,20 +68,41 @@ std::uint64_t PartWriter::lay_out(const fs::path& path, std::size_t part, std::u
                             std::array<std::uint64_t, 2>{sums, places_.back().block_rows});
         sums += sums_of(b);
     }
-    sums_offset_ = hdf5::create_array(file.id(), sums_array, StoredType::u8, {sums, sum_digits}).offset;
-    return file.close();
+    sums_offset_ = hdf5::create_array(file, sums_array, StoredType::u8, {sums, sum_digits}).offset;
+}
+
+PartWriter::PartWriter(const fs::path& folder, const CheckpointState& state, const PartLayout& layout,
+                       std::uint64_t updates, const BeforeStage& before_stage)
+    : state_(state),
+      layout_(layout),
+      before_(before_stage),
+      file_(create(path_of(folder, state, layout.part_), updates)) {}
+
+void PartWriter::before(SaveStage stage) const {
+    if (before_) before_(stage);
+}
+
+// The file is opened again when HDF5 is through with it.
+WritableFile PartWriter::create(const fs::path& path, std::uint64_t updates) const {
+    before(SaveStage::layout);
+    hdf5::ReservedFile file(path, layout_.imprint_);
+    hdf5::write_text_again(file.id(), save_name, state_.save);
+    hdf5::write_text_again(file.id(), state_sum, sha256_hex(json_of(state_)));
+    hdf5::write_number_again(file.id(), update_count, updates);
+    file.close();
+    return WritableFile(path);
 }
 
 void PartWriter::write(const Rows& rows) const {
     before(SaveStage::space);
-    file_.reserve(bytes_);
+    file_.reserve(layout_.imprint_.size());
     before(SaveStage::data);
     std::string sums;
-    for (std::size_t b = 0; b < boxes_.size(); ++b) {
-        const Place& place = places_[b];
-        for (Range block{0, place.block_rows}; block.begin < boxes_[b].box.rows.count;
-             block.begin += place.block_rows) {
-            block.count = std::min(place.block_rows, boxes_[b].box.rows.count - block.begin);
+    for (std::size_t b = 0; b < layout_.boxes_.size(); ++b) {
+        const PartLayout::Place& place = layout_.places_[b];
+        const std::size_t all_rows = layout_.boxes_[b].box.rows.count;
+        for (Range block{0, place.block_rows}; block.begin < all_rows; block.begin += place.block_rows) {
+            block.count = std::min(place.block_rows, all_rows - block.begin);
             const std::span<const std::byte> bytes = rows(b, block);
             Sha256 sum;
             sum.update(bytes);
@@ -103,7 +111,7 @@ void PartWriter::write(const Rows& rows) const {
         }
     }
     before(SaveStage::sums);
-    file_.write(sums_offset_, std::as_bytes(std::span(sums)));
+    file_.write(layout_.sums_offset_, std::as_bytes(std::span(sums)));
     before(SaveStage::sync);
     file_.sync();
 }

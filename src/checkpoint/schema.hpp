@@ -22,6 +22,7 @@ inline constexpr const char* model_file = "model.h5";
 inline constexpr const char* part_prefix = "part-";
 
 // Attributes of a part.
+inline constexpr const char* save_name = "save";
 inline constexpr const char* state_sum = "state_sha256";
 inline constexpr const char* update_count = "updates";
 
@@ -34,8 +35,11 @@ inline constexpr const char* sums_attribute = "sums";
 
 inline constexpr std::size_t block_bytes = std::size_t{1} << 20;  // of rows under one sum, or one row
 
+// What the names of all parts of a save, and of no other, begin with.
+inline std::string part_file_begin(const std::string& save) { return part_prefix + save + "-"; }
+
 inline std::string part_file(const std::string& save, std::uint64_t part) {
-    return part_prefix + save + "-" + std::to_string(part) + ".h5";
+    return part_file_begin(save) + std::to_string(part) + ".h5";
 }
 
 // "/parameters/lm_head.weight[0:5,8:16]"

@@ -4,7 +4,6 @@
 
 #include "checkpoint/model_files.hpp"
 #include "checkpoint/schema.hpp"
-#include "checkpoint/show_whole.hpp"
 #include "trireme/archive/listing.hpp"
 #include "trireme/archive/random_digits.hpp"
 #include "trireme/base/error.hpp"
@@ -55,16 +54,12 @@ fs::path save_folder(const fs::path& checkpoints, const CheckpointState& state) 
     return joint_partial_folder(place_of_checkpoint(checkpoints, state.step), state.save);
 }
 
-void show_tensors(const fs::path& checkpoints, const CheckpointState& state, const BeforeStage& before) {
-    if (before) before(SaveStage::model);
-    show_whole(save_folder(checkpoints, state) / model_file, state);
-}
-
-fs::path complete(const fs::path& checkpoints, const CheckpointState& state,
+fs::path complete(const fs::path& checkpoints, const CheckpointState& state, const WholeTensors& tensors,
                   const ModelDescription& description, const BeforeStage& before) {
     const fs::path partial = save_folder(checkpoints, state);
     fs::path path = place_of_checkpoint(checkpoints, state.step);
-    sync_file(partial / model_file);
+    if (before) before(SaveStage::model);
+    write_whole_file(partial / model_file, tensors.shown_of(state.save));
     write_texts(partial, state, description, before);
     if (before) before(SaveStage::place);
     put_in_place(partial, path);
@@ -93,9 +88,10 @@ fs::path write_checkpoint(const fs::path& checkpoints, CheckpointState state,
     CheckpointPart& part = state.parts.emplace_back();
     for (std::size_t t = 0; t < state.tensors.size(); ++t)
         part.boxes.push_back({t, {{0, state.tensors[t].rows}, {0, state.tensors[t].columns}}});
-    const PartWriter writer(folder.partial_path(), state, 0, 0);
+    const PartLayout layout(state, 0);
+    const PartWriter writer(folder.partial_path(), state, layout, 0);
     writer.write([&](std::size_t box, Range range) { return rows(part.boxes[box].tensor, range); });
-    show_whole(folder.partial_path() / model_file, state);
+    write_whole_file(folder.partial_path() / model_file, WholeTensors(state).shown_of(state.save));
     write_texts(folder.partial_path(), state, description, {});
     folder.keep(state_file);
     const fs::path path = place_of_checkpoint(checkpoints, state.step);

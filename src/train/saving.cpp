@@ -70,6 +70,7 @@ std::vector<CheckpointPart> parts_of(const GradientPlan& gradients, int ranks) {
 Saving::Saving(SavingPlan plan, std::unique_ptr<Communicator> group, std::function<void()> look)
     : plan_(std::move(plan)), group_(std::move(group)), look_(std::move(look)) {
     group_->never_give_up();  // a disk may take its time
+    lay_out();
 }
 
 // Of a run that ends early: a part of a checkpoint is no use, and takes space.
@@ -87,6 +88,13 @@ std::optional<std::size_t> Saving::own_part() const {
     return static_cast<std::size_t>(part - plan_.state.parts.begin());
 }
 
+// Before the first step, and again where ranks answer for other parts.
+void Saving::lay_out() {
+    const auto part = own_part();
+    if (part && !layout_) layout_.emplace(plan_.state, *part);
+    if (group_->rank() == completer && !whole_) whole_.emplace(plan_.state);
+}
+
 void Saving::begin(std::uint64_t step, const std::string& run_facts, std::vector<StateView> views,
                    std::uint64_t updates, bool is_last) {
     const double start = now_seconds();
@@ -102,8 +110,8 @@ void Saving::begin(std::uint64_t step, const std::string& run_facts, std::vector
     complaint_.clear();
     ++saves_;
     try {
+        lay_out();
         start_part(std::move(views), updates, is_last);
-        if (group_->rank() == completer) show_tensors(plan_.checkpoints, plan_.state);
     } catch (const Error&) {
         fail(std::current_exception());
     }
@@ -135,7 +143,7 @@ void Saving::start_part(std::vector<StateView> views, std::uint64_t updates, boo
     const auto part = own_part();
     if (!part) return;
     views_.emplace(std::move(views));
-    writer_.emplace(partial, plan_.state, *part, updates);
+    writer_.emplace(partial, plan_.state, *layout_, updates);
     const std::vector<StateBox> boxes = boxes_of(plan_.state, plan_.state.parts[*part]);
     const auto copy_box = [this](const StateBox& box, std::span<std::byte> to) {
         views_->copy(plan_.state.tensors[box.tensor].name, box.field, box.box, to);
@@ -215,6 +223,8 @@ void Saving::finish() {
 void Saving::change_parts(std::vector<CheckpointPart> parts) {
     plan_.state.parts = std::move(parts);
     copy_ = {};
+    layout_.reset();
+    whole_.reset();
 }
 
 // Rank 0 waits for all the others from the beginning.
@@ -267,7 +277,7 @@ void Saving::complete_or_complain() {
     complaint_ = first_complaint();
     if (!complaint_.empty()) return conclude();
     completed_ = start("complete", [this] {
-        complete(plan_.checkpoints, plan_.state, plan_.description);
+        complete(plan_.checkpoints, plan_.state, *whole_, plan_.description);
         keep_newest(plan_.checkpoints, plan_.keep);
     });
 }

@@ -78,6 +78,7 @@ private:
 
     std::optional<std::size_t> own_part() const;
     std::string newest();
+    void lay_out();
     void start_part(std::vector<StateView> views, std::uint64_t updates, bool is_last);
     Worker::Job start(const char* name, std::function<void()> job);
     void listen();
@@ -95,6 +96,8 @@ private:
     std::unique_ptr<Communicator> group_;
     std::function<void()> look_;
     Trace* trace_ = nullptr;
+    std::optional<PartLayout> layout_;   // of the own part; none where there is none
+    std::optional<WholeTensors> whole_;  // on rank 0
 
     // Of the checkpoint that is being written.
     bool is_in_flight_ = false;  // on rank 0 until it is done, elsewhere until this rank's report is away

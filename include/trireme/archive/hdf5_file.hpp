@@ -22,8 +22,15 @@ Handle open_read_only(const std::filesystem::path& path,
 // Throws ResourceError.
 Handle create_file(const std::filesystem::path& path, std::uint64_t metadata_bytes = 0);
 
+// At least what HDF5 writes about so many datasets with few attributes each; 0 for none.
+std::uint64_t metadata_bytes_of(std::size_t datasets);
+
+// A file of create_file()'s, to be changed. Throws ResourceError.
+Handle open_again(const std::filesystem::path& path);
+
 // Writes what HDF5 still holds; the size of the file then, in bytes. Throws ResourceError.
 std::uint64_t flush(const Handle& file);
+std::uint64_t size_of(const Handle& file);  // in bytes, once it is written
 
 // For a file that cannot be finished, before anything of it is closed: what HDF5 still holds goes nowhere.
 // Where a close fails because the disk is full, HDF5 keeps half a file and crashes over it when the program
@@ -33,6 +40,10 @@ void abandon(const Handle& file) noexcept;
 void write_text(Id object, const std::string& name, const std::string& value);
 void write_number(Id object, const std::string& name, std::uint64_t value);
 void write_numbers(Id object, const std::string& name, std::span<const std::uint64_t> values);
+
+// Over an attribute of that name; a text over one as long.
+void write_text_again(Id object, const std::string& name, const std::string& value);
+void write_number_again(Id object, const std::string& name, std::uint64_t value);
 
 // Empty when there is no such attribute, or one of another kind.
 std::optional<std::string> read_text(Id object, const std::string& name);

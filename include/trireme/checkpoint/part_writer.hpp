@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "trireme/archive/hdf5_imprint.hpp"
 #include "trireme/archive/positioned_file.hpp"
 #include "trireme/checkpoint/checkpoint_state.hpp"
 
@@ -41,12 +42,37 @@ struct StateBox {
 std::vector<StateBox> boxes_of(const CheckpointState& state, const CheckpointPart& part);
 std::size_t bytes_of(const CheckpointState& state, const StateBox& box);
 
+// Where everything lies in a part, whichever save it is of: made once, as HDF5 takes its time over each box.
+class PartLayout {
+public:
+    // Of state.parts[part]. Throws ResourceError.
+    PartLayout(const CheckpointState& state, std::size_t part);
+
+private:
+    friend class PartWriter;
+    struct Place {
+        std::uint64_t offset = 0;  // in the file
+        std::size_t row_bytes = 0;
+        std::size_t block_rows = 1;  // under one sum
+    };
+
+    void fill(hdf5::Id file, const CheckpointState& state);
+    std::size_t sums_of(std::size_t box) const;
+
+    std::size_t part_;
+    std::vector<StateBox> boxes_;
+    std::vector<Place> places_;
+    std::uint64_t sums_offset_ = 0;
+    hdf5::Imprint imprint_;  // made last
+};
+
 class PartWriter {
 public:
-    // Makes the file of state.parts[part] in `folder` and all that HDF5 has to say in it; from then on HDF5 is
-    // not needed. `updates` are those behind the moments in it. `state` outlives the writer. Throws
-    // ResourceError where the machine refuses, ConfigError where nothing can be written there; as write() does.
-    PartWriter(const std::filesystem::path& folder, const CheckpointState& state, std::size_t part,
+    // Makes the file of a part of the state in `folder` and all that HDF5 has to say in it; from then on HDF5
+    // is not needed. `layout` is of that part, perhaps of an earlier save; `updates` are those behind the
+    // moments in it. `state` and `layout` outlive the writer. Throws ResourceError where the machine refuses,
+    // ConfigError where nothing can be written there; as write() does.
+    PartWriter(const std::filesystem::path& folder, const CheckpointState& state, const PartLayout& layout,
                std::uint64_t updates, const BeforeStage& before = {});
 
     // The bytes of some rows of a box, which are read at once.
@@ -55,23 +81,12 @@ public:
     void write(const Rows& rows) const;
 
 private:
-    struct Place {
-        std::uint64_t offset = 0;  // in the file
-        std::size_t row_bytes = 0;
-        std::size_t block_rows = 1;  // under one sum
-    };
-
     void before(SaveStage stage) const;
-    std::uint64_t lay_out(const std::filesystem::path& path, std::size_t part, std::uint64_t updates);
-    Place place_of(const StateBox& box) const;
-    std::size_t sums_of(std::size_t box) const;
+    WritableFile create(const std::filesystem::path& path, std::uint64_t updates) const;
 
     const CheckpointState& state_;
+    const PartLayout& layout_;
     BeforeStage before_;
-    std::vector<StateBox> boxes_;
-    std::vector<Place> places_;
-    std::uint64_t sums_offset_ = 0;
-    std::uint64_t bytes_ = 0;  // of the file
     WritableFile file_;
 };
 

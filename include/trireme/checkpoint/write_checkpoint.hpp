@@ -15,6 +15,7 @@
 
 #include "trireme/archive/partial_folder.hpp"
 #include "trireme/checkpoint/part_writer.hpp"
+#include "trireme/checkpoint/whole_tensors.hpp"
 #include "trireme/model/config.hpp"
 
 namespace trireme {
@@ -42,12 +43,11 @@ std::filesystem::path place_of_checkpoint(const std::filesystem::path& checkpoin
 //
 // The same for all who give the same: made by the first of them.
 std::filesystem::path save_folder(const std::filesystem::path& checkpoints, const CheckpointState& state);
-// model.h5, whose parts need not be there yet: all that HDF5 has to do with the rest.
-void show_tensors(const std::filesystem::path& checkpoints, const CheckpointState& state,
-                  const BeforeStage& before = {});
-// The rest behind that; any thread may do it. The checkpoint's path, once it is whole and safe.
+// The rest; any thread may do it. `tensors` are of the state, perhaps of an earlier save. The checkpoint's
+// path, once it is whole and safe.
 std::filesystem::path complete(const std::filesystem::path& checkpoints, const CheckpointState& state,
-                               const ModelDescription& description, const BeforeStage& before = {});
+                               const WholeTensors& tensors, const ModelDescription& description,
+                               const BeforeStage& before = {});
 // Removes the oldest until `count` are left; never the one that `latest` names. 0: keeps all.
 void keep_newest(const std::filesystem::path& checkpoints, std::size_t count, const BeforeStage& before = {});
 

@@ -201,15 +201,15 @@ TEST_F(SharedSave, DamagedPartsAreNamedWithTheTensor) {
 TEST_F(SharedSave, PartsThatWereUpdatedUnlikeOftenAreNotJoined) {
     CheckpointState state = shared(3, 2);
     for (std::size_t p = 0; p < 2; ++p) {
-        const PartWriter writer(save_folder(checkpoints(), state), state, p, 5 + p);
+        const PartLayout layout(state, p);
+        const PartWriter writer(save_folder(checkpoints(), state), state, layout, 5 + p);
         writer.write([&, bytes = std::vector<std::byte>()](std::size_t b, Range rows) mutable {
             const StateBox box = boxes_of(state, state.parts[p])[b];
             bytes.resize(bytes_of(state, {box.tensor, box.field, {rows, box.box.columns}}));
             return std::span<const std::byte>(bytes);
         });
     }
-    show_tensors(checkpoints(), state);
-    complete(checkpoints(), state, validation::description_of(config_, whole_));
+    complete(checkpoints(), state, WholeTensors(state), validation::description_of(config_, whole_));
 
     const auto updates = [&] { StoredModel::open(checkpoints()).updates_behind(whole_.views()); };
     EXPECT_TRUE(says(message_of<ConfigError>(updates), "were updated 5 and 6 times"));

@@ -92,9 +92,12 @@ CheckpointState shared_state(const ModelConfig& config, const WholeState& whole,
 fs::path write_shared(const fs::path& checkpoints, const ModelConfig& config, const WholeState& whole,
                       const CheckpointState& state, const BeforeStage& before) {
     const StateViews views(whole.views());
+    CheckpointState earlier = state;  // whose layout this one has
+    earlier.save = "01234567";
     for (std::size_t p = 0; p < state.parts.size(); ++p) {
         const std::vector<StateBox> boxes = boxes_of(state, state.parts[p]);
-        const PartWriter writer(save_folder(checkpoints, state), state, p, state.step, before);
+        const PartLayout layout(earlier, p);
+        const PartWriter writer(save_folder(checkpoints, state), state, layout, state.step, before);
         std::vector<std::byte> bytes;
         writer.write([&](std::size_t b, Range rows) {
             const auto& [tensor, field, box] = boxes[b];
@@ -104,8 +107,7 @@ fs::path write_shared(const fs::path& checkpoints, const ModelConfig& config, co
             return std::span<const std::byte>(bytes);
         });
     }
-    show_tensors(checkpoints, state, before);
-    return complete(checkpoints, state, description_of(config, whole), before);
+    return complete(checkpoints, state, WholeTensors(earlier), description_of(config, whole), before);
 }
 
 }  // namespace trireme::validation

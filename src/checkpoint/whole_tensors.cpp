@@ -1,8 +1,8 @@
-#include "checkpoint/show_whole.hpp"
+#include "trireme/checkpoint/whole_tensors.hpp"
 
 #include "checkpoint/schema.hpp"
 #include "trireme/archive/hdf5_array.hpp"
-#include "trireme/archive/hdf5_reserved_file.hpp"
+#include "trireme/archive/hdf5_imprint.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme {
@@ -52,21 +52,26 @@ std::vector<hdf5::VirtualBox> boxes_of_tensor(const CheckpointState& state, std:
     return boxes;
 }
 
-}  // namespace
-
-void show_whole(const std::filesystem::path& path, const CheckpointState& state) {
-    hdf5::ReservedFile file(path);
+void fill(hdf5::Id file, const CheckpointState& state) {
     for (std::size_t field = 0; field <= state.moments; ++field) {
         for (std::size_t t = 0; t < state.tensors.size(); ++t) {
             const CheckpointTensor& tensor = state.tensors[t];
-            const auto boxes = boxes_of_tensor(state, t, state_field(field));
-            constexpr std::uint64_t box_overhead = 512;  // bytes that a virtual dataset writes about one
-            file.reserve(boxes.size() * box_overhead);
-            hdf5::create_virtual_array(file.id(), cat('/', name_of(state_field(field)), '/', tensor.name),
-                                       tensor.type, tensor.shape, boxes);
+            hdf5::create_virtual_array(file, cat('/', name_of(state_field(field)), '/', tensor.name),
+                                       tensor.type, tensor.shape,
+                                       boxes_of_tensor(state, t, state_field(field)));
         }
     }
-    file.close();
+}
+
+}  // namespace
+
+WholeTensors::WholeTensors(const CheckpointState& state)
+    : save_(state.save), bytes_(hdf5::Imprint([&](hdf5::Id file) { fill(file, state); }).bytes()) {}
+
+std::string WholeTensors::shown_of(const std::string& save) const {
+    std::string bytes = bytes_;
+    hdf5::rename_virtual_sources(bytes, part_file_begin(save_), part_file_begin(save));
+    return bytes;
 }
 
 }  // namespace trireme

@@ -1,0 +1,98 @@
+#include "trireme/archive/hdf5_imprint.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "archive/free_space.hpp"
+#include "archive/write_fault.hpp"
+#include "trireme/archive/hdf5_file.hpp"
+#include "trireme/archive/random_digits.hpp"
+
+namespace trireme::hdf5 {
+namespace {
+
+constexpr std::array<const char*, 2> folders_of_memory{"/dev/shm", "/tmp"};
+
+// A file that HDF5 can open by its name, until hide(): then it has none, and is gone when it is closed. Of what
+// is not written it takes no space.
+class MemoryFile {
+public:
+    MemoryFile() {
+        for (const char* folder : folders_of_memory) {
+            path_ = cat(folder, "/trireme-", random_digits());
+            descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+            if (descriptor_ >= 0) return;
+        }
+        throw ResourceError(cat(path_, " cannot be made: ", std::strerror(errno),
+                                "; free some space there, or raise the limit of open files (ulimit -n)"));
+    }
+    MemoryFile(const MemoryFile&) = delete;
+    MemoryFile& operator=(const MemoryFile&) = delete;
+    ~MemoryFile() {
+        hide();
+        ::close(descriptor_);
+    }
+
+    const std::string& path() const { return path_; }
+    // To what HDF5 will make it, where a limit on the size of files can still be named.
+    void extend(std::uint64_t bytes) const {
+        if (::ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) refuse_to_write(path_, errno);
+    }
+    void hide() {
+        if (!path_.empty()) ::unlink(path_.c_str());
+        path_.clear();
+    }
+
+    std::vector<Imprint::Stretch> written() const {
+        std::vector<Imprint::Stretch> all;
+        for (off_t end = 0;;) {
+            const off_t begin = ::lseek(descriptor_, end, SEEK_DATA);
+            if (begin < 0) return all;  // only a hole is left
+            end = ::lseek(descriptor_, begin, SEEK_HOLE);
+            all.push_back({static_cast<std::uint64_t>(begin), read(begin, end)});
+        }
+    }
+
+private:
+    std::string read(off_t begin, off_t end) const {
+        std::string bytes(static_cast<std::size_t>(end - begin), '\0');
+        const ssize_t count = ::pread(descriptor_, bytes.data(), bytes.size(), begin);
+        if (count != static_cast<ssize_t>(bytes.size())) throw BugError("a file in memory was not read");
+        return bytes;
+    }
+
+    std::string path_;
+    int descriptor_ = -1;
+};
+
+// Closed as a whole, or not at all.
+struct Kept {
+    Handle file;
+
+    ~Kept() { abandon(file); }
+};
+
+}  // namespace
+
+Imprint::Imprint(const std::function<void(Id file)>& fill, std::size_t datasets) {
+    MemoryFile memory;
+    Kept kept{create_file(memory.path(), metadata_bytes_of(datasets))};
+    fill(kept.file.get());
+    memory.extend(size_of(kept.file));
+    memory.hide();
+    size_ = flush(kept.file);
+    check_hdf5(kept.file.close(), "cannot close a file in memory", free_space);
+    stretches_ = memory.written();
+}
+
+std::string Imprint::bytes() const {
+    std::string all(size_, '\0');
+    for (const Stretch& stretch : stretches_) all.replace(stretch.offset, stretch.bytes.size(), stretch.bytes);
+    return all;
+}
+
+}  // namespace trireme::hdf5
