@@ -87,8 +87,7 @@ public:
 
     // All fields of all tensors, over what is there.
     void load() {
-        const StoredModel stored = StoredModel::open(folder_);
-        for (const StateView& view : views()) stored.read(view);
+        StoredModel::open(folder_).read(views(), 1);
     }
 
     std::vector<fs::path> parts() const {

@@ -38,7 +38,7 @@ void ModelFiles::read(const TensorEntry& entry, std::size_t columns, const Box& 
                       const UseRows& use) const {
     if (wanted.is_empty()) return;
     if (checkpoint) {
-        checkpoint->parts.read(entry.number, StateField::value, wanted, use);
+        checkpoint->parts.read({{entry.number, StateField::value, wanted, use}}, 1);
     } else {
         read_rows(files[entry.file], entry, columns, wanted, use);
     }

@@ -1,8 +1,6 @@
 #include "checkpoint/part_reader.hpp"
 
 #include <algorithm>
-#include <limits>
-#include <optional>
 #include <utility>
 
 #include "checkpoint/schema.hpp"
@@ -10,7 +8,6 @@
 #include "trireme/archive/hdf5_file.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/sha256.hpp"
-#include "trireme/device/wait.hpp"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -18,40 +15,15 @@ using namespace checkpoint_schema;
 
 namespace {
 
-constexpr std::uint64_t bytes_ahead = std::uint64_t{8} << 20;  // that are fetched while a block is summed
-
 std::string name_of(const CheckpointState& state, const StateBox& box) {
     return array_path(box.field, state.tensors[box.tensor].name, box.box);
 }
 
-// A job that has ended before what it uses goes, whatever is thrown meanwhile.
-class Ahead {
-public:
-    explicit Ahead(Worker& worker) : worker_(worker) {}
-    Ahead(const Ahead&) = delete;
-    Ahead& operator=(const Ahead&) = delete;
-    ~Ahead() {
-        if (!job_) return;
-        wait_until([this] { return worker_.is_done(*job_); },
-                   {.stall_seconds = std::numeric_limits<double>::infinity()}, [] { return std::string(); });
-    }
-
-    void start(std::function<void()> job) { job_ = worker_.start(std::move(job)); }
-    // Throws what the job threw.
-    void finish() {
-        if (job_) worker_.finish(*std::exchange(job_, std::nullopt));
-    }
-
-private:
-    Worker& worker_;
-    std::optional<Worker::Job> job_;
-};
-
 }  // namespace
 
 PartReader::PartReader(const fs::path& path, const CheckpointState& state, const CheckpointPart& part,
-                       const std::string& state_sha256, Worker& worker)
-    : path_(path), state_(state), file_(hdf5::open_read_only(path, copy_again)), bytes_(path), worker_(worker) {
+                       const std::string& state_sha256)
+    : path_(path), state_(state), file_(hdf5::open_read_only(path, copy_again)), bytes_(path) {
     const std::string kind = text("format");
     if (kind != format) refuse(cat("is of the kind '", kind, "', not '", format, "'"));
     if (number("schema_version") != version)
@@ -107,49 +79,46 @@ PartReader::Place PartReader::place_of(const StateBox& box) const {
             .row_bytes = columns.count * bytes_of(facts.type)};
 }
 
-void PartReader::check(const StateBox& box, std::uint64_t sum, std::span<const std::byte> block) const {
+void PartReader::check(const BlockRead& read, std::span<const std::byte> block) const {
     Sha256 found;
     found.update(block);
     const std::string hex = found.hex();
-    const auto recorded = std::string_view(sums_).substr(sum * sum_digits, sum_digits);
+    const auto recorded = std::string_view(sums_).substr(read.sum * sum_digits, sum_digits);
     if (hex != recorded)
-        refuse(cat("is damaged: the SHA-256 of ", name_of(state_, box), " is ", hex, " in its block ", sum,
-                   ", recorded is ", recorded));
+        refuse(cat("is damaged: the SHA-256 of ", name_of(state_, read.box), " is ", hex,
+                   " in its block ", read.sum, ", recorded is ", recorded));
 }
 
-PartReader::Block PartReader::block_of(const StateBox& box, const Place& place, std::size_t number) const {
-    const std::size_t first = number * place.block_rows;
-    Block block{.rows = {box.box.rows.begin + first, std::min(place.block_rows, box.box.rows.count - first)},
-                .bytes = {}};
-    block.bytes.resize(block.rows.count * place.row_bytes);
-    const std::uint64_t begin = place.offset + first * place.row_bytes;
-    const std::uint64_t next = begin + block.bytes.size();
-    const std::uint64_t end = place.offset + box.box.rows.count * place.row_bytes;
-    bytes_.expect(next, std::min<std::uint64_t>(bytes_ahead, end - next));
-    bytes_.read(begin, block.bytes);
-    check(box, place.first_sum + number, block.bytes);
-    return block;
-}
-
-void PartReader::read(const StateBox& box, const Box& wanted, const UseRows& use) const {
+void PartReader::add_reads(std::vector<BlockRead>& reads, const StateBox& box, const Box& wanted,
+                           const UseRows& use) const {
     const Box part = intersection(box.box, wanted);
     if (part.is_empty()) return;
     const Place place = place_of(box);
-    const std::size_t first = (part.rows.begin - box.box.rows.begin) / place.block_rows;
-    const std::size_t last = (part.rows.end() - 1 - box.box.rows.begin) / place.block_rows;
     const std::size_t column_bytes =
         (part.columns.begin - box.box.columns.begin) * bytes_of(state_.tensors[box.tensor].type);
-    Block next = block_of(box, place, first);
-    for (std::size_t b = first; b <= last; ++b) {
-        const Block block = std::move(next);
-        Ahead ahead(worker_);
-        if (b < last) ahead.start([&, b] { next = block_of(box, place, b + 1); });
-        const Range own = intersection(block.rows, part.rows);
-        use({.box = {own, part.columns},
-             .first = block.bytes.data() + (own.begin - block.rows.begin) * place.row_bytes + column_bytes,
-             .stride = place.row_bytes});
-        ahead.finish();
+    const Range rows{part.rows.begin - box.box.rows.begin, part.rows.count};  // of the stored box
+    for (std::size_t b = rows.begin / place.block_rows; b * place.block_rows < rows.end(); ++b) {
+        const std::size_t first = b * place.block_rows;
+        const std::size_t count = std::min(place.block_rows, box.box.rows.count - first);
+        const Range own = intersection(Range{first, count}, rows);
+        reads.push_back({.part = this,
+                         .offset = place.offset + first * place.row_bytes,
+                         .bytes = count * place.row_bytes,
+                         .sum = place.first_sum + b,
+                         .box = box,
+                         .first = (own.begin - first) * place.row_bytes + column_bytes,
+                         .stride = place.row_bytes,
+                         .wanted = {{box.box.rows.begin + own.begin, own.count}, part.columns},
+                         .use = &use});
     }
+}
+
+void PartReader::carry_out(const BlockRead& read, std::vector<std::byte>& bytes) const {
+    if (bytes.size() < read.bytes) bytes = std::vector<std::byte>(read.bytes);
+    const std::span<std::byte> block(bytes.data(), read.bytes);
+    bytes_.read(read.offset, block);
+    check(read, block);
+    (*read.use)({.box = read.wanted, .first = block.data() + read.first, .stride = read.stride});
 }
 
 CheckpointParts::CheckpointParts(fs::path folder, const CheckpointState& state, std::string state_sha256)
@@ -166,7 +135,7 @@ const PartReader& CheckpointParts::part(std::size_t number) const {
     const CheckpointPart& facts = state_.parts[number];
     if (!parts_[number])
         parts_[number] = std::make_unique<PartReader>(folder_ / part_file(state_.save, facts.number), state_,
-                                                      facts, state_sha256_, worker_);
+                                                      facts, state_sha256_);
     return *parts_[number];
 }
 
@@ -176,10 +145,13 @@ void CheckpointParts::for_each_part_of(std::size_t tensor, const Box& wanted, Us
         if (!intersection(box, wanted).is_empty()) use(part(number), box);
 }
 
-void CheckpointParts::read(std::size_t tensor, StateField field, const Box& wanted, const UseRows& use) const {
-    for_each_part_of(tensor, wanted, [&](const PartReader& reader, const Box& box) {
-        reader.read({tensor, field, box}, wanted, use);
-    });
+void CheckpointParts::read(const std::vector<WantedBox>& wanted, int threads) const {
+    std::vector<BlockRead> reads;
+    for (const WantedBox& each : wanted)
+        for_each_part_of(each.tensor, each.box, [&](const PartReader& reader, const Box& box) {
+            reader.add_reads(reads, {each.tensor, each.field, box}, each.box, each.use);
+        });
+    carry_out(std::move(reads), threads);
 }
 
 void CheckpointParts::add_updates(std::set<std::uint64_t>& counts, std::size_t tensor,
@@ -188,10 +160,15 @@ void CheckpointParts::add_updates(std::set<std::uint64_t>& counts, std::size_t t
                      [&](const PartReader& reader, const Box&) { counts.insert(reader.updates()); });
 }
 
-void CheckpointParts::verify() const {
-    for (std::size_t p = 0; p < state_.parts.size(); ++p)
-        for (const StateBox& box : boxes_of(state_, state_.parts[p]))
-            part(p).read(box, box.box, [](const StoredRows&) {});
+void CheckpointParts::verify(int threads) const {
+    std::vector<WantedBox> all;
+    for (std::size_t field = 0; field <= state_.moments; ++field)
+        for (std::size_t t = 0; t < state_.tensors.size(); ++t)
+            all.push_back({.tensor = t,
+                           .field = state_field(field),
+                           .box = {{0, state_.tensors[t].rows}, {0, state_.tensors[t].columns}},
+                           .use = [](const StoredRows&) {}});
+    read(all, threads);
 }
 
 }  // namespace trireme

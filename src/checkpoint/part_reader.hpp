@@ -10,20 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/block_reads.hpp"
 #include "trireme/archive/hdf5.hpp"
 #include "trireme/archive/positioned_file.hpp"
 #include "trireme/checkpoint/part_writer.hpp"
-#include "trireme/device/worker.hpp"
 
 namespace trireme {
-
-// Some rows of a stored box, and where the columns that are wanted lie in them.
-struct StoredRows {
-    Box box;                           // what is wanted of them, of the whole tensor
-    const std::byte* first = nullptr;  // its first element
-    std::size_t stride = 0;            // bytes from one row to the next
-};
-using UseRows = std::function<void(const StoredRows&)>;
 
 // One file, opened. All throw ConfigError where it is missing, cut short, of another save, or does not fit its
 // checksums.
@@ -31,12 +23,17 @@ class PartReader {
 public:
     // `state_sha256` is that of the state.json that names it. All outlive the reader.
     PartReader(const std::filesystem::path& path, const CheckpointState& state, const CheckpointPart& part,
-               const std::string& state_sha256, Worker& worker);
+               const std::string& state_sha256);
 
     std::uint64_t updates() const { return updates_; }  // behind the moments in it
 
-    // Reads whole rows of `box`, a block at a time, holds each to its sum, and gives what of `wanted` is in it.
-    void read(const StateBox& box, const Box& wanted, const UseRows& use) const;
+    // Adds the blocks of rows of `box` that have something of `wanted`. `use` outlives them.
+    void add_reads(std::vector<BlockRead>& reads, const StateBox& box, const Box& wanted,
+                   const UseRows& use) const;
+    // The system may fetch it. This and the next are for any thread.
+    void expect(const BlockRead& read) const { bytes_.expect(read.offset, read.bytes); }
+    // Reads it, into `bytes`, holds it to its sum, and gives what is wanted of it.
+    void carry_out(const BlockRead& read, std::vector<std::byte>& bytes) const;
 
 private:
     struct Place {
@@ -51,13 +48,7 @@ private:
     std::string text(const char* name) const;
     void read_sums();
     Place place_of(const StateBox& box) const;
-    // A block of rows, read and held to its sum.
-    struct Block {
-        Range rows;  // of the whole tensor
-        std::vector<std::byte> bytes;
-    };
-    Block block_of(const StateBox& box, const Place& place, std::size_t number) const;
-    void check(const StateBox& box, std::uint64_t sum, std::span<const std::byte> block) const;
+    void check(const BlockRead& read, std::span<const std::byte> block) const;
 
     std::filesystem::path path_;
     const CheckpointState& state_;
@@ -65,7 +56,14 @@ private:
     PositionedFile bytes_;
     std::uint64_t updates_ = 0;
     std::string sums_;
-    Worker& worker_;
+};
+
+// What is wanted of a field of a tensor.
+struct WantedBox {
+    std::size_t tensor = 0;
+    StateField field = StateField::value;
+    Box box;
+    UseRows use;  // is called by any thread, and by several at a time
 };
 
 // All parts of a checkpoint; each is opened when something of it is wanted.
@@ -74,12 +72,12 @@ public:
     // `state` outlives it.
     CheckpointParts(std::filesystem::path folder, const CheckpointState& state, std::string state_sha256);
 
-    // What of `wanted` lies in each box of each part.
-    void read(std::size_t tensor, StateField field, const Box& wanted, const UseRows& use) const;
+    // Box by box, block by block, in the order of the disk and by so many threads: all that lies in a part.
+    void read(const std::vector<WantedBox>& wanted, int threads) const;
     // Adds those of the parts that have something of it.
     void add_updates(std::set<std::uint64_t>& counts, std::size_t tensor, const Box& wanted) const;
     // Reads every byte of every part.
-    void verify() const;
+    void verify(int threads) const;
 
 private:
     struct Held {
@@ -95,7 +93,6 @@ private:
     const CheckpointState& state_;
     std::string state_sha256_;
     std::vector<std::vector<Held>> boxes_;  // of each tensor
-    mutable Worker worker_;                 // reads and sums a block while the one before it is used
     mutable std::vector<std::unique_ptr<PartReader>> parts_;
 };
 

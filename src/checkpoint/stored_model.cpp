@@ -167,11 +167,20 @@ void StoredModel::read(const ParameterSpec& spec, StoredType type, std::span<std
                    [&](const StoredRows& rows) { convert_rows(rows, entry.type, all, to); });
 }
 
-void StoredModel::read(const StateView& view) const {
-    const TensorEntry& entry = storage_->named(view.tensor);
-    storage_->checkpoint->parts.read(entry.number, view.field, view.box, [&](const StoredRows& rows) {
-        convert_rows(rows, entry.type, view.box, matrix_of(view.memory));
-    });
+void StoredModel::read(const StateView& view) const { read(std::vector{view}, 1); }
+
+void StoredModel::read(const std::vector<StateView>& views, int threads) const {
+    std::vector<WantedBox> wanted;
+    for (const StateView& view : views) {
+        const TensorEntry& entry = storage_->named(view.tensor);
+        wanted.push_back({.tensor = entry.number,
+                          .field = view.field,
+                          .box = view.box,
+                          .use = [type = entry.type, &view](const StoredRows& rows) {
+                              convert_rows(rows, type, view.box, matrix_of(view.memory));
+                          }});
+    }
+    storage_->checkpoint->parts.read(wanted, threads);
 }
 
 std::uint64_t StoredModel::updates_behind(const std::vector<StateView>& views) const {
@@ -194,7 +203,7 @@ std::vector<StoredTensor> StoredModel::tensors() const {
 void StoredModel::verify() const {
     if (is_checkpoint()) {
         verify_model_file(place());
-        storage_->checkpoint->parts.verify();
+        storage_->checkpoint->parts.verify(1);
         return;
     }
     for (const TensorEntry& entry : storage_->entries) {
@@ -227,11 +236,31 @@ LoadReport check_fit(const StoredModel& stored, const std::vector<ParameterSpec>
     return report;
 }
 
+void StoredModel::read(const std::vector<ParameterSpec>& specs, const ParameterTensors& values,
+                       int threads) const {
+    std::vector<WantedBox> wanted;
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+        if (!has(specs[i])) continue;
+        if (!is_checkpoint()) {
+            read(specs[i], values[i]);
+            continue;
+        }
+        const TensorEntry& entry = storage_->find_checked(specs[i]);
+        for (const auto& [box, row, column] : specs[i].placements)
+            wanted.push_back({.tensor = entry.number,
+                              .box = box,
+                              .use = [type = entry.type, all = box,
+                                      to = matrix_of(values[i].row_range(row, box.rows.count)
+                                                         .column_range(column, box.columns.count))](
+                                         const StoredRows& rows) { convert_rows(rows, type, all, to); }});
+    }
+    if (is_checkpoint()) storage_->checkpoint->parts.read(wanted, threads);
+}
+
 LoadReport load(const StoredModel& stored, const std::vector<ParameterSpec>& specs,
-                const ParameterTensors& values) {
+                const ParameterTensors& values, int threads) {
     LoadReport report = check_fit(stored, specs);
-    for (std::size_t i = 0; i < specs.size(); ++i)
-        if (stored.has(specs[i])) stored.read(specs[i], values[i]);
+    stored.read(specs, values, threads);
     return report;
 }
 

@@ -14,6 +14,11 @@ Stream make_stream(DeviceKind device, int threads) {
     throw BugError("unknown device");
 }
 
+int threads_of(const Stream& stream) {
+    const CpuStream* const cpu = std::get_if<CpuStream>(&stream.backend);
+    return cpu == nullptr ? 1 : cpu->threads;
+}
+
 RankModel::RankModel(const Setup& setup, int rank, RankGroups groups)
     : setup_(setup), rank_(rank), groups_(std::move(groups)) {
     const LocalWork work = work_of(setup, rank_);
@@ -47,7 +52,7 @@ void RankModel::fill(Stream& stream, std::uint64_t seed) {
     if (is_idle()) return;
     const LocalParameters& held = stages_->parameters();
     if (!setup_.resumes) initialise(stream, held.specs(), held.values(), seed);
-    if (setup_.stored) load(*setup_.stored, held.specs(), held.values());
+    if (setup_.stored) load(*setup_.stored, held.specs(), held.values(), threads_of(stream));
 }
 
 bool RankModel::needs(const PipelineShape& shape, int micro_batch) const {

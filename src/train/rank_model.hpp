@@ -16,6 +16,7 @@
 namespace trireme {
 
 Stream make_stream(DeviceKind device, int threads);
+int threads_of(const Stream& stream);
 
 // What programs are executed with, beside their micro-batches.
 struct RoundOptions {

@@ -92,7 +92,7 @@ RankTrainer::~RankTrainer() = default;
 void RankTrainer::fill() {
     model_.fill(stream_, config_.run.seed);
     if (setup_.resumes && optimizer_)
-        restore(*setup_.stored, model_.stages().parameters().specs(), *optimizer_);
+        restore(*setup_.stored, model_.stages().parameters().specs(), *optimizer_, threads_of(stream_));
 }
 
 std::vector<StateView> RankTrainer::views() const {

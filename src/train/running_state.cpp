@@ -25,10 +25,11 @@ std::vector<StateView> views_of(const LocalParameters& held, const Optimizer& op
     return views;
 }
 
-void restore(const StoredModel& stored, const std::vector<ParameterSpec>& specs, Optimizer& optimizer) {
+void restore(const StoredModel& stored, const std::vector<ParameterSpec>& specs, Optimizer& optimizer,
+             int threads) {
     std::vector<StateView> views;
     add_moments(views, specs, optimizer);
-    for (const StateView& view : views) stored.read(view);
+    stored.read(views, threads);
     optimizer.go_on_from(stored.updates_behind(views));
 }
 

@@ -15,6 +15,7 @@ std::vector<StateView> views_of(const LocalParameters& held, const Optimizer& op
 
 // The moments of a checkpoint, whichever ranks wrote them, and the number of updates behind them. Throws
 // ConfigError where a part cannot be read.
-void restore(const StoredModel& stored, const std::vector<ParameterSpec>& specs, Optimizer& optimizer);
+void restore(const StoredModel& stored, const std::vector<ParameterSpec>& specs, Optimizer& optimizer,
+             int threads);
 
 }  // namespace trireme

@@ -49,11 +49,14 @@ public:
     // the rows that it needs, a block at a time, and converts them. Throws ConfigError for a file that is cut
     // short or does not fit its checksums, as all below do.
     void read(const ParameterSpec& spec, Tensor values) const;
+    // Likewise of all that are there, in the order of the disk, by so many threads: that of a checkpoint.
+    void read(const std::vector<ParameterSpec>& specs, const ParameterTensors& values, int threads) const;
     // All of a parameter, into bytes of a floating-point type, rounded once.
     void read(const ParameterSpec& spec, StoredType type, std::span<std::byte> bytes) const;
     // Of a checkpoint that has the tensor and the field: likewise what the view is of; and how many updates are
     // behind the moments of the views.
     void read(const StateView& view) const;
+    void read(const std::vector<StateView>& views, int threads) const;  // in the order of the disk
     std::uint64_t updates_behind(const std::vector<StateView>& views) const;
 
     // Every stored tensor, by name; a type is that of type_of().
@@ -97,6 +100,6 @@ LoadReport check_fit(const StoredModel& stored, const std::vector<ParameterSpec>
 
 // Reads every parameter that is there, after check_fit().
 LoadReport load(const StoredModel& stored, const std::vector<ParameterSpec>& specs,
-                const ParameterTensors& values);
+                const ParameterTensors& values, int threads = 1);
 
 }  // namespace trireme
