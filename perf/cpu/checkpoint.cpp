@@ -86,9 +86,7 @@ public:
     std::size_t bytes() const { return 3 * model_.values().bytes(); }
 
     // All fields of all tensors, over what is there.
-    void load() {
-        StoredModel::open(folder_).read(views(), 1);
-    }
+    void load() { StoredModel::open(folder_).read(views(), 1); }
 
     std::vector<fs::path> parts() const {
         const fs::path newest = newest_checkpoint(folder_).value();

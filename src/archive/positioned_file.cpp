@@ -52,10 +52,7 @@ PositionedFile::~PositionedFile() {
     if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-void PositionedFile::expect(std::uint64_t first, std::uint64_t bytes) const {
-    if (bytes == 0) return;  // which would mean all
-    ::posix_fadvise(descriptor_, static_cast<off_t>(first), static_cast<off_t>(bytes), POSIX_FADV_WILLNEED);
-}
+void PositionedFile::expect_in_order() const { ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL); }
 
 void PositionedFile::read(std::uint64_t first, std::span<std::byte> out) const {
     const std::uint64_t end = first + out.size();

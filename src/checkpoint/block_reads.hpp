@@ -30,7 +30,7 @@ struct BlockRead {
     StateBox box;           // that it is of
     std::size_t first = 0;  // byte of the block where what is wanted begins
     std::size_t stride = 0;
-    Box wanted;  // of the whole tensor
+    Box wanted;                    // of the whole tensor
     const UseRows* use = nullptr;  // called by any of the threads
 };
 

@@ -32,6 +32,7 @@ PartReader::PartReader(const fs::path& path, const CheckpointState& state, const
         refuse(cat("is of another save than its name and ", state_file, " say"));
     updates_ = number(update_count);
     read_sums();
+    bytes_.expect_in_order();
 }
 
 void PartReader::refuse(const std::string& fault) const {
@@ -85,8 +86,8 @@ void PartReader::check(const BlockRead& read, std::span<const std::byte> block) 
     const std::string hex = found.hex();
     const auto recorded = std::string_view(sums_).substr(read.sum * sum_digits, sum_digits);
     if (hex != recorded)
-        refuse(cat("is damaged: the SHA-256 of ", name_of(state_, read.box), " is ", hex,
-                   " in its block ", read.sum, ", recorded is ", recorded));
+        refuse(cat("is damaged: the SHA-256 of ", name_of(state_, read.box), " is ", hex, " in its block ",
+                   read.sum, ", recorded is ", recorded));
 }
 
 void PartReader::add_reads(std::vector<BlockRead>& reads, const StateBox& box, const Box& wanted,

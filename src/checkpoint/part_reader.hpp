@@ -30,9 +30,7 @@ public:
     // Adds the blocks of rows of `box` that have something of `wanted`. `use` outlives them.
     void add_reads(std::vector<BlockRead>& reads, const StateBox& box, const Box& wanted,
                    const UseRows& use) const;
-    // The system may fetch it. This and the next are for any thread.
-    void expect(const BlockRead& read) const { bytes_.expect(read.offset, read.bytes); }
-    // Reads it, into `bytes`, holds it to its sum, and gives what is wanted of it.
+    // Reads it, into `bytes`, holds it to its sum, and gives what is wanted of it. For any thread.
     void carry_out(const BlockRead& read, std::vector<std::byte>& bytes) const;
 
 private:

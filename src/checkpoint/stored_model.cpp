@@ -247,12 +247,13 @@ void StoredModel::read(const std::vector<ParameterSpec>& specs, const ParameterT
         }
         const TensorEntry& entry = storage_->find_checked(specs[i]);
         for (const auto& [box, row, column] : specs[i].placements)
-            wanted.push_back({.tensor = entry.number,
-                              .box = box,
-                              .use = [type = entry.type, all = box,
-                                      to = matrix_of(values[i].row_range(row, box.rows.count)
-                                                         .column_range(column, box.columns.count))](
-                                         const StoredRows& rows) { convert_rows(rows, type, all, to); }});
+            wanted.push_back(
+                {.tensor = entry.number,
+                 .box = box,
+                 .use = [type = entry.type, all = box,
+                         to = matrix_of(
+                             values[i].row_range(row, box.rows.count).column_range(column, box.columns.count))](
+                            const StoredRows& rows) { convert_rows(rows, type, all, to); }});
     }
     if (is_checkpoint()) storage_->checkpoint->parts.read(wanted, threads);
 }

@@ -22,8 +22,8 @@ public:
 
     // Bytes [first, first + out.size()).
     void read(std::uint64_t first, std::span<std::byte> out) const;
-    // So many will be read soon: the system may fetch them meanwhile.
-    void expect(std::uint64_t first, std::uint64_t bytes) const;
+    // Most will be read in the order in which it lies: the system may fetch more ahead.
+    void expect_in_order() const;
 
 private:
     std::filesystem::path path_;

@@ -39,12 +39,12 @@ protected:
         return validation::shared_state(config_, whole_, step, ranks, columns);
     }
 
-    // All fields of all tensors, box by box.
-    void expect_all(const StoredModel& stored) const {
+    // All fields of all tensors, by so many threads.
+    void expect_all(const StoredModel& stored, int threads = 3) const {
         const WholeState found(whole_.specs, 2);
         for (const ParameterTensors& field : found.fields)
             std::memset(field.all().data, 0, field.all().bytes());
-        for (const StateView& view : found.views()) stored.read(view);
+        stored.read(found.views(), threads);
         for (std::size_t f = 0; f < found.fields.size(); ++f)
             EXPECT_EQ(std::memcmp(found.fields[f].all().data, whole_.fields[f].all().data,
                                   whole_.fields[f].all().bytes()),
@@ -81,7 +81,7 @@ TEST_F(SharedSave, ComesBackWhoeverHasWrittenIt) {
 
             EXPECT_EQ(stored.step(), ranks);
             EXPECT_EQ(parts(ranks).size(), ranks);
-            expect_all(stored);
+            for (const int threads : {1, 2, 8}) expect_all(stored, threads);
             EXPECT_EQ(stored.updates_behind(whole_.views()), ranks);
             stored.verify();
         }
