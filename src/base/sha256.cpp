@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/sha256_lanes.hpp"
 #include "base/sha256_rounds.hpp"
 
 namespace trireme {
@@ -10,6 +11,8 @@ namespace {
 
 // Bytes that are worth asking the processor for.
 constexpr std::size_t many_bytes = 4096;
+// Messages that one after the other are as quick as all together.
+constexpr std::size_t few_messages = 10;
 
 std::uint32_t big_endian_word(const std::byte* at) {
     return std::to_integer<std::uint32_t>(at[0]) << 24 | std::to_integer<std::uint32_t>(at[1]) << 16 |
@@ -88,6 +91,41 @@ std::string Sha256::hex() const {
     for (const std::uint32_t word : state)
         for (int shift = 28; shift >= 0; shift -= 4) text += "0123456789abcdef"[word >> shift & 0xf];
     return text;
+}
+
+// Whole blocks of up to sixteen messages at a time, as long as there are enough that have one.
+void Sha256::absorb_together(std::span<Sha256> sums, std::span<const std::span<const std::byte>> messages) {
+    const auto blocks_left = [&](std::size_t m) { return (messages[m].size() - sums[m].total_) / block_bytes; };
+    while (true) {
+        std::vector<std::size_t> taken;
+        for (std::size_t m = 0; m < messages.size() && taken.size() < sha256_lanes; ++m)
+            if (blocks_left(m) > 0) taken.push_back(m);
+        if (taken.size() <= few_messages) return;
+        const std::size_t blocks = blocks_left(*std::ranges::min_element(taken, {}, blocks_left));
+        LaneStates lanes{};
+        std::array<const std::byte*, sha256_lanes> places{};
+        for (std::size_t l = 0; l < sha256_lanes; ++l) {
+            const std::size_t m = taken[std::min(l, taken.size() - 1)];  // idle lanes repeat the last
+            places[l] = messages[m].data() + sums[m].total_;
+            for (std::size_t w = 0; w < lanes.size(); ++w) lanes[w][l] = sums[m].state_[w];
+        }
+        absorb_by_lanes(lanes, places, blocks);
+        for (std::size_t l = 0; l < taken.size(); ++l) {
+            sums[taken[l]].total_ += blocks * block_bytes;
+            for (std::size_t w = 0; w < lanes.size(); ++w) sums[taken[l]].state_[w] = lanes[w][l];
+        }
+    }
+}
+
+std::vector<std::string> Sha256::hex_of_each(std::span<const std::span<const std::byte>> messages) {
+    std::vector<Sha256> sums(messages.size());
+    if (messages.size() > few_messages && has_sha256_lanes()) absorb_together(sums, messages);
+    std::vector<std::string> digests;
+    for (std::size_t m = 0; m < messages.size(); ++m) {
+        sums[m].update(messages[m].subspan(sums[m].total_));
+        digests.push_back(sums[m].hex());
+    }
+    return digests;
 }
 
 std::string sha256_hex(std::string_view bytes) {

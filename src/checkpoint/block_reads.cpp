@@ -7,14 +7,19 @@
 #include <tuple>
 
 #include "checkpoint/part_reader.hpp"
+#include "trireme/base/sha256.hpp"
 #include "trireme/device/worker.hpp"
 
 namespace trireme {
 namespace {
 
+constexpr std::size_t most_at_once = 16;  // blocks that a thread reads and sums together
+
 class BlockReads {
 public:
-    explicit BlockReads(std::vector<BlockRead> reads) : reads_(std::move(reads)) {
+    BlockReads(std::vector<BlockRead> reads, std::size_t threads)
+        : reads_(std::move(reads)),
+          at_once_(std::clamp<std::size_t>(reads_.size() / (2 * threads), 1, most_at_once)) {
         std::ranges::sort(reads_, [](const BlockRead& a, const BlockRead& b) {
             return std::tie(a.part, a.offset) < std::tie(b.part, b.offset);
         });
@@ -22,11 +27,11 @@ public:
 
     // What no other thread has taken. Each stops where one of them has failed.
     void work() {
-        std::vector<std::byte> bytes;
+        std::vector<std::vector<std::byte>> memory(at_once_);
         try {
-            for (std::size_t number = taken_++; number < reads_.size(); number = taken_++) {
-                reads_[number].part->carry_out(reads_[number], bytes);
-            }
+            for (std::size_t first = taken_.fetch_add(at_once_); first < reads_.size();
+                 first = taken_.fetch_add(at_once_))
+                carry_out(std::span(reads_).subspan(first, std::min(at_once_, reads_.size() - first)), memory);
         } catch (...) {
             taken_ = reads_.size();
             throw;
@@ -34,21 +39,38 @@ public:
     }
 
 private:
+    static void carry_out(std::span<const BlockRead> reads, std::vector<std::vector<std::byte>>& memory) {
+        std::vector<std::span<const std::byte>> blocks;
+        for (std::size_t r = 0; r < reads.size(); ++r) {
+            if (memory[r].size() < reads[r].bytes) memory[r] = std::vector<std::byte>(reads[r].bytes);
+            blocks.push_back(std::span(memory[r]).first(reads[r].bytes));
+            reads[r].part->read(reads[r], std::span(memory[r]).first(reads[r].bytes));
+        }
+        const std::vector<std::string> sums = Sha256::hex_of_each(blocks);
+        for (std::size_t r = 0; r < reads.size(); ++r) {
+            reads[r].part->check(reads[r], sums[r]);
+            (*reads[r].use)({.box = reads[r].wanted,
+                             .first = blocks[r].data() + reads[r].first,
+                             .stride = reads[r].stride});
+        }
+    }
+
     std::vector<BlockRead> reads_;
+    std::size_t at_once_;
     std::atomic<std::size_t> taken_ = 0;
 };
 
 }  // namespace
 
 void carry_out(std::vector<BlockRead> reads, int threads) {
-    const std::size_t others = std::min<std::size_t>(static_cast<std::size_t>(std::max(threads, 2)) - 1,
-                                                     reads.empty() ? 0 : reads.size() - 1);
-    BlockReads all(std::move(reads));
-    std::vector<Worker> workers(others);  // which end before what they work at
+    if (reads.empty()) return;
+    const std::size_t all = std::min(static_cast<std::size_t>(std::max(threads, 2)), reads.size());
+    BlockReads blocks(std::move(reads), all);
+    std::vector<Worker> workers(all - 1);  // which end before what they work at
     std::vector<Worker::Job> jobs;
-    for (Worker& worker : workers) jobs.push_back(worker.start([&all] { all.work(); }));
-    all.work();
-    for (std::size_t w = 0; w < others; ++w) workers[w].finish(jobs[w]);
+    for (Worker& worker : workers) jobs.push_back(worker.start([&blocks] { blocks.work(); }));
+    blocks.work();
+    for (std::size_t w = 0; w < workers.size(); ++w) workers[w].finish(jobs[w]);
 }
 
 }  // namespace trireme

@@ -1,5 +1,5 @@
-// Reading many blocks of parts by several threads: each reads a block, holds it to its sum and hands it on,
-// while the system fetches those behind it.
+// Reading many blocks of parts by several threads: each reads some blocks, holds them to their sums and hands
+// them on, while the system fetches those behind them.
 #pragma once
 
 #include <cstddef>

@@ -30,8 +30,9 @@ public:
     // Adds the blocks of rows of `box` that have something of `wanted`. `use` outlives them.
     void add_reads(std::vector<BlockRead>& reads, const StateBox& box, const Box& wanted,
                    const UseRows& use) const;
-    // Reads it, into `bytes`, holds it to its sum, and gives what is wanted of it. For any thread.
-    void carry_out(const BlockRead& read, std::vector<std::byte>& bytes) const;
+    // For any thread: all of a block; then whether that is its SHA-256.
+    void read(const BlockRead& read, std::span<std::byte> block) const { bytes_.read(read.offset, block); }
+    void check(const BlockRead& read, const std::string& sum) const;
 
 private:
     struct Place {
@@ -46,7 +47,6 @@ private:
     std::string text(const char* name) const;
     void read_sums();
     Place place_of(const StateBox& box) const;
-    void check(const BlockRead& read, std::span<const std::byte> block) const;
 
     std::filesystem::path path_;
     const CheckpointState& state_;

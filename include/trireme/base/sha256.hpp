@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace trireme {
 
@@ -23,11 +24,15 @@ public:
     // The digest of all bytes so far, 64 lower-case hexadecimal digits; more bytes may follow.
     std::string hex() const;
 
+    // The digests of many messages: sixteen that are about as long are quicker together than one by one.
+    static std::vector<std::string> hex_of_each(std::span<const std::span<const std::byte>> messages);
+
 private:
     static constexpr std::size_t block_bytes = 64;
     using State = std::array<std::uint32_t, 8>;
 
     static void absorb(State& state, const std::byte* block);
+    static void absorb_together(std::span<Sha256> sums, std::span<const std::span<const std::byte>> messages);
 
     // The first 32 bits of the fractional parts of the square roots of the first eight primes.
     State state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,

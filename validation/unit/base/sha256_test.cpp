@@ -65,5 +65,23 @@ TEST(Sha256, OfManyBytesIsTheSameInAnyPortions) {
     EXPECT_NE(sha256_hex(bytes), sha256_hex(bytes.substr(1)));
 }
 
+// Sixteen go together where there are enough; lengths end anywhere in a block, and some have none.
+TEST(Sha256, OfManyMessagesIsThatOfEach) {
+    std::string bytes(40000, '\0');
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * i % 253);
+    for (const std::size_t count : {0, 1, 9, 11, 16, 17, 40}) {
+        std::vector<std::string> messages;
+        std::vector<std::span<const std::byte>> spans;
+        for (std::size_t m = 0; m < count; ++m)
+            messages.push_back(bytes.substr(m, m % 7 == 3 ? m : 20000 - 64 * (m % 5) + m));
+        for (const std::string& message : messages) spans.push_back(std::as_bytes(std::span(message)));
+
+        const std::vector<std::string> found = Sha256::hex_of_each(spans);
+
+        ASSERT_EQ(found.size(), count);
+        for (std::size_t m = 0; m < count; ++m) EXPECT_EQ(found[m], sha256_hex(messages[m])) << m;
+    }
+}
+
 }  // namespace
 }  // namespace trireme
