@@ -1,11 +1,12 @@
-// How long a step stands still for a checkpoint of GPT-2 (124M) with its moments, and how fast it is read
-// again, beside a step of 4 x 64 tokens and beside the disk, all measured in this run:
+// How long a step of 4 x 64 tokens and one of 4 x 512 stand still for a checkpoint of GPT-2 (124M) with its
+// moments, and how fast it is read again, beside those steps and beside the disk, all measured in this run:
 //   perf_checkpoint FOLDER > checkpoint.json
 // FOLDER lies on the disk that is meant, with three gigabytes free.
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <functional>
 #include <iostream>
@@ -15,6 +16,8 @@
 #include "train/running_state.hpp"
 #include "train/saving.hpp"
 #include "trireme/archive/listing.hpp"
+#include "trireme/base/sha256.hpp"
+#include "trireme/device/buffer.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/device/machine.hpp"
 #include "trireme/stage/whole_model.hpp"
@@ -25,7 +28,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int repeats = 5;
+constexpr int loads = 5;
+
+// Samples of so many tokens, and steps of each kind.
+struct Shape {
+    std::size_t length;
+    int repeats;
+};
+constexpr std::array<Shape, 2> shapes{{{64, 5}, {512, 3}}};
+constexpr std::size_t samples = 4;
 
 double seconds_of(const std::function<void()>& work) {
     const double begin = now_seconds();
@@ -38,12 +49,12 @@ double median(std::vector<double> values) {
     return values[values.size() / 2];
 }
 
-RunConfig config_of() {
+RunConfig config_of(std::size_t length) {
     RunConfig config;
     config.model.name = "gpt2";
     config.model.dropout = 0;
-    config.data.max_length = 64;
-    config.run.batch = 4;
+    config.data.max_length = length;
+    config.run.batch = samples;
     config.run.threads = 1;
     return config;
 }
@@ -55,8 +66,9 @@ BatchShape shape_of(const TokenBatch& batch) {
 // One rank's training, and what is saved of it.
 class Bench {
 public:
-    explicit Bench(const fs::path& folder)
-        : memory_(predict(specimen_.model(), DType::f32, shape_of(specimen_.batch()))),
+    Bench(const fs::path& folder, std::size_t length)
+        : specimen_(config_of(length)),
+          memory_(predict(specimen_.model(), DType::f32, shape_of(specimen_.batch()))),
           model_(specimen_.model(), DType::f32, Place::memory, memory_),
           optimizer_({}, model_.parameters(), whole_parameters(model_.parameters()), DType::f32, Place::memory),
           folder_(folder / "checkpoints"),
@@ -123,7 +135,7 @@ private:
         return views;
     }
 
-    Specimen specimen_{config_of()};
+    Specimen specimen_;
     Stream stream_ = specimen_.stream();
     StageMemory memory_;
     WholeModel model_;
@@ -140,44 +152,77 @@ void forget(const fs::path& path) {
     ::close(descriptor);
 }
 
-// As dd reads, in large blocks.
-void read_raw(const fs::path& path) {
-    std::vector<std::byte> block(std::size_t{8} << 20);
-    const int descriptor = ::open(path.c_str(), O_RDONLY);
+// As dd reads, in large blocks; `more` is O_DIRECT to go past what the system keeps.
+void read_raw(const fs::path& path, int more = 0) {
+    constexpr std::size_t block = std::size_t{8} << 20;
+    const Buffer memory(block, Place::memory);
+    const int descriptor = ::open(path.c_str(), O_RDONLY | more);
     ::posix_fadvise(descriptor, 0, 0, POSIX_FADV_SEQUENTIAL);
-    while (::read(descriptor, block.data(), block.size()) > 0) continue;
+    while (::read(descriptor, memory.data(), block) > 0) continue;
     ::close(descriptor);
 }
 
-nlohmann::ordered_json measure(const fs::path& folder) {
-    Bench bench(folder);
+// What one core sums, sixteen blocks at a time as loading does.
+double sum_bytes_per_s() {
+    constexpr std::size_t block = std::size_t{1} << 20;
+    const std::vector<std::vector<std::byte>> memory(16, std::vector<std::byte>(block));
+    const std::vector<std::span<const std::byte>> blocks(memory.begin(), memory.end());
+    std::vector<double> seconds;
+    for (int r = 0; r < 2 * loads; ++r) seconds.push_back(seconds_of([&] { Sha256::hex_of_each(blocks); }));
+    return static_cast<double>(blocks.size() * block) / median(seconds);
+}
+
+nlohmann::ordered_json measure_saving(Bench& bench, const Shape& shape) {
     bench.step();
-    std::vector<double> plain, saving, loads, raw;
-    for (int r = 0; r < repeats; ++r) {
+    std::vector<double> plain, saving;
+    for (int r = 0; r < shape.repeats; ++r) {
         plain.push_back(bench.step());
         saving.push_back(bench.step_with_save(static_cast<std::uint64_t>(r + 1)));
         bench.finish();
     }
-    const double stall = bench.stall_seconds() / repeats;
-    const std::vector<fs::path> parts = bench.parts();
-    for (int r = 0; r < repeats; ++r) {
-        for (const fs::path& part : parts) forget(part);
-        raw.push_back(seconds_of([&] {
-            for (const fs::path& part : parts) read_raw(part);
-        }));
-        for (const fs::path& part : parts) forget(part);
-        loads.push_back(seconds_of([&] { bench.load(); }));
-    }
-    const auto bytes = static_cast<double>(bench.bytes());
-    return {{"processor", processor_name()},
-            {"bytes", bench.bytes()},
+    const double stall = bench.stall_seconds() / shape.repeats;
+    return {{"tokens", cat(samples, " x ", shape.length)},
             {"step_s", median(plain)},
             {"step_while_saving_s", median(saving)},
             {"stall_s", stall},
-            {"stall_of_step", {{"value", stall / median(plain)}, {"limit", 0.02}}},
+            {"stall_of_step", {{"value", stall / median(plain)}, {"limit", 0.02}}}};
+}
+
+// The disk and the checkpoint take turns, so that both meet the same neighbours.
+nlohmann::ordered_json measure_loading(Bench& bench) {
+    const std::vector<fs::path> parts = bench.parts();
+    const auto seconds_without_cache = [&](const std::function<void()>& work) {
+        for (const fs::path& part : parts) forget(part);
+        return seconds_of(work);
+    };
+    std::vector<double> raw, direct, loaded;
+    for (int r = 0; r < loads; ++r) {
+        raw.push_back(seconds_without_cache([&] {
+            for (const fs::path& part : parts) read_raw(part);
+        }));
+        direct.push_back(seconds_without_cache([&] {
+            for (const fs::path& part : parts) read_raw(part, O_DIRECT);
+        }));
+        loaded.push_back(seconds_without_cache([&] { bench.load(); }));
+    }
+    const auto bytes = static_cast<double>(bench.bytes());
+    return {{"bytes", bench.bytes()},
             {"disk_bytes_per_s", bytes / median(raw)},
-            {"load_bytes_per_s", bytes / median(loads)},
-            {"load_of_disk", {{"value", median(raw) / median(loads)}, {"limit", 0.8}}}};
+            {"disk_past_the_cache_bytes_per_s", bytes / median(direct)},
+            {"sum_bytes_per_s_of_a_core", sum_bytes_per_s()},
+            {"load_bytes_per_s", bytes / median(loaded)},
+            {"load_of_disk", {{"value", median(raw) / median(loaded)}, {"limit", 0.8}}}};
+}
+
+nlohmann::ordered_json measure(const fs::path& folder) {
+    nlohmann::ordered_json saving = nlohmann::ordered_json::array();
+    nlohmann::ordered_json loading;
+    for (const Shape& shape : shapes) {
+        Bench bench(folder, shape.length);
+        saving.push_back(measure_saving(bench, shape));
+        if (loading.empty()) loading = measure_loading(bench);
+    }
+    return {{"processor", processor_name()}, {"saving", saving}, {"loading", loading}};
 }
 
 }  // namespace

@@ -123,8 +123,7 @@ void Console::step(std::size_t step, const StepOutcome& outcome, const ModelFlop
     out_ << fmt::format(
         "step {:>5}/{}  loss {:.4f}  {:>7.0f} tokens/s  MFU {:>4.1f} %  norm {:.2f}  lr {:.2e}  {} left{}\n",
         step + 1, setup_.steps, outcome.loss, static_cast<double>(outcome.size.tokens) / outcome.seconds,
-        100 * mfu, outcome.gradient_norm, outcome.rate, duration(left),
-        remark_on(outcome));
+        100 * mfu, outcome.gradient_norm, outcome.rate, duration(left), remark_on(outcome));
     if (config_.run.verbose) {
         out_ << fmt::format(
             "            {:.3f} s: {:.3f} in kernels, {:.3f} waiting; {} tokens of {} computed\n",
@@ -147,6 +146,18 @@ void Console::saved(const SaveOutcome& outcome) {
     } else if (config_.run.verbose) {
         out_ << fmt::format("step {:>5}/{}  saved\n", outcome.step, setup_.steps) << std::flush;
     }
+}
+
+void Console::waited_to_save(const SaveWait& wait) {
+    constexpr double worth_a_line = 0.1;  // seconds
+    if (has_said_wait_ || wait.seconds < worth_a_line) return;
+    has_said_wait_ = true;
+    out_ << fmt::format(
+                "step {:>5}/{}  the checkpoint waited {:.1f} s for the one before; save less often, or on a "
+                "faster "
+                "disk\n",
+                wait.step, setup_.steps, wait.seconds)
+         << std::flush;
 }
 
 void Console::change_of_plan(const Decision& decision, const PlanChange& change) {

@@ -18,6 +18,8 @@ public:
     void step(std::size_t step, const StepOutcome& outcome, const ModelFlops& flops, double peak_flops);
     void evaluation(std::size_t step, const Evaluation& evaluation);
     void saved(const SaveOutcome& outcome);
+    // The first time that is worth a line.
+    void waited_to_save(const SaveWait& wait);
     void change_of_plan(const Decision& decision, const PlanChange& change);
     void finish(const Figures& figures, const std::string& run_dir);
 
@@ -27,6 +29,7 @@ private:
     const Setup& setup_;
     double seconds_ = 0;  // of the steps so far
     std::size_t steps_ = 0;
+    bool has_said_wait_ = false;
 };
 
 }  // namespace trireme

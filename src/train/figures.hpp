@@ -54,6 +54,7 @@ struct Figures {
     std::size_t grown_bytes = 0;      // per rank: the most that was resident, less what was before
     std::size_t saves = 0;            // checkpoints that were begun
     double save_seconds = 0;          // that rank 0 stood still for them
+    double save_wait_seconds = 0;     // of these, for the one before to be written
     std::string complaint;            // why the run is INVALID; empty: VALID
 
     double tokens_per_second() const { return static_cast<double>(tokens) / seconds; }

@@ -101,7 +101,9 @@ Json summary_of(const Figures& f) {
                          {"limit", f.bubble_limit},
                          {"limit_is", "the schedule's, were all stages equal"}};
     summary["comm_wait_s"] = f.wait_seconds;
-    if (f.saves > 0) summary["saving"] = {{"checkpoints", f.saves}, {"stall_s", f.save_seconds}};
+    if (f.saves > 0)
+        summary["saving"] = {
+            {"checkpoints", f.saves}, {"stall_s", f.save_seconds}, {"waited_s", f.save_wait_seconds}};
     if (f.plan_changes > 0) {
         summary["plan_changes"] = {
             {"count", f.plan_changes}, {"seconds", f.change_seconds}, {"moved_bytes", f.moved_bytes}};

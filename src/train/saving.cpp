@@ -98,7 +98,10 @@ void Saving::lay_out() {
 void Saving::begin(std::uint64_t step, const std::string& run_facts, std::vector<StateView> views,
                    std::uint64_t updates, bool is_last) {
     const double start = now_seconds();
-    finish();
+    if (is_in_flight_) {
+        finish();
+        waits_.push_back({step, now_seconds() - start});
+    }
     plan_.state.step = step;
     plan_.state.run = run_facts;
     // Two saves never mix: their digits differ on all steps of all runs, and are the same on all ranks.

@@ -40,6 +40,12 @@ struct SaveOutcome {
     std::string complaint;  // why there is none; empty: it is done
 };
 
+// A save that could not begin because the one before was still being written.
+struct SaveWait {
+    std::uint64_t step = 0;
+    double seconds = 0;
+};
+
 class Saving {
 public:
     // `group` is of all ranks and of nobody else. `look` is called now and then in long waits for the disk.
@@ -71,6 +77,8 @@ public:
     std::vector<SaveOutcome> take_outcomes();                // since the last call
     double stall_seconds() const { return stall_seconds_; }  // of steps that waited here
     std::size_t saves() const { return saves_; }             // that this rank has begun
+    // Of them, those that waited for the one before, from the first on; rank 0 waits until that is done.
+    const std::vector<SaveWait>& waits() const { return waits_; }
 
 private:
     // Four letters in a number: a complaint, cut off where it is longer.
@@ -114,6 +122,7 @@ private:
     std::vector<SaveOutcome> outcomes_;
     double stall_seconds_ = 0;
     std::size_t saves_ = 0;
+    std::vector<SaveWait> waits_;
     Worker worker_;  // ends before what its jobs use
 };
 

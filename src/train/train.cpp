@@ -305,6 +305,8 @@ private:
         const TraceSpan span(tracing_.trace(), TraceLane::compute, "beginning of a checkpoint");
         saving_->begin(step, run_facts(config_, setup_, step), trainer_->views(), trainer_->updates(),
                        step == setup_.steps);
+        if (is_first_ && !saving_->waits().empty() && saving_->waits().back().step == step)
+            console_.waited_to_save(saving_->waits().back());
         advance_saving();
     }
 
@@ -329,6 +331,7 @@ private:
                 static_cast<std::size_t>(*std::max_element(predicted.begin(), predicted.end()));
             figures.saves = saving_->saves();
             figures.save_seconds = saving_->stall_seconds();
+            for (const SaveWait& wait : saving_->waits()) figures.save_wait_seconds += wait.seconds;
             directory_->write_summary(figures);
         }
         saving_->finish();

@@ -104,6 +104,23 @@ TEST_F(RanksSave, OnlyTheNewest) {
     EXPECT_EQ(names_in(folder_), (std::vector<std::string>{"latest", "step-6"}));
 }
 
+// Nobody looks between the two whether the first is done.
+TEST_F(RanksSave, WhoWaitedForTheOneBeforeIsOnRecord) {
+    const auto saves = saving();
+
+    for (const std::uint64_t step : {2, 4, 6}) {
+        saves->begin(step, "", whole_.views(), step, false);
+        saves->before_update();
+        if (step == 4) saves->finish();
+    }
+    finish(*saves);
+
+    ASSERT_EQ(saves->waits().size(), 1U);
+    EXPECT_EQ(saves->waits().front().step, 4U);
+    EXPECT_GT(saves->waits().front().seconds, 0);
+    EXPECT_GE(saves->stall_seconds(), saves->waits().front().seconds);
+}
+
 // A file lies where the folder was. Rank 0 hears why, and the run goes on.
 TEST_F(RanksSave, NothingWhereOneOfThemCannot) {
     plan_.goes_on = true;
