@@ -106,12 +106,8 @@ Handle open_again(const std::filesystem::path& path) {
 std::uint64_t flush(const Handle& file) {
     constexpr std::string_view what = "cannot write the file";
     check_hdf5(H5Fflush(file.get(), H5F_SCOPE_LOCAL), what, free_space);
-    return size_of(file);
-}
-
-std::uint64_t size_of(const Handle& file) {
     hsize_t size = 0;
-    check_hdf5(H5Fget_filesize(file.get(), &size), "cannot ask for the size of the file", free_space);
+    check_hdf5(H5Fget_filesize(file.get(), &size), what, free_space);
     return size;
 }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -38,8 +39,8 @@ public:
     }
 
     const std::string& path() const { return path_; }
-    // To what HDF5 will make it, where a limit on the size of files can still be named.
-    void extend(std::uint64_t bytes) const {
+    // Before HDF5 meets it: a limit on the size of files, which would leave it with half a file.
+    void refuse_unless_allowed(std::uint64_t bytes) const {
         if (::ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) refuse_to_write(path_, errno);
     }
     void hide() {
@@ -78,11 +79,11 @@ struct Kept {
 
 }  // namespace
 
-Imprint::Imprint(const std::function<void(Id file)>& fill, std::size_t datasets) {
+Imprint::Imprint(const std::function<void(Id file)>& fill, std::size_t datasets, std::uint64_t data_bytes) {
     MemoryFile memory;
+    memory.refuse_unless_allowed(metadata_bytes_of(std::max<std::size_t>(datasets, 1)) + data_bytes);
     Kept kept{create_file(memory.path(), metadata_bytes_of(datasets))};
     fill(kept.file.get());
-    memory.extend(size_of(kept.file));
     memory.hide();
     size_ = flush(kept.file);
     check_hdf5(kept.file.close(), "cannot close a file in memory", free_space);

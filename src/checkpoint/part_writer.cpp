@@ -20,6 +20,12 @@ fs::path path_of(const fs::path& folder, const CheckpointState& state, std::size
     return folder / part_file(state.save, state.parts[part].number);
 }
 
+std::uint64_t bytes_of_all(const CheckpointState& state, const std::vector<StateBox>& boxes) {
+    std::uint64_t bytes = 0;
+    for (const StateBox& box : boxes) bytes += bytes_of(state, box);
+    return bytes;
+}
+
 }  // namespace
 
 std::vector<StateBox> boxes_of(const CheckpointState& state, const CheckpointPart& part) {
@@ -36,7 +42,7 @@ std::size_t bytes_of(const CheckpointState& state, const StateBox& box) {
 PartLayout::PartLayout(const CheckpointState& state, std::size_t part)
     : part_(part),
       boxes_(boxes_of(state, state.parts[part])),
-      imprint_([&](hdf5::Id file) { fill(file, state); }, boxes_.size() + 1) {}
+      imprint_([&](hdf5::Id file) { fill(file, state); }, boxes_.size() + 1, bytes_of_all(state, boxes_)) {}
 
 std::size_t PartLayout::sums_of(std::size_t box) const {
     return (boxes_[box].box.rows.count + places_[box].block_rows - 1) / places_[box].block_rows;

@@ -30,7 +30,6 @@ Handle open_again(const std::filesystem::path& path);
 
 // Writes what HDF5 still holds; the size of the file then, in bytes. Throws ResourceError.
 std::uint64_t flush(const Handle& file);
-std::uint64_t size_of(const Handle& file);  // in bytes, once it is written
 
 // For a file that cannot be finished, before anything of it is closed: what HDF5 still holds goes nowhere.
 // Where a close fails because the disk is full, HDF5 keeps half a file and crashes over it when the program

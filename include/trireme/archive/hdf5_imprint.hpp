@@ -16,9 +16,10 @@ namespace trireme::hdf5 {
 class Imprint {
 public:
     // `fill` makes groups, datasets and attributes in a file that is nowhere but in memory, and writes into no
-    // dataset. Where `datasets` is not 0, what HDF5 writes about so many lies together at the beginning. Throws
-    // ResourceError.
-    explicit Imprint(const std::function<void(Id file)>& fill, std::size_t datasets = 0);
+    // dataset. Where `datasets` is not 0, what HDF5 writes about so many lies together at the beginning, and
+    // they have so many bytes of their own. Throws ResourceError.
+    explicit Imprint(const std::function<void(Id file)>& fill, std::size_t datasets = 0,
+                     std::uint64_t data_bytes = 0);
 
     // Bytes of the file that HDF5 has written, from the first on.
     struct Stretch {
