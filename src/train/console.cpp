@@ -154,8 +154,7 @@ void Console::waited_to_save(const SaveWait& wait) {
     has_said_wait_ = true;
     out_ << fmt::format(
                 "step {:>5}/{}  the checkpoint waited {:.1f} s for the one before; save less often, or on a "
-                "faster "
-                "disk\n",
+                "faster disk\n",
                 wait.step, setup_.steps, wait.seconds)
          << std::flush;
 }
