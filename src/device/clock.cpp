@@ -1,6 +1,7 @@
 #include "trireme/device/clock.hpp"
 
 #include <chrono>
+#include <thread>
 
 namespace trireme {
 
@@ -9,5 +10,7 @@ double now_seconds() {
 }
 
 bool time_is_simulated() { return false; }
+
+void spend_seconds(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
 }  // namespace trireme

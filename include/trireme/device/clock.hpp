@@ -9,4 +9,8 @@ double now_seconds();
 // In a simulation all ranks share one process and one thread, and work takes the time that it is charged.
 bool time_is_simulated();
 
+// Takes so many seconds: by the wall, sleeps; in a simulation, computes on this rank's device, and they are
+// those of its highest clock.
+void spend_seconds(double seconds);
+
 }  // namespace trireme

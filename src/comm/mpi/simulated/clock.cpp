@@ -2,6 +2,8 @@
 #include "trireme/device/clock.hpp"
 
 #include <simgrid/engine.h>
+#include <simgrid/host.h>
+#include <smpi/smpi.h>
 
 namespace trireme {
 
@@ -9,5 +11,10 @@ namespace trireme {
 double now_seconds() { return simgrid_get_clock(); }
 
 bool time_is_simulated() { return true; }
+
+void spend_seconds(double seconds) {
+    constexpr int highest_clock = 0;
+    smpi_execute_flops(seconds * sg_host_get_pstate_speed(sg_host_self(), highest_clock));
+}
 
 }  // namespace trireme

@@ -1,0 +1,21 @@
+// Time that is taken on purpose: as much as was asked for, and in a simulation exactly that.
+#include <gtest/gtest.h>
+
+#include "trireme/device/clock.hpp"
+
+namespace trireme {
+namespace {
+
+TEST(SpendSeconds, TakesAsLongAsItIsTold) {
+    for (const double seconds : {0.0, 0.001, 0.02}) {
+        const double begin = now_seconds();
+        spend_seconds(seconds);
+        const double taken = now_seconds() - begin;
+
+        EXPECT_GE(taken, seconds * (1 - 1e-9));
+        if (time_is_simulated()) EXPECT_NEAR(taken, seconds, 1e-12);
+    }
+}
+
+}  // namespace
+}  // namespace trireme
