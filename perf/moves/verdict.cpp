@@ -65,7 +65,7 @@ double copy_rate() {
 struct Costs {
     std::vector<double> stall;   // seconds in which all wait
     std::vector<double> behind;  // by which the first step behind is longer than the others with its plan
-    std::vector<double> rate;    // bytes moved in a second of the stall
+    std::vector<double> rate;    // bytes moved in a second of both; by restart, those read
 
     std::vector<double> both() const {
         std::vector<double> sums;
@@ -94,7 +94,8 @@ void add_run(const fs::path& folder, Costs& costs) {
         const double first = seconds.at(decision.at("step").get<std::size_t>() + 1);
         costs.stall.push_back(stall);
         costs.behind.push_back(first - median(by_plan.at(decision.at("to"))));
-        costs.rate.push_back(decision.at("terms").at("moved_bytes").get<double>() / stall);
+        costs.rate.push_back(decision.at("terms").at("moved_bytes").get<double>() /
+                             (stall + costs.behind.back()));
     }
 }
 

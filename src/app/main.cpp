@@ -1,5 +1,6 @@
 // The program: `train` and `evaluate` join the MPI job that they were started in, everything else never touches
 // MPI.
+#include <csignal>
 #include <cstdio>
 #include <iostream>
 
@@ -106,6 +107,7 @@ int run(int argc, char** argv) {
 }  // namespace trireme::app
 
 int main(int argc, char** argv) {
+    std::signal(SIGXFSZ, SIG_IGN);                  // a write that is too long fails, and is told of
     std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // mpirun's pipe would hold progress back
     return trireme::app::run(argc, argv);
 }

@@ -167,8 +167,6 @@ void StoredModel::read(const ParameterSpec& spec, StoredType type, std::span<std
                    [&](const StoredRows& rows) { convert_rows(rows, entry.type, all, to); });
 }
 
-void StoredModel::read(const StateView& view) const { read(std::vector{view}, 1); }
-
 void StoredModel::read(const std::vector<StateView>& views, int threads) const {
     std::vector<WantedBox> wanted;
     for (const StateView& view : views) {

@@ -1,12 +1,13 @@
 #include "train/decided_plan.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "train/memory_limit.hpp"
 #include "train/number_text.hpp"
 #include "train/planning.hpp"
-#include "train/state_moves.hpp"
 #include "train/text_file.hpp"
+#include "train/twin_moves.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme {
@@ -174,21 +175,64 @@ std::size_t moving_bytes(const MovingPlans& plans, const RunConfig& config, int 
     return most;
 }
 
-std::size_t most_bytes(const RunConfig& config, const Setup& setup, const RecordedPlans& recorded, int rank) {
+namespace {
+
+// A change from one recorded plan to the next, or from the setup's to the first.
+struct RecordedChange {
+    SizedPlan from;
+    GradientPlan held;
+    SizedPlan to;
+    GradientPlan to_hold;
+    std::size_t elements_in_flight;
+};
+
+std::vector<RecordedChange> changes_of(const Setup& setup, const RecordedPlans& recorded) {
+    std::vector<RecordedChange> changes;
     GradientPlan held = gradient_plan(setup);
-    const bool saves = config.run.checkpoint_every > 0;
-    std::size_t most = plan_memory(setup, &config.optimizer, held, rank, saves).total();
     for (std::size_t p = 0; p < recorded.plans.size(); ++p) {
         const SizedPlan from = p == 0 ? SizedPlan(setup) : recorded.plans[p - 1].sized(setup);
         const SizedPlan to = recorded.plans[p].sized(setup);
         GradientPlan to_hold = gradient_plan(to);
-        const StateMoves moves = state_moves(from.plan, held, to.plan, to_hold,
-                                             {.most_elements = recorded.plans[p].elements_in_flight});
-        const std::size_t in_flight = std::max(bytes_in_flight(moves.values, setup.dtype, rank),
-                                               bytes_in_flight(moves.moments, setup.dtype, rank));
-        most = std::max({most, plan_memory(to, &config.optimizer, to_hold, rank, saves).total(),
-                         moving_bytes({from, held, to, to_hold}, config, rank) + in_flight});
-        held = std::move(to_hold);
+        changes.push_back(
+            {from, std::exchange(held, to_hold), to, to_hold, recorded.plans[p].elements_in_flight});
+    }
+    return changes;
+}
+
+// Of the memory in which messages travel. By twins none do within a node, and which rank lands what comes from
+// another one is not known before the nodes are.
+std::size_t most_in_flight_of(const RecordedChange& change, const RunConfig& config, int rank) {
+    const DType dtype = change.to.dtype;
+    const MoveRules rules{.most_elements = change.elements_in_flight};
+    if (config.policy.move == MoveWay::restart) return 0;
+    if (config.policy.move == MoveWay::twins) return rules.most_elements * bytes_of(dtype);
+    const StateMoves moves = state_moves(change.from.plan, change.held, change.to.plan, change.to_hold, rules);
+    return std::max(bytes_in_flight(moves.values, dtype, rank), bytes_in_flight(moves.moments, dtype, rank));
+}
+
+}  // namespace
+
+std::size_t most_twin_bytes(const RunConfig& config, const Setup& setup, const RecordedPlans& recorded,
+                            const Session& session) {
+    std::size_t most = 0;
+    if (config.policy.move != MoveWay::twins) return most;
+    for (const RecordedChange& change : changes_of(setup, recorded)) {
+        const TwinMoves moves =
+            twin_moves(change.from.plan, change.held, change.to.plan, change.to_hold,
+                       {.nodes = session.nodes(), .most_elements = change.elements_in_flight});
+        most = std::max(most, moves.most_elements_at(session.node()) * bytes_of(setup.dtype));
+    }
+    return most;
+}
+
+std::size_t most_bytes(const RunConfig& config, const Setup& setup, const RecordedPlans& recorded, int rank) {
+    const bool saves = config.run.checkpoint_every > 0;
+    std::size_t most = plan_memory(setup, &config.optimizer, gradient_plan(setup), rank, saves).total();
+    for (const RecordedChange& change : changes_of(setup, recorded)) {
+        const auto& [from, held, to, to_hold, in_flight] = change;
+        most = std::max(
+            {most, plan_memory(to, &config.optimizer, to_hold, rank, saves).total(),
+             moving_bytes({from, held, to, to_hold}, config, rank) + most_in_flight_of(change, config, rank)});
     }
     return most;
 }

@@ -5,6 +5,7 @@
 
 #include "train/rank_memory.hpp"
 #include "train/setup.hpp"
+#include "trireme/comm/session.hpp"
 #include "trireme/plan/decision.hpp"
 
 namespace trireme {
@@ -46,6 +47,10 @@ struct MovingPlans {
     const GradientPlan& to_hold;
 };
 std::size_t moving_bytes(const MovingPlans& plans, const RunConfig& config, int rank);
+
+// The largest twin of this rank's node in any of the changes; 0 where --move does without.
+std::size_t most_twin_bytes(const RunConfig& config, const Setup& setup, const RecordedPlans& recorded,
+                            const Session& session);
 
 // The most that a rank holds by any of the plans, and on the way from one to the next.
 std::size_t most_bytes(const RunConfig& config, const Setup& setup, const RecordedPlans& recorded, int rank);

@@ -27,8 +27,8 @@ ModelFlops model_flops(const ModelConfig& model);
 // What came of a change of plan. Equal on all ranks.
 struct PlanChange {
     std::string from = {}, to = {};  // hashes
-    std::size_t moved_bytes = 0;     // that ranks sent to each other
-    std::size_t kept_bytes = 0;      // that stayed where they were
+    std::size_t moved_bytes = 0;     // that ranks sent to each other, or went through twins, or were read
+    std::size_t kept_bytes = 0;      // that stayed with their ranks
     double seconds = 0;              // of the slowest rank
 };
 

@@ -42,4 +42,33 @@ void refuse_more_than_memory(std::size_t rank_bytes, const Session& session, Com
     });
 }
 
+RankMemory fullest(Communicator& control, const RankMemory& own) {
+    const std::array numbers{static_cast<double>(own.parameters), static_cast<double>(own.gradients),
+                             static_cast<double>(own.optimizer),  static_cast<double>(own.activations),
+                             static_cast<double>(own.workspace),  static_cast<double>(own.messages),
+                             static_cast<double>(own.copy)};
+    const std::vector<double> all = gather_all(control, numbers);
+    RankMemory most;
+    for (std::size_t i = 0; i < all.size(); i += numbers.size()) {
+        const auto bytes = [&](std::size_t field) { return static_cast<std::size_t>(all[i + field]); };
+        const RankMemory memory{.parameters = bytes(0),
+                                .gradients = bytes(1),
+                                .optimizer = bytes(2),
+                                .activations = bytes(3),
+                                .workspace = bytes(4),
+                                .messages = bytes(5),
+                                .copy = bytes(6)};
+        if (memory.total() > most.total()) most = memory;
+    }
+    return most;
+}
+
+void refuse_more_than_is_left(const NodeMemory& memory, std::size_t bytes, const Session& session) {
+    const auto left = memory.bytes_left();
+    if (!left || bytes <= *left) return;
+    throw ConfigError(cat("--move twins needs ", bytes / 1'000'000, " MB that the ranks of ", session.host(),
+                          " share, and /dev/shm has ", *left / 1'000'000,
+                          " MB left; make it larger, or use --move stop"));
+}
+
 }  // namespace trireme

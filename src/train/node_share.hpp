@@ -1,6 +1,7 @@
 // A rank's part of the node that it runs on.
 #pragma once
 
+#include "train/rank_memory.hpp"
 #include "trireme/comm/communicator.hpp"
 #include "trireme/comm/session.hpp"
 
@@ -13,5 +14,11 @@ int threads_per_rank(int wanted, const Session& session, Communicator& control);
 // Collective over `control`. Throws ConfigError, on all ranks, where a node has less memory left than its ranks
 // need.
 void refuse_more_than_memory(std::size_t rank_bytes, const Session& session, Communicator& control);
+
+// Collective over `control`. What the rank that needs most will hold.
+RankMemory fullest(Communicator& control, const RankMemory& own);
+
+// Throws ConfigError where the node has not so much memory for its ranks to share.
+void refuse_more_than_is_left(const NodeMemory& memory, std::size_t bytes, const Session& session);
 
 }  // namespace trireme

@@ -8,7 +8,6 @@
 
 #include "trireme/archive/partial_folder.hpp"
 #include "trireme/base/sha256.hpp"
-#include "trireme/checkpoint/stored_model.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/device/wait.hpp"
@@ -70,7 +69,7 @@ std::vector<CheckpointPart> parts_of(const GradientPlan& gradients, int ranks) {
 Saving::Saving(SavingPlan plan, std::unique_ptr<Communicator> group, std::function<void()> look)
     : plan_(std::move(plan)), group_(std::move(group)), look_(std::move(look)) {
     group_->never_give_up();  // a disk may take its time
-    lay_out();
+    lay_out_ahead();
 }
 
 // Of a run that ends early: a part of a checkpoint is no use, and takes space.
@@ -89,6 +88,14 @@ std::optional<std::size_t> Saving::own_part() const {
 }
 
 // Before the first step, and again where ranks answer for other parts.
+void Saving::lay_out_ahead() {
+    try {
+        lay_out();
+    } catch (const Error&) {
+        if (!plan_.goes_on) throw;  // otherwise the next save tries again
+    }
+}
+
 void Saving::lay_out() {
     const auto part = own_part();
     if (part && !layout_) layout_.emplace(plan_.state, *part);
@@ -96,7 +103,7 @@ void Saving::lay_out() {
 }
 
 void Saving::begin(std::uint64_t step, const std::string& run_facts, std::vector<StateView> views,
-                   std::uint64_t updates, bool is_last) {
+                   std::uint64_t updates, bool is_awaited) {
     const double start = now_seconds();
     if (is_in_flight_) {
         finish();
@@ -107,14 +114,14 @@ void Saving::begin(std::uint64_t step, const std::string& run_facts, std::vector
     // Two saves never mix: their digits differ on all steps of all runs, and are the same on all ranks.
     plan_.state.save = sha256_hex(cat(plan_.run, ' ', step)).substr(0, plan_.run.size());
     is_in_flight_ = true;
-    is_last_ = is_last;
+    is_awaited_ = is_awaited;
     has_reported_ = false;
     copied_ = written_ = completed_ = std::nullopt;
     complaint_.clear();
     ++saves_;
     try {
         lay_out();
-        start_part(std::move(views), updates, is_last);
+        start_part(std::move(views), updates, is_awaited);
     } catch (const Error&) {
         fail(std::current_exception());
     }
@@ -122,26 +129,26 @@ void Saving::begin(std::uint64_t step, const std::string& run_facts, std::vector
     stall_seconds_ += now_seconds() - start;
 }
 
-// What has been saved there already is not saved again.
+// What this run has just saved is not saved again.
 std::filesystem::path Saving::save_at_once(std::uint64_t step, const std::string& run_facts,
                                            std::vector<StateView> views, std::uint64_t updates) {
     finish();
-    const std::filesystem::path place = place_of_checkpoint(plan_.checkpoints, step);
-    if (newest() == place) return place;
-    begin(step, run_facts, std::move(views), updates, true);
-    finish();
-    return newest();
+    if (!has_saved(step)) {
+        begin(step, run_facts, std::move(views), updates, true);
+        finish();
+        barrier(*group_);  // rank 0 has ended it
+    }
+    return place_of_checkpoint(plan_.checkpoints, step);
 }
 
-// Of all ranks, once rank 0 has come: it ends a checkpoint.
-std::string Saving::newest() {
-    std::string own;
-    if (group_->rank() == completer) own = newest_checkpoint(plan_.checkpoints).value_or("").string();
-    return gather_all(*group_, own).front();
+// Rank 0 says so, which ends a checkpoint.
+bool Saving::has_saved(std::uint64_t step) {
+    const bool is_so = group_->rank() == completer && saved_step_ == step;
+    return gather_all(*group_, std::array{is_so ? 1.0 : 0.0}).front() > 0;
 }
 
 // Where nothing changes any more, what is written needs no copy.
-void Saving::start_part(std::vector<StateView> views, std::uint64_t updates, bool is_last) {
+void Saving::start_part(std::vector<StateView> views, std::uint64_t updates, bool is_awaited) {
     const std::filesystem::path partial = save_folder(plan_.checkpoints, plan_.state);
     const auto part = own_part();
     if (!part) return;
@@ -151,7 +158,7 @@ void Saving::start_part(std::vector<StateView> views, std::uint64_t updates, boo
     const auto copy_box = [this](const StateBox& box, std::span<std::byte> to) {
         views_->copy(plan_.state.tensors[box.tensor].name, box.field, box.box, to);
     };
-    if (is_last) {
+    if (is_awaited) {
         written_ = copied_ = start("write", [this, boxes, copy_box] {
             std::vector<std::byte> bytes;
             writer_->write([&](std::size_t b, Range rows) {
@@ -228,6 +235,7 @@ void Saving::change_parts(std::vector<CheckpointPart> parts) {
     copy_ = {};
     layout_.reset();
     whole_.reset();
+    lay_out_ahead();
 }
 
 // Rank 0 waits for all the others from the beginning.
@@ -256,7 +264,7 @@ void Saving::fail(std::exception_ptr error) {
     try {
         std::rethrow_exception(error);
     } catch (const Error& known) {
-        if (!plan_.goes_on || is_last_) throw;
+        if (!plan_.goes_on || is_awaited_) throw;
         complaint_ = known.what();
     }
 }
@@ -292,7 +300,11 @@ void Saving::conclude() {
     views_.reset();
     if (group_->rank() != completer) return;
     take_failure_of_worker();
-    if (!complaint_.empty()) remove_partial(plan_.checkpoints);
+    if (complaint_.empty()) {
+        saved_step_ = plan_.state.step;
+    } else {
+        remove_partial(plan_.checkpoints);
+    }
     outcomes_.push_back({.step = plan_.state.step, .complaint = complaint_});
 }
 

@@ -55,12 +55,13 @@ public:
     ~Saving();
 
     // All ranks call it after the same step, when nothing is in flight; `views` are of all that the rank has,
-    // and change only behind before_update(), or not before finish() where the step `is_last`. Waits for an
-    // earlier checkpoint that is still being written. Throws ResourceError or ConfigError where the run is to
-    // stop.
+    // and change only behind before_update(). Where the save `is_awaited`, they do not change before finish(),
+    // and the run ends if it fails. Waits for an earlier checkpoint that is still being written. Throws
+    // ResourceError or ConfigError where the run is to stop.
     void begin(std::uint64_t step, const std::string& run_facts, std::vector<StateView> views,
-               std::uint64_t updates, bool is_last);
-    // Likewise, and waits. Behind it all of the state is on disk, for every rank to read: the path.
+               std::uint64_t updates, bool is_awaited);
+    // Likewise, and awaits it, unless this run has just saved that step. Behind it all of the state is on disk,
+    // for every rank to read: the path.
     std::filesystem::path save_at_once(std::uint64_t step, const std::string& run_facts,
                                        std::vector<StateView> views, std::uint64_t updates);
     // The values and moments are about to change.
@@ -85,9 +86,10 @@ private:
     using Letters = std::array<std::int32_t, 64>;
 
     std::optional<std::size_t> own_part() const;
-    std::string newest();
+    bool has_saved(std::uint64_t step);
+    void lay_out_ahead();
     void lay_out();
-    void start_part(std::vector<StateView> views, std::uint64_t updates, bool is_last);
+    void start_part(std::vector<StateView> views, std::uint64_t updates, bool is_awaited);
     Worker::Job start(const char* name, std::function<void()> job);
     void listen();
     void report();
@@ -109,7 +111,7 @@ private:
 
     // Of the checkpoint that is being written.
     bool is_in_flight_ = false;  // on rank 0 until it is done, elsewhere until this rank's report is away
-    bool is_last_ = false;
+    bool is_awaited_ = false;
     bool has_reported_ = false;
     std::string complaint_;  // of this rank
     std::optional<StateViews> views_;
@@ -120,6 +122,7 @@ private:
     std::vector<Letters> reports_;               // of all ranks, on rank 0; elsewhere the own
     std::vector<Communicator::Ticket> tickets_;  // of reports that have not come
     std::vector<SaveOutcome> outcomes_;
+    std::optional<std::uint64_t> saved_step_;  // on rank 0: of the last one that is done
     double stall_seconds_ = 0;
     std::size_t saves_ = 0;
     std::vector<SaveWait> waits_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "train/agreement.hpp"
 #include "train/twin_moves.hpp"
@@ -17,6 +18,11 @@ std::size_t kept_elements(const Move& move) {
     return sum;
 }
 
+// Of values, and of each moment of them.
+std::size_t bytes_of_state(std::size_t values, std::size_t moments, const RunningPlan& running) {
+    return (values + moments_of(running.config.optimizer) * moments) * bytes_of(running.setup.dtype);
+}
+
 // How the state gets to its new place, once that is there.
 struct Way {
     std::size_t moved_bytes = 0;
@@ -28,11 +34,8 @@ Way way_by_messages(const Plan& to, const GradientPlan& to_hold, const MoveRules
                     const RunningPlan& running) {
     StateMoves moves = state_moves(running.setup.plan, running.gradients, to, to_hold, rules);
     const DType dtype = running.setup.dtype;
-    const std::size_t moments = moments_of(running.config.optimizer);
-    const std::size_t sent = moves.values.elements_sent() + moments * moves.moments.elements_sent();
-    const std::size_t kept = kept_elements(moves.values) + moments * kept_elements(moves.moments);
-    return {.moved_bytes = sent * bytes_of(dtype),
-            .kept_bytes = kept * bytes_of(dtype),
+    return {.moved_bytes = bytes_of_state(moves.values.elements_sent(), moves.moments.elements_sent(), running),
+            .kept_bytes = bytes_of_state(kept_elements(moves.values), kept_elements(moves.moments), running),
             .move = [&running, dtype, moves = std::move(moves)](RankState state) {
                 RankTrainer& trainer = *running.trainer;
                 const StatePlace place = trainer.state_place();
@@ -46,11 +49,9 @@ Way way_by_twins(const Plan& to, const GradientPlan& to_hold, const MoveRules& r
                  const RunningPlan& running) {
     TwinMoves moves = twin_moves(running.setup.plan, running.gradients, to, to_hold, rules);
     const DType dtype = running.setup.dtype;
-    const std::size_t moments = moments_of(running.config.optimizer);
-    const std::size_t through = moves.values.elements() + moments * moves.moments.elements();
-    const std::size_t kept = kept_elements(moves.values.stay) + moments * kept_elements(moves.moments.stay);
-    return {.moved_bytes = through * bytes_of(dtype),
-            .kept_bytes = kept * bytes_of(dtype),
+    return {.moved_bytes = bytes_of_state(moves.values.elements(), moves.moments.elements(), running),
+            .kept_bytes =
+                bytes_of_state(kept_elements(moves.values.stay), kept_elements(moves.moments.stay), running),
             .move = [&running, dtype, moves = std::move(moves)](RankState state) {
                 const int node = running.nodes.at(static_cast<std::size_t>(running.session.rank()));
                 move_state_by_twins(std::move(state), running.trainer->state_place(), moves, dtype,
@@ -58,26 +59,34 @@ Way way_by_twins(const Plan& to, const GradientPlan& to_hold, const MoveRules& r
             }};
 }
 
+std::size_t held_elements(const std::vector<HeldTensor>& tensors) {
+    std::size_t sum = 0;
+    for (const HeldTensor& tensor : tensors) {
+        for (const Slice& slice : tensor.slices) sum += slice.box.size();
+    }
+    return sum;
+}
+
+// Collective over all ranks, of which one may have much to read and another one little.
+void load(const std::filesystem::path& checkpoint, const RunningPlan& running) {
+    Setup& setup = running.setup;
+    running.control.never_give_up();
+    agree(running.control, [&] {
+        const bool resumes = std::exchange(setup.resumes, true);
+        setup.stored = StoredModel::open(checkpoint);
+        running.trainer->fill();
+        setup.stored.reset();
+        setup.resumes = resumes;
+    });
+    limit_patience(running);
+}
+
 // Every rank reads what it is to have of what all have saved, whatever it had.
-Way way_by_disk(const GradientPlan& to_hold, const Plan& to, const RunningPlan& running) {
-    const auto elements = [](const std::vector<HeldTensor>& tensors) {
-        std::size_t sum = 0;
-        for (const HeldTensor& tensor : tensors) {
-            for (const Slice& slice : tensor.slices) sum += slice.box.size();
-        }
-        return sum;
-    };
-    const std::size_t read = elements(to_hold.tensors) +
-                             moments_of(running.config.optimizer) * elements(updated_tensors(to, to_hold));
-    return {.moved_bytes = read * bytes_of(running.setup.dtype),
+Way way_by_disk(const Plan& to, const GradientPlan& to_hold, const RunningPlan& running) {
+    const std::vector<HeldTensor> updated = updated_tensors(to, to_hold);
+    return {.moved_bytes = bytes_of_state(held_elements(to_hold.tensors), held_elements(updated), running),
             .kept_bytes = 0,
-            .move = [&running, place = running.save()](const RankState&) {
-                agree(running.control, [&] {
-                    running.setup.stored = StoredModel::open(place);
-                    running.setup.resumes = true;
-                    running.trainer->fill();
-                });
-            }};
+            .move = [&running, place = running.save()](const RankState&) { load(place, running); }};
 }
 
 Way way_to(const Plan& to, const GradientPlan& to_hold, const MoveRules& rules, const RunningPlan& running) {
@@ -88,7 +97,7 @@ Way way_to(const Plan& to, const GradientPlan& to_hold, const MoveRules& rules, 
         case MoveWay::twins:
             return way_by_twins(to, to_hold, rules, running);
         case MoveWay::restart:
-            return way_by_disk(to_hold, to, running);
+            return way_by_disk(to, to_hold, running);
     }
     throw BugError("unknown way to move");
 }
@@ -118,19 +127,25 @@ std::unique_ptr<NodeMemory> make_twin(MoveWay way, const Session& session, Patie
     return session.node_memory(ranks, patience);
 }
 
-void start_trainer(const RunningPlan& running) {
+// A rank that has nothing to do has nobody to wait for.
+void limit_patience(const RunningPlan& running) {
     const RunConfig& config = running.config;
-    const Setup& setup = running.setup;
-    const int rank = running.session.rank();
     std::vector<Communicator*> lasting{&running.control, &running.mover};
     if (running.twin != nullptr) lasting.push_back(&running.twin->group());
     for (Communicator* const group : lasting) {
-        if (setup.plan.team_of(rank) < 0) {
+        if (running.setup.plan.team_of(running.session.rank()) < 0) {
             group->never_give_up();
         } else {
             group->give_up_after(config.run.stall_timeout);
         }
     }
+}
+
+void start_trainer(const RunningPlan& running) {
+    const RunConfig& config = running.config;
+    const Setup& setup = running.setup;
+    const int rank = running.session.rank();
+    limit_patience(running);
     running.trainer.emplace(
         config, setup, running.gradients, rank,
         make_groups(running.session, setup.plan, running.gradients.buckets, running.watchdog.patience()),

@@ -34,6 +34,9 @@ struct RunningPlan {
 // Collective over the ranks of a node. Nothing where the way needs none.
 std::unique_ptr<NodeMemory> make_twin(MoveWay way, const Session& session, Patience patience);
 
+// How long this rank waits for others in the groups that last, by the plan.
+void limit_patience(const RunningPlan& running);
+
 // Collective over all ranks. The trainer of the running plan, with groups of its own.
 void start_trainer(const RunningPlan& running);
 

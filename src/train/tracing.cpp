@@ -35,25 +35,25 @@ void receive(Communicator& group, Tensor tensor, int peer) {
 }
 
 // Rank 0 says its time whenever somebody asks; one rank after the other.
-void tell_time(Communicator& control) {
+void tell_time(Communicator& control, const std::function<double()>& now) {
     for (int peer = 1; peer < control.size(); ++peer) {
         for (int r = 0; r < readings; ++r) {
             double time = 0;
             receive(control, number_at(time), peer);
-            time = now_seconds();
+            time = now();
             send(control, number_at(time), peer);
         }
     }
 }
 
-ClockReading ask_time(Communicator& control) {
+ClockReading ask_time(Communicator& control, const std::function<double()>& now) {
     ClockReading best{.round_trip = std::numeric_limits<double>::infinity()};
     for (int r = 0; r < readings; ++r) {
         double time = 0;
-        const double begin = now_seconds();
+        const double begin = now();
         send(control, number_at(time), writer);
         receive(control, number_at(time), writer);
-        const double end = now_seconds();
+        const double end = now();
         if (end - begin >= best.round_trip) continue;
         best = {.at = end, .ahead = (begin + end) / 2 - time, .round_trip = end - begin};
     }
@@ -138,11 +138,11 @@ void check_traced_steps(TracedSteps traced, std::size_t steps) {
                           " steps; trace earlier ones"));
 }
 
-ClockReading read_clock(Communicator& control) {
-    if (time_is_simulated()) return {.at = now_seconds()};  // all ranks have one clock
-    if (control.rank() != writer) return ask_time(control);
-    tell_time(control);
-    return {.at = now_seconds()};
+ClockReading read_clock(Communicator& control, const std::function<double()>& now) {
+    if (time_is_simulated()) return {.at = now()};  // all ranks have one clock
+    if (control.rank() != writer) return ask_time(control, now);
+    tell_time(control, now);
+    return {.at = now()};
 }
 
 double ClockLine::operator()(double time) const {

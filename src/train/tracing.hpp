@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,8 +23,8 @@ struct ClockReading {
     double round_trip = 0;  // of the message that it was read by
 };
 
-// Collective over `control`, which has all ranks of the job.
-ClockReading read_clock(Communicator& control);
+// Collective over `control`, which has all ranks of the job. `now` is this rank's clock.
+ClockReading read_clock(Communicator& control, const std::function<double()>& now = now_seconds);
 
 // From the clock of a rank, which was read twice, to seconds since a moment of rank 0's clock.
 struct ClockLine {

@@ -57,28 +57,6 @@ std::filesystem::path run_directory_of(const RunConfig& config, const Setup& set
     return make_default_run_directory(setup.model.name);
 }
 
-// Collective over `control`. What the rank that needs most will hold.
-RankMemory fullest(Communicator& control, const RankMemory& own) {
-    const std::array numbers{static_cast<double>(own.parameters), static_cast<double>(own.gradients),
-                             static_cast<double>(own.optimizer),  static_cast<double>(own.activations),
-                             static_cast<double>(own.workspace),  static_cast<double>(own.messages),
-                             static_cast<double>(own.copy)};
-    const std::vector<double> all = gather_all(control, numbers);
-    RankMemory most;
-    for (std::size_t i = 0; i < all.size(); i += numbers.size()) {
-        const auto bytes = [&](std::size_t field) { return static_cast<std::size_t>(all[i + field]); };
-        const RankMemory memory{.parameters = bytes(0),
-                                .gradients = bytes(1),
-                                .optimizer = bytes(2),
-                                .activations = bytes(3),
-                                .workspace = bytes(4),
-                                .messages = bytes(5),
-                                .copy = bytes(6)};
-        if (memory.total() > most.total()) most = memory;
-    }
-    return most;
-}
-
 constexpr int most_skipped_in_a_row = 20;
 
 // The run from its first step to its last, on every rank; rank 0 also keeps the records.
@@ -96,6 +74,7 @@ public:
                                                config.run.checkpoint_every > 0))),
           flops_(model_flops(setup_.model)),
           most_bytes_(most_bytes(config, setup_, recorded, session.rank())),
+          most_twin_bytes_(most_twin_bytes(config, setup_, recorded, session)),
           decisions_(recorded.decisions),
           policy_(trireme::recorded(recorded.decisions)),
           threads_(threads_per_rank(config.run.threads, session, control)),
@@ -119,7 +98,9 @@ public:
         resident_bytes_ = peak_resident_bytes();
         start_trainer(running_);
         watchdog_.ask([this] { return trainer_->position(); });
+        control_.never_give_up();  // while ranks read, of which one may have much to read
         agree(control_, [&] { trainer_->fill(); });
+        limit_patience(running_);
         agree(control_, [&] {
             if (is_first_) directory_ = open_directory();
         });
@@ -145,6 +126,7 @@ private:
     void refuse_what_cannot_be() {
         refuse_more_than_memory(most_bytes_, session_, control_);
         agree(control_, [&] {
+            if (twin_) refuse_more_than_is_left(*twin_, most_twin_bytes_, session_);
             const bool is_new = is_first_ && !config_.run.run_dir.empty() && !is_in_place_;
             if (is_new) refuse_used(config_.run.run_dir);
         });
@@ -236,16 +218,20 @@ private:
         save_before_updates();
         are_steps_apart_ = setup_.plan.training.ends_with_step();
         sum.add_change_of_plan(change, bubble_of_schedule(setup_.plan, control_.size()));
-        decision->from = change.from;
-        decision->to = change.to;
-        decision->terms = {{"moved_bytes", static_cast<double>(change.moved_bytes)},
-                           {"kept_bytes", static_cast<double>(change.kept_bytes)}};
-        decision->predicted_seconds = change_estimate_.seconds(change.moved_bytes);
-        decision->measured_seconds = change.seconds;
+        record_change(*decision, change);
+    }
+
+    void record_change(Decision& decision, const PlanChange& change) {
+        decision.from = change.from;
+        decision.to = change.to;
+        decision.terms = {{"moved_bytes", static_cast<double>(change.moved_bytes)},
+                          {"kept_bytes", static_cast<double>(change.kept_bytes)}};
+        decision.predicted_seconds = change_estimate_.seconds(change.moved_bytes);
+        decision.measured_seconds = change.seconds;
         change_estimate_.add(change.moved_bytes, change.seconds);
         if (!is_first_) return;
-        directory_->add_decision(*decision);
-        console_.change_of_plan(*decision, change);
+        directory_->add_decision(decision);
+        console_.change_of_plan(decision, change);
     }
 
     // Nothing may be in flight there either.
@@ -348,7 +334,8 @@ private:
     GradientPlan gradients_;
     RankMemory memory_;  // of the fullest rank
     ModelFlops flops_;
-    std::size_t most_bytes_;  // of this rank: by all plans, and between them
+    std::size_t most_bytes_;       // of this rank: by all plans, and between them
+    std::size_t most_twin_bytes_;  // of this node; 0: --move does without
     std::vector<Decision> decisions_;
     Policy policy_;
     int threads_;

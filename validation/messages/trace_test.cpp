@@ -98,6 +98,15 @@ void expect_moments_beside_computing(const std::vector<Event>& all, int rank) {
     EXPECT_NE(beside, "") << "rank " << rank;
 }
 
+// Whether a rank had its moments before it came to its update, which would have waited for them.
+bool came_beside_computing(const std::vector<Event>& all, int rank) {
+    const auto of_rank = [&](const std::string& part) {
+        return only(all,
+                    [&](const Event& e) { return e.rank == rank && e.step == 2 && e.name.starts_with(part); });
+    };
+    return of_rank("moments").front().end <= of_rank("STEP").front().begin + rounding;
+}
+
 TEST_F(Trace, ShowsWhatEveryRankDid) {
     const std::string front = "0F0 0F1 0B0 0B1 REDUCE0 STEP0";
     const std::string back = "1F0 1B0 1F1 1B1 REDUCE1 STEP1";
@@ -123,6 +132,7 @@ TEST_F(Trace, ShowsWhatEveryRankDid) {
             EXPECT_EQ(names_of(all, in_checkpoint), "copy write write");  // the last one needs no copy
         }
         EXPECT_EQ(names_of(all, [](const Event& e) { return e.name == "complete"; }), "complete complete");
+        EXPECT_TRUE(came_beside_computing(all, 0) || came_beside_computing(all, 1));
     }
 }
 

@@ -53,10 +53,9 @@ public:
     void read(const std::vector<ParameterSpec>& specs, const ParameterTensors& values, int threads) const;
     // All of a parameter, into bytes of a floating-point type, rounded once.
     void read(const ParameterSpec& spec, StoredType type, std::span<std::byte> bytes) const;
-    // Of a checkpoint that has the tensor and the field: likewise what the view is of; and how many updates are
-    // behind the moments of the views.
-    void read(const StateView& view) const;
-    void read(const std::vector<StateView>& views, int threads) const;  // in the order of the disk
+    // Of a checkpoint that has the tensors and the fields: likewise what the views are of; and how many updates
+    // are behind their moments.
+    void read(const std::vector<StateView>& views, int threads) const;
     std::uint64_t updates_behind(const std::vector<StateView>& views) const;
 
     // Every stored tensor, by name; a type is that of type_of().

@@ -1,6 +1,7 @@
 #include "comm/mpi/mpi_node_memory.hpp"
 
 #include <atomic>
+#include <exception>
 #include <filesystem>
 
 #include "comm/mpi/check_mpi.hpp"
@@ -9,37 +10,38 @@
 #include "trireme/device/clock.hpp"
 
 namespace trireme {
-namespace {
-
-// Both MPI libraries put it there. A file system that is full ends by a signal who writes to it: it is asked
-// before.
-void refuse_more_than_there_is(std::size_t bytes) {
-    if (time_is_simulated()) return;
-    std::error_code error;
-    const std::filesystem::space_info space = std::filesystem::space("/dev/shm", error);
-    if (error || space.available >= bytes) return;
-    throw ResourceError(cat("the ranks of a node are to share ", bytes / 1'000'000, " MB, and /dev/shm has ",
-                            space.available / 1'000'000, " MB left; make it larger, or use --move stop"));
-}
-
-}  // namespace
 
 MpiNodeMemory::MpiNodeMemory(const std::vector<int>& ranks, std::unique_ptr<Communicator> group)
-    : group_(std::move(group)), comm_(create_group(MPI_COMM_WORLD, ranks, "node memory")) {}
+    : group_(std::move(group)),
+      comm_(create_group(MPI_COMM_WORLD, ranks, "node memory")),
+      exceptions_(std::uncaught_exceptions()) {}
 
+// To free a window is to wait for all its ranks. Where an exception ends this one, they may not come: the job
+// is about to be aborted.
 MpiNodeMemory::~MpiNodeMemory() {
+    int is_finalized = 0;
+    MPI_Finalized(&is_finalized);
+    if (is_finalized != 0 || std::uncaught_exceptions() > exceptions_) return;
     give_back();
     MPI_Comm_free(&comm_);
 }
 
-void MpiNodeMemory::reserve(std::size_t bytes) {
-    if (bytes <= bytes_) return;
-    give_back();
-    refuse_more_than_there_is(bytes);
-    take(bytes);
+// Both MPI libraries put it into /dev/shm.
+std::optional<std::size_t> MpiNodeMemory::bytes_left() const {
+    std::error_code error;
+    const std::filesystem::space_info space = std::filesystem::space("/dev/shm", error);
+    if (error || time_is_simulated()) return std::nullopt;
+    return space.available;
 }
 
+// A file system that is full ends by a signal who writes to it: it is asked before.
 void MpiNodeMemory::take(std::size_t bytes) {
+    const auto left = bytes_left();
+    if (left && *left < bytes) {
+        throw ResourceError(cat("the ranks of a node are to share ", bytes / 1'000'000,
+                                " MB, and /dev/shm has ", *left / 1'000'000,
+                                " MB left; make it larger, or use --move stop"));
+    }
     void* own = nullptr;
     const auto own_bytes = static_cast<MPI_Aint>(group_->rank() == 0 ? bytes : 0);
     check_mpi(MPI_Win_allocate_shared(own_bytes, 1, MPI_INFO_NULL, comm_, &own, &window_),
@@ -47,13 +49,11 @@ void MpiNodeMemory::take(std::size_t bytes) {
     MPI_Aint of_first = 0;
     int unit = 0;
     check_mpi(MPI_Win_shared_query(window_, 0, &of_first, &unit, &data_), "MPI_Win_shared_query");
-    bytes_ = bytes;
 }
 
 void MpiNodeMemory::give_back() {
     if (window_ != MPI_WIN_NULL) MPI_Win_free(&window_);
     data_ = nullptr;
-    bytes_ = 0;
 }
 
 // By MPI's words a message orders nothing but itself. The fences are what MPI_Win_sync does, which the

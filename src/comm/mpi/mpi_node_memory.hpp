@@ -18,20 +18,19 @@ public:
     MpiNodeMemory& operator=(const MpiNodeMemory&) = delete;
     ~MpiNodeMemory() override;
 
-    void reserve(std::size_t bytes) override;
+    void take(std::size_t bytes) override;
     std::byte* data() const override { return static_cast<std::byte*>(data_); }
+    void give_back() override;
+    std::optional<std::size_t> bytes_left() const override;
     void settle() override;
     Communicator& group() override { return *group_; }
 
 private:
-    void take(std::size_t bytes);
-    void give_back();
-
     std::unique_ptr<Communicator> group_;
     MPI_Comm comm_ = MPI_COMM_NULL;
     MPI_Win window_ = MPI_WIN_NULL;
     void* data_ = nullptr;
-    std::size_t bytes_ = 0;
+    int exceptions_;  // in flight when it was made
 };
 
 }  // namespace trireme

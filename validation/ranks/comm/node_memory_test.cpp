@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "error_message.hpp"
 #include "ranks/comm/live_handles.hpp"
 #include "trireme/comm/session.hpp"
 
@@ -41,18 +42,33 @@ void exchange_numbers(NodeMemory& memory, int begin) {
 
 TEST_F(SharedMemory, ShowsEachRankWhatTheOthersWrote) {
     const auto memory = memory_of(all());
-    memory->reserve(4096);
+    memory->take(4096);
     for (int round = 0; round < 50; ++round) exchange_numbers(*memory, 100 * round);
 }
 
-TEST_F(SharedMemory, GrowsAndNeverShrinks) {
+TEST_F(SharedMemory, IsTakenAndGivenBackAgainAndAgain) {
     const auto memory = memory_of(all());
     for (const std::size_t bytes : {100, 1 << 20, 5000, 1 << 22}) {
-        memory->reserve(bytes);
+        memory->take(bytes);
         std::fill_n(memory->data(), bytes, std::byte{0});
         memory->settle();
         exchange_numbers(*memory, static_cast<int>(bytes));
+        memory->give_back();
+        EXPECT_EQ(memory->data(), nullptr);
     }
+}
+
+// Before anybody waits for anybody.
+TEST_F(SharedMemory, IsRefusedWhereTheNodeHasNotSoMuch) {
+    const auto memory = memory_of(all());
+    const auto left = memory->bytes_left();
+    if (!left) GTEST_SKIP() << "nobody knows how much there is";
+
+    const std::string message =
+        validation::message_of<ResourceError>([&] { memory->take(*left + (std::size_t{1} << 40)); });
+
+    EXPECT_NE(message.find("/dev/shm has"), std::string::npos) << message;
+    EXPECT_NE(message.find("use --move stop"), std::string::npos) << message;
 }
 
 TEST_F(SharedMemory, IsOfItsOwnRanksAlone) {
@@ -62,14 +78,14 @@ TEST_F(SharedMemory, IsOfItsOwnRanksAlone) {
     std::erase_if(own, [&](int rank) { return (rank < half) != is_low; });
 
     const auto memory = memory_of(own);
-    memory->reserve(4096);
+    memory->take(4096);
 
     exchange_numbers(*memory, is_low ? 0 : 1000);
 }
 
 TEST_F(SharedMemory, LeavesNoGroupBehind) {
     const int before = live_handles();
-    for (int round = 0; round < 20; ++round) memory_of(all())->reserve(4096);
+    for (int round = 0; round < 20; ++round) memory_of(all())->take(4096);
 
     EXPECT_EQ(live_handles(), before);
 }

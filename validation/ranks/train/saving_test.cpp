@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <mpi.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "comm/mpi/mpi_communicator.hpp"
@@ -58,7 +59,7 @@ protected:
     void expect_all(const fs::path& path, float factor) const {
         const WholeState first(whole_.specs, 2), found(whole_.specs, 2);
         const StoredModel stored = StoredModel::open(path);
-        for (const StateView& view : found.views()) stored.read(view);
+        stored.read(found.views(), 1);
         for (std::size_t f = 0; f < found.fields.size(); ++f) {
             const auto expected = first.fields[f].all().as<float>();
             const auto got = found.fields[f].all().as<float>();
@@ -119,6 +120,70 @@ TEST_F(RanksSave, WhoWaitedForTheOneBeforeIsOnRecord) {
     EXPECT_EQ(saves->waits().front().step, 4U);
     EXPECT_GT(saves->waits().front().seconds, 0);
     EXPECT_GE(saves->stall_seconds(), saves->waits().front().seconds);
+}
+
+// Of a run that goes on over what another one left there.
+TEST_F(RanksSave, AtOnceWhatIsThereNowAndNotWhatAnotherRunHasLeft) {
+    auto saves = saving();
+    saves->begin(4, "", whole_.views(), 4, true);
+    finish(*saves);
+    plan_.run = "0decade0";
+    saves = saving();
+    double_all();
+
+    EXPECT_EQ(saves->save_at_once(4, "", whole_.views(), 4), folder_ / "step-4");
+
+    expect_all(folder_, 2);
+    EXPECT_EQ(saves->saves(), 1U);
+    barrier(control_);
+    saves->save_at_once(4, "", whole_.views(), 4);
+    EXPECT_EQ(saves->saves(), 1U);  // it was there
+}
+
+TEST_F(RanksSave, AtOnceWhatCouldNotBeSavedBefore) {
+    plan_.goes_on = true;
+    const auto saves = saving();
+    saves->begin(2, "", whole_.views(), 2, true);
+    finish(*saves);
+    if (control_.rank() == 0) {
+        fs::rename(folder_, folder_.string() + ".elsewhere");
+        std::ofstream(folder_) << "a file";
+    }
+    barrier(control_);
+    saves->begin(4, "", whole_.views(), 4, false);
+    saves->before_update();
+    finish(*saves);
+    if (control_.rank() == 0) {
+        fs::remove(folder_);
+        fs::rename(folder_.string() + ".elsewhere", folder_);
+    }
+    barrier(control_);
+
+    saves->save_at_once(4, "", whole_.views(), 4);
+
+    EXPECT_EQ(StoredModel::open(folder_).step(), 4U);
+    barrier(control_);
+}
+
+// What each rank answers for goes to another one.
+TEST_F(RanksSave, AlsoWhereRanksAnswerForOtherParts) {
+    const auto saves = saving();
+    saves->begin(2, "", whole_.views(), 2, true);
+    finish(*saves);
+    std::vector<CheckpointPart> parts = plan_.state.parts;
+    std::vector<std::uint64_t> numbers;
+    for (const CheckpointPart& part : parts) numbers.push_back(part.number);
+    std::ranges::rotate(numbers, numbers.begin() + 1);
+    for (std::size_t p = 0; p < parts.size(); ++p) parts[p].number = numbers[p];
+    std::ranges::sort(parts, {}, &CheckpointPart::number);
+    double_all();
+
+    saves->change_parts(parts);
+    saves->begin(4, "", whole_.views(), 4, true);
+    finish(*saves);
+
+    expect_all(folder_ / "step-2", 1);
+    expect_all(folder_, 2);
 }
 
 // A file lies where the folder was. Rank 0 hears why, and the run goes on.

@@ -31,6 +31,15 @@ TEST_F(TracingOfRanks, ReadsClocksAsWellAsMessagesAllow) {
     EXPECT_LE(reading.at, now_seconds());
 }
 
+TEST_F(TracingOfRanks, FindsHowFarAClockIsAhead) {
+    if (time_is_simulated()) GTEST_SKIP() << "all ranks have one clock";
+    const double ahead = 1000.0 * control_.rank();
+
+    const ClockReading reading = read_clock(control_, [&] { return now_seconds() + ahead; });
+
+    EXPECT_LE(std::abs(reading.ahead - ahead), reading.round_trip / 2 + 1e-9);
+}
+
 // Each with events of its own number, in an order that messages force upon them.
 TEST_F(TracingOfRanks, WritesTheEventsOfAll) {
     Tracing tracing({1, 1}, control_);

@@ -98,7 +98,7 @@ TEST_F(SharedSave, GivesABoxAcrossTheBordersOfParts) {
     const Tensor place{memory.data(), DType::f32, 2, 4, 6};
 
     StoredModel::open(checkpoints())
-        .read({.tensor = name, .field = StateField::moment2, .box = {{1, 2}, {6, 4}}, .memory = place});
+        .read({{.tensor = name, .field = StateField::moment2, .box = {{1, 2}, {6, 4}}, .memory = place}}, 1);
 
     const auto all = whole_.fields[2][static_cast<std::size_t>(spec - whole_.specs.begin())].as<float>();
     for (std::size_t r = 0; r < 2; ++r)
