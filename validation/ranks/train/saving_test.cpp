@@ -48,6 +48,22 @@ protected:
         barrier(control_);  // rank 0 is through, too
     }
 
+    // While a file lies where the folder was.
+    template <class Work>
+    void with_file_for_folder(Work&& work) {
+        if (control_.rank() == 0) {
+            fs::rename(folder_, folder_.string() + ".elsewhere");
+            std::ofstream(folder_) << "a file";
+        }
+        barrier(control_);
+        work();
+        if (control_.rank() == 0) {
+            fs::remove(folder_);
+            fs::rename(folder_.string() + ".elsewhere", folder_);
+        }
+        barrier(control_);
+    }
+
     void double_all() {
         for (const ParameterTensors& field : whole_.fields) {
             const auto values = field.all().as<float>();
@@ -145,19 +161,11 @@ TEST_F(RanksSave, AtOnceWhatCouldNotBeSavedBefore) {
     const auto saves = saving();
     saves->begin(2, "", whole_.views(), 2, true);
     finish(*saves);
-    if (control_.rank() == 0) {
-        fs::rename(folder_, folder_.string() + ".elsewhere");
-        std::ofstream(folder_) << "a file";
-    }
-    barrier(control_);
-    saves->begin(4, "", whole_.views(), 4, false);
-    saves->before_update();
-    finish(*saves);
-    if (control_.rank() == 0) {
-        fs::remove(folder_);
-        fs::rename(folder_.string() + ".elsewhere", folder_);
-    }
-    barrier(control_);
+    with_file_for_folder([&] {
+        saves->begin(4, "", whole_.views(), 4, false);
+        saves->before_update();
+        finish(*saves);
+    });
 
     saves->save_at_once(4, "", whole_.views(), 4);
 
@@ -193,23 +201,14 @@ TEST_F(RanksSave, NothingWhereOneOfThemCannot) {
     saves->begin(2, "", whole_.views(), 2, false);
     saves->before_update();
     finish(*saves);
-    if (control_.rank() == 0) {
-        fs::rename(folder_, folder_.string() + ".elsewhere");
-        std::ofstream(folder_) << "a file";
-    }
-    barrier(control_);
-
-    saves->begin(4, "", whole_.views(), 4, false);
-    saves->before_update();
-    finish(*saves);
-    const std::vector<SaveOutcome> outcomes = saves->take_outcomes();
-    if (control_.rank() == 0) {
-        fs::remove(folder_);
-        fs::rename(folder_.string() + ".elsewhere", folder_);
-    }
-    barrier(control_);
+    with_file_for_folder([&] {
+        saves->begin(4, "", whole_.views(), 4, false);
+        saves->before_update();
+        finish(*saves);
+    });
 
     if (control_.rank() == 0) {
+        const std::vector<SaveOutcome> outcomes = saves->take_outcomes();
         ASSERT_EQ(outcomes.size(), 2U);
         EXPECT_EQ(outcomes[0].complaint, "");
         EXPECT_TRUE(validation::says(outcomes[1].complaint, "step-4 cannot be written: Not a directory"));
