@@ -30,7 +30,8 @@ std::string speeds_of(const ClusterDevice& device) {
 std::string cluster_line(const ClusterDevice& device, std::size_t hosts, const Link& link,
                          const std::string& id, const std::string& prefix, const std::string& suffix) {
     return fmt::format(
-        "<cluster id=\"{}\" prefix=\"{}\" suffix=\"{}\" radical=\"0-{}\" speed=\"{}\" bw=\"{}Bps\" lat=\"{}s\" "
+        "<cluster id=\"{}\" prefix=\"{}\" suffix=\"{}\" radical=\"0-{}\" speed=\"{}\" bw=\"{}Bps\" "
+        "lat=\"{:.12g}s\" "
         "router_id=\"{}-switch\"/>\n",
         id, prefix, suffix, hosts - 1, speeds_of(device), link.bandwidth, link.latency / 2, id);
 }
@@ -44,7 +45,8 @@ std::string node_line(const Cluster& cluster, std::size_t node) {
 std::string link_line(const Cluster& cluster, std::size_t node) {
     const double latency = (cluster.between->latency - cluster.inside->latency) / 2;
     return fmt::format(
-        "    <link id=\"node-{}-link\" bandwidth=\"{}Bps\" latency=\"{}s\" sharing_policy=\"SPLITDUPLEX\"/>\n",
+        "    <link id=\"node-{}-link\" bandwidth=\"{}Bps\" latency=\"{:.12g}s\" "
+        "sharing_policy=\"SPLITDUPLEX\"/>\n",
         node, cluster.between->bandwidth, latency);
 }
 
