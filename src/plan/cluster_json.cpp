@@ -1,4 +1,5 @@
 #include <array>
+#include <span>
 
 #include "plan/json_node.hpp"
 #include "trireme/base/error.hpp"
@@ -9,10 +10,16 @@ namespace {
 
 constexpr std::size_t known_schema = 1;
 constexpr std::size_t most_devices = std::size_t{1} << 20;  // as many as ranks of a grid
-const std::vector<std::string> numbers{"f32", "f64", "bf16", "f16", "tf32"};
-const std::vector<std::string> figures{"device.flops",  "device.bandwidth", "device.memory",
-                                       "device.launch", "device.clocks",    "devices_per_node",
-                                       "nodes",         "inside",           "between"};
+constexpr std::array<const char*, 5> numbers{"f32", "f64", "bf16", "f16", "tf32"};
+constexpr std::array<const char*, 9> figures{"device.flops",  "device.bandwidth", "device.memory",
+                                             "device.launch", "device.clocks",    "devices_per_node",
+                                             "nodes",         "inside",           "between"};
+
+// An object of some of these.
+void require_only(const JsonNode& node, std::span<const char* const> keys) {
+    const std::vector<std::string> optional(keys.begin(), keys.end());
+    node.require_keys({}, optional);
+}
 
 double above_zero(const JsonNode& node, const char* unit) {
     const double value = node.number();
@@ -58,9 +65,9 @@ ClusterDevice device_of(const JsonNode& node) {
     node.require_keys(needed, optional);
     ClusterDevice device{.name = node.at("name").text(), .flops = {}};
     const JsonNode flops = node.at("flops");
-    flops.require_keys({}, numbers);
-    for (const std::string& kind : numbers) {
-        if (flops.has(kind.c_str())) device.flops[kind] = above_zero(flops.at(kind.c_str()), "flops a second");
+    require_only(flops, numbers);
+    for (const char* const kind : numbers) {
+        if (flops.has(kind)) device.flops[kind] = above_zero(flops.at(kind), "flops a second");
     }
     if (device.flops.empty()) flops.refuse("the rates of some kinds of numbers, such as f32");
     device.bandwidth = above_zero(node.at("bandwidth"), "bytes a second");
@@ -84,11 +91,11 @@ std::optional<Link> link_of(const JsonNode& whole, const char* key, std::size_t 
 }
 
 std::vector<FigureSource> sources_of(const JsonNode& node) {
-    node.require_keys({}, figures);
+    require_only(node, figures);
     std::vector<FigureSource> sources;
-    for (const std::string& figure : figures) {
-        if (!node.has(figure.c_str())) continue;
-        const JsonNode source = node.at(figure.c_str());
+    for (const char* const figure : figures) {
+        if (!node.has(figure)) continue;
+        const JsonNode source = node.at(figure);
         const std::array<std::string, 1> needed{"from"};
         const std::array<std::string, 1> optional{"derived"};
         source.require_keys(needed, optional);
