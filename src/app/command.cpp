@@ -9,6 +9,7 @@
 #include "app/config_file.hpp"
 #include "app/help.hpp"
 #include "app/plan_options.hpp"
+#include "app/simulate_options.hpp"
 #include "app/train_options.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/nearest.hpp"
@@ -76,6 +77,32 @@ Command plan_command(Words words) {
     refuse_positional("plan", line);
     stack(line, of_train);
     set_all(line.settings, {of_plan});
+    if (!config.run.costs.cluster.empty()) {
+        throw ConfigError(
+            cat("--cluster ", config.run.costs.cluster,
+                " is for simulated runs, and a plan is counted in costs; give --profile or --cost"));
+    }
+    return config;
+}
+
+// Options of `train` may come from config files here, too. They are checked as there, and handed on.
+Command simulate_command(Words words) {
+    SimulateConfig config;
+    RunConfig run;
+    const std::vector<OptionGroup> of_train = train_options(run);
+    const OptionGroup of_simulate = simulate_options(config);
+    std::string last_file;
+    std::vector<OptionGroup> all = of_train;
+    all.push_back(of_simulate);
+    all.push_back(config_file_option(last_file));
+    const SplitLine line = split_line("simulate", words, all, {"config"});
+    refuse_positional("simulate", line);
+    stack(line, of_train);
+    set_all(line.settings, {of_simulate});
+    config.cluster = run.costs.cluster;
+    check_simulate_options(config);
+    check_train_options(run);
+    config.train_options = config_text("Options of `trireme train`, for --config", of_train);
     return config;
 }
 
@@ -131,6 +158,7 @@ Command parse_command_line(Words arguments, const std::string& mpi) {
     if (name == "evaluate")
         return command_of_options("evaluate", rest, evaluate_options, check_evaluate_options);
     if (name == "plan") return plan_command(rest);
+    if (name == "simulate") return simulate_command(rest);
     if (name == "profile") return command_of_options("profile", rest, profile_options, check_profile_options);
     if (name == "prepare") return tool_command("prepare", rest, prepare_options, take_prepare_inputs);
     if (name == "convert") return tool_command("convert", rest, convert_options, take_convert_places);

@@ -8,6 +8,7 @@
 #include "app/profile_command.hpp"
 #include "app/tool_options.hpp"
 #include "trireme/tools/prepare.hpp"
+#include "trireme/tools/simulate.hpp"
 #include "trireme/train/config.hpp"
 #include "trireme/train/show_plan.hpp"
 
@@ -20,8 +21,8 @@ struct TrainCommand {
     RunConfig config;
     bool dump_config = false;  // print config.resolved instead of training
 };
-using Command = std::variant<ShowText, TrainCommand, EvaluateConfig, PlanConfig, ProfileCommand, PrepareConfig,
-                             ConvertConfig, InspectConfig, ReportConfig>;
+using Command = std::variant<ShowText, TrainCommand, EvaluateConfig, PlanConfig, SimulateConfig, ProfileCommand,
+                             PrepareConfig, ConvertConfig, InspectConfig, ReportConfig>;
 
 // True for the commands that every rank of an MPI job runs; asking for their help is none.
 bool needs_session(std::span<const char* const> arguments);

@@ -2,6 +2,7 @@
 
 #include "app/command_line.hpp"
 #include "app/plan_options.hpp"
+#include "app/simulate_options.hpp"
 #include "app/tool_options.hpp"
 #include "app/train_options.hpp"
 #include "app/values.hpp"
@@ -40,6 +41,22 @@ std::string plan_help() {
         "and\nbytes, the order of work, and how long each rank would wait. Without --corpus every sample is as "
         "long as may be.\n",
         option_help(groups));
+}
+
+std::string simulate_help() {
+    SimulateConfig config;
+    RunConfig run;
+    std::vector<OptionGroup> groups = train_options(run);
+    groups.insert(groups.begin(), simulate_options(config));
+    std::string file;
+    groups.push_back(config_file_option(file));
+    return cat("Usage: trireme simulate --cluster FILE.json --ranks N --corpus FILE.h5 --steps N [options]\n\n",
+               "Trains on a cluster that is described in a file: the real program, under SimGrid. Losses are "
+               "those of a "
+               "run,\nand kernels and messages take the time of the cluster's devices and links. Needs "
+               "trireme-sim and "
+               "smpirun.\n",
+               option_help(groups), config_note);
 }
 
 std::string profile_help() {
@@ -99,7 +116,8 @@ std::string report_help() {
 }  // namespace
 
 std::vector<std::string> command_names() {
-    return {"train", "evaluate", "plan", "profile", "prepare", "convert", "report", "inspect", "help"};
+    return {"train",   "evaluate", "plan",   "simulate", "profile",
+            "prepare", "convert",  "report", "inspect",  "help"};
 }
 
 std::string general_help() {
@@ -108,6 +126,7 @@ std::string general_help() {
            "  train      train a model, under srun or mpirun, or alone on one rank\n"
            "  evaluate   say how good a stored model is on a corpus\n"
            "  plan       say what a run would be, and start nothing\n"
+           "  simulate   train on a cluster that is described, in simulated time\n"
            "  profile    measure what each layer of a model costs on this machine\n"
            "  prepare    make a corpus from text, ids, questions or images\n"
            "  convert    Hugging Face's files to a checkpoint, or back\n"
@@ -124,6 +143,7 @@ std::string command_help(const std::string& command) {
     if (command == "train") return train_help();
     if (command == "evaluate") return evaluate_help();
     if (command == "plan") return plan_help();
+    if (command == "simulate") return simulate_help();
     if (command == "profile") return profile_help();
     if (command == "prepare") return prepare_help();
     if (command == "convert") return convert_help();

@@ -32,6 +32,7 @@ int finish(const Failure& failure) {
 
 void carry_out(const ShowText& command) { std::cout << command.text; }
 void carry_out(const PlanConfig& config) { show_plan(config, std::cout); }
+void carry_out(const SimulateConfig& config) { simulate(config); }
 void carry_out(const ProfileCommand& command) { measure(command, std::cout); }
 void carry_out(const PrepareConfig& config) { prepare(config, std::cout); }
 void carry_out(const ConvertConfig& config) { convert(config, std::cout); }

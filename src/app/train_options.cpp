@@ -279,6 +279,11 @@ void check_duration(const RunConfig& config) {
 }  // namespace
 
 std::vector<OptionGroup> train_options(RunConfig& config) {
+    OptionGroup costs = cost_options(config.costs);
+    costs.options.push_back(text({"cluster", "FILE.json",
+                                  "of a simulated run (`trireme simulate`): the cluster whose devices say what "
+                                  "kernels take"},
+                                 config.costs.cluster));
     OptionGroup flexible = flexible_options(config.schedule, config.layout);
     flexible.options.push_back(decisions_option(config.policy));
     flexible.options.push_back(move_option(config.policy));
@@ -289,7 +294,7 @@ std::vector<OptionGroup> train_options(RunConfig& config) {
             layout_options(config.layout),
             schedule_options(config.schedule),
             flexible,
-            cost_options(config.costs),
+            costs,
             precision_options(config.precision),
             run_options(config.run)};
 }

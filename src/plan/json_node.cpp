@@ -83,6 +83,11 @@ std::string JsonNode::text() const {
     return value_->get<std::string>();
 }
 
+bool JsonNode::is_true() const {
+    if (!value_->is_boolean()) refuse("true or false");
+    return value_->get<bool>();
+}
+
 nlohmann::json json_of_file(std::string_view text, std::string_view file) {
     using Json = nlohmann::json;
     const auto is_kept = [&](int depth, Json::parse_event_t, const Json&) {

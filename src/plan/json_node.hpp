@@ -28,6 +28,7 @@ public:
     std::size_t bytes() const;                              // 0 to 2^53
     double number() const;                                  // 0 or more, and finite
     std::string text() const;                               // must be one
+    bool is_true() const;                                   // must be true or false
     [[noreturn]] void refuse(std::string_view must) const;  // "FILE: stages[0] is 3; it must be <must>"
 
 private:

@@ -168,7 +168,7 @@ void Console::change_of_plan(const Decision& decision, const PlanChange& change)
          << std::flush;
 }
 
-void Console::finish(const Figures& f, const std::string& run_dir) {
+void Console::finish(const Figures& f, const std::string& peak_is, const std::string& run_dir) {
     out_ << "\nFigures of merit\n";
     if (f.last_loss) {
         out_ << fmt::format("  loss            {:.4f} (first step {:.4f})\n", *f.last_loss, *f.first_loss);
@@ -176,8 +176,8 @@ void Console::finish(const Figures& f, const std::string& run_dir) {
     if (f.validation) out_ << "  validation      " << describe(*f.validation) << '\n';
     out_ << fmt::format("  tokens/s        {:.0f}, {:.0f} per rank; {} tokens in {}\n", f.tokens_per_second(),
                         f.tokens_per_second() / f.ranks, grouped(f.tokens), duration(f.seconds));
-    out_ << fmt::format("  model GFLOP/s   {:.1f} of {:.1f} (measured FMA rate of all ranks): MFU {:.1f} %{}\n",
-                        f.flops / f.seconds * 1e-9, f.peak_flops * 1e-9, 100 * f.mfu(),
+    out_ << fmt::format("  model GFLOP/s   {:.1f} of {:.1f} ({}): MFU {:.1f} %{}\n", f.flops / f.seconds * 1e-9,
+                        f.peak_flops * 1e-9, peak_is, 100 * f.mfu(),
                         f.mfu_causal() ? fmt::format(", causal {:.1f} %", 100 * *f.mfu_causal()) : "");
     out_ << fmt::format(
         "  bubble          {:.1f} % (limit {:.1f} %: the schedule's); waited {:.1f} s for other ranks\n",

@@ -21,7 +21,7 @@ public:
     // The first time that is worth a line.
     void waited_to_save(const SaveWait& wait);
     void change_of_plan(const Decision& decision, const PlanChange& change);
-    void finish(const Figures& figures, const std::string& run_dir);
+    void finish(const Figures& figures, const std::string& peak_is, const std::string& run_dir);
 
 private:
     std::ostream& out_;

@@ -4,12 +4,12 @@
 
 namespace trireme {
 
-Stream make_stream(DeviceKind device, int threads) {
+Stream make_stream(DeviceKind device, int threads, const std::optional<DeviceRates>& rates) {
     switch (device) {
         case DeviceKind::reference:
-            return {.backend = ReferenceStream{}};
+            return {.backend = ReferenceStream{}, .rates = rates};
         case DeviceKind::cpu:
-            return {.backend = CpuStream{.threads = threads}};
+            return {.backend = CpuStream{.threads = threads}, .rates = rates};
     }
     throw BugError("unknown device");
 }

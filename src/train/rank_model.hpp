@@ -15,7 +15,8 @@
 
 namespace trireme {
 
-Stream make_stream(DeviceKind device, int threads);
+// `rates` are of the device that is simulated, if one is.
+Stream make_stream(DeviceKind device, int threads, const std::optional<DeviceRates>& rates = {});
 int threads_of(const Stream& stream);
 
 // What programs are executed with, beside their micro-batches.

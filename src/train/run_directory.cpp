@@ -72,7 +72,7 @@ Json step_record(std::size_t step, const StepOutcome& outcome, const ModelFlops&
     return record;
 }
 
-Json summary_of(const Figures& f) {
+Json summary_of(const Figures& f, const std::string& peak_is) {
     Json summary{{"verdict", f.complaint.empty() ? "VALID" : "INVALID"}};
     if (!f.complaint.empty()) summary["reason"] = f.complaint;
     summary["clock"] = clock_name();
@@ -91,9 +91,9 @@ Json summary_of(const Figures& f) {
     summary["tokens_per_s"] = f.tokens_per_second();
     summary["padding"] = {{"share", 1 - static_cast<double>(f.tokens) / static_cast<double>(f.padded_tokens)},
                           {"limit", 0}};
-    summary["model_flops_per_s"] = {{"value", f.flops / f.seconds},
-                                    {"limit", f.peak_flops},
-                                    {"limit_is", "measured FMA rate of all ranks"}};
+    summary["model_flops_per_s"] = {
+        {"value", f.flops / f.seconds}, {"limit", f.peak_flops}, {"limit_is", peak_is}};
+    summary["peak_is"] = peak_is;
     summary["mfu"] = f.mfu();
     if (f.mfu_causal()) summary["mfu_causal"] = *f.mfu_causal();
     summary["mfu_formula"] = "(6N + 12 L h mean squared length / mean length) tokens / (seconds peak)";
@@ -175,7 +175,8 @@ void RunDirectory::write_manifest(const Manifest& m) {
               {"hosts", m.hosts},
               {"device", m.device},
               {"threads_per_rank", m.threads},
-              {"measured_peak_flops", m.peak_flops},
+              {m.peak.is_measured ? "measured_peak_flops" : "peak_flops", m.peak.flops},
+              {"peak_is", m.peak.is},
               {"model", m.model},
               {"parameters", m.parameters},
               {"corpus", m.corpus},
@@ -186,6 +187,7 @@ void RunDirectory::write_manifest(const Manifest& m) {
         json["plan"] = m.plan;
     }
     if (!m.resumed_from.empty()) json["resumed_from"] = m.resumed_from;
+    peak_is_ = m.peak.is;
     plan_ = m.plan;
     write_file("manifest.json", text_of(json, 2));
 }
@@ -213,7 +215,7 @@ void RunDirectory::add_evaluation(std::size_t step, const Evaluation& evaluation
 }
 
 void RunDirectory::write_summary(const Figures& figures) {
-    write_file("summary.json", text_of(summary_of(figures), 2));
+    write_file("summary.json", text_of(summary_of(figures, peak_is_), 2));
 }
 
 void RunDirectory::write_file(const char* name, const std::string& text) const {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "train/figures.hpp"
+#include "train/peak_rate.hpp"
 #include "trireme/plan/decision.hpp"
 
 namespace trireme {
@@ -20,7 +21,7 @@ struct Manifest {
     std::string device;                  // "cpu", and the processor's name
     int threads = 1;                     // per rank
     std::size_t parameters = 0;
-    double peak_flops = 0;
+    PeakRate peak = {};
     std::string resumed_from = {};  // the checkpoint; empty: the run began at its beginning
 };
 
@@ -62,9 +63,10 @@ private:
     std::filesystem::path path_;
     FileLock lock_;
     std::ofstream steps_;
-    bool keeps_decisions_;     // of the run that goes on
-    std::ofstream decisions_;  // open once there is one
-    std::string plan_;         // the hash of what the steps are made with, once the manifest is written
+    bool keeps_decisions_;                 // of the run that goes on
+    std::ofstream decisions_;              // open once there is one
+    std::string peak_is_ = PeakRate{}.is;  // what the steps are compared with
+    std::string plan_;  // the hash of what the steps are made with, once the manifest is written
 };
 
 // Throws ConfigError if `path` holds the steps of an earlier run. Writes nothing.

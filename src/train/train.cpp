@@ -11,6 +11,7 @@
 #include "train/console.hpp"
 #include "train/figures.hpp"
 #include "train/node_share.hpp"
+#include "train/peak_rate.hpp"
 #include "train/planning.hpp"
 #include "train/rank_memory.hpp"
 #include "train/rank_trainer.hpp"
@@ -26,7 +27,6 @@
 #include "trireme/base/version.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/machine.hpp"
-#include "trireme/kernels/peak.hpp"
 #include "trireme/policy/policy.hpp"
 
 namespace trireme {
@@ -39,17 +39,6 @@ std::string now_text() {
     gmtime_r(&now, &utc);
     std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
     return text.data();
-}
-
-// Collective over `group`. All ranks at once, as they will run. Reference kernels are so far from it that one
-// look is enough.
-double measure_peak_of_all(Communicator& group, const RunConfig& config, DType dtype, int threads) {
-    const std::size_t runs = config.precision.device == DeviceKind::reference ? 1 : 9;
-    barrier(group);
-    double sum = 0;
-    for (const double peak : gather_all(group, std::array{measure_peak_flops(dtype, threads, runs)}))
-        sum += peak;
-    return sum;
 }
 
 std::filesystem::path run_directory_of(const RunConfig& config, const Setup& setup) {
@@ -108,13 +97,13 @@ public:
     }
 
     void train() {
-        manifest_.peak_flops = measure_peak_of_all(control_, config_, setup_.dtype, threads_);
+        manifest_.peak = peak_of_all(control_, config_, setup_, threads_);
         if (is_first_) {
             directory_->write_config(config_.resolved);
             directory_->write_manifest(manifest_);
             console_.introduce(manifest_, memory_, directory_->path().string());
         }
-        FigureSum sum(flops_, manifest_.peak_flops, control_.size(),
+        FigureSum sum(flops_, manifest_.peak.flops, control_.size(),
                       bubble_of_schedule(setup_.plan, control_.size()));
         for (std::size_t step = setup_.first_step; step < setup_.steps;) step = take_stretch(step, sum);
         save(setup_.steps);
@@ -170,11 +159,16 @@ private:
                 .schedule = setup_.plan.schedule,
                 .plan = hash_of(setup_.plan),
                 .hosts = gather_all(control_, session_.host()),
-                .device = cat(config_.precision.device == DeviceKind::cpu ? "cpu" : "reference", " (",
-                              processor_name(), ")"),
+                .device = device_text(),
                 .threads = threads_,
                 .parameters = parameter_count(setup_.model),
                 .resumed_from = setup_.resumes ? setup_.stored->place() : ""};
+    }
+
+    std::string device_text() const {
+        if (setup_.device) return cat(setup_.device->name, " (simulated)");
+        return cat(config_.precision.device == DeviceKind::cpu ? "cpu" : "reference", " (", processor_name(),
+                   ")");
     }
 
     // From one evaluation or checkpoint to the next, for which nothing may be in flight; of a synchronous
@@ -256,8 +250,8 @@ private:
     void record(const StepOutcome& outcome, FigureSum& sum) {
         sum.add(outcome);
         if (is_first_) {
-            directory_->add_step(outcome.step + 1, outcome, flops_, manifest_.peak_flops);
-            console_.step(outcome.step, outcome, flops_, manifest_.peak_flops);
+            directory_->add_step(outcome.step + 1, outcome, flops_, manifest_.peak.flops);
+            console_.step(outcome.step, outcome, flops_, manifest_.peak.flops);
         }
         stop_if_diverged(outcome.step, outcome, sum);
     }
@@ -323,7 +317,7 @@ private:
         saving_->finish();
         write_trace();
         say_what_was_saved();
-        if (is_first_) console_.finish(figures, directory_->path().string());
+        if (is_first_) console_.finish(figures, manifest_.peak.is, directory_->path().string());
     }
 
     const RunConfig& config_;

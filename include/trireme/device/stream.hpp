@@ -1,8 +1,10 @@
 // Where work runs, and the ledger of what ran there.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -22,6 +24,18 @@ struct Cost {
     double bytes = 0;         // read and written once
     std::array<std::size_t, 3>
         product{};  // rows, columns and depth of its matrix product; zeros if it has none
+};
+
+// How fast a device is that somebody described: what its kernels take in a simulation.
+struct DeviceRates {
+    double flops = 0;      // a second, of the run's numbers
+    double bandwidth = 0;  // of its memory, bytes a second
+    double launch = 0;     // seconds of any kernel, beside its work
+
+    // Arithmetic hides behind memory, or memory behind arithmetic.
+    double seconds(const Cost& cost) const {
+        return std::max(cost.flops / flops, cost.bytes / bandwidth) + launch;
+    }
 };
 
 // Calls, seconds and costs by kernel and shape, in order of first use.
@@ -45,6 +59,7 @@ private:
 struct Stream {
     std::variant<ReferenceStream, CpuStream, GhostStream> backend;
     Ledger ledger = {};
+    std::optional<DeviceRates> rates = {};  // of a simulated device; none: kernels take what they take
 
     bool is_ghost() const { return std::holds_alternative<GhostStream>(backend); }
 };

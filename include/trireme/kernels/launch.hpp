@@ -13,13 +13,16 @@ namespace trireme {
 template <class Op>
 void run(GhostStream&, const Op&) {}
 
-// Checks the shapes once, runs, and enters cost and seconds into the stream's ledger.
+// Checks the shapes once, runs, takes the time that a simulated device needs, and enters cost and seconds into
+// the stream's ledger.
 template <class Op>
 void launch(Stream& stream, const Op& op) {
     op.check();
     const double begin = now_seconds();
     std::visit([&](auto& backend) { run(backend, op); }, stream.backend);
-    stream.ledger.add(op.cost(), now_seconds() - begin);
+    const Cost cost = op.cost();
+    if (stream.rates) spend_seconds(stream.rates->seconds(cost));
+    stream.ledger.add(cost, now_seconds() - begin);
 }
 
 }  // namespace trireme

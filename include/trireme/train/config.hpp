@@ -78,6 +78,7 @@ struct PolicyConfig {
 
 struct CostConfig {
     std::string profile;                 // a file: see plan/profile.hpp; empty: none
+    std::string cluster = {};            // of a simulated run, a file: see plan/cluster.hpp; empty: none
     std::vector<StageCost> stages = {};  // of all, or of each; none: by the profile, or equal
 };
 

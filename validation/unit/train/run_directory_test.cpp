@@ -174,7 +174,7 @@ TEST_F(TheRun, SaysInItsManifestWhatItWasMadeWithAndOn) {
                                .device = "cpu, some processor",
                                .threads = 2,
                                .parameters = 1234,
-                               .peak_flops = 1e11});
+                               .peak = {.flops = 1e11}});
 
     const json manifest = json::parse(read_whole(file("manifest.json")));
 

@@ -1,0 +1,68 @@
+// A cluster as somebody described it: devices, how they stand in nodes, and what joins them.
+//
+//   {"schema": 1, "name": "a100-2x8", "source": "where this cluster stands",
+//    "device": {"name": "A100", "flops": {"f32": 19.5e12, "f64": 9.7e12}, "bandwidth": 1.555e12,
+//               "memory": 40000000000, "launch": 4e-6,
+//               "clocks": [{"mhz": 1410, "speed": 1, "watts": {"idle": 55, "busy": 400}}]},
+//    "devices_per_node": 8, "nodes": 2,
+//    "inside": {"latency": 3e-6, "bandwidth": 300e9}, "between": {"latency": 5e-6, "bandwidth": 25e9},
+//    "sources": {"device.bandwidth": {"from": "the data sheet"}, "inside": {"from": "...", "derived": true}}}
+//
+// Rates are flops and bytes a second. "clocks" and "sources" may be left out, and so may "inside" where a node
+// has one device, and "between" where there is one node.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trireme/layout/links.hpp"
+
+namespace trireme {
+
+struct DeviceClock {
+    double mhz = 0;
+    double speed = 1;  // of the highest clock's
+    double idle_watts = 0;
+    double busy_watts = 0;
+
+    friend bool operator==(const DeviceClock&, const DeviceClock&) = default;
+};
+
+struct ClusterDevice {
+    std::string name;
+    std::map<std::string, double> flops;   // a second, of each kind of number: "f32"
+    double bandwidth = 0;                  // of its memory
+    std::size_t memory = 0;                // bytes
+    double launch = 0;                     // seconds that a kernel costs beside its work
+    std::vector<DeviceClock> clocks = {};  // the highest first
+};
+
+// Where a figure comes from.
+struct FigureSource {
+    std::string figure;  // "device.bandwidth"
+    std::string from;
+    bool is_derived = false;  // not said there, but worked out from it
+};
+
+struct Cluster {
+    std::string name;
+    std::string source;
+    ClusterDevice device;
+    std::size_t devices_per_node = 1;
+    std::size_t nodes = 1;
+    // From device to device. Inside a node each device has its bandwidth, each way; between nodes all devices
+    // of a node share it.
+    std::optional<Link> inside, between;
+    std::vector<FigureSource> sources = {};
+
+    std::size_t devices() const { return devices_per_node * nodes; }
+};
+
+// Throws ConfigError for a text that describes no cluster, naming the place in it; `place` is the file's name.
+Cluster cluster_from_json(std::string_view text, const std::string& place);
+
+}  // namespace trireme

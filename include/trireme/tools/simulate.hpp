@@ -1,0 +1,20 @@
+// `trireme simulate`: the real program on a cluster that is described in a file, under SimGrid's smpirun.
+#pragma once
+
+#include <string>
+
+namespace trireme {
+
+struct SimulateConfig {
+    std::string cluster;  // a file: see plan/cluster.hpp
+    int ranks = 0;        // 0: not said
+    bool does_math = true;
+    std::string train_options;  // all of them, as an INI file
+};
+
+// Becomes smpirun with trireme-sim, which must lie beside this program, on a platform made from the cluster's
+// file. Throws ConfigError for a file that cannot be read or describes no cluster, and for more ranks than it
+// has devices; ResourceError where a program is missing.
+[[noreturn]] void simulate(const SimulateConfig& config);
+
+}  // namespace trireme

@@ -1,0 +1,16 @@
+// The options of `trireme simulate`: those of `train`, and what stands around them.
+#pragma once
+
+#include "app/option.hpp"
+#include "trireme/tools/simulate.hpp"
+#include "trireme/train/config.hpp"
+
+namespace trireme::app {
+
+// The options refer to `config`, which must outlive them.
+OptionGroup simulate_options(SimulateConfig& config);
+
+// Throws ConfigError where options of `simulate` are missing, or ask for what there is not.
+void check_simulate_options(const SimulateConfig& config);
+
+}  // namespace trireme::app

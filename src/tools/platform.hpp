@@ -1,0 +1,25 @@
+// A cluster in the words of SimGrid.
+#pragma once
+
+#include <string>
+
+#include "trireme/plan/cluster.hpp"
+
+namespace trireme {
+
+// The platform file: a host for each device, at the speed of its f32 arithmetic, or of another kind if it has
+// none; with clocks, at one speed for each. One node, or nodes of one device, are a single <cluster>; otherwise
+// each node is one, and a switch joins them:
+//
+//   node-0-device-0 --+                       +-- node-1-device-0
+//                     node-0 -- switch -- node-1
+//   node-0-device-1 --+                       +-- node-1-device-1
+//
+// A message passes two links inside of a node, and two more between nodes; latencies of the cluster are whole
+// ways.
+std::string platform_text(const Cluster& cluster);
+
+// The host file: where rank 0 is, and so on, node by node. Throws ConfigError for more ranks than devices.
+std::string hosts_text(const Cluster& cluster, int ranks);
+
+}  // namespace trireme

@@ -1,0 +1,21 @@
+// What the arithmetic of a run is compared with.
+#pragma once
+
+#include <string>
+
+#include "train/setup.hpp"
+#include "trireme/comm/communicator.hpp"
+
+namespace trireme {
+
+struct PeakRate {
+    double flops = 0;  // a second, of all ranks together
+    std::string is = "measured FMA rate of all ranks";
+    bool is_measured = true;
+};
+
+// Collective over `group`. A simulated device's rate is known; any other is measured, by all ranks at once, as
+// they will run.
+PeakRate peak_of_all(Communicator& group, const RunConfig& config, const Setup& setup, int threads);
+
+}  // namespace trireme

@@ -1,0 +1,30 @@
+#include "train/simulated_device.hpp"
+
+#include "train/text_file.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/device/clock.hpp"
+#include "trireme/plan/cluster.hpp"
+
+namespace trireme {
+
+std::optional<SimulatedDevice> simulated_device(const RunConfig& config) {
+    const std::string& path = config.costs.cluster;
+    if (path.empty()) return std::nullopt;
+    if (!time_is_simulated()) {
+        throw ConfigError(
+            cat("--cluster ", path, " is for simulated time; run it with `trireme simulate`, or leave it out"));
+    }
+    const Cluster cluster = cluster_from_json(read_text(path, "--cluster"), path);
+    const ClusterDevice& device = cluster.device;
+    const char* const numbers = config.precision.dtype == Precision::f64 ? "f64" : "f32";
+    const auto rate = device.flops.find(numbers);
+    if (rate == device.flops.end()) {
+        throw ConfigError(cat(path, " has no device.flops.", numbers, ", and --dtype is ", numbers,
+                              "; say how many ", device.name, " makes a second, or use another --dtype"));
+    }
+    return SimulatedDevice{
+        .name = cat(device.name, " of ", cluster.name),
+        .rates = {.flops = rate->second, .bandwidth = device.bandwidth, .launch = device.launch}};
+}
+
+}  // namespace trireme

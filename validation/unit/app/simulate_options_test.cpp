@@ -1,0 +1,61 @@
+#include "app/simulate_options.hpp"
+
+#include <gtest/gtest.h>
+
+#include "unit/app/arguments.hpp"
+#include "unit/app/temporary_file.hpp"
+
+namespace trireme::app {
+namespace {
+
+const std::string whole = "simulate --cluster c.json --ranks 4 --corpus a.h5 --steps 5 ";
+
+SimulateConfig simulate_config(const std::string& line) { return std::get<SimulateConfig>(parse(line)); }
+
+TEST(SimulateOptions, AreAClusterAndRanks) {
+    const SimulateConfig config = simulate_config(whole);
+
+    EXPECT_EQ(config.cluster, "c.json");
+    EXPECT_EQ(config.ranks, 4);
+    EXPECT_TRUE(config.does_math);
+    EXPECT_TRUE(simulate_config(whole + "--math on").does_math);
+}
+
+TEST(SimulateOptions, HandOnThoseOfTraining) {
+    const TemporaryFile first("simulate.ini", "[layout]\npipe = 2\n[schedule]\nmicrobatches = 4\n");
+
+    const SimulateConfig config =
+        simulate_config(whole + "--run-dir=runs/a#b --config " + first.path() + " --microbatches 6");
+
+    const TemporaryFile handed_on("handed-on.ini", config.train_options);
+    const RunConfig run = std::get<TrainCommand>(parse("train --config " + handed_on.path())).config;
+    EXPECT_EQ(run.costs.cluster, "c.json");
+    EXPECT_EQ(run.data.corpus, "a.h5");
+    EXPECT_EQ(run.run.steps, 5U);
+    EXPECT_EQ(run.run.run_dir, "runs/a#b");
+    EXPECT_EQ(run.layout.pipe, 2);
+    EXPECT_EQ(run.schedule.microbatches, 6U);
+}
+
+TEST(SimulateOptions, AreCheckedBeforeAnythingStarts) {
+    EXPECT_EQ(complaint("simulate --ranks 2 --corpus a.h5 --steps 5"),
+              "no cluster is given; describe one with --cluster FILE.json (perf/clusters has some)");
+    EXPECT_EQ(complaint("simulate --cluster c.json --corpus a.h5 --steps 5"),
+              "nothing says how many ranks there are; give --ranks N");
+    EXPECT_EQ(complaint(whole + "--math off"),
+              "--math off, a run of shapes and costs alone, is not there yet; leave it out");
+    EXPECT_EQ(complaint("simulate --cluster c.json --ranks 2 --steps 5"),
+              "no corpus is given; name one with --corpus FILE.h5 (`trireme prepare` makes it)");
+    EXPECT_EQ(complaint(whole + "--piep 2"), "unknown option --piep; did you mean --pipe?");
+    EXPECT_EQ(complaint(whole + "rows"),
+              "simulate takes options only, but 'rows' belongs to none; see trireme simulate --help");
+}
+
+TEST(SimulateOptions, AreNotOfAPlan) {
+    EXPECT_EQ(
+        complaint("plan --cluster c.json"),
+        "--cluster c.json is for simulated runs, and a plan is counted in costs; give --profile or --cost");
+}
+
+}  // namespace
+}  // namespace trireme::app

@@ -1,0 +1,20 @@
+#include <gtest/gtest.h>
+
+#include "trireme/device/stream.hpp"
+
+namespace trireme {
+namespace {
+
+const DeviceRates rates{.flops = 100, .bandwidth = 10, .launch = 0.25};
+
+TEST(DeviceRates, ChargeWhatTakesLonger) {
+    EXPECT_EQ(rates.seconds({.kernel = "linear", .flops = 400, .bytes = 20}), 4.25);
+    EXPECT_EQ(rates.seconds({.kernel = "linear", .flops = 400, .bytes = 80}), 8.25);
+}
+
+TEST(DeviceRates, ChargeEveryKernelForItsLaunch) { EXPECT_EQ(rates.seconds({.kernel = "nothing"}), 0.25); }
+
+TEST(DeviceRates, AreOfNoStreamUnlessSaid) { EXPECT_FALSE(Stream{}.rates.has_value()); }
+
+}  // namespace
+}  // namespace trireme
