@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "train/running_state.hpp"
+#include "train/slow_ranks.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/device/machine.hpp"
 
@@ -288,6 +289,8 @@ StepOutcome RankTrainer::settle() {
 std::vector<StepOutcome> RankTrainer::step() {
     const double begin = now_seconds();
     stream_.ledger.clear();
+    const std::size_t number = first_ + static_cast<std::size_t>(executed_) + 1;
+    stream_.slowness.set(slowness_in(config_.emulation.slow, model_.rank(), number));
     model_.reset_traffic();
     look_ahead();
     if (executed_ == 0) model_.begin_steps();

@@ -9,6 +9,7 @@
 
 #include "train/figures.hpp"
 #include "trireme/plan/decision.hpp"
+#include "trireme/train/emulation.hpp"
 
 namespace trireme {
 
@@ -22,6 +23,7 @@ struct Manifest {
     std::size_t parameters = 0;
     double peak_flops = 0;
     std::string resumed_from = {};  // the checkpoint; empty: the run began at its beginning
+    std::vector<SlowRank> slow = {};
 };
 
 // Holds a file for this process alone, until it is destroyed or the process ends, however that happens.

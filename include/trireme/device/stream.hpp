@@ -7,6 +7,8 @@
 #include <variant>
 #include <vector>
 
+#include "trireme/device/slowness.hpp"
+
 namespace trireme {
 
 struct ReferenceStream {};  // plain loops: the oracle
@@ -45,6 +47,7 @@ private:
 struct Stream {
     std::variant<ReferenceStream, CpuStream, GhostStream> backend;
     Ledger ledger = {};
+    Slowness slowness = {};
 
     bool is_ghost() const { return std::holds_alternative<GhostStream>(backend); }
 };

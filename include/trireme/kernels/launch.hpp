@@ -13,13 +13,13 @@ namespace trireme {
 template <class Op>
 void run(GhostStream&, const Op&) {}
 
-// Checks the shapes once, runs, and enters cost and seconds into the stream's ledger.
+// Checks the shapes once, runs, as slowly as the stream is, and enters cost and seconds into its ledger.
 template <class Op>
 void launch(Stream& stream, const Op& op) {
     op.check();
     const double begin = now_seconds();
     std::visit([&](auto& backend) { run(backend, op); }, stream.backend);
-    stream.ledger.add(op.cost(), now_seconds() - begin);
+    stream.ledger.add(op.cost(), stream.slowness.after_kernel(now_seconds() - begin));
 }
 
 }  // namespace trireme
