@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -29,9 +31,14 @@ void refuse_unknown_command(const std::string& name) {
     throw ConfigError(cat("unknown command '", name, "'", meant.empty() ? "; see trireme --help" : meant));
 }
 
+// Those of one place, which take the place of earlier ones.
 void set_all(const std::vector<Setting>& settings, const std::vector<OptionGroup>& groups) {
+    std::set<std::string> given;
     for (const Setting& setting : settings) {
-        if (const Option* option = find(groups, setting.name)) option->set(setting);
+        const Option* option = find(groups, setting.name);
+        if (option == nullptr) continue;
+        const bool is_first = given.insert(setting.name).second;
+        (is_first ? option->set : option->add)(setting);
     }
 }
 
@@ -55,7 +62,7 @@ Command train_command(Words words) {
     std::string last_file;
     std::vector<OptionGroup> all = options;
     all.push_back(config_options(last_file, command.dump_config));
-    const SplitLine line = split_line("train", words, all, {"config"});
+    const SplitLine line = split_line("train", words, all);
     refuse_positional("train", line);
     stack(line, options);
     set_all(line.settings, {all.back()});
@@ -73,7 +80,7 @@ Command plan_command(Words words) {
     std::vector<OptionGroup> all = of_train;
     all.push_back(of_plan);
     all.push_back(config_file_option(last_file));
-    const SplitLine line = split_line("plan", words, all, {"config"});
+    const SplitLine line = split_line("plan", words, all);
     refuse_positional("plan", line);
     stack(line, of_train);
     set_all(line.settings, {of_plan});
@@ -95,7 +102,7 @@ Command simulate_command(Words words) {
     std::vector<OptionGroup> all = of_train;
     all.push_back(of_simulate);
     all.push_back(config_file_option(last_file));
-    const SplitLine line = split_line("simulate", words, all, {"config"});
+    const SplitLine line = split_line("simulate", words, all);
     refuse_positional("simulate", line);
     stack(line, of_train);
     set_all(line.settings, {of_simulate});
@@ -112,7 +119,7 @@ Command tool_command(const char* name, Words words, std::vector<OptionGroup> (*o
                      void (*take)(Config&, const std::vector<std::string>&)) {
     Config config;
     const std::vector<OptionGroup> options = options_of(config);
-    const SplitLine line = split_line(name, words, options, {});
+    const SplitLine line = split_line(name, words, options);
     set_all(line.settings, options);
     take(config, line.positional);
     return config;
@@ -124,7 +131,7 @@ Command command_of_options(const char* name, Words words, std::vector<OptionGrou
                            void (*check)(const Config&)) {
     Config config;
     const std::vector<OptionGroup> options = options_of(config);
-    const SplitLine line = split_line(name, words, options, {});
+    const SplitLine line = split_line(name, words, options);
     refuse_positional(name, line);
     set_all(line.settings, options);
     check(config);

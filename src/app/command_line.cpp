@@ -83,7 +83,7 @@ void refuse_repetition(const std::vector<Setting>& earlier, const Setting& setti
 }  // namespace
 
 SplitLine split_line(const std::string& command, std::span<const char* const> arguments,
-                     const std::vector<OptionGroup>& groups, const std::vector<std::string>& repeatable) {
+                     const std::vector<OptionGroup>& groups) {
     SplitLine line;
     for (const po::option& option : parsed(command, arguments, groups)) {
         const std::string& word = option.original_tokens.front();
@@ -96,9 +96,7 @@ SplitLine split_line(const std::string& command, std::span<const char* const> ar
             continue;
         }
         Setting setting = setting_of(command, option);
-        const bool may_repeat =
-            std::find(repeatable.begin(), repeatable.end(), setting.name) != repeatable.end();
-        if (!may_repeat) refuse_repetition(line.settings, setting);
+        if (!find(groups, setting.name)->add) refuse_repetition(line.settings, setting);
         line.settings.push_back(std::move(setting));
     }
     return line;

@@ -14,10 +14,10 @@ struct SplitLine {
     std::vector<std::string> positional;  // what belongs to no option
 };
 
-// `arguments` follow the command's name. Options named in `repeatable` may come more than once. Throws
-// ConfigError for an unknown option (the nearest known one named), one without its value, and one given twice.
+// `arguments` follow the command's name. Throws ConfigError for an unknown option (the nearest known one
+// named), one without its value, and one given twice that may not be.
 SplitLine split_line(const std::string& command, std::span<const char* const> arguments,
-                     const std::vector<OptionGroup>& groups, const std::vector<std::string>& repeatable);
+                     const std::vector<OptionGroup>& groups);
 
 // The options of all groups with their defaults, one paragraph a group.
 std::string option_help(const std::vector<OptionGroup>& groups);

@@ -83,7 +83,7 @@ private:
                         place()};
         check_name(setting);
         const auto [first, is_new] = lines_.emplace(setting.name, number_);
-        if (!is_new) {
+        if (!is_new && !find(groups_, setting.name)->add) {
             throw ConfigError(cat(label(setting), " is already given in line ", first->second, "; keep one"));
         }
         settings_.push_back(std::move(setting));

@@ -158,11 +158,12 @@ std::string version_text(const std::string& mpi) {
 }
 
 OptionGroup config_file_option(std::string& file) {
-    return {"config",
-            {text({"config", "FILE",
-                   "options from an INI file; repeatable, later files win over earlier ones "
-                   "and the command line over all"},
-                  file)}};
+    Option config = text({"config", "FILE",
+                          "options from an INI file; repeatable, later files win over earlier ones "
+                          "and the command line over all"},
+                         file);
+    config.add = config.set;
+    return {"config", {config}};
 }
 
 OptionGroup config_options(std::string& file, bool& dump) {

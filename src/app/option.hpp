@@ -33,6 +33,8 @@ struct Option {
     std::function<void(const Setting&)> set;  // throws ConfigError
     std::function<std::string()> get;         // in the form that `set` reads; empty: not set
     bool is_switch = false;                   // without a value it is on
+    // Of one that may be given several times in one place: what the second and later times do, beside `set`.
+    std::function<void(const Setting&)> add = {};
 };
 
 struct OptionGroup {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/cost_option.hpp"
+#include "app/slow_option.hpp"
 #include "app/trace_option.hpp"
 #include "app/values.hpp"
 #include "trireme/base/error.hpp"
@@ -295,6 +296,7 @@ std::vector<OptionGroup> train_options(RunConfig& config) {
             schedule_options(config.schedule),
             flexible,
             costs,
+            {"emulation", {slow_option(config.emulation.slow)}},
             precision_options(config.precision),
             run_options(config.run)};
 }

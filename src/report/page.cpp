@@ -32,6 +32,7 @@ std::string facts(const RunRecords& records, const Summary& summary) {
     if (manifest.started) line += cat(" · started ", date_text(*manifest.started));
     if (manifest.parameters) line += cat(" · ", with_commas(*manifest.parameters), " parameters");
     if (manifest.corpus) line += cat(" · corpus ", *manifest.corpus);
+    for (const std::string& each : manifest.slowed) line += cat(" · made slow: ", each);
     if (summary.clock) line += cat(" · ", *summary.clock, " clock");
     return element("p", escaped(line), "facts");
 }

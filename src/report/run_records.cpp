@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "report/json_fields.hpp"
+#include "report/number_text.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme::report {
@@ -85,6 +86,16 @@ Summary summary_from(const JsonFields& f) {
             .predicted_bytes = f.number("/memory_bytes/predicted")};
 }
 
+// "rank 3 to take 4 times as long from step 100 to 200"
+std::string slowed_rank(const JsonFields& f) {
+    const auto text = [&](const char* before, const char* field) {
+        const Figure number = f.number(field);
+        return number ? cat(before, significant(*number)) : std::string();
+    };
+    return cat("rank", text(" ", "/rank"), " to take", text(" ", "/factor"), " times as long",
+               text(" from step ", "/first_step"), text(" to ", "/last_step"));
+}
+
 Manifest manifest_from(const JsonFields& f, const Json& json) {
     Manifest manifest{.version = f.text("/version"),
                       .started = f.text("/started"),
@@ -97,9 +108,13 @@ Manifest manifest_from(const JsonFields& f, const Json& json) {
                       .threads_per_rank = f.number("/threads_per_rank"),
                       .measured_peak_flops = f.number("/measured_peak_flops"),
                       .parameters = f.number("/parameters"),
-                      .hosts = {}};
+                      .hosts = {},
+                      .slowed = {}};
     for (const Json& host : json.value("hosts", Json::array())) {
         if (host.is_string()) manifest.hosts.push_back(host);
+    }
+    for (const Json& each : json.value("slow", Json::array())) {
+        if (each.is_object()) manifest.slowed.push_back(slowed_rank(JsonFields(each, "manifest.json")));
     }
     return manifest;
 }

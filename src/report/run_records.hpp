@@ -47,6 +47,7 @@ struct Manifest {
     Words version, started, mpi, device, model, corpus, corpus_sha256;
     Figure ranks, threads_per_rank, measured_peak_flops, parameters;
     std::vector<std::string> hosts;
+    std::vector<std::string> slowed;  // on purpose: "rank 3 to take 4 times as long"
 };
 
 struct RunRecords {

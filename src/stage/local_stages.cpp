@@ -159,6 +159,11 @@ void LocalStages::sent(const Instruction& send) {
 
 void LocalStages::run(const Instruction& instruction) {
     if (has_micro_batch(instruction.op) && rows(instruction.micro_batch) == 0) return;
+    execute(instruction);
+    stream_->slowness.settle();
+}
+
+void LocalStages::execute(const Instruction& instruction) {
     switch (instruction.op) {
         case Op::forward:
             return forward(instruction);
@@ -367,7 +372,9 @@ void LocalStages::step(int number) {
 // A step's VALIDATEs stand together, as its STEPs do.
 bool LocalStages::stands(const Instruction&) {
     if (validated_ == updates_) return true;
-    return round_->validate(validated_++);
+    const bool stands = round_->validate(validated_++);
+    stream_->slowness.settle();
+    return stands;
 }
 
 void LocalStages::undo(const Instruction& forward) {

@@ -7,6 +7,7 @@
 
 #include "train/number_text.hpp"
 #include "train/resume.hpp"
+#include "train/slow_ranks.hpp"
 
 namespace trireme {
 namespace {
@@ -109,6 +110,7 @@ void Console::introduce(const Manifest& manifest, const RankMemory& memory, cons
                         config_.run.batch, setup_.plan.micro_batches(), name_of(setup_.dtype), manifest.device,
                         manifest.threads);
     out_ << memory_line(memory);
+    if (!manifest.slow.empty()) out_ << "slow      on purpose: " << words_of(manifest.slow) << '\n';
     if (!run_dir.empty()) out_ << "run       " << run_dir << '\n';
     out_ << std::flush;
 }

@@ -4,12 +4,12 @@
 
 namespace trireme {
 
-Stream make_stream(DeviceKind device, int threads, const std::optional<DeviceRates>& rates) {
+Stream make_stream(DeviceKind device, int threads, const KernelSeconds& seconds_of) {
     switch (device) {
         case DeviceKind::reference:
-            return {.backend = ReferenceStream{}, .rates = rates};
+            return {.backend = ReferenceStream{}, .seconds_of = seconds_of};
         case DeviceKind::cpu:
-            return {.backend = CpuStream{.threads = threads}, .rates = rates};
+            return {.backend = CpuStream{.threads = threads}, .seconds_of = seconds_of};
     }
     throw BugError("unknown device");
 }

@@ -15,8 +15,8 @@
 
 namespace trireme {
 
-// `rates` are of the device that is simulated, if one is.
-Stream make_stream(DeviceKind device, int threads, const std::optional<DeviceRates>& rates = {});
+// `seconds_of` is of the device that is simulated, if one is.
+Stream make_stream(DeviceKind device, int threads, const KernelSeconds& seconds_of = {});
 int threads_of(const Stream& stream);
 
 // What programs are executed with, beside their micro-batches.

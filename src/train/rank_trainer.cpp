@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "train/running_state.hpp"
+#include "train/slow_ranks.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/device/machine.hpp"
 
@@ -61,7 +62,7 @@ RankTrainer::RankTrainer(const RunConfig& config, const Setup& setup, const Grad
                          RankGroups groups, int threads)
     : config_(config),
       setup_(setup),
-      stream_(make_stream(config.precision.device, threads, rates_of(setup.device))),
+      stream_(make_stream(config.precision.device, threads, kernel_seconds_of(setup.device))),
       model_(setup, rank, std::move(groups)),
       sampler_(setup.samples.train.size(), config.run.seed),
       updates_(*model_.groups().update, UpdateFields::count),
@@ -288,6 +289,8 @@ StepOutcome RankTrainer::settle() {
 std::vector<StepOutcome> RankTrainer::step() {
     const double begin = now_seconds();
     stream_.ledger.clear();
+    const std::size_t number = first_ + static_cast<std::size_t>(executed_) + 1;
+    stream_.slowness.set(slowness_in(config_.emulation.slow, model_.rank(), number));
     model_.reset_traffic();
     look_ahead();
     if (executed_ == 0) model_.begin_steps();

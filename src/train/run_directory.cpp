@@ -112,6 +112,16 @@ Json summary_of(const Figures& f, const std::string& peak_is) {
     return summary;
 }
 
+Json slow_records(const std::vector<SlowRank>& slow) {
+    Json records = Json::array();
+    for (const SlowRank& each : slow) {
+        Json record{{"rank", each.rank}, {"factor", each.factor}, {"first_step", each.first_step}};
+        if (each.last_step) record["last_step"] = *each.last_step;
+        records.push_back(record);
+    }
+    return records;
+}
+
 // The step of a record; nothing of a line that was not written to its end.
 std::optional<std::size_t> step_of(const std::string& line) {
     const Json record = Json::parse(line, nullptr, false);
@@ -187,6 +197,7 @@ void RunDirectory::write_manifest(const Manifest& m) {
         json["plan"] = m.plan;
     }
     if (!m.resumed_from.empty()) json["resumed_from"] = m.resumed_from;
+    if (!m.slow.empty()) json["slow"] = slow_records(m.slow);
     peak_is_ = m.peak.is;
     plan_ = m.plan;
     write_file("manifest.json", text_of(json, 2));

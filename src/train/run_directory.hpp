@@ -10,6 +10,7 @@
 #include "train/figures.hpp"
 #include "train/peak_rate.hpp"
 #include "trireme/plan/decision.hpp"
+#include "trireme/train/emulation.hpp"
 
 namespace trireme {
 
@@ -23,6 +24,7 @@ struct Manifest {
     std::size_t parameters = 0;
     PeakRate peak = {};
     std::string resumed_from = {};  // the checkpoint; empty: the run began at its beginning
+    std::vector<SlowRank> slow = {};
 };
 
 // Holds a file for this process alone, until it is destroyed or the process ends, however that happens.

@@ -27,4 +27,9 @@ std::optional<SimulatedDevice> simulated_device(const RunConfig& config) {
         .rates = {.flops = rate->second, .bandwidth = device.bandwidth, .launch = device.launch}};
 }
 
+KernelSeconds kernel_seconds_of(const std::optional<SimulatedDevice>& device) {
+    if (!device) return {};
+    return [rates = device->rates](const Cost& cost, double clock) { return rates.seconds(cost, clock); };
+}
+
 }  // namespace trireme

@@ -18,8 +18,7 @@ struct SimulatedDevice {
 // cluster, for numbers that its device has no rate of, and where time is the wall's.
 std::optional<SimulatedDevice> simulated_device(const RunConfig& config);
 
-inline std::optional<DeviceRates> rates_of(const std::optional<SimulatedDevice>& device) {
-    return device ? std::optional(device->rates) : std::nullopt;
-}
+// What its kernels take; nothing, where there is none.
+KernelSeconds kernel_seconds_of(const std::optional<SimulatedDevice>& device);
 
 }  // namespace trireme

@@ -19,6 +19,7 @@
 #include "train/run_directory.hpp"
 #include "train/saving.hpp"
 #include "train/setup.hpp"
+#include "train/slow_ranks.hpp"
 #include "train/switching.hpp"
 #include "train/tracing.hpp"
 #include "train/watchdog.hpp"
@@ -162,7 +163,8 @@ private:
                 .device = device_text(),
                 .threads = threads_,
                 .parameters = parameter_count(setup_.model),
-                .resumed_from = setup_.resumes ? setup_.stored->place() : ""};
+                .resumed_from = setup_.resumes ? setup_.stored->place() : "",
+                .slow = config_.emulation.slow};
     }
 
     std::string device_text() const {
@@ -367,6 +369,7 @@ void train(const RunConfig& config, Session& session) {
         setup = set_up(run, session.size());
         if (checkpoint) take_up(config, *setup);
         check_traced_steps(config.run.trace, setup->steps);
+        check_slow_ranks(config.emulation.slow, session.size(), setup->steps);
         recorded = recorded_plans(config, *setup, session.size());
         follow_until(setup->first_step, recorded, *setup);
     });

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <optional>
+#include <functional>
 #include <string_view>
 #include <variant>
 #include <vector>
+
+#include "trireme/device/slowness.hpp"
 
 namespace trireme {
 
@@ -32,11 +34,15 @@ struct DeviceRates {
     double bandwidth = 0;  // of its memory, bytes a second
     double launch = 0;     // seconds of any kernel, beside its work
 
-    // Arithmetic hides behind memory, or memory behind arithmetic.
-    double seconds(const Cost& cost) const {
-        return std::max(cost.flops / flops, cost.bytes / bandwidth) + launch;
+    // Arithmetic hides behind memory, or memory behind arithmetic. `clock` is a share of the highest one, which
+    // memory does not follow.
+    double seconds(const Cost& cost, double clock = 1) const {
+        return std::max(cost.flops / (flops * clock), cost.bytes / bandwidth) + launch;
     }
 };
+
+// What a kernel takes on a simulated device, at a share of its highest clock.
+using KernelSeconds = std::function<double(const Cost& cost, double clock)>;
 
 // Calls, seconds and costs by kernel and shape, in order of first use.
 class Ledger {
@@ -59,7 +65,9 @@ private:
 struct Stream {
     std::variant<ReferenceStream, CpuStream, GhostStream> backend;
     Ledger ledger = {};
-    std::optional<DeviceRates> rates = {};  // of a simulated device; none: kernels take what they take
+    KernelSeconds seconds_of = {};  // of a simulated device; none: kernels take what they take
+    double clock = 1;               // of the device, as a share of its highest
+    Slowness slowness = {};
 
     bool is_ghost() const { return std::holds_alternative<GhostStream>(backend); }
 };

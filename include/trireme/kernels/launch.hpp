@@ -13,16 +13,16 @@ namespace trireme {
 template <class Op>
 void run(GhostStream&, const Op&) {}
 
-// Checks the shapes once, runs, takes the time that a simulated device needs, and enters cost and seconds into
-// the stream's ledger.
+// Checks the shapes once, runs, takes the time that a simulated or a slowed device needs, and enters cost and
+// seconds into the stream's ledger.
 template <class Op>
 void launch(Stream& stream, const Op& op) {
     op.check();
     const double begin = now_seconds();
     std::visit([&](auto& backend) { run(backend, op); }, stream.backend);
     const Cost cost = op.cost();
-    if (stream.rates) spend_seconds(stream.rates->seconds(cost));
-    stream.ledger.add(cost, now_seconds() - begin);
+    if (stream.seconds_of) spend_seconds(stream.seconds_of(cost, stream.clock));
+    stream.ledger.add(cost, stream.slowness.after_kernel(now_seconds() - begin));
 }
 
 }  // namespace trireme

@@ -91,6 +91,7 @@ private:
     struct StepState;                 // a step that is being executed
     using Key = std::pair<int, int>;  // stage, micro-batch
 
+    void execute(const Instruction& instruction);
     void forward(const Instruction& instruction);
     void backward(const Instruction& instruction);
     void backward_input(const Instruction& instruction);

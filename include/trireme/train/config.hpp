@@ -14,6 +14,7 @@
 #include "trireme/plan/micro_batch.hpp"
 #include "trireme/plan/recompute.hpp"
 #include "trireme/schedule/predict.hpp"
+#include "trireme/train/emulation.hpp"
 
 namespace trireme {
 
@@ -122,6 +123,7 @@ struct RunConfig {
     ScheduleConfig schedule;
     PolicyConfig policy;
     CostConfig costs;
+    EmulationConfig emulation;
     PrecisionConfig precision;
     RunOptions run;
     std::string resolved;  // as an INI file, every option with its value; becomes config.ini

@@ -48,6 +48,28 @@ TEST(Launch, ChecksBeforeItRuns) {
     EXPECT_TRUE(std::isnan(get(op.output, 0, 0)));
 }
 
+// Takes a known time, at least.
+struct Nap {
+    static constexpr double seconds = 0.001;
+    void check() const {}
+    Cost cost() const { return {.kernel = "nap"}; }
+};
+void run(ReferenceStream&, const Nap&) { spend_seconds(Nap::seconds); }
+void run(CpuStream&, const Nap&) { spend_seconds(Nap::seconds); }
+
+TEST(Launch, OnASlowStreamTakesLongerAndSaysSo) {
+    Stream stream{CpuStream{}};
+    stream.slowness.set(4);
+    const double begin = now_seconds();
+
+    launch(stream, Nap{});
+    stream.slowness.settle();
+
+    const double taken = now_seconds() - begin;
+    EXPECT_GE(stream.ledger.seconds(), 4 * Nap::seconds);
+    EXPECT_GE(taken, stream.ledger.seconds());
+}
+
 // A write to a ghost's address would end the program.
 TEST(Launch, OfAGhostCountsWithoutTouchingMemory) {
     Arena arena("ghost", 0, Place::ghost);

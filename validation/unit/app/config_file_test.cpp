@@ -44,6 +44,23 @@ TEST(ConfigFile, IsStackedAndTheCommandLineWins) {
     EXPECT_EQ(config.optimizer.rate, 0.3);
 }
 
+TEST(ConfigFile, MayRepeatAListWhichTheNextPlaceReplaces) {
+    const TemporaryFile file("slow.ini", "[emulation]\nslow = rank=1,factor=2\nslow = rank=2,factor=3\n");
+    const auto ranks = [&](const std::string& options) {
+        std::vector<int> named;
+        for (const SlowRank& slow : train_config("--config " + file.path() + options).emulation.slow)
+            named.push_back(slow.rank);
+        return named;
+    };
+
+    EXPECT_EQ(ranks(""), (std::vector{1, 2}));
+    EXPECT_EQ(ranks(" --slow rank=3,factor=2 --slow rank=4,factor=2"), (std::vector{3, 4}));
+    EXPECT_EQ(ranks(" --slow off"), std::vector<int>{});
+    EXPECT_EQ(file_complaint("slow = rank=1,factor=2\nslow = rank=1\n"),
+              "line 2: slow expects ranks such as rank=3,factor=4,steps=100:200, with ; between several, not "
+              "'rank=1'");
+}
+
 TEST(ConfigFile, LetsTheCommandLineTakeASwitchBack) {
     const TemporaryFile file("quiet.ini", "quiet = on\n");
 
@@ -91,7 +108,8 @@ TEST(DumpedConfig, ReadsBackToItself) {
     const std::string first = resolved(
         "--corpus a.h5 --steps 5 --tied off --dropout 0.3 --lr 1e-3 --epsilon 1e-9 --layers 3 --length pack "
         "--seed 18446744073709551615 --validation-share 0.1 --dry-run --long refuse --document-end none "
-        "--task masked --init runs/a --groups 3 --patch 2");
+        "--task masked --init runs/a --groups 3 --patch 2 --slow rank=1,factor=1.5,steps=3: --slow "
+        "rank=0,factor=2;rank=1,factor=3,steps=4:4");
     const TemporaryFile file("dump.ini", first);
 
     EXPECT_EQ(resolved("--config " + file.path()), first);

@@ -14,7 +14,12 @@ TEST(DeviceRates, ChargeWhatTakesLonger) {
 
 TEST(DeviceRates, ChargeEveryKernelForItsLaunch) { EXPECT_EQ(rates.seconds({.kernel = "nothing"}), 0.25); }
 
-TEST(DeviceRates, AreOfNoStreamUnlessSaid) { EXPECT_FALSE(Stream{}.rates.has_value()); }
+TEST(DeviceRates, FollowTheClockWhereArithmeticIsWhatTakesTime) {
+    EXPECT_EQ(rates.seconds({.kernel = "linear", .flops = 400, .bytes = 20}, 0.5), 8.25);
+    EXPECT_EQ(rates.seconds({.kernel = "linear", .flops = 400, .bytes = 80}, 0.5), 8.25);
+}
+
+TEST(DeviceRates, AreOfNoStreamUnlessSaid) { EXPECT_FALSE(Stream{}.seconds_of); }
 
 }  // namespace
 }  // namespace trireme

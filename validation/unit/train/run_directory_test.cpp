@@ -161,20 +161,22 @@ TEST_F(TheRun, KeepsTheConfigurationAsItIs) {
 }
 
 TEST_F(TheRun, SaysInItsManifestWhatItWasMadeWithAndOn) {
-    directory_.write_manifest({.version = "0.1.0 (abc)",
-                               .mpi_library = "Open MPI v4.1.4",
-                               .started = "2026-01-31 14:25:01",
-                               .corpus = "a \"quoted\" \xff name.h5",
-                               .corpus_checksum = std::string(64, 'f'),
-                               .model = "gpt2-tiny",
-                               .layout = R"({"layers":1})",
-                               .schedule = "1f1b",
-                               .plan = "0123456789abcdef",
-                               .hosts = {"node1", "node1", "node2"},
-                               .device = "cpu, some processor",
-                               .threads = 2,
-                               .parameters = 1234,
-                               .peak = {.flops = 1e11}});
+    directory_.write_manifest(
+        {.version = "0.1.0 (abc)",
+         .mpi_library = "Open MPI v4.1.4",
+         .started = "2026-01-31 14:25:01",
+         .corpus = "a \"quoted\" \xff name.h5",
+         .corpus_checksum = std::string(64, 'f'),
+         .model = "gpt2-tiny",
+         .layout = R"({"layers":1})",
+         .schedule = "1f1b",
+         .plan = "0123456789abcdef",
+         .hosts = {"node1", "node1", "node2"},
+         .device = "cpu, some processor",
+         .threads = 2,
+         .parameters = 1234,
+         .peak = {.flops = 1e11},
+         .slow = {{.rank = 2, .factor = 4, .first_step = 3, .last_step = 5}, {.rank = 0, .factor = 1.5}}});
 
     const json manifest = json::parse(read_whole(file("manifest.json")));
 
@@ -193,6 +195,8 @@ TEST_F(TheRun, SaysInItsManifestWhatItWasMadeWithAndOn) {
     EXPECT_EQ(manifest.at("layout"), json::parse(R"({"layers":1})"));
     EXPECT_EQ(manifest.at("schedule"), "1f1b");
     EXPECT_EQ(manifest.at("plan"), "0123456789abcdef");
+    EXPECT_EQ(manifest.at("slow"), json::parse(R"([{"rank": 2, "factor": 4, "first_step": 3, "last_step": 5},)"
+                                               R"( {"rank": 0, "factor": 1.5, "first_step": 1}])"));
 }
 
 Figures usual_figures() {

@@ -1,0 +1,15 @@
+// Ranks that are made slow: "rank=3,factor=4,steps=100:200", or several such texts with ; between them, or
+// "off".
+#pragma once
+
+#include <vector>
+
+#include "app/option.hpp"
+#include "trireme/train/emulation.hpp"
+
+namespace trireme::app {
+
+// May be given several times. The option refers to `slow`, which must outlive it.
+Option slow_option(std::vector<SlowRank>& slow);
+
+}  // namespace trireme::app
