@@ -108,6 +108,7 @@ Command simulate_command(Words words) {
     set_all(line.settings, {of_simulate});
     config.cluster = run.costs.cluster;
     check_simulate_options(config);
+    if (!config.does_math) run.precision.device = DeviceKind::ghost;
     check_train_options(run);
     config.train_options = config_text("Options of `trireme train`, for --config", of_train);
     return config;

@@ -5,15 +5,28 @@
 
 namespace trireme::app {
 
+std::vector<Option> device_cost_options(CostConfig& costs) {
+    return {
+        text({"cluster", "FILE.json",
+              "of a simulated run (`trireme simulate`): the cluster whose devices say what kernels take"},
+             costs.cluster),
+        choice({"charge", "",
+                "of ghosts: for every kernel, or for a pass like an earlier one as a whole; auto: that "
+                "beyond 64 ranks"},
+               costs.charging,
+               {{"auto", Charging::automatic}, {"kernels", Charging::kernels}, {"passes", Charging::passes}})};
+}
+
 OptionGroup simulate_options(SimulateConfig& config) {
-    return {"simulate",
-            {
-                whole_number({"ranks", "N", "of the cluster's devices, node by node; one rank each"},
-                             config.ranks, 1),
-                on_off({"math", "",
-                        "arithmetic is done, so that the losses are those of a run; off is not there yet"},
-                       config.does_math),
-            }};
+    return {
+        "simulate",
+        {
+            whole_number({"ranks", "N", "of the cluster's devices, node by node; one rank each"}, config.ranks,
+                         1),
+            on_off({"math", "",
+                    "arithmetic is done, so that the losses are those of a run; off: shapes and costs alone"},
+                   config.does_math),
+        }};
 }
 
 void check_simulate_options(const SimulateConfig& config) {
@@ -22,9 +35,6 @@ void check_simulate_options(const SimulateConfig& config) {
             "no cluster is given; describe one with --cluster FILE.json (perf/clusters has some)");
     }
     if (config.ranks == 0) throw ConfigError("nothing says how many ranks there are; give --ranks N");
-    if (!config.does_math) {
-        throw ConfigError("--math off, a run of shapes and costs alone, is not there yet; leave it out");
-    }
 }
 
 }  // namespace trireme::app

@@ -1,11 +1,16 @@
 // The options of `trireme simulate`: those of `train`, and what stands around them.
 #pragma once
 
+#include <vector>
+
 #include "app/option.hpp"
 #include "trireme/tools/simulate.hpp"
 #include "trireme/train/config.hpp"
 
 namespace trireme::app {
+
+// Of `train`: what kernels take in a simulation. The options refer to `costs`, which must outlive them.
+std::vector<Option> device_cost_options(CostConfig& costs);
 
 // The options refer to `config`, which must outlive them.
 OptionGroup simulate_options(SimulateConfig& config);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/cost_option.hpp"
+#include "app/simulate_options.hpp"
 #include "app/slow_option.hpp"
 #include "app/trace_option.hpp"
 #include "app/values.hpp"
@@ -210,11 +211,16 @@ OptionGroup precision_options(PrecisionConfig& precision) {
     return {
         "precision",
         {
-            choice({"dtype", "", "numbers of 32 or 64 bits"}, precision.dtype,
-                   {{"f32", Precision::f32}, {"f64", Precision::f64}}),
-            choice({"device", "", "fast kernels, or plain loops to compare with; auto: the fastest there is"},
+            choice({"dtype", "", "numbers of 32 or 64 bits; ghosts may have bf16"}, precision.dtype,
+                   {{"f32", Precision::f32}, {"f64", Precision::f64}, {"bf16", Precision::bf16}}),
+            choice({"device", "",
+                    "fast kernels, or plain loops to compare with; auto: the fastest there is; ghost: shapes "
+                    "and costs alone (`trireme simulate --math off`)"},
                    precision.device,
-                   {{"cpu", DeviceKind::cpu}, {"reference", DeviceKind::reference}, {"auto", DeviceKind::cpu}}),
+                   {{"cpu", DeviceKind::cpu},
+                    {"reference", DeviceKind::reference},
+                    {"auto", DeviceKind::cpu},
+                    {"ghost", DeviceKind::ghost}}),
         }};
 }
 
@@ -281,10 +287,7 @@ void check_duration(const RunConfig& config) {
 
 std::vector<OptionGroup> train_options(RunConfig& config) {
     OptionGroup costs = cost_options(config.costs);
-    costs.options.push_back(text({"cluster", "FILE.json",
-                                  "of a simulated run (`trireme simulate`): the cluster whose devices say what "
-                                  "kernels take"},
-                                 config.costs.cluster));
+    for (const Option& option : device_cost_options(config.costs)) costs.options.push_back(option);
     OptionGroup flexible = flexible_options(config.schedule, config.layout);
     flexible.options.push_back(decisions_option(config.policy));
     flexible.options.push_back(move_option(config.policy));
@@ -378,8 +381,10 @@ void check_profile_options(const ProfileCommand& command) {
 }
 
 void check_train_options(const RunConfig& config) {
-    refuse_missing_corpus(config.data);
-    check_duration(config);
+    if (config.precision.device != DeviceKind::ghost) {
+        refuse_missing_corpus(config.data);
+        check_duration(config);
+    }
     if (config.run.quiet && config.run.verbose) {
         throw ConfigError("--quiet and --verbose contradict each other; keep one (--quiet=off takes it back)");
     }

@@ -37,13 +37,49 @@ void exchange_pieces(Communicator& group, const Pieces& pieces, Tensor values, T
     group.wait(tickets);
 }
 
-void gather_pieces(Communicator& group, const Pieces& pieces, Tensor values) {
+// Every rank sends its piece to every other: one message's time, and as many messages as there are peers.
+void gather_at_once(Communicator& group, const Pieces& pieces, Tensor values) {
     auto tickets = room_for_tickets(group);
     for_each_peer(group,
                   [&](int peer) { tickets.push_back(group.start_receive(pieces.of(values, peer), peer)); });
     const Tensor own = pieces.of(values, group.rank());
     for_each_peer(group, [&](int peer) { tickets.push_back(group.start_send(own, peer)); });
     group.wait(tickets);
+}
+
+// Those of `count` ranks from `first` on, past the last one from rank 0 on again: one or two runs of elements.
+std::vector<Tensor> runs_of(const Pieces& pieces, Tensor values, int first, int count) {
+    const int ranks = static_cast<int>(pieces.ranks);
+    const int before_end = std::min(count, ranks - first);
+    const auto run = [&](int begin, int end) {
+        return values.column_range(pieces.begin(begin), pieces.begin(end) - pieces.begin(begin));
+    };
+    std::vector<Tensor> runs{run(first, first + before_end)};
+    if (before_end < count) runs.push_back(run(0, count - before_end));
+    return runs;
+}
+
+// Each round doubles what a rank has: it sends that to the rank as far before it as it has pieces, and gets as
+// much from the one as far behind. (Bruck et al., 1997)
+void gather_by_doubling(Communicator& group, const Pieces& pieces, Tensor values) {
+    const int size = group.size();
+    for (int held = 1; held < size; held *= 2) {
+        const int count = std::min(held, size - held);
+        auto tickets = room_for_tickets(group);
+        const int source = (group.rank() + held) % size;
+        const int target = (group.rank() + size - held) % size;
+        for (const Tensor& run : runs_of(pieces, values, source, count))
+            tickets.push_back(group.start_receive(run, source));
+        for (const Tensor& run : runs_of(pieces, values, group.rank(), count))
+            tickets.push_back(group.start_send(run, target));
+        group.wait(tickets);
+    }
+}
+
+void gather_pieces(Communicator& group, const Pieces& pieces, Tensor values) {
+    constexpr int few = 16;  // ranks: so many messages at once are no burden
+    if (group.size() <= few) return gather_at_once(group, pieces, values);
+    gather_by_doubling(group, pieces, values);
 }
 
 }  // namespace

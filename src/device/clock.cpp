@@ -11,6 +11,8 @@ double now_seconds() {
 
 bool time_is_simulated() { return false; }
 
-void spend_seconds(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+void spend_seconds(double seconds) { rest_seconds(seconds); }
+
+void rest_seconds(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
 }  // namespace trireme

@@ -12,6 +12,8 @@ const char* name_of(DType dtype) {
             return "i32";
         case DType::i64:
             return "i64";
+        case DType::bf16:
+            return "bf16";
     }
     throw BugError(cat("unknown element type ", static_cast<int>(dtype)));
 }

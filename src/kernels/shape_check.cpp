@@ -11,7 +11,8 @@ std::string shape(DType dtype, std::size_t rows, std::size_t columns) {
 
 ShapeCheck::ShapeCheck(std::string_view operation, DType dtype, Where where)
     : operation_(operation), dtype_(dtype), where_(where) {
-    demand(dtype == DType::f32 || dtype == DType::f64, "is defined for f32 and f64, not for ", name_of(dtype));
+    const bool is_floating = dtype == DType::f32 || dtype == DType::f64 || dtype == DType::bf16;
+    demand(is_floating, "is defined for f32 and f64, not for ", name_of(dtype));
 }
 
 void ShapeCheck::matrix(std::string_view name, const ConstTensor& tensor, std::size_t rows,

@@ -47,6 +47,7 @@ LocalStages::LocalStages(const LocalWork& work, Communicator* group, bool cuts_r
       stages_(make_stages(work)),
       parameters_(parameters_of(stages_), work.dtype, place, work.copies),
       workspace_(work.memory, place),
+      passes_(workspace_),
       rows_(work.most_rows, work.model.width, work.dtype, place),
       place_(place) {
     all_uses_.assign(parameters_.specs().size(), 0);
@@ -205,8 +206,8 @@ void LocalStages::forward(const Instruction& instruction) {
     passage.flight = std::move(free_flights_.back());
     free_flights_.pop_back();
     passage.flight->weights = weights_of(instruction);
-    passage.output =
-        stage(instruction.stage).forward(pass_of(instruction.micro_batch), input, *passage.flight, workspace_);
+    passage.output = passes_.forward(stage(instruction.stage), instruction.stage,
+                                     pass_of(instruction.micro_batch), input, *passage.flight);
     if (!round_->shape.is_training) finish_forward(instruction, passage);
 }
 
@@ -218,7 +219,7 @@ void LocalStages::finish_forward(const Instruction& instruction, Passage& passag
         release_flight(passages_.at({number - 1, micro_batch}));
     }
     if (!stage(number).is_last()) return;
-    outcome_of(micro_batch) = stage(number).outcome(*passage.flight);
+    outcome_of(micro_batch) = PassRunner::outcome(stage(number), *passage.flight);
     release_flight(passage);
 }
 
@@ -271,9 +272,9 @@ void LocalStages::backward(const Instruction& instruction) {
     const Stage& own = stage(instruction.stage);
     Flight& flight = flight_for_backward(instruction);
     const Tensor grad_input = grad_input_of(instruction, passage);
-    own.backward(pass_of(instruction.micro_batch), grad_output_of(instruction), grad_input, flight, workspace_,
-                 listener(instruction));
-    if (own.is_last()) outcome_of(instruction.micro_batch) = own.outcome(flight);
+    passes_.backward(own, instruction.stage, pass_of(instruction.micro_batch), grad_output_of(instruction),
+                     grad_input, flight, listener(instruction), leaves_gradients(instruction));
+    if (own.is_last()) outcome_of(instruction.micro_batch) = PassRunner::outcome(own, flight);
     release_inputs(instruction);
 }
 
@@ -282,13 +283,15 @@ void LocalStages::backward_input(const Instruction& instruction) {
     const Stage& own = stage(instruction.stage);
     Flight& flight = flight_for_backward(instruction);
     const Tensor grad_input = grad_input_of(instruction, passage);
-    own.backward_input(pass_of(instruction.micro_batch), grad_output_of(instruction), grad_input, flight);
-    if (own.is_last()) outcome_of(instruction.micro_batch) = own.outcome(flight);
+    passes_.backward_input(own, instruction.stage, pass_of(instruction.micro_batch),
+                           grad_output_of(instruction), grad_input, flight);
+    if (own.is_last()) outcome_of(instruction.micro_batch) = PassRunner::outcome(own, flight);
 }
 
 void LocalStages::backward_weight(const Instruction& instruction) {
     Flight& flight = flight_for_backward(instruction);
-    stage(instruction.stage).backward_weight(pass_of(instruction.micro_batch), flight, listener(instruction));
+    passes_.backward_weight(stage(instruction.stage), instruction.stage, pass_of(instruction.micro_batch),
+                            flight, listener(instruction), leaves_gradients(instruction));
     release_inputs(instruction);
 }
 
@@ -328,12 +331,15 @@ void LocalStages::forget_if_over(const Key& key) {
     if (passage->second.is_through && passage->second.grad_input.data == nullptr) passages_.erase(passage);
 }
 
-// The last backward pass of a stage leaves its gradients complete; the others only let messages go on.
-LayerLeft LocalStages::listener(const Instruction& instruction) {
-    const int step = step_of(instruction);
-    const Instruction& last = steps_.at(step).last_backward.at(instruction.stage);
-    const bool is_last = last.op == instruction.op && last.micro_batch == instruction.micro_batch;
-    return [this, is_last, step](const std::vector<std::size_t>& parameters) {
+// The last backward pass of a stage does; the others only let messages go on.
+bool LocalStages::leaves_gradients(const Instruction& backward) const {
+    const Instruction& last = steps_.at(step_of(backward)).last_backward.at(backward.stage);
+    return last.op == backward.op && last.micro_batch == backward.micro_batch;
+}
+
+LayerLeft LocalStages::listener(const Instruction& backward) {
+    const int step = step_of(backward);
+    return [this, is_last = leaves_gradients(backward), step](const std::vector<std::size_t>& parameters) {
         if (is_last) {
             leave(step, parameters);
         } else if (exchanges_ != nullptr) {

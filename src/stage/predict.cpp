@@ -6,9 +6,7 @@
 #include "trireme/model/tensor_group.hpp"
 
 namespace trireme {
-namespace {
 
-// The largest batch of that shape: every row predicted.
 TokenBatch ghost_batch(const ModelConfig& config, const BatchShape& shape, Arena& inputs) {
     const auto numbers = [&](std::size_t rows, std::size_t columns) {
         return inputs.tensor(DType::i32, rows, columns);
@@ -25,6 +23,8 @@ TokenBatch ghost_batch(const ModelConfig& config, const BatchShape& shape, Arena
             .contexts = numbers(shape.segments.size(), 2),
             .pixels = inputs.tensor(DType::f32, patches, config.image.patch_values())};
 }
+
+namespace {
 
 // One micro-batch's way through a stage whose neighbours are counted addresses too.
 class GhostWalk {

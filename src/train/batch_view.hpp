@@ -5,13 +5,19 @@
 
 #include "trireme/data/batch.hpp"
 #include "trireme/model/layer.hpp"
+#include "trireme/stage/predict.hpp"
 
 namespace trireme {
+
+// Where the samples of a micro-batch lie.
+BatchShape shape_of(const MicroBatch& micro_batch, const std::vector<Sample>& samples);
 
 // Points into the batch, which must outlive it.
 class BatchView {
 public:
     explicit BatchView(const Batch& batch);
+    // Of ghosts: see ghost_batch().
+    BatchView(const ModelConfig& model, BatchShape shape);
     BatchView(const BatchView&) = delete;
     BatchView& operator=(const BatchView&) = delete;
 
@@ -19,7 +25,7 @@ public:
     const std::vector<std::int32_t>& targets() const { return targets_; }  // of the predicted rows
 
 private:
-    std::vector<Segment> segments_;
+    BatchShape shape_;  // its segments
     std::vector<std::int32_t> targets_;
     TokenBatch view_;
 };

@@ -59,7 +59,11 @@ std::string init_line(const RunConfig& config, const Setup& setup) {
 }
 
 std::string corpus_line(const Setup& setup) {
-    const CorpusInfo& corpus = setup.corpus.info();
+    if (!setup.corpus) {
+        return fmt::format("samples   made up, of {} tokens, and nothing is computed\n",
+                           grouped(setup.samples.longest));
+    }
+    const CorpusInfo& corpus = setup.corpus->info();
     const std::string holds = corpus.kind == RowKind::image
                                   ? fmt::format("{} images in {} classes", grouped(corpus.rows), corpus.classes)
                                   : fmt::format("{} rows, {} tokens ({})", grouped(corpus.rows),
@@ -89,6 +93,17 @@ std::string memory_line(const RankMemory& memory) {
         megabytes(memory.optimizer), megabytes(memory.activations), megabytes(memory.workspace),
         megabytes(memory.messages),
         memory.copy > 0 ? fmt::format(", copy for checkpoints {}", megabytes(memory.copy)) : "");
+}
+
+// Nothing of ghosts, that have no values.
+std::string loss_text(const StepOutcome& outcome) {
+    return std::isnan(outcome.loss) && !outcome.is_skipped ? "" : fmt::format("loss {:.4f}  ", outcome.loss);
+}
+
+std::string update_text(const StepOutcome& outcome) {
+    if (std::isnan(outcome.loss) && !outcome.is_skipped)
+        return fmt::format("{:.3f} s a step  ", outcome.seconds);
+    return fmt::format("norm {:.2f}  lr {:.2e}  ", outcome.gradient_norm, outcome.rate);
 }
 
 // At the end of a step's line.
@@ -122,10 +137,10 @@ void Console::step(std::size_t step, const StepOutcome& outcome, const ModelFlop
     if (config_.run.quiet || !is_due) return;
     const double mfu = flops.of_step(outcome.size) / (outcome.seconds * peak_flops);
     const double left = seconds_ / static_cast<double>(steps_) * static_cast<double>(setup_.steps - step - 1);
-    out_ << fmt::format(
-        "step {:>5}/{}  loss {:.4f}  {:>7.0f} tokens/s  MFU {:>4.1f} %  norm {:.2f}  lr {:.2e}  {} left{}\n",
-        step + 1, setup_.steps, outcome.loss, static_cast<double>(outcome.size.tokens) / outcome.seconds,
-        100 * mfu, outcome.gradient_norm, outcome.rate, duration(left), remark_on(outcome));
+    out_ << fmt::format("step {:>5}/{}  {}{:>7.0f} tokens/s  MFU {:>4.1f} %  {}{} left{}\n", step + 1,
+                        setup_.steps, loss_text(outcome),
+                        static_cast<double>(outcome.size.tokens) / outcome.seconds, 100 * mfu,
+                        update_text(outcome), duration(left), remark_on(outcome));
     if (config_.run.verbose) {
         out_ << fmt::format(
             "            {:.3f} s: {:.3f} in kernels, {:.3f} waiting; {} tokens of {} computed\n",

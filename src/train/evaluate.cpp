@@ -27,7 +27,7 @@ void print(const Setup& setup, const Evaluation& e, std::ostream& out) {
         out << fmt::format("unused        {} stored tensors that the model has no place for: {}, ...\n",
                            report.unused.size(), report.unused.front());
     }
-    out << fmt::format("corpus        {}: {} samples, {} targets\n", setup.corpus.info().path, e.samples,
+    out << fmt::format("corpus        {}: {} samples, {} targets\n", setup.corpus->info().path, e.samples,
                        e.targets);
     out << fmt::format("loss          {:.6f} per target\n", e.loss);
     if (e.has_perplexity) out << fmt::format("perplexity    {:.4f}\n", e.perplexity());
@@ -41,8 +41,8 @@ void write_json(const Setup& setup, const Evaluation& e, const std::string& path
     nlohmann::ordered_json figures{{"model", setup.stored->place()},
                                    {"step", setup.stored->step()},
                                    {"task", name_of(setup.model.task)},
-                                   {"corpus", setup.corpus.info().path},
-                                   {"corpus_sha256", setup.corpus.info().checksum},
+                                   {"corpus", setup.corpus->info().path},
+                                   {"corpus_sha256", setup.corpus->info().checksum},
                                    {"samples", e.samples},
                                    {"targets", e.targets},
                                    {"loss", e.loss}};

@@ -36,8 +36,8 @@ std::string chosen_text(const Setup& setup, const Sample& sample, std::int32_t f
     constexpr std::int32_t specials_before = 2;
     if (first < specials_before) return {};
     std::vector<std::uint32_t> tokens;
-    setup.corpus.read(sample.row, static_cast<std::uint64_t>(first - specials_before),
-                      static_cast<std::uint64_t>(last - first + 1), tokens);
+    setup.corpus->read(sample.row, static_cast<std::uint64_t>(first - specials_before),
+                       static_cast<std::uint64_t>(last - first + 1), tokens);
     return setup.tokenizer->decode(tokens);
 }
 
@@ -45,7 +45,7 @@ void score_answers(const Setup& setup, const MicroBatch& micro_batch, const Loss
     for (std::size_t s = 0; s < micro_batch.samples.size(); ++s) {
         const Sample& sample = setup.samples.validation[micro_batch.samples[s].sample];
         const std::string text = chosen_text(setup, sample, outcome.choices[2 * s], outcome.choices[2 * s + 1]);
-        const AnswerScore score = score_answer(text, setup.corpus.question(sample.row).answers);
+        const AnswerScore score = score_answer(text, setup.corpus->question(sample.row).answers);
         sums.exact += score.exact;
         sums.f1 += score.f1;
     }
@@ -72,7 +72,7 @@ void evaluate_round(RankModel& model, Stream& stream, const Setup& setup,
     for (std::size_t m = 0; m < cut.size(); ++m) {
         if (!model.needs(programs.shape, static_cast<int>(m))) continue;
         micro_batches[m] = make_micro_batch(cut[m], samples, setup.length, setup.samples.longest);
-        batches[m] = build_batch(setup.corpus, samples, setup.validation_rules, micro_batches[m]);
+        batches[m] = build_batch(*setup.corpus, samples, setup.validation_rules, micro_batches[m]);
     }
     for (const auto& [m, outcome] : model.execute(stream, programs, batches).outcomes) {
         const auto number = static_cast<std::size_t>(m);

@@ -22,7 +22,7 @@ std::string judge(const Figures& figures) {
     if (figures.validation && !std::isfinite(figures.validation->loss)) {
         return "the validation loss is not finite";
     }
-    if (figures.steps > 1 && *figures.last_loss >= *figures.first_loss) {
+    if (figures.steps > 1 && figures.first_loss && *figures.last_loss >= *figures.first_loss) {
         return cat("the loss did not fall: ", *figures.first_loss, " at first, ", *figures.last_loss,
                    " at last");
     }
@@ -82,7 +82,7 @@ void FigureSum::add(const StepOutcome& outcome) {
         figures_.causal_flops = figures_.causal_flops.value_or(0) + flops_.of_step(outcome.size, 6);
     figures_.compute_seconds += outcome.compute_seconds;
     figures_.wait_seconds += outcome.wait_seconds;
-    if (!outcome.is_skipped) losses_.push_back(outcome.loss);
+    if (!outcome.is_skipped && std::isfinite(outcome.loss)) losses_.push_back(outcome.loss);
 }
 
 void FigureSum::add_change_of_plan(const PlanChange& change, double bubble_limit) {

@@ -50,7 +50,7 @@ Case case_without_corpus(const RunConfig& run, int ranks) {
     const std::optional<StoredModel> stored = stored_model(run.model);
     Case of{.model = choose_model(run.model, run.task.task, stored ? &*stored : nullptr),
             .plan = {},
-            .dtype = run.precision.dtype == Precision::f64 ? DType::f64 : DType::f32,
+            .dtype = dtype_of(run.precision.dtype),
             .largest = {},
             .assumed = {}};
     of.plan = plan_run(run, of.model, ranks);

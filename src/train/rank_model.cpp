@@ -10,6 +10,8 @@ Stream make_stream(DeviceKind device, int threads, const KernelSeconds& seconds_
             return {.backend = ReferenceStream{}, .seconds_of = seconds_of};
         case DeviceKind::cpu:
             return {.backend = CpuStream{.threads = threads}, .seconds_of = seconds_of};
+        case DeviceKind::ghost:
+            return {.backend = GhostStream{}, .seconds_of = seconds_of};
     }
     throw BugError("unknown device");
 }
@@ -23,7 +25,7 @@ RankModel::RankModel(const Setup& setup, int rank, RankGroups groups)
     : setup_(setup), rank_(rank), groups_(std::move(groups)) {
     const LocalWork work = work_of(setup, rank_);
     if (work.team < 0) return;
-    stages_ = std::make_unique<LocalStages>(work, groups_.tensor.get(), setup.plan.cuts_rows, Place::memory);
+    stages_ = std::make_unique<LocalStages>(work, groups_.tensor.get(), setup.plan.cuts_rows, setup.place);
     training_ = make_engine(setup.plan.training, setup.trace);
     evaluation_ = make_engine(setup.plan.evaluation, nullptr);
     call_now_and_then([] {});
@@ -79,7 +81,7 @@ void RankModel::begin(Stream& stream, const ProvedPrograms& programs, const Roun
     stages_->begin(stream, *round_);
 }
 
-void RankModel::add_step(const std::vector<BatchView>& micro_batches, double loss_scale) {
+void RankModel::add_step(const std::deque<BatchView>& micro_batches, double loss_scale) {
     if (is_idle()) return;
     StepWork work{.batches = {}, .loss_scale = loss_scale};
     for (const BatchView& view : micro_batches) work.batches.push_back(&view.tokens());
@@ -114,7 +116,7 @@ void RankModel::finish() {
 
 RoundResult RankModel::execute(Stream& stream, const ProvedPrograms& programs,
                                const std::vector<Batch>& batches) {
-    const std::vector<BatchView> views(batches.begin(), batches.end());
+    const std::deque<BatchView> views(batches.begin(), batches.end());
     begin(stream, programs, {});
     add_step(views, 1);
     begin_steps();
@@ -139,7 +141,7 @@ double RankModel::wait_seconds() const {
     double sum = groups_.update->traffic().wait_seconds + groups_.record->traffic().wait_seconds;
     if (is_idle()) return sum;
     sum += groups_.activations->traffic().wait_seconds + groups_.gradients->traffic().wait_seconds;
-    if (groups_.tensor) sum += groups_.tensor->traffic().wait_seconds;
+    if (groups_.tensor) sum += groups_.tensor->traffic().wait_seconds + stages_->passes().wait_seconds();
     for (const auto& [ranks, group] : groups_.data) sum += group->traffic().wait_seconds;
     return sum;
 }
@@ -148,6 +150,7 @@ void RankModel::reset_traffic() {
     groups_.update->reset_traffic();
     groups_.record->reset_traffic();
     if (is_idle()) return;
+    stages_->passes().reset_waits();
     groups_.activations->reset_traffic();
     groups_.gradients->reset_traffic();
     if (groups_.tensor) groups_.tensor->reset_traffic();

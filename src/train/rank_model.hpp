@@ -1,6 +1,7 @@
 // A rank's stages with the engine that drives them: a part of the model that all ranks are together.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -54,7 +55,7 @@ public:
     // those that this rank has nothing to do with are not looked at. Steps are added before they are executed,
     // the first ones and as many as the programs look ahead before begin_steps().
     void begin(Stream& stream, const ProvedPrograms& programs, const RoundOptions& options);
-    void add_step(const std::vector<BatchView>& micro_batches, double loss_scale);
+    void add_step(const std::deque<BatchView>& micro_batches, double loss_scale);
     // Point-to-point with neighbours, and collective over the team. Executes what comes before the first step,
     // and then one step after the other.
     void begin_steps();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "train/running_state.hpp"
 #include "train/slow_ranks.hpp"
@@ -15,7 +16,7 @@ namespace trireme {
 struct RankTrainer::StepInFlight {
     StepOutcome outcome;
     std::vector<Batch> batches;
-    std::vector<BatchView> views;
+    std::deque<BatchView> views;
     double squares = 0;  // of the gradients that this rank adds up
     double scale = 1;    // of the gradients of all, so that their norm keeps to the clip
     bool is_judged = false;
@@ -75,12 +76,12 @@ RankTrainer::RankTrainer(const RunConfig& config, const Setup& setup, const Grad
     const LocalParameters& held = model_.stages().parameters();
     for (std::size_t copy = 0; copy < held.copies().gradients; ++copy) {
         exchanges_.emplace_back(gradients, model_.rank(), held.specs(), held.values(), held.gradients(copy),
-                                model_.groups().data, Place::memory);
+                                model_.groups().data, setup.place);
     }
     const std::vector<ParameterShard>& own_shards = exchanges_.front().own_shards();
     optimizer_.emplace(config.optimizer, held.specs(), updated_shards(setup, exchanges_.front(), held.specs()),
-                       setup.dtype, Place::memory, setup.plan.training.shape.validates);
-    scratch_.emplace("norm", norm_scratch_bytes(held.gradients(), own_shards), Place::memory);
+                       setup.dtype, setup.place, setup.plan.training.shape.validates);
+    scratch_.emplace("norm", norm_scratch_bytes(held.gradients(), own_shards), setup.place);
     model_.stages().sum_with(&exchanges_);
     model_.call_now_and_then([this] {
         contribute();
@@ -128,29 +129,40 @@ void RankTrainer::add_step(std::size_t step) {
     StepOutcome& outcome = added.outcome;
     outcome.step = step;
     outcome.rate = learning_rate(config_.optimizer, step, setup_.steps);
-    outcome.size.targets = count_targets(setup_.corpus, setup_.samples.train, setup_.train_rules, visits);
     for (const SampleVisit& visit : visits) {
         const std::size_t length = setup_.samples.train[visit.sample].length;
         outcome.size.tokens += length;
         outcome.size.square_length_sum += std::pow(length, 2);
     }
-    added.batches = build_batches(visits);
-    added.views = std::vector<BatchView>(added.batches.begin(), added.batches.end());
+    outcome.size.targets = targets_of(visits, outcome.size.tokens);
+    add_batches(added, visits);
     model_.add_step(added.views, 1 / static_cast<double>(outcome.size.targets));
 }
 
+// Ghosts predict every row.
+std::size_t RankTrainer::targets_of(const std::vector<SampleVisit>& visits, std::size_t tokens) const {
+    if (is_of_ghosts()) return tokens;
+    return count_targets(*setup_.corpus, setup_.samples.train, setup_.train_rules, visits);
+}
+
 // Of those micro-batches that pass this rank; the others stay empty.
-std::vector<Batch> RankTrainer::build_batches(const std::vector<SampleVisit>& visits) const {
+void RankTrainer::add_batches(StepInFlight& step, const std::vector<SampleVisit>& visits) const {
     const PipelineShape& shape = setup_.plan.training.shape;
     const auto cut = cut_evenly(visits, static_cast<std::size_t>(shape.micro_batches));
-    std::vector<Batch> batches(cut.size());
+    step.batches.resize(is_of_ghosts() ? 0 : cut.size());
     for (std::size_t m = 0; m < cut.size(); ++m) {
-        if (!model_.needs(shape, static_cast<int>(m))) continue;
-        batches[m] =
-            build_batch(setup_.corpus, setup_.samples.train, setup_.train_rules,
-                        make_micro_batch(cut[m], setup_.samples.train, setup_.length, setup_.samples.longest));
+        const std::vector<Sample>& samples = setup_.samples.train;
+        MicroBatch micro_batch;
+        const bool is_needed = model_.needs(shape, static_cast<int>(m));
+        if (is_needed) micro_batch = make_micro_batch(cut[m], samples, setup_.length, setup_.samples.longest);
+        if (is_of_ghosts()) {
+            step.views.emplace_back(setup_.model, shape_of(micro_batch, samples));
+        } else {
+            if (is_needed)
+                step.batches[m] = build_batch(*setup_.corpus, samples, setup_.train_rules, micro_batch);
+            step.views.emplace_back(step.batches[m]);
+        }
     }
-    return batches;
 }
 
 // Says of each step whose gradients have come together here what an update waits for; never waits itself.
@@ -259,7 +271,7 @@ void RankTrainer::report(const RoundResult& result, double begin) {
     own[RecordFields::compute] = stream_.ledger.seconds();
     own[RecordFields::wait] = model_.wait_seconds();
     own[RecordFields::padded_tokens] = static_cast<double>(result.padded_tokens);
-    own[RecordFields::peak_bytes] = static_cast<double>(peak_resident_bytes());
+    if (!is_of_ghosts()) own[RecordFields::peak_bytes] = static_cast<double>(peak_resident_bytes());
     own[RecordFields::seconds] = now_seconds() - begin;
     records_.post(own);
 }
@@ -272,6 +284,7 @@ StepOutcome RankTrainer::settle() {
     outcome.loss = all.sum(RecordFields::loss) / static_cast<double>(outcome.size.targets);
     outcome.gradient_norm = std::sqrt(all.sum(RecordFields::squares));
     outcome.is_skipped = all.sum(RecordFields::skipped) > 0;
+    if (is_of_ghosts()) outcome.loss = outcome.gradient_norm = std::numeric_limits<double>::quiet_NaN();
     if (setup_.plan.training.shape.validates) {
         outcome.is_rolled_back = all.sum(RecordFields::rolled_back) > 0;
     }
@@ -291,6 +304,8 @@ std::vector<StepOutcome> RankTrainer::step() {
     stream_.ledger.clear();
     const std::size_t number = first_ + static_cast<std::size_t>(executed_) + 1;
     stream_.slowness.set(slowness_in(config_.emulation.slow, model_.rank(), number));
+    if (!model_.is_idle() && changes_slowness(config_.emulation.slow, number))
+        model_.stages().passes().forget();
     model_.reset_traffic();
     look_ahead();
     if (executed_ == 0) model_.begin_steps();

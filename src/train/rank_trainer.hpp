@@ -73,6 +73,9 @@ public:
     // Moments that come while the next step is made, until it updates.
     void await(std::unique_ptr<MomentJourney> moments);
 
+    // Of ghosts: passes like an earlier one are charged as a whole.
+    void charge_whole_passes() { model_.stages().passes().remember(); }
+
     std::string position() const { return model_.position(); }
 
 private:
@@ -81,7 +84,9 @@ private:
     StepInFlight& in_flight(int step) { return *steps_[static_cast<std::size_t>(step - settled_)]; }
     void look_ahead();
     void add_step(std::size_t step);
-    std::vector<Batch> build_batches(const std::vector<SampleVisit>& visits) const;
+    void add_batches(StepInFlight& step, const std::vector<SampleVisit>& visits) const;
+    std::size_t targets_of(const std::vector<SampleVisit>& visits, std::size_t tokens) const;
+    bool is_of_ghosts() const { return setup_.place == Place::ghost; }
     void contribute();
     void let_moments_come();
     void have_moments();

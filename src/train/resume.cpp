@@ -99,7 +99,7 @@ void refuse_another_run(const RunConfig& config, const Setup& setup, const Json&
         throw ConfigError(cat(place, " is of a run with ", fact.option, ' ', was, ", not ", fact.value,
                               "; give what it had, or start another run from it with --init ", place));
     }
-    const CorpusInfo& corpus = setup.corpus.info();
+    const CorpusInfo& corpus = setup.corpus->info();
     if (text_at(run, "corpus_sha256") != corpus.checksum)
         throw ConfigError(cat(place, " is of a run on another corpus than ", corpus.path,
                               "; name the one that it had, or start another run from it with --init ", place));
@@ -168,7 +168,7 @@ std::string run_facts(const RunConfig& config, const Setup& setup, std::uint64_t
     Json options = Json::object();
     for (const Fact& fact : facts_of(config, setup)) options[fact.option] = fact.value;
     return Json{{"samples_visited", step * config.run.batch},
-                {"corpus_sha256", setup.corpus.info().checksum},
+                {"corpus_sha256", setup.corpus->info().checksum},
                 {"options", std::move(options)},
                 {"plan", hash_of(setup.plan)},
                 {"schedule", setup.plan.schedule},

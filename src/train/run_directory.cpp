@@ -149,6 +149,15 @@ void drop_records_behind(const fs::path& path, std::size_t step) {
 
 }  // namespace
 
+std::string now_text() {
+    const std::time_t now = std::time(nullptr);
+    std::array<char, 32> text{};
+    std::tm utc{};
+    gmtime_r(&now, &utc);
+    std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
+    return text.data();
+}
+
 FileLock::FileLock(const fs::path& path)
     : descriptor_(::open(path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0666)) {
     if (descriptor_ < 0) {

@@ -27,6 +27,9 @@ struct Manifest {
     std::vector<SlowRank> slow = {};
 };
 
+// "2026-01-31T14:25:01Z"
+std::string now_text();
+
 // Holds a file for this process alone, until it is destroyed or the process ends, however that happens.
 class FileLock {
 public:

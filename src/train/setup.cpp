@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "train/ghosts.hpp"
 #include "train/label_names.hpp"
 #include "train/memory_limit.hpp"
 #include "train/model_choice.hpp"
@@ -87,14 +88,12 @@ void check_validation_targets(const Setup& setup) {
     if (setup.model.task != Task::span || samples.empty()) return;
     std::vector<SampleVisit> visits(samples.size());
     for (std::size_t s = 0; s < visits.size(); ++s) visits[s].sample = s;
-    if (count_targets(setup.corpus, samples, setup.validation_rules, visits) > 0) return;
-    throw ConfigError(cat("of the ", samples.size(), " questions of ", setup.corpus.info().path,
+    if (count_targets(*setup.corpus, samples, setup.validation_rules, visits) > 0) return;
+    throw ConfigError(cat("of the ", samples.size(), " questions of ", setup.corpus->info().path,
                           " to evaluate, none has its answer within --max-length; raise it"));
 }
 
-// What training and evaluation have in common.
-Setup set_up_model_and_data(const RunConfig& config, int ranks, bool trains) {
-    check_batch_size(config);
+Setup model_and_corpus(const RunConfig& config) {
     Corpus corpus = Corpus::open(config.data.corpus);
     std::optional<StoredModel> stored = stored_model(config.model);
     const ModelConfig model =
@@ -105,17 +104,39 @@ Setup set_up_model_and_data(const RunConfig& config, int ranks, bool trains) {
     check_task_options(config.task, model.task);
     const std::vector<std::uint32_t> labels = labels_of_classes(model, corpus.info());
     SampleIndex samples = index_samples(corpus, sample_rules(config, model));
-    Plan plan = plan_run(config, model, ranks);
-    Setup setup{.model = model,
-                .stored = std::move(stored),
-                .corpus = std::move(corpus),
-                .tokenizer = std::move(tokenizer),
-                .samples = samples,
-                .train_rules = batch_rules(config, model, RandomKey{config.run.seed}.then("mask"), labels),
-                .validation_rules = batch_rules(config, model, RandomKey{}.then("validation mask"), labels),
-                .length = config.schedule.length,
-                .dtype = config.precision.dtype == Precision::f64 ? DType::f64 : DType::f32,
-                .plan = std::move(plan)};
+    return {.model = model,
+            .stored = std::move(stored),
+            .corpus = std::move(corpus),
+            .tokenizer = std::move(tokenizer),
+            .samples = std::move(samples),
+            .train_rules = batch_rules(config, model, RandomKey{config.run.seed}.then("mask"), labels),
+            .validation_rules = batch_rules(config, model, RandomKey{}.then("validation mask"), labels),
+            .length = config.schedule.length,
+            .plan = {}};
+}
+
+// Samples as long as may be, as many as a step has.
+Setup made_up_samples(const RunConfig& config) {
+    Setup setup;
+    const std::optional<StoredModel> stored = stored_model(config.model);
+    setup.model = choose_model(config.model, config.task.task, stored ? &*stored : nullptr);
+    check_task_options(config.task, setup.model.task);
+    const bool is_of_images = setup.model.reads_images();
+    setup.samples.longest = is_of_images ? setup.model.positions : longest_sample(config, setup.model);
+    setup.samples.train.resize(config.run.batch, {.length = static_cast<std::uint32_t>(setup.samples.longest)});
+    setup.length = config.schedule.length;
+    return setup;
+}
+
+// What training and evaluation have in common.
+Setup set_up_model_and_data(const RunConfig& config, int ranks, bool trains) {
+    check_batch_size(config);
+    const bool is_of_ghosts = config.precision.device == DeviceKind::ghost;
+    Setup setup =
+        is_of_ghosts && config.data.corpus.empty() ? made_up_samples(config) : model_and_corpus(config);
+    setup.dtype = dtype_of(config.precision.dtype);
+    setup.place = is_of_ghosts ? Place::ghost : Place::memory;
+    setup.plan = plan_run(config, setup.model, ranks);
     setup.micro_batch_samples = samples_of_micro_batch(config, setup.plan);
     setup.largest = largest_micro_batches(setup, setup.micro_batch_samples);
     setup.plan = within_memory_limit(std::move(setup.plan), {.config = config,
@@ -124,11 +145,23 @@ Setup set_up_model_and_data(const RunConfig& config, int ranks, bool trains) {
                                                              .dtype = setup.dtype,
                                                              .largest = setup.largest,
                                                              .trains = trains});
-    check_validation_targets(setup);
+    if (setup.place == Place::memory) check_validation_targets(setup);
     return setup;
 }
 
 }  // namespace
+
+DType dtype_of(Precision precision) {
+    switch (precision) {
+        case Precision::f32:
+            return DType::f32;
+        case Precision::f64:
+            return DType::f64;
+        case Precision::bf16:
+            return DType::bf16;
+    }
+    throw BugError("unknown precision");
+}
 
 std::size_t samples_of_micro_batch(const RunConfig& config, const Plan& plan) {
     const auto parts = static_cast<std::size_t>(plan.micro_batches());
@@ -177,6 +210,7 @@ void check_batch_size(const RunConfig& config) {
 
 Setup set_up(const RunConfig& config, int ranks) {
     check_optimizer(config.optimizer);
+    check_ghosts(config);
     const std::optional<SimulatedDevice> device = simulated_device(config);
     Setup setup = set_up_model_and_data(config, ranks, true);
     setup.device = device;
@@ -187,6 +221,7 @@ Setup set_up(const RunConfig& config, int ranks) {
 }
 
 Setup set_up_evaluation(const EvaluateConfig& config, int ranks) {
+    refuse_ghosts(config.run, "an evaluation");
     RunConfig run = config.run;
     run.model.init = config.resume;
     if (!config.only_validation) run.data.validation_share = 1;

@@ -18,13 +18,14 @@ namespace trireme {
 
 struct Setup {
     ModelConfig model;
-    std::optional<StoredModel> stored;  // where the parameters come from; none: random numbers
-    Corpus corpus;
+    std::optional<StoredModel> stored;   // where the parameters come from; none: random numbers
+    std::optional<Corpus> corpus;        // none: of ghosts, whose samples are made up
     std::optional<Tokenizer> tokenizer;  // of the corpus, unless it holds images
     SampleIndex samples;
     BatchRules train_rules, validation_rules;
     LengthPolicy length = LengthPolicy::pad;
     DType dtype = DType::f32;
+    Place place = Place::memory;  // of tensors
     std::size_t steps = 0;
     bool resumes = false;        // `stored` is a checkpoint of this run
     std::size_t first_step = 0;  // steps behind it
@@ -34,6 +35,8 @@ struct Setup {
     std::optional<SimulatedDevice> device = {};  // whose time kernels take; none: their own
     Trace* trace = nullptr;                      // where a rank notes what it does when; none: nowhere
 };
+
+DType dtype_of(Precision precision);
 
 // Tokens of the longest sample: --max-length, or the model's positions. Throws ConfigError for more than these,
 // and for more samples a step than anyone has.

@@ -1,5 +1,6 @@
 #include "train/simulated_device.hpp"
 
+#include "train/setup.hpp"
 #include "train/text_file.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/device/clock.hpp"
@@ -16,7 +17,7 @@ std::optional<SimulatedDevice> simulated_device(const RunConfig& config) {
     }
     const Cluster cluster = cluster_from_json(read_text(path, "--cluster"), path);
     const ClusterDevice& device = cluster.device;
-    const char* const numbers = config.precision.dtype == Precision::f64 ? "f64" : "f32";
+    const char* const numbers = name_of(dtype_of(config.precision.dtype));
     const auto rate = device.flops.find(numbers);
     if (rate == device.flops.end()) {
         throw ConfigError(cat(path, " has no device.flops.", numbers, ", and --dtype is ", numbers,

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "trireme/base/error.hpp"
 
 namespace trireme {
@@ -35,6 +37,12 @@ double slowness_in(const std::vector<SlowRank>& slow, int rank, std::size_t step
         if (each.rank == rank && each.first_step <= step && !is_over) factor *= each.factor;
     }
     return factor;
+}
+
+bool changes_slowness(const std::vector<SlowRank>& slow, std::size_t step) {
+    return std::any_of(slow.begin(), slow.end(), [&](const SlowRank& each) {
+        return each.first_step == step || (each.last_step && *each.last_step + 1 == step);
+    });
 }
 
 std::string words_of(const std::vector<SlowRank>& slow) {

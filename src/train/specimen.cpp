@@ -1,6 +1,7 @@
 #include "trireme/train/specimen.hpp"
 
 #include "train/batch_view.hpp"
+#include "train/ghosts.hpp"
 #include "train/made_up_batch.hpp"
 #include "train/model_choice.hpp"
 #include "train/rank_model.hpp"
@@ -24,7 +25,7 @@ Case case_of_corpus(RunConfig config) {
     const Sampler sampler(samples.size(), config.run.seed);
     const MicroBatch micro_batch =
         make_micro_batch(sampler.visits(0, config.run.batch), samples, setup.length, setup.samples.longest);
-    return {.model = setup.model, .batch = build_batch(setup.corpus, samples, setup.train_rules, micro_batch)};
+    return {.model = setup.model, .batch = build_batch(*setup.corpus, samples, setup.train_rules, micro_batch)};
 }
 
 Case made_up_case(const RunConfig& config) {
@@ -47,6 +48,7 @@ struct Specimen::Rows {
 };
 
 Specimen::Specimen(const RunConfig& config) : precision_(config.precision), threads_(config.run.threads) {
+    refuse_ghosts(config, "a measurement");
     Case found = config.data.corpus.empty() ? made_up_case(config) : case_of_corpus(config);
     model_ = std::move(found.model);
     rows_ = std::make_unique<Rows>(std::move(found.batch));
@@ -56,7 +58,7 @@ Specimen::~Specimen() = default;
 
 const TokenBatch& Specimen::batch() const { return rows_->view.tokens(); }
 
-DType Specimen::dtype() const { return precision_.dtype == Precision::f64 ? DType::f64 : DType::f32; }
+DType Specimen::dtype() const { return dtype_of(precision_.dtype); }
 
 Stream Specimen::stream() const {
     return make_stream(precision_.device, threads_ > 0 ? threads_ : usable_cores());

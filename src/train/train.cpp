@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <ctime>
 #include <iostream>
 
 #include "train/agreement.hpp"
 #include "train/change_estimate.hpp"
 #include "train/console.hpp"
 #include "train/figures.hpp"
+#include "train/ghosts.hpp"
 #include "train/node_share.hpp"
 #include "train/peak_rate.hpp"
 #include "train/planning.hpp"
@@ -32,15 +32,6 @@
 
 namespace trireme {
 namespace {
-
-std::string now_text() {
-    const std::time_t now = std::time(nullptr);
-    std::array<char, 32> text{};
-    std::tm utc{};
-    gmtime_r(&now, &utc);
-    std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
-    return text.data();
-}
 
 std::filesystem::path run_directory_of(const RunConfig& config, const Setup& setup) {
     if (!config.run.run_dir.empty()) return config.run.run_dir;
@@ -153,8 +144,8 @@ private:
         return {.version = build_facts().version,
                 .mpi_library = session_.library(),
                 .started = now_text(),
-                .corpus = setup_.corpus.info().path,
-                .corpus_checksum = setup_.corpus.info().checksum,
+                .corpus = setup_.corpus->info().path,
+                .corpus_checksum = setup_.corpus->info().checksum,
                 .model = setup_.model.name,
                 .layout = json_of(setup_.plan.layout),
                 .schedule = setup_.plan.schedule,
@@ -358,6 +349,7 @@ private:
 void train(const RunConfig& config, Session& session) {
     Watchdog watchdog(session, config.run.stall_timeout);
     const auto control = session.all_ranks("control", watchdog.patience());
+    if (is_of_ghosts(config)) return run_ghosts(config, session, *control, watchdog.patience());
     std::optional<Setup> setup;
     RecordedPlans recorded;
     bool is_in_place = false;

@@ -113,8 +113,8 @@ private:
     // The loss per target; leaves the gradients in the model.
     double forward_backward(std::size_t step) {
         const auto visits = sampler_.visits(step * config_.run.batch, config_.run.batch);
-        const auto targets =
-            static_cast<double>(count_targets(setup_.corpus, setup_.samples.train, setup_.train_rules, visits));
+        const auto targets = static_cast<double>(
+            count_targets(*setup_.corpus, setup_.samples.train, setup_.train_rules, visits));
         const PassOptions options{.dropout_key = RandomKey{config_.run.seed}.then("dropout"),
                                   .loss_scale = 1 / targets,
                                   .label_smoothing = config_.task.label_smoothing};
@@ -129,7 +129,7 @@ private:
 
     Batch batch_of(const std::vector<SampleVisit>& visits, const std::vector<Sample>& samples,
                    const BatchRules& rules) const {
-        return build_batch(setup_.corpus, samples, rules,
+        return build_batch(*setup_.corpus, samples, rules,
                            make_micro_batch(visits, samples, setup_.length, setup_.samples.longest));
     }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "trireme/comm/blank_memory.hpp"
 #include "trireme/comm/communicator.hpp"
 #include "trireme/comm/node_memory.hpp"
 
@@ -36,6 +37,9 @@ public:
 
     // Collective over `ranks`, likewise, all of one node. There is none of it yet.
     std::unique_ptr<NodeMemory> node_memory(const std::vector<int>& ranks, Patience patience) const;
+
+    // In a simulation alone.
+    std::shared_ptr<const BlankMemory> blank_memory(std::size_t bytes) const;
 
     // Ends the job on every rank, at once.
     [[noreturn]] void abort(int exit_code) const;

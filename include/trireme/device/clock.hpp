@@ -1,5 +1,5 @@
-// The time: seconds since some moment in the past, never going back. Of the wall, or of the simulator in a program
-// that it runs.
+// The time: seconds since some moment in the past, never going back. Of the wall, or of the simulator in a
+// program that it runs.
 #pragma once
 
 namespace trireme {
@@ -12,5 +12,8 @@ bool time_is_simulated();
 // Takes so many seconds: by the wall, sleeps; in a simulation, computes on this rank's device, and they are
 // those of its highest clock.
 void spend_seconds(double seconds);
+
+// Takes so many seconds in which the device does nothing.
+void rest_seconds(double seconds);
 
 }  // namespace trireme

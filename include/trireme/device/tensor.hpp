@@ -12,9 +12,12 @@
 
 namespace trireme {
 
-enum class DType : std::uint8_t { f32, f64, i32, i64 };
+enum class DType : std::uint8_t { f32, f64, i32, i64, bf16 };
 
-constexpr std::size_t bytes_of(DType dtype) { return dtype == DType::f64 || dtype == DType::i64 ? 8 : 4; }
+constexpr std::size_t bytes_of(DType dtype) {
+    if (dtype == DType::bf16) return 2;
+    return dtype == DType::f64 || dtype == DType::i64 ? 8 : 4;
+}
 const char* name_of(DType dtype);  // "f32"
 
 template <class T>
@@ -85,7 +88,7 @@ struct BasicTensor {
 using Tensor = BasicTensor<false>;
 using ConstTensor = BasicTensor<true>;
 
-// Calls `use(T{})` with the floating-point type of `dtype`.
+// Calls `use(T{})` with the floating-point type of `dtype`. Of bf16 only shapes are known here.
 template <class Use>
 void visit_float(DType dtype, Use&& use) {
     switch (dtype) {
@@ -95,6 +98,7 @@ void visit_float(DType dtype, Use&& use) {
             return use(double{});
         case DType::i32:
         case DType::i64:
+        case DType::bf16:
             break;
     }
     throw BugError(cat("a floating-point tensor was expected, got ", name_of(dtype)));

@@ -11,6 +11,7 @@
 #include "trireme/pipeline/stage_worker.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 #include "trireme/stage/gradient_exchange.hpp"
+#include "trireme/stage/pass_runner.hpp"
 #include "trireme/stage/row_buffers.hpp"
 #include "trireme/stage/stage.hpp"
 
@@ -61,6 +62,10 @@ public:
     // Called behind each layer, forward and backward, so that messages go on meanwhile.
     void call_now_and_then(std::function<void()> call) { progress_ = std::move(call); }
 
+    // How passes are made: see there.
+    PassRunner& passes() { return passes_; }
+    const PassRunner& passes() const { return passes_; }
+
     // Before programs are executed; `round` and what it refers to outlive the execution.
     void begin(Stream& stream, const Round& round);
     // The work of steps 0, 1, ... of the round, each before anything of it is executed. Micro-batches of later
@@ -106,7 +111,8 @@ private:
     ConstTensor input_of(const Instruction& instruction);
     ConstTensor grad_output_of(const Instruction& instruction);
     Tensor grad_input_of(const Instruction& instruction, Passage& passage);
-    LayerLeft listener(const Instruction& instruction);
+    bool leaves_gradients(const Instruction& backward) const;
+    LayerLeft listener(const Instruction& backward);
     std::size_t weights_of(const Instruction& instruction) const;
     Flight& flight_for_backward(const Instruction& instruction);
     LossState& outcome_of(int micro_batch);
@@ -123,6 +129,7 @@ private:
     std::vector<Stage> stages_;
     LocalParameters parameters_;
     Workspace workspace_;
+    PassRunner passes_;
     RowBuffers rows_;
     std::vector<std::unique_ptr<Flight>> free_flights_;
     std::size_t flights_made_ = 0;

@@ -14,6 +14,9 @@ struct BatchShape {
     std::size_t rows = 0;
 };
 
+// The largest batch of that shape: every row predicted. `inputs` is a ghost arena; `shape` outlives the batch.
+TokenBatch ghost_batch(const ModelConfig& config, const BatchShape& shape, Arena& inputs);
+
 // Whether each layer's backward_input and backward_weight follow each other, or all input halves come first.
 // The gradients are the same; what must be kept meanwhile is not.
 enum class BackwardHalves : std::uint8_t { together, apart };

@@ -77,14 +77,19 @@ struct PolicyConfig {
     MoveWay move = MoveWay::stop;
 };
 
+// How ghosts are charged for a pass: kernel by kernel, or, like an earlier one, as a whole, as many ranks are.
+enum class Charging : std::uint8_t { automatic, kernels, passes };
+
 struct CostConfig {
-    std::string profile;                 // a file: see plan/profile.hpp; empty: none
-    std::string cluster = {};            // of a simulated run, a file: see plan/cluster.hpp; empty: none
+    std::string profile;       // a file: see plan/profile.hpp; empty: none
+    std::string cluster = {};  // of a simulated run, a file: see plan/cluster.hpp; empty: none
+    Charging charging = Charging::automatic;
     std::vector<StageCost> stages = {};  // of all, or of each; none: by the profile, or equal
 };
 
-enum class DeviceKind : std::uint8_t { reference, cpu };
-enum class Precision : std::uint8_t { f32, f64 };
+// ghost: shapes and costs alone, in simulated time.
+enum class DeviceKind : std::uint8_t { reference, cpu, ghost };
+enum class Precision : std::uint8_t { f32, f64, bf16 };  // bf16: of ghosts
 
 struct PrecisionConfig {
     Precision dtype = Precision::f32;

@@ -76,4 +76,8 @@ std::unique_ptr<NodeMemory> Session::node_memory(const std::vector<int>& ranks, 
     return std::make_unique<MpiNodeMemory>(ranks, group_of(ranks, "node", patience));
 }
 
+std::shared_ptr<const BlankMemory> Session::blank_memory(std::size_t bytes) const {
+    return std::make_shared<const BlankMemory>(bytes);
+}
+
 }  // namespace trireme

@@ -23,6 +23,8 @@ inline double get(const ConstTensor& tensor, std::size_t row, std::size_t column
             return tensor.as<std::int32_t>()(row, column);
         case DType::i64:
             return static_cast<double>(tensor.as<std::int64_t>()(row, column));
+        case DType::bf16:
+            break;
     }
     throw BugError("unknown element type");
 }
@@ -41,6 +43,8 @@ inline void set(const Tensor& tensor, std::size_t row, std::size_t column, doubl
         case DType::i64:
             tensor.as<std::int64_t>()(row, column) = static_cast<std::int64_t>(value);
             return;
+        case DType::bf16:
+            throw BugError("numbers of 16 bits have no values here");
     }
 }
 

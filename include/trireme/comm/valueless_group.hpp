@@ -1,0 +1,16 @@
+// Messages of a simulation that take their time and carry no values.
+#pragma once
+
+#include <memory>
+
+#include "trireme/comm/blank_memory.hpp"
+#include "trireme/comm/communicator.hpp"
+
+namespace trireme {
+
+// `group`, for tensors of which only the shapes are known: their messages come from `memory` and go there. A
+// message longer than that is a ConfigError.
+std::unique_ptr<Communicator> without_values(std::unique_ptr<Communicator> group,
+                                             std::shared_ptr<const BlankMemory> memory);
+
+}  // namespace trireme

@@ -1,0 +1,27 @@
+#include "train/ghost_records.hpp"
+
+#include <algorithm>
+
+namespace trireme {
+
+void GhostRecords::add(int rank, const StepOutcome& own) {
+    Step& step = steps_[own.step];
+    StepOutcome& all = step.outcome;
+    if (step.ranks++ == 0) {
+        all = own;
+        all.compute_of_ranks.assign(static_cast<std::size_t>(ranks_), 0);
+        all.compute_seconds = all.wait_seconds = all.seconds = 0;
+        all.padded_tokens = 0;
+    }
+    all.seconds = std::max(all.seconds, own.seconds);
+    all.compute_of_ranks[static_cast<std::size_t>(rank)] = own.compute_seconds;
+    all.compute_seconds += own.compute_seconds / ranks_;
+    all.wait_seconds += own.wait_seconds / ranks_;
+    all.padded_tokens += own.padded_tokens;
+    if (step.ranks < ranks_) return;
+    const StepOutcome outcome = std::move(all);
+    steps_.erase(own.step);
+    tell_(outcome);
+}
+
+}  // namespace trireme

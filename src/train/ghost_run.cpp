@@ -1,0 +1,191 @@
+#include <ctime>
+#include <iostream>
+
+#include "train/agreement.hpp"
+#include "train/console.hpp"
+#include "train/figures.hpp"
+#include "train/ghost_records.hpp"
+#include "train/ghosts.hpp"
+#include "train/peak_rate.hpp"
+#include "train/planning.hpp"
+#include "train/rank_memory.hpp"
+#include "train/rank_trainer.hpp"
+#include "train/run_directory.hpp"
+#include "train/setup.hpp"
+#include "train/slow_ranks.hpp"
+#include "trireme/base/version.hpp"
+#include "trireme/comm/collectives.hpp"
+#include "trireme/comm/made_once.hpp"
+#include "trireme/comm/valueless_group.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr int most_in_detail = 64;  // ranks whose kernels are charged one by one, unless told otherwise
+
+// What is the same for all ranks, of which rank 0 makes it and the others hold it.
+struct GhostJob {
+    GhostJob(const RunConfig& config, const Session& session)
+        : setup(set_up(config, session.size())),
+          gradients(gradient_plan(setup)),
+          messages(session.blank_memory(std::size_t{1} << 30)) {}
+
+    Setup setup;
+    GradientPlan gradients;
+    std::shared_ptr<const BlankMemory> messages;
+    std::unique_ptr<GhostRecords> records;  // made before the ranks begin
+};
+
+// Ranks of a team are alike, and so are the teams of a stage.
+RankMemory fullest_of(const GhostJob& job, const RunConfig& config) {
+    RankMemory most;
+    for (const StageLayout& stage : job.setup.plan.layout.stages) {
+        const RankMemory memory =
+            plan_memory(job.setup, &config.optimizer, job.gradients, stage.replicas.front().ranks.front());
+        if (memory.total() > most.total()) most = memory;
+    }
+    return most;
+}
+
+// The ranks at this one's place in the teams of its pipe. Of many ranks, those whose norms an update waits for:
+// their neighbours in team and replica are as late.
+std::vector<int> column_of(const Plan& plan, const std::vector<int>& pipe, int rank) {
+    const std::vector<int>& own = plan.teams[static_cast<std::size_t>(plan.team_of(rank))].ranks;
+    const auto place = std::find(own.begin(), own.end(), rank) - own.begin();
+    std::vector<int> column;
+    for (const Team& team : plan.teams) {
+        if (team.ranks.size() != own.size()) return pipe;
+        const int other = team.ranks[static_cast<std::size_t>(place)];
+        if (std::binary_search(pipe.begin(), pipe.end(), other)) column.push_back(other);
+    }
+    std::sort(column.begin(), column.end());
+    return column;
+}
+
+class GhostRun {
+public:
+    GhostRun(const RunConfig& config, const Session& session, Communicator& control, Patience patience)
+        : config_(config), session_(session), control_(control), patience_(patience) {}
+
+    void run() {
+        std::shared_ptr<GhostJob> made;
+        agree(control_, [&] {
+            if (is_first()) made = prepare();
+        });
+        job_ = shared_by_first(control_, made);
+        hosts_ = gather_all(control_, session_.host());
+        if (is_first()) introduce();
+        RankTrainer trainer(config_, job_->setup, job_->gradients, session_.rank(), groups(), 1);
+        if (charges_passes()) trainer.charge_whole_passes();
+        barrier(control_);
+        trainer.begin_stretch(0, job_->setup.steps);
+        for (std::size_t step = 0; step < job_->setup.steps; ++step) {
+            for (const StepOutcome& outcome : trainer.step()) job_->records->add(session_.rank(), outcome);
+        }
+        barrier(control_);
+        if (is_first()) finish();
+    }
+
+private:
+    bool is_first() const { return session_.rank() == 0; }
+
+    bool charges_passes() const {
+        if (config_.costs.charging != Charging::automatic) return config_.costs.charging == Charging::passes;
+        return session_.size() > most_in_detail;
+    }
+
+    // Of rank 0.
+    std::shared_ptr<GhostJob> prepare() {
+        auto job = std::make_shared<GhostJob>(config_, session_);
+        check_slow_ranks(config_.emulation.slow, session_.size(), job->setup.steps);
+        const std::filesystem::path wished = config_.run.run_dir;
+        directory_ = std::make_unique<RunDirectory>(
+            wished.empty() ? make_default_run_directory(job->setup.model.name) : wished);
+        job->records = std::make_unique<GhostRecords>(session_.size(),
+                                                      [this](const StepOutcome& outcome) { record(outcome); });
+        return job;
+    }
+
+    void introduce() {
+        const Setup& setup = job_->setup;
+        memory_ = fullest_of(*job_, config_);
+        manifest_ = describe();
+        flops_ = model_flops(setup.model);
+        console_.emplace(std::cout, config_, setup);
+        sum_.emplace(flops_, manifest_.peak.flops, session_.size(),
+                     bubble_of_schedule(setup.plan, session_.size()));
+        directory_->write_config(config_.resolved);
+        directory_->write_manifest(manifest_);
+        console_->introduce(manifest_, memory_, directory_->path().string());
+    }
+
+    Manifest describe() const {
+        const Setup& setup = job_->setup;
+        Manifest manifest{.version = build_facts().version,
+                          .mpi_library = session_.library(),
+                          .started = now_text(),
+                          .corpus = setup.corpus ? setup.corpus->info().path : "",
+                          .corpus_checksum = setup.corpus ? setup.corpus->info().checksum : "",
+                          .model = setup.model.name,
+                          .layout = json_of(setup.plan.layout),
+                          .schedule = setup.plan.schedule,
+                          .plan = hash_of(setup.plan),
+                          .hosts = hosts_,
+                          .device = cat(setup.device->name, " (simulated, without arithmetic)"),
+                          .parameters = parameter_count(setup.model)};
+        manifest.peak = peak_of_all(control_, config_, setup, 1);
+        manifest.slow = config_.emulation.slow;
+        return manifest;
+    }
+
+    RankGroups groups() const {
+        const Plan& plan = job_->setup.plan;
+        RankGroups groups = make_groups(session_, plan, job_->gradients.buckets, patience_);
+        groups.record = single_rank("record");
+        if (plan.team_of(session_.rank()) < 0) return groups;
+        if (session_.size() > most_in_detail && !plan.training.shape.updates_alone)
+            groups.update =
+                session_.group_of(column_of(plan, groups.pipe, session_.rank()), "update", patience_);
+        for (auto* group : {&groups.activations, &groups.gradients, &groups.tensor}) {
+            if (*group) *group = without_values(std::move(*group), job_->messages);
+        }
+        for (auto& [ranks, group] : groups.data) group = without_values(std::move(group), job_->messages);
+        return groups;
+    }
+
+    void record(const StepOutcome& outcome) {
+        sum_->add(outcome);
+        directory_->add_step(outcome.step + 1, outcome, flops_, manifest_.peak.flops);
+        console_->step(outcome.step, outcome, flops_, manifest_.peak.flops);
+    }
+
+    void finish() {
+        Figures figures = sum_->finish(std::nullopt);
+        figures.predicted_bytes = memory_.total();
+        directory_->write_summary(figures);
+        console_->finish(figures, manifest_.peak.is, directory_->path().string());
+    }
+
+    const RunConfig& config_;
+    const Session& session_;
+    Communicator& control_;
+    Patience patience_;
+    std::shared_ptr<GhostJob> job_;
+    std::vector<std::string> hosts_;  // of each rank
+
+    // Of rank 0.
+    std::unique_ptr<RunDirectory> directory_;
+    RankMemory memory_;
+    Manifest manifest_;
+    ModelFlops flops_;
+    std::optional<Console> console_;
+    std::optional<FigureSum> sum_;
+};
+
+}  // namespace
+
+void run_ghosts(const RunConfig& config, const Session& session, Communicator& control, Patience patience) {
+    GhostRun(config, session, control, patience).run();
+}
+
+}  // namespace trireme

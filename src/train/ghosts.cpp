@@ -1,0 +1,53 @@
+#include "train/ghosts.hpp"
+
+#include <algorithm>
+
+#include "train/setup.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/device/clock.hpp"
+
+namespace trireme {
+namespace {
+
+void refuse_option(bool is_given, const std::string& option, const std::string& why) {
+    if (!is_given) return;
+    throw ConfigError(cat(option, " needs values, and a run without arithmetic has none: ", why,
+                          "; leave it out, or use --math on"));
+}
+
+void check_ghost_options(const RunConfig& config) {
+    if (!time_is_simulated()) {
+        throw ConfigError(
+            "--device ghost computes nothing, and is for simulated time; run it with `trireme simulate --math "
+            "off`");
+    }
+    if (config.costs.cluster.empty())
+        throw ConfigError("--device ghost has no device whose time it takes; give --cluster FILE.json");
+    if (config.run.steps == 0 && config.data.corpus.empty())
+        throw ConfigError("nothing says how long to run; give --steps N");
+    refuse_option(config.run.resume != "off", cat("--resume ", config.run.resume), "nothing goes on");
+    refuse_option(config.run.eval_every > 0, "--eval-every", "there is no loss");
+    refuse_option(config.run.checkpoint_every > 0, "--checkpoint-every", "there is nothing to save");
+    refuse_option(!config.policy.decisions.empty(), "--decisions", "there is nothing to move");
+    refuse_option(config.run.trace.first > 0, "--trace", "it follows every kernel");
+}
+
+}  // namespace
+
+bool is_of_ghosts(const RunConfig& config) { return config.precision.device == DeviceKind::ghost; }
+
+void check_ghosts(const RunConfig& config) {
+    if (is_of_ghosts(config)) return check_ghost_options(config);
+    if (config.precision.dtype == Precision::bf16) {
+        throw ConfigError(
+            "--dtype bf16 is for runs without arithmetic so far (`trireme simulate --math off`); use f32");
+    }
+}
+
+void refuse_ghosts(const RunConfig& config, const std::string& what) {
+    if (is_of_ghosts(config))
+        throw ConfigError(cat("--device ghost computes nothing, and ", what, " is of values; use cpu"));
+    check_ghosts(config);
+}
+
+}  // namespace trireme
