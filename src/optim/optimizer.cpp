@@ -31,6 +31,13 @@ std::vector<ParameterSpec> specs_of(const std::vector<ParameterShard>& shards,
 // Kernels take contiguous tensors: a view with gaps between its rows is a call for each row.
 std::size_t calls_for(const ConstTensor& view) { return view.is_contiguous() ? 1 : view.rows; }
 
+// A simulated device takes gaps between rows in its stride.
+template <class View>
+View as_taken(const Stream& stream, const View& view) {
+    const bool strides = stream.is_ghost() && stream.seconds_of;
+    return strides ? View{view.data, view.dtype, view.rows, view.columns, view.columns} : view;
+}
+
 // The view as call `number` of those sees it.
 template <class View>
 View operand(const View& view, std::size_t calls, std::size_t number) {
@@ -85,7 +92,9 @@ void apply(Stream& stream, const UpdateRule& rule, const Operands& operands) {
 }
 
 // Of two views of one shape; each may have gaps.
-void copy(Stream& stream, const ConstTensor& from, const Tensor& to) {
+void copy(Stream& stream, const ConstTensor& with_gaps_from, const Tensor& with_gaps_to) {
+    const ConstTensor from = as_taken(stream, with_gaps_from);
+    const Tensor to = as_taken(stream, with_gaps_to);
     const std::size_t calls = std::max(calls_for(from), calls_for(to));
     for (std::size_t c = 0; c < calls; ++c) {
         launch(stream, Copy{.input = operand(from, calls, c), .output = operand(to, calls, c)});
@@ -122,13 +131,13 @@ std::vector<ParameterShard> whole_parameters(const std::vector<ParameterSpec>& s
 double sum_of_squares(Stream& stream, const ParameterTensors& gradients,
                       const std::vector<ParameterShard>& shards, Arena& scratch) {
     std::size_t count = 0;
-    for (const ParameterShard& shard : shards) count += calls_for(shard_of(gradients, shard));
+    for (const ParameterShard& shard : shards) count += calls_for(as_taken(stream, shard_of(gradients, shard)));
     if (count == 0) return 0;
     const ArenaScope scope(scratch);
     const Tensor sums = scratch.tensor(DType::f64, 1, count);
     std::size_t next = 0;
     for (const ParameterShard& shard : shards) {
-        const ConstTensor view = shard_of(gradients, shard);
+        const ConstTensor view = as_taken(stream, shard_of(gradients, shard));
         const std::size_t calls = calls_for(view);
         for (std::size_t c = 0; c < calls; ++c) {
             const ConstTensor input = operand(view, calls, c);
@@ -156,7 +165,8 @@ void Optimizer::update(Stream& stream, const ParameterTensors& values, const Par
                               .gradient_scale = gradient_scale,
                               .rate = rate,
                               .step = steps_};
-        Operands all{.parameter = shard_of(values, shards_[s]), .gradient = shard_of(gradients, shards_[s])};
+        Operands all{.parameter = as_taken(stream, shard_of(values, shards_[s])),
+                     .gradient = as_taken(stream, shard_of(gradients, shards_[s]))};
         for (std::size_t m = 0; m < moments_.size(); ++m) all.moments[m] = moments_[m][s];
         const std::size_t calls = calls_for(all.parameter);
         for (std::size_t c = 0; c < calls; ++c) apply(stream, rule, all.of_call(calls, c));
