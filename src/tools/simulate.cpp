@@ -69,6 +69,7 @@ std::vector<std::string> words_for(const SimulateConfig& config, const Cluster& 
             "--cfg=smpi/simulate-computation:no",
             "--cfg=smpi/host-speed:1Gf",
             "--cfg=smpi/test:0",
+            "--cfg=smpi/coll-selector:ompi",
             simulated_program(),
             "train",
             "--config",
