@@ -62,7 +62,7 @@ RankTrainer::RankTrainer(const RunConfig& config, const Setup& setup, const Grad
                          RankGroups groups, int threads)
     : config_(config),
       setup_(setup),
-      stream_(make_stream(config.precision.device, threads, kernel_seconds_of(setup.device))),
+      stream_(make_stream(config.precision.device, threads, kernel_seconds_of(setup.devices, rank))),
       model_(setup, rank, std::move(groups)),
       sampler_(setup.samples.train.size(), config.run.seed),
       updates_(*model_.groups().update, UpdateFields::count),

@@ -179,6 +179,71 @@ TEST_F(Simulate, ComparesWithTheRateOfTheDevice) {
     EXPECT_FALSE(manifest.contains("measured_peak_flops"));
 }
 
+// Half as fast.
+json slide_rule() {
+    json device = abacus()["device"];
+    device["name"] = "slide-rule";
+    device["flops"]["f32"] = 5e8;
+    device["bandwidth"] = 5e8;
+    device["launch"] = 2e-4;
+    return device;
+}
+
+// A node of each.
+json of_two_kinds() {
+    json cluster = abacus();
+    cluster["name"] = "mixed-2+2";
+    json nodes = {
+        {"device", cluster["device"]}, {"devices_per_node", 2}, {"nodes", 1}, {"inside", cluster["inside"]}};
+    cluster["groups"] = {nodes, nodes};
+    cluster["groups"][1]["device"] = slide_rule();
+    for (const char* key : {"device", "devices_per_node", "nodes", "inside"}) cluster.erase(key);
+    return cluster;
+}
+
+// A kernel takes on each rank what it takes where all devices are of its kind.
+TEST_F(Simulate, HasForEachRankTheDeviceOfItsNode) {
+    json slow = abacus();
+    slow["device"] = slide_rule();
+    write("slow.json", slow.dump());
+    write("mixed.json", of_two_kinds().dump());
+
+    const json mixed = each(simulated("mixed.json", "--pipe 2 --data 2"), "compute_s").at(1);
+    const json summary = json::parse(read(last_folder_ + "/summary.json"));
+    const json manifest = json::parse(read(last_folder_ + "/manifest.json"));
+    const json fast_alone = each(simulated("abacus.json", "--pipe 2 --data 2"), "compute_s").at(1);
+    const json slow_alone = each(simulated("slow.json", "--pipe 2 --data 2"), "compute_s").at(1);
+
+    constexpr double rounding = 1e-6;
+    for (std::size_t rank = 0; rank < 4; ++rank) {
+        const double alone = (rank < 2 ? fast_alone : slow_alone)[rank];
+        EXPECT_NEAR(mixed[rank].get<double>(), alone, rounding * alone) << rank;
+    }
+    EXPECT_GT(slow_alone[3].get<double>(), 1.9 * fast_alone[3].get<double>());
+    EXPECT_EQ(summary.at("model_flops_per_s").at("limit"), 3e9);
+    EXPECT_EQ(summary.at("peak_is"), "f32 rate of 2 x abacus and 2 x slide-rule of mixed-2+2");
+    EXPECT_EQ(manifest.at("device"), "abacus and slide-rule of mixed-2+2 (simulated)");
+}
+
+// A message that goes over two leaves takes the latency of the tree as well.
+TEST_F(Simulate, TakesLongerOverTheSpines) {
+    json tree = abacus();
+    tree["nodes"] = 4;
+    tree["devices_per_node"] = 1;
+    tree.erase("inside");
+    tree["between"] = {{"latency", 1e-3}, {"bandwidth", 1e12}};
+    tree["fat_tree"] = {{"leaf_nodes", 4}, {"spines", 2}, {"latency", 3e-3}, {"bandwidth", 1e12}};
+    write("one-leaf.json", tree.dump());
+    tree["fat_tree"]["leaf_nodes"] = 1;
+    write("leaves.json", tree.dump());
+
+    const double one_leaf = each(simulated("one-leaf.json", "--pipe 4"), "seconds").at(1);
+    const double leaves = each(simulated("leaves.json", "--pipe 4"), "seconds").at(1);
+
+    // Forth and back over three borders at least.
+    EXPECT_GE(leaves, one_leaf + 6 * 3e-3 * (1 - 1e-6));
+}
+
 TEST_F(Simulate, EndsWithTheCodeOfTheRun) {
     const Outcome outcome = run(std::string("simulate --ranks 4 --cluster abacus.json --pipe 3 ") + of_train);
 
