@@ -38,6 +38,7 @@ struct RecordFields {
         wait,
         padded_tokens,
         peak_bytes,
+        joules,
         count
     };
 };
@@ -260,6 +261,7 @@ void RankTrainer::report(const RoundResult& result, double begin) {
     own[RecordFields::wait] = model_.wait_seconds();
     own[RecordFields::padded_tokens] = static_cast<double>(result.padded_tokens);
     own[RecordFields::peak_bytes] = static_cast<double>(peak_resident_bytes());
+    own[RecordFields::joules] = energy_.take();
     own[RecordFields::seconds] = now_seconds() - begin;
     records_.post(own);
 }
@@ -281,6 +283,8 @@ StepOutcome RankTrainer::settle() {
     outcome.wait_seconds = all.sum(RecordFields::wait) / ranks;
     outcome.padded_tokens = static_cast<std::size_t>(all.sum(RecordFields::padded_tokens));
     outcome.peak_bytes = static_cast<std::size_t>(all.most(RecordFields::peak_bytes));
+    outcome.joules_of_ranks = all.of_ranks(RecordFields::joules);
+    if (!std::isfinite(all.sum(RecordFields::joules))) outcome.joules_of_ranks.clear();
     steps_.pop_front();
     ++settled_;
     return outcome;
@@ -288,6 +292,7 @@ StepOutcome RankTrainer::settle() {
 
 std::vector<StepOutcome> RankTrainer::step() {
     const double begin = now_seconds();
+    energy_.begin();
     stream_.ledger.clear();
     const std::size_t number = first_ + static_cast<std::size_t>(executed_) + 1;
     stream_.slowness.set(slowness_in(config_.emulation.slow, model_.rank(), number));
@@ -311,6 +316,7 @@ std::vector<StepOutcome> RankTrainer::step() {
     const int behind = is_last || ahead == 0 ? 0 : ahead + 1;
     std::vector<StepOutcome> known;
     while (settled_ + behind < executed_) known.push_back(settle());
+    energy_.pause();
     return known;
 }
 

@@ -244,6 +244,46 @@ TEST_F(Simulate, TakesLongerOverTheSpines) {
     EXPECT_GE(leaves, one_leaf + 6 * 3e-3 * (1 - 1e-6));
 }
 
+// Busy in its kernels, and idle else.
+TEST_F(Simulate, CountsWhatEachDeviceConsumes) {
+    json metered = abacus();
+    metered["device"]["clocks"] = {{{"mhz", 1000}, {"speed", 1}, {"watts", {{"idle", 70}, {"busy", 160}}}},
+                                   {{"mhz", 500}, {"speed", 0.5}, {"watts", {{"idle", 70}, {"busy", 100}}}}};
+    write("metered.json", metered.dump());
+
+    const std::vector<json> steps = simulated("metered.json", "--pipe 4");
+    const Outcome report = run("report " + last_folder_);
+    const json summary = json::parse(read(last_folder_ + "/summary.json"));
+
+    double sum = 0;
+    double expected = 0;
+    for (const json& step : steps) {
+        if (!step.contains("seconds")) continue;
+        for (const json& busy : step.at("compute_s")) expected += (160 - 70) * busy.get<double>();
+        expected += 4 * 70 * step.at("seconds").get<double>();
+        sum += step.at("energy_j").get<double>();
+        // Ranks begin and end a step by a message apart.
+        EXPECT_NEAR(sum, expected, 0.01 * expected);
+    }
+    EXPECT_NEAR(summary.at("energy_j").get<double>(), sum, 1e-9 * sum);
+    ASSERT_EQ(summary.at("energy_j_of_ranks").size(), 4U);
+    EXPECT_EQ(report.code, 0) << report.err;
+    EXPECT_NE(read(last_folder_ + "/report.html").find("<th>Energy</th>"), std::string::npos);
+    EXPECT_EQ(each(steps, "seconds"), each(simulated("abacus.json", "--pipe 4"), "seconds"));
+}
+
+TEST_F(Simulate, IsNotMeteredWhereADeviceHasNoClocks) {
+    json mixed = of_two_kinds();
+    mixed["groups"][0]["device"]["clocks"] = {
+        {{"mhz", 1000}, {"speed", 1}, {"watts", {{"idle", 70}, {"busy", 160}}}}};
+    write("half-metered.json", mixed.dump());
+
+    const std::vector<json> steps = simulated("half-metered.json", "--pipe 4");
+
+    EXPECT_FALSE(steps.at(0).contains("energy_j"));
+    EXPECT_FALSE(json::parse(read(last_folder_ + "/summary.json")).contains("energy_j"));
+}
+
 TEST_F(Simulate, EndsWithTheCodeOfTheRun) {
     const Outcome outcome = run(std::string("simulate --ranks 4 --cluster abacus.json --pipe 3 ") + of_train);
 
