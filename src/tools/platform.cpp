@@ -73,17 +73,14 @@ std::string switch_zone(const std::string& zone, const std::string& name) {
                        name);
 }
 
-// What a message passes beside the link of a node: of several rails one, which it has for itself.
-constexpr const char* rail = "<link_ctn id=\"rail\"/>";
-
-// Both ways over the link of what stands lower.
+// Both ways over the link of what stands lower; `also` is passed on the way up.
 std::string ways(const std::string& lower, const std::string& upper, const std::string& upper_switch,
-                 const char* also) {
+                 const std::string& also = "") {
     return fmt::format(
         "    <zoneRoute src=\"{0}\" dst=\"{1}\" gw_src=\"{0}-switch\" gw_dst=\"{2}\" "
         "symmetrical=\"NO\"><link_ctn id=\"{0}-link\" direction=\"UP\"/>{3}</zoneRoute>\n"
         "    <zoneRoute src=\"{1}\" dst=\"{0}\" gw_src=\"{2}\" gw_dst=\"{0}-switch\" "
-        "symmetrical=\"NO\"><link_ctn id=\"{0}-link\" direction=\"DOWN\"/>{3}</zoneRoute>\n",
+        "symmetrical=\"NO\"><link_ctn id=\"{0}-link\" direction=\"DOWN\"/></zoneRoute>\n",
         lower, upper, upper_switch, also);
 }
 
@@ -102,8 +99,18 @@ void add_leaves(Network& network, const Cluster& cluster) {
         const std::string name = fmt::format("leaf-{}", leaf);
         network.switches += switch_zone(name, name + "-switch");
         network.links += link_line(name, up);
-        network.ways += ways(name, "between", "switch", "");
+        network.ways += ways(name, "between", "switch");
     }
+}
+
+// Of several rails a message passes one, on its way up, and has its bandwidth for itself: what others leave of
+// the node's it still has to share. A link for each node is cheaper to simulate than one for all.
+std::string add_rail(Network& network, const Cluster& cluster, const std::string& node) {
+    if (cluster.rails == 1) return {};
+    network.links += fmt::format(
+        "    <link id=\"{}-rail\" bandwidth=\"{}Bps\" latency=\"0s\" sharing_policy=\"FATPIPE\"/>\n", node,
+        cluster.between->bandwidth / static_cast<double>(cluster.rails));
+    return fmt::format("<link_ctn id=\"{}-rail\"/>", node);
 }
 
 // What a message takes inside of both its nodes is part of its latency.
@@ -113,7 +120,7 @@ void add_node(Network& network, const Cluster& cluster, const NodeGroup& group, 
     network.zones += "    " + node_line(group, node);
     network.links += link_line(
         name, {.latency = (cluster.between->latency - inside) / 2, .bandwidth = cluster.between->bandwidth});
-    const char* const also = cluster.rails > 1 ? rail : "";
+    const std::string also = add_rail(network, cluster, name);
     if (!cluster.fat_tree) {
         network.ways += ways(name, "between", "switch", also);
         return;
@@ -130,11 +137,6 @@ std::string joined_nodes(const Cluster& cluster) {
     }
     if (cluster.fat_tree) add_leaves(network, cluster);
     network.switches += switch_zone("between", "switch");
-    if (cluster.rails > 1) {
-        network.links += fmt::format(
-            "    <link id=\"rail\" bandwidth=\"{}Bps\" latency=\"0s\" sharing_policy=\"FATPIPE\"/>\n",
-            cluster.between->bandwidth / static_cast<double>(cluster.rails));
-    }
     return fmt::format("  <zone id=\"cluster\" routing=\"DijkstraCache\">\n{}{}{}{}  </zone>\n", network.zones,
                        network.switches, network.links, network.ways);
 }

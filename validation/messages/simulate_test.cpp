@@ -66,10 +66,12 @@ protected:
             run("simulate --ranks 4 --cluster " + cluster + " --run-dir " + folder + " " + of_train + options);
         EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
         last_folder_ = folder;
+        last_words_ = outcome.out;
         return steps(folder);
     }
 
     mutable std::string last_folder_;
+    mutable std::string last_words_;
 };
 
 template <class Field>
@@ -252,6 +254,7 @@ TEST_F(Simulate, CountsWhatEachDeviceConsumes) {
     write("metered.json", metered.dump());
 
     const std::vector<json> steps = simulated("metered.json", "--pipe 4");
+    EXPECT_NE(last_words_.find("  energy          "), std::string::npos) << last_words_;
     const Outcome report = run("report " + last_folder_);
     const json summary = json::parse(read(last_folder_ + "/summary.json"));
 
@@ -270,6 +273,19 @@ TEST_F(Simulate, CountsWhatEachDeviceConsumes) {
     EXPECT_EQ(report.code, 0) << report.err;
     EXPECT_NE(read(last_folder_ + "/report.html").find("<th>Energy</th>"), std::string::npos);
     EXPECT_EQ(each(steps, "seconds"), each(simulated("abacus.json", "--pipe 4"), "seconds"));
+}
+
+// SimGrid takes the platform, too.
+TEST_F(Simulate, BeginsOnEachClusterOfOurs) {
+    for (const auto& entry : std::filesystem::directory_iterator(TRIREME_SOURCE_DIR "/perf/clusters")) {
+        const Outcome outcome =
+            run("simulate --ranks 2 --pipe 2 --dry-run --cluster " + entry.path().string() +
+                " --corpus corpus.h5 --model gpt2-tiny --steps 1 --batch 8 --microbatches 4");
+
+        EXPECT_EQ(outcome.code, 0) << entry.path() << outcome.err;
+        EXPECT_NE(outcome.out.find(" of " + entry.path().stem().string() + " (simulated)"), std::string::npos)
+            << outcome.out;
+    }
 }
 
 TEST_F(Simulate, IsNotMeteredWhereADeviceHasNoClocks) {

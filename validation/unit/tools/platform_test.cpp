@@ -113,10 +113,10 @@ TEST(Platform, HasAMessagePassOneRail) {
     const std::string text = platform_text(railed);
 
     EXPECT_TRUE(says(text,
-                     "<link id=\"rail\" bandwidth=\"5000000000Bps\" latency=\"0s\" "
+                     "<link id=\"node-1-rail\" bandwidth=\"5000000000Bps\" latency=\"0s\" "
                      "sharing_policy=\"FATPIPE\"/>"));
-    EXPECT_TRUE(says(text, "<link_ctn id=\"node-1-link\" direction=\"UP\"/><link_ctn id=\"rail\"/>"));
-    EXPECT_TRUE(says(text, "<link_ctn id=\"node-1-link\" direction=\"DOWN\"/><link_ctn id=\"rail\"/>"));
+    EXPECT_TRUE(says(text, "<link_ctn id=\"node-1-link\" direction=\"UP\"/><link_ctn id=\"node-1-rail\"/>"));
+    EXPECT_TRUE(says(text, "<link_ctn id=\"node-1-link\" direction=\"DOWN\"/></zoneRoute>"));
 }
 
 TEST(Platform, HasASpeedForEachClock) {
