@@ -30,8 +30,8 @@ function(add_room room)
 endfunction()
 
 # The only sources that see mpi.h, built once for each MPI library: trireme_mpi_openmpi, trireme_mpi_mpich,
-# trireme_mpi_smpi. How to wait and how to end a job differ between processes and simulated ranks, and so does the
-# time: a program takes objects before it looks into libraries, so the simulated clock stands in for device's.
+# trireme_mpi_smpi. How to wait and how to end a job differ between processes and simulated ranks, and so do time
+# and power: a program takes objects before it looks into libraries, so the simulated ones stand in for device's.
 function(add_mpi_rooms)
   foreach(mpi IN LISTS TRIREME_MPIS)
     set(ranks wall)
@@ -40,14 +40,15 @@ function(add_mpi_rooms)
     endif()
     file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/comm/mpi/*.cpp
                                         ${CMAKE_SOURCE_DIR}/src/comm/mpi/${ranks}/*.cpp)
-    list(FILTER sources EXCLUDE REGEX "/clock.cpp$")
+    list(FILTER sources EXCLUDE REGEX "/simulated/(clock|power).cpp$")
     add_library(trireme_mpi_${mpi} STATIC ${sources})
     target_include_directories(trireme_mpi_${mpi} PRIVATE ${CMAKE_SOURCE_DIR}/src)
     target_link_libraries(trireme_mpi_${mpi} PUBLIC trireme_comm PRIVATE trireme_${mpi} trireme_warnings)
     set_property(GLOBAL APPEND PROPERTY TRIREME_ROOMS trireme_mpi_${mpi})
   endforeach()
   if(TARGET trireme_mpi_smpi)
-    add_library(trireme_simulated_clock OBJECT ${CMAKE_SOURCE_DIR}/src/comm/mpi/simulated/clock.cpp)
+    add_library(trireme_simulated_clock OBJECT ${CMAKE_SOURCE_DIR}/src/comm/mpi/simulated/clock.cpp
+                                               ${CMAKE_SOURCE_DIR}/src/comm/mpi/simulated/power.cpp)
     target_link_libraries(trireme_simulated_clock PRIVATE trireme_device trireme_smpi trireme_warnings)
     target_sources(trireme_mpi_smpi INTERFACE $<TARGET_OBJECTS:trireme_simulated_clock>)
   endif()

@@ -63,14 +63,32 @@ function(add_rank_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER;TIMEOUT" "RANKS")
   foreach(mpi IN LISTS TRIREME_MPIS)
     foreach(ranks IN LISTS arg_RANKS)
-      set(test ${arg_FOLDER}/${name}_${mpi}_${ranks})
-      add_test(NAME ${test} COMMAND ${TRIREME_MPIEXEC_${mpi}} -n ${ranks}
-                                    $<TARGET_FILE:${arg_FOLDER}_${name}_${mpi}>)
-      set_tests_properties(${test} PROPERTIES LABELS ${arg_FOLDER} PROCESSORS 2 TIMEOUT ${arg_TIMEOUT}
-                                              FAIL_REGULAR_EXPRESSION "Deadlock detected"
-                                              ENVIRONMENT "${TRIREME_MPI_ENVIRONMENT}")
+      one_rank_test(${arg_FOLDER} ${name}_${mpi}_${ranks} ${arg_TIMEOUT} ${TRIREME_MPIEXEC_${mpi}} -n ${ranks}
+                    $<TARGET_FILE:${arg_FOLDER}_${name}_${mpi}>)
     endforeach()
   endforeach()
+endfunction()
+
+# The same program once more where it is simulated, on nodes of two devices that have clocks and meters: of two
+# platforms on a command line the last counts.
+function(add_node_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER;TIMEOUT" "RANKS")
+  if(NOT "smpi" IN_LIST TRIREME_MPIS)
+    return()
+  endif()
+  set(nodes ${CMAKE_SOURCE_DIR}/validation/ranks/nodes)
+  foreach(ranks IN LISTS arg_RANKS)
+    one_rank_test(${arg_FOLDER} ${name}_nodes_${ranks} ${arg_TIMEOUT} ${TRIREME_MPIEXEC_smpi} -platform ${nodes}.xml
+                  -hostfile ${nodes}.hosts --cfg=plugin:host_energy -n ${ranks}
+                  $<TARGET_FILE:${arg_FOLDER}_${name}_smpi>)
+  endforeach()
+endfunction()
+
+function(one_rank_test folder name timeout)
+  add_test(NAME ${folder}/${name} COMMAND ${ARGN})
+  set_tests_properties(${folder}/${name} PROPERTIES LABELS ${folder} PROCESSORS 2 TIMEOUT ${timeout}
+                                          FAIL_REGULAR_EXPRESSION "Deadlock detected"
+                                          ENVIRONMENT "${TRIREME_MPI_ENVIRONMENT}")
 endfunction()
 
 # Open MPI refuses root and more ranks than cores unless told, and copies between ranks in a way that containers

@@ -11,9 +11,10 @@ namespace {
 constexpr std::size_t known_schema = 1;
 constexpr std::size_t most_devices = std::size_t{1} << 20;  // as many as ranks of a grid
 constexpr std::array<const char*, 5> numbers{"f32", "f64", "bf16", "f16", "tf32"};
-constexpr std::array<const char*, 9> figures{"device.flops",  "device.bandwidth", "device.memory",
-                                             "device.launch", "device.clocks",    "devices_per_node",
-                                             "nodes",         "inside",           "between"};
+constexpr std::array<const char*, 8> figures_of_group{
+    "device.flops",  "device.bandwidth", "device.memory", "device.launch",
+    "device.clocks", "devices_per_node", "nodes",         "inside"};
+constexpr std::array<const char*, 2> figures_between{"between", "fat_tree"};
 
 // An object of some of these.
 void require_only(const JsonNode& node, std::span<const char* const> keys) {
@@ -77,20 +78,66 @@ ClusterDevice device_of(const JsonNode& node) {
     return device;
 }
 
-std::optional<Link> link_of(const JsonNode& whole, const char* key, std::size_t joined, const char* what) {
-    if (!whole.has(key)) {
-        if (joined > 1)
-            whole.refuse(cat("a cluster that says what joins its ", joined, ' ', what, ", as \"", key, '"'));
-        return std::nullopt;
-    }
-    const JsonNode node = whole.at(key);
-    const std::array<std::string, 2> needed{"latency", "bandwidth"};
-    node.require_keys(needed);
+Link link_of(const JsonNode& node) {
     return Link{.latency = node.at("latency").number(),
                 .bandwidth = above_zero(node.at("bandwidth"), "bytes a second")};
 }
 
-std::vector<FigureSource> sources_of(const JsonNode& node) {
+// Throws where there is something to join and nothing joins it.
+bool has_link(const JsonNode& node, const char* key, std::size_t joined, const char* what) {
+    if (node.has(key)) return true;
+    if (joined > 1)
+        node.refuse(cat("a cluster that says what joins its ", joined, ' ', what, ", as \"", key, '"'));
+    return false;
+}
+
+// Its keys are those of a group, or of a whole cluster.
+NodeGroup group_of(const JsonNode& node) {
+    NodeGroup group{.device = device_of(node.at("device")),
+                    .devices_per_node = at_least_one(node.at("devices_per_node")),
+                    .nodes = at_least_one(node.at("nodes"))};
+    if (has_link(node, "inside", group.devices_per_node, "devices of a node")) {
+        const std::array<std::string, 2> needed{"latency", "bandwidth"};
+        node.at("inside").require_keys(needed);
+        group.inside = link_of(node.at("inside"));
+    }
+    return group;
+}
+
+std::vector<NodeGroup> groups_of(const JsonNode& whole) {
+    if (!whole.has("groups")) return {group_of(whole)};
+    const std::array<std::string, 3> needed{"device", "devices_per_node", "nodes"};
+    const std::array<std::string, 2> optional{"inside", "sources"};
+    std::vector<NodeGroup> groups;
+    for (const JsonNode& node : whole.at("groups").items()) {
+        node.require_keys(needed, optional);
+        groups.push_back(group_of(node));
+    }
+    if (groups.empty()) whole.at("groups").refuse("a list of at least one group of nodes");
+    return groups;
+}
+
+FatTree fat_tree_of(const JsonNode& node) {
+    const std::array<std::string, 4> needed{"leaf_nodes", "spines", "latency", "bandwidth"};
+    node.require_keys(needed);
+    return {.leaf_nodes = at_least_one(node.at("leaf_nodes")),
+            .spines = at_least_one(node.at("spines")),
+            .up = link_of(node)};
+}
+
+void read_what_joins(const JsonNode& whole, Cluster& cluster) {
+    if (whole.has("fat_tree")) cluster.fat_tree = fat_tree_of(whole.at("fat_tree"));
+    if (!has_link(whole, "between", cluster.nodes(), "nodes")) return;
+    const JsonNode between = whole.at("between");
+    const std::array<std::string, 2> needed{"latency", "bandwidth"};
+    const std::array<std::string, 1> optional{"rails"};
+    between.require_keys(needed, optional);
+    cluster.between = link_of(between);
+    if (between.has("rails")) cluster.rails = at_least_one(between.at("rails"));
+}
+
+std::vector<FigureSource> sources_of(const JsonNode& node, std::span<const char* const> figures,
+                                     const std::string& of) {
     require_only(node, figures);
     std::vector<FigureSource> sources;
     for (const char* const figure : figures) {
@@ -99,28 +146,78 @@ std::vector<FigureSource> sources_of(const JsonNode& node) {
         const std::array<std::string, 1> needed{"from"};
         const std::array<std::string, 1> optional{"derived"};
         source.require_keys(needed, optional);
-        sources.push_back({.figure = figure,
+        sources.push_back({.figure = of + figure,
                            .from = source.at("from").text(),
                            .is_derived = source.has("derived") && source.at("derived").is_true()});
     }
     return sources;
 }
 
+// Those of groups stand with them.
+std::vector<FigureSource> all_sources(const JsonNode& whole) {
+    std::vector<FigureSource> sources;
+    const auto add = [&](const JsonNode& node, std::span<const char* const> figures, const std::string& of) {
+        if (!node.has("sources")) return;
+        for (FigureSource& source : sources_of(node.at("sources"), figures, of)) sources.push_back(source);
+    };
+    std::vector<const char*> of_whole(figures_between.begin(), figures_between.end());
+    if (!whole.has("groups")) {
+        of_whole.insert(of_whole.begin(), figures_of_group.begin(), figures_of_group.end());
+        add(whole, of_whole, "");
+        return sources;
+    }
+    std::size_t group = 0;
+    for (const JsonNode& node : whole.at("groups").items())
+        add(node, figures_of_group, cat("groups[", group++, "]."));
+    add(whole, of_whole, "");
+    return sources;
+}
+
 void check_schema(const JsonNode& whole) {
-    const std::array<std::string, 6> needed{"schema", "name", "source", "device", "devices_per_node", "nodes"};
-    const std::array<std::string, 3> optional{"inside", "between", "sources"};
     const bool is_other = whole.has("schema") && whole.at("schema").whole_number() != known_schema;
     if (is_other) whole.at("schema").refuse(cat(known_schema, " for this program"));
+    std::vector<std::string> needed{"schema", "name", "source"};
+    std::vector<std::string> optional{"between", "fat_tree", "sources"};
+    const bool has_groups = whole.has("groups");
+    for (const char* const key : {"device", "devices_per_node", "nodes"}) {
+        if (!has_groups) needed.push_back(key);
+        if (has_groups && whole.has(key))
+            whole.at(key).refuse("left out here, for each of the groups has its own");
+    }
+    has_groups ? needed.push_back("groups") : optional.push_back("inside");
     whole.require_keys(needed, optional);
 }
 
 // A message between nodes passes what is inside of them, too.
 void check_latencies(const JsonNode& whole, const Cluster& cluster) {
-    if (!cluster.inside || !cluster.between || cluster.inside->latency <= cluster.between->latency) return;
-    whole.at("between").at("latency").refuse(cat("at least that inside a node, ", cluster.inside->latency));
+    if (!cluster.between) return;
+    for (const NodeGroup& group : cluster.groups) {
+        if (!group.inside || group.inside->latency <= cluster.between->latency) continue;
+        whole.at("between").at("latency").refuse(cat("at least that inside a node, ", group.inside->latency));
+    }
 }
 
 }  // namespace
+
+std::size_t Cluster::devices() const {
+    std::size_t sum = 0;
+    for (const NodeGroup& group : groups) sum += group.devices();
+    return sum;
+}
+
+std::size_t Cluster::nodes() const {
+    std::size_t sum = 0;
+    for (const NodeGroup& group : groups) sum += group.nodes;
+    return sum;
+}
+
+const NodeGroup& Cluster::group_of(std::size_t rank) const {
+    for (const NodeGroup& group : groups) {
+        if (rank < group.devices()) return group;
+        rank -= group.devices();
+    }
+    throw BugError(cat(name, " has no device ", devices() + rank));
+}
 
 Cluster cluster_from_json(std::string_view text, const std::string& place) {
     const nlohmann::json file = json_of_file(text, place);
@@ -128,18 +225,14 @@ Cluster cluster_from_json(std::string_view text, const std::string& place) {
     check_schema(whole);
     Cluster cluster{.name = whole.at("name").text(),
                     .source = whole.at("source").text(),
-                    .device = device_of(whole.at("device")),
-                    .devices_per_node = at_least_one(whole.at("devices_per_node")),
-                    .nodes = at_least_one(whole.at("nodes")),
-                    .inside = {},
-                    .between = {}};
+                    .groups = groups_of(whole),
+                    .sources = all_sources(whole)};
     if (cluster.devices() > most_devices) {
-        whole.at("nodes").refuse(cat("so few that there are no more than ", most_devices, " devices"));
+        const JsonNode where = whole.has("groups") ? whole.at("groups") : whole.at("nodes");
+        where.refuse(cat("so few that there are no more than ", most_devices, " devices"));
     }
-    cluster.inside = link_of(whole, "inside", cluster.devices_per_node, "devices of a node");
-    cluster.between = link_of(whole, "between", cluster.nodes, "nodes");
+    read_what_joins(whole, cluster);
     check_latencies(whole, cluster);
-    if (whole.has("sources")) cluster.sources = sources_of(whole.at("sources"));
     return cluster;
 }
 

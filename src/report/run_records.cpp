@@ -52,6 +52,7 @@ StepRecord step_from(const JsonFields& line, double step) {
             .grad_norm = line.number("/grad_norm"),
             .lr = line.number("/lr"),
             .peak_bytes = line.number("/peak_bytes"),
+            .energy_j = line.number("/energy_j"),
             .is_skipped = line.is_set("/skipped")};
 }
 
@@ -82,6 +83,7 @@ Summary summary_from(const JsonFields& f) {
             .bubble_limit = f.number("/bubble/limit"),
             .mfu_formula = f.text("/mfu_formula"),
             .comm_wait_s = f.number("/comm_wait_s"),
+            .energy_j = f.number("/energy_j"),
             .grown_bytes = f.number("/memory_bytes/growth"),
             .predicted_bytes = f.number("/memory_bytes/predicted")};
 }

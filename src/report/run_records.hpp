@@ -23,6 +23,7 @@ struct StepRecord {
     Figure tokens_per_s, mfu, mfu_causal, bubble;  // shares are from 0 to 1
     Figure grad_norm, lr;
     Figure peak_bytes;
+    Figure energy_j;  // of all ranks
     bool is_skipped = false;
 };
 
@@ -40,6 +41,7 @@ struct Summary {
     Figure mfu, mfu_causal, bubble, bubble_limit;
     Words mfu_formula;
     Figure comm_wait_s;                   // mean over the ranks
+    Figure energy_j;                      // of all ranks
     Figure grown_bytes, predicted_bytes;  // of one rank
 };
 

@@ -59,6 +59,7 @@ Summary summary_so_far(const Steps& steps) {
     so_far.mfu_causal = mean_over_time(steps, &StepRecord::mfu_causal);
     so_far.bubble = mean_over_time(steps, &StepRecord::bubble);
     so_far.comm_wait_s = sum_of(steps, &StepRecord::comm_wait_s);
+    so_far.energy_j = sum_of(steps, &StepRecord::energy_j);
     so_far.tokens_per_s = ratio(so_far.tokens, so_far.seconds);
     const Figure real = ratio(so_far.tokens, sum_of(steps, &StepRecord::padded_tokens));
     if (real) so_far.padding = 1 - *real;

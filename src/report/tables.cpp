@@ -83,6 +83,15 @@ void add_losses_of_time(Rows& rows, const Summary& s) {
     if (s.padding) rows.push_back({"Padding", percent(*s.padding), "0 %", "of the computed tokens"});
 }
 
+void add_energy(Rows& rows, const Summary& s) {
+    if (!s.energy_j) return;
+    const bool has_rates = s.tokens.value_or(0) > 0 && s.seconds.value_or(0) > 0;
+    rows.push_back({"Energy", cat(significant(*s.energy_j), " J"), no_limit,
+                    has_rates ? cat(significant(*s.energy_j / *s.tokens), " J a token; ",
+                                    significant(*s.energy_j / *s.seconds), " W, mean, of all ranks together")
+                              : "of all ranks together"});
+}
+
 void add_memory(Rows& rows, const Summary& s) {
     if (!s.grown_bytes) return;
     rows.push_back({"Memory of a rank", megabytes(*s.grown_bytes),
@@ -109,6 +118,7 @@ std::string figures_table(const Summary& summary) {
     add_scores(rows, summary);
     add_speed(rows, summary);
     add_losses_of_time(rows, summary);
+    add_energy(rows, summary);
     add_memory(rows, summary);
     add_amounts(rows, summary);
     return table(rows, true);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "trireme/base/error.hpp"
 
 namespace trireme {
@@ -17,6 +19,20 @@ double rate_of(const ClusterDevice& device) {
     return f32 == device.flops.end() ? device.flops.begin()->second : f32->second;
 }
 
+// Of each clock what a device draws idle, with some work, and with all it can do.
+std::string power_of(const ClusterDevice& device) {
+    if (device.clocks.empty()) return {};
+    std::string mhz;
+    std::string watts;
+    for (const DeviceClock& clock : device.clocks) {
+        const char* const comma = mhz.empty() ? "" : ",";
+        mhz += fmt::format("{}{}", comma, clock.mhz);
+        watts += fmt::format("{0}{1}:{2}:{2}", comma, clock.idle_watts, clock.busy_watts);
+    }
+    return fmt::format("<prop id=\"mhz\" value=\"{}\"/><prop id=\"wattage_per_state\" value=\"{}\"/>", mhz,
+                       watts);
+}
+
 std::string speeds_of(const ClusterDevice& device) {
     if (device.clocks.empty()) return fmt::format("{}f", rate_of(device));
     std::string text;
@@ -29,54 +45,117 @@ std::string speeds_of(const ClusterDevice& device) {
 // Hosts around a switch: a message passes the links of two of them.
 std::string cluster_line(const ClusterDevice& device, std::size_t hosts, const Link& link,
                          const std::string& id, const std::string& prefix, const std::string& suffix) {
+    const std::string power = power_of(device);
     return fmt::format(
         "<cluster id=\"{}\" prefix=\"{}\" suffix=\"{}\" radical=\"0-{}\" speed=\"{}\" bw=\"{}Bps\" "
-        "lat=\"{:.12g}s\" "
-        "router_id=\"{}-switch\"/>\n",
-        id, prefix, suffix, hosts - 1, speeds_of(device), link.bandwidth, link.latency / 2, id);
+        "lat=\"{:.12g}s\" router_id=\"{}-switch\"{}\n",
+        id, prefix, suffix, hosts - 1, speeds_of(device), link.bandwidth, link.latency / 2, id,
+        power.empty() ? "/>" : ">" + power + "</cluster>");
 }
 
-std::string node_line(const Cluster& cluster, std::size_t node) {
+// Devices of one node; where it has but one, nothing inside takes time.
+std::string node_line(const NodeGroup& group, std::size_t node) {
     const std::string name = fmt::format("node-{}", node);
-    return cluster_line(cluster.device, cluster.devices_per_node, *cluster.inside, name, name + "-device-", "");
+    constexpr double no_limit = 1e18;
+    return cluster_line(group.device, group.devices_per_node, group.inside.value_or(Link{0, no_limit}), name,
+                        name + "-device-", "");
+}
+
+std::string link_line(const std::string& from, const Link& link) {
+    return fmt::format(
+        "    <link id=\"{}-link\" bandwidth=\"{}Bps\" latency=\"{:.12g}s\" "
+        "sharing_policy=\"SPLITDUPLEX\"/>\n",
+        from, link.bandwidth, link.latency);
+}
+
+std::string switch_zone(const std::string& zone, const std::string& name) {
+    return fmt::format("    <zone id=\"{}\" routing=\"Full\">\n      <router id=\"{}\"/>\n    </zone>\n", zone,
+                       name);
+}
+
+// Both ways over the link of what stands lower; `also` is passed on the way up.
+std::string ways(const std::string& lower, const std::string& upper, const std::string& upper_switch,
+                 const std::string& also = "") {
+    return fmt::format(
+        "    <zoneRoute src=\"{0}\" dst=\"{1}\" gw_src=\"{0}-switch\" gw_dst=\"{2}\" "
+        "symmetrical=\"NO\"><link_ctn id=\"{0}-link\" direction=\"UP\"/>{3}</zoneRoute>\n"
+        "    <zoneRoute src=\"{1}\" dst=\"{0}\" gw_src=\"{2}\" gw_dst=\"{0}-switch\" "
+        "symmetrical=\"NO\"><link_ctn id=\"{0}-link\" direction=\"DOWN\"/></zoneRoute>\n",
+        lower, upper, upper_switch, also);
+}
+
+// The nodes' zones, switches, links and ways, each in its place: SimGrid wants all links before the first way.
+struct Network {
+    std::string zones, switches, links, ways;
+};
+
+// Each leaf has one link, as wide as those to all spines together: messages spread over these.
+void add_leaves(Network& network, const Cluster& cluster) {
+    const FatTree& tree = *cluster.fat_tree;
+    const std::size_t leaves = (cluster.nodes() + tree.leaf_nodes - 1) / tree.leaf_nodes;
+    const Link up{.latency = tree.up.latency / 2,
+                  .bandwidth = tree.up.bandwidth * static_cast<double>(tree.spines)};
+    for (std::size_t leaf = 0; leaf < leaves; ++leaf) {
+        const std::string name = fmt::format("leaf-{}", leaf);
+        network.switches += switch_zone(name, name + "-switch");
+        network.links += link_line(name, up);
+        network.ways += ways(name, "between", "switch");
+    }
+}
+
+// Of several rails a message passes one, on its way up, and has its bandwidth for itself: what others leave of
+// the node's it still has to share. A link for each node is cheaper to simulate than one for all.
+std::string add_rail(Network& network, const Cluster& cluster, const std::string& node) {
+    if (cluster.rails == 1) return {};
+    network.links += fmt::format(
+        "    <link id=\"{}-rail\" bandwidth=\"{}Bps\" latency=\"0s\" sharing_policy=\"FATPIPE\"/>\n", node,
+        cluster.between->bandwidth / static_cast<double>(cluster.rails));
+    return fmt::format("<link_ctn id=\"{}-rail\"/>", node);
 }
 
 // What a message takes inside of both its nodes is part of its latency.
-std::string link_line(const Cluster& cluster, std::size_t node) {
-    const double latency = (cluster.between->latency - cluster.inside->latency) / 2;
-    return fmt::format(
-        "    <link id=\"node-{}-link\" bandwidth=\"{}Bps\" latency=\"{:.12g}s\" "
-        "sharing_policy=\"SPLITDUPLEX\"/>\n",
-        node, cluster.between->bandwidth, latency);
+void add_node(Network& network, const Cluster& cluster, const NodeGroup& group, std::size_t node) {
+    const std::string name = fmt::format("node-{}", node);
+    const double inside = group.inside ? group.inside->latency : 0;
+    network.zones += "    " + node_line(group, node);
+    network.links += link_line(
+        name, {.latency = (cluster.between->latency - inside) / 2, .bandwidth = cluster.between->bandwidth});
+    const std::string also = add_rail(network, cluster, name);
+    if (!cluster.fat_tree) {
+        network.ways += ways(name, "between", "switch", also);
+        return;
+    }
+    const std::string leaf = fmt::format("leaf-{}", node / cluster.fat_tree->leaf_nodes);
+    network.ways += ways(name, leaf, leaf + "-switch", also);
 }
 
-std::string ways_to_switch(std::size_t node) {
-    return fmt::format(
-        "    <zoneRoute src=\"node-{0}\" dst=\"between\" gw_src=\"node-{0}-switch\" gw_dst=\"switch\" "
-        "symmetrical=\"NO\"><link_ctn id=\"node-{0}-link\" direction=\"UP\"/></zoneRoute>\n"
-        "    <zoneRoute src=\"between\" dst=\"node-{0}\" gw_src=\"switch\" gw_dst=\"node-{0}-switch\" "
-        "symmetrical=\"NO\"><link_ctn id=\"node-{0}-link\" direction=\"DOWN\"/></zoneRoute>\n",
-        node);
-}
-
-// SimGrid wants all links before the first way.
 std::string joined_nodes(const Cluster& cluster) {
-    std::string text = "  <zone id=\"cluster\" routing=\"Floyd\">\n";
-    for (std::size_t node = 0; node < cluster.nodes; ++node) text += "    " + node_line(cluster, node);
-    text += "    <zone id=\"between\" routing=\"Full\">\n      <router id=\"switch\"/>\n    </zone>\n";
-    for (std::size_t node = 0; node < cluster.nodes; ++node) text += link_line(cluster, node);
-    for (std::size_t node = 0; node < cluster.nodes; ++node) text += ways_to_switch(node);
-    return text + "  </zone>\n";
+    Network network;
+    std::size_t node = 0;
+    for (const NodeGroup& group : cluster.groups) {
+        for (std::size_t i = 0; i < group.nodes; ++i) add_node(network, cluster, group, node++);
+    }
+    if (cluster.fat_tree) add_leaves(network, cluster);
+    network.switches += switch_zone("between", "switch");
+    return fmt::format("  <zone id=\"cluster\" routing=\"DijkstraCache\">\n{}{}{}{}  </zone>\n", network.zones,
+                       network.switches, network.links, network.ways);
 }
 
 std::string zones_of(const Cluster& cluster) {
-    if (cluster.nodes == 1) {
-        return "  " + cluster_line(cluster.device, cluster.devices_per_node,
-                                   cluster.inside.value_or(Link{0, 1}), "node-0", "node-0-device-", "");
+    const NodeGroup& first = cluster.groups.front();
+    if (cluster.nodes() == 1) return "  " + node_line(first, 0);
+    const bool is_even = cluster.groups.size() == 1 && first.devices_per_node == 1;
+    if (!is_even || cluster.fat_tree || cluster.rails > 1) return joined_nodes(cluster);
+    return "  " + cluster_line(first.device, first.nodes, *cluster.between, "cluster", "node-", "-device-0");
+}
+
+std::string words_of_nodes(const Cluster& cluster) {
+    std::string words;
+    for (const NodeGroup& group : cluster.groups) {
+        words +=
+            fmt::format("{}{} nodes of {}", words.empty() ? "" : " and ", group.nodes, group.devices_per_node);
     }
-    if (cluster.devices_per_node > 1) return joined_nodes(cluster);
-    return "  " +
-           cluster_line(cluster.device, cluster.nodes, *cluster.between, "cluster", "node-", "-device-0");
+    return words;
 }
 
 }  // namespace
@@ -85,17 +164,24 @@ std::string platform_text(const Cluster& cluster) {
     return fmt::format("{}{}</platform>\n", head, zones_of(cluster));
 }
 
+bool is_metered(const Cluster& cluster) {
+    return std::ranges::any_of(cluster.groups,
+                               [](const NodeGroup& group) { return !group.device.clocks.empty(); });
+}
+
 std::string hosts_text(const Cluster& cluster, int ranks) {
-    if (static_cast<std::size_t>(ranks) > cluster.devices()) {
-        throw ConfigError(
-            fmt::format("--ranks {} are more than the {} devices of {} ({} nodes of {}); lower --ranks", ranks,
-                        cluster.devices(), cluster.name, cluster.nodes, cluster.devices_per_node));
+    const auto wanted = static_cast<std::size_t>(ranks);
+    if (wanted > cluster.devices()) {
+        throw ConfigError(fmt::format("--ranks {} are more than the {} devices of {} ({}); lower --ranks",
+                                      ranks, cluster.devices(), cluster.name, words_of_nodes(cluster)));
     }
     std::string text;
-    for (int rank = 0; rank < ranks; ++rank) {
-        const std::size_t number = static_cast<std::size_t>(rank);
-        text += fmt::format("node-{}-device-{}\n", number / cluster.devices_per_node,
-                            number % cluster.devices_per_node);
+    std::size_t node = 0;
+    for (std::size_t rank = 0; rank < wanted; ++node) {
+        const std::size_t devices = cluster.group_of(rank).devices_per_node;
+        for (std::size_t device = 0; device < devices && rank < wanted; ++device, ++rank) {
+            text += fmt::format("node-{}-device-{}\n", node, device);
+        }
     }
     return text;
 }

@@ -54,26 +54,27 @@ std::string nameless_file(const std::string& text) {
 // anything. Ranks share one copy of the program: it has no variables of its own.
 std::vector<std::string> words_for(const SimulateConfig& config, const Cluster& cluster) {
     const std::string hosts = hosts_text(cluster, config.ranks);
-    return {"smpirun",
-            "-no-privatize",
-            "-np",
-            std::to_string(config.ranks),
-            "-platform",
-            nameless_file(platform_text(cluster)),
-            "-hostfile",
-            nameless_file(hosts),
-            "--log=root.thresh:critical",
-            "--cfg=network/model:CM02",
-            "--cfg=network/TCP-gamma:0",
-            "--cfg=network/crosstraffic:0",
-            "--cfg=smpi/simulate-computation:no",
-            "--cfg=smpi/host-speed:1Gf",
-            "--cfg=smpi/test:0",
-            "--cfg=smpi/coll-selector:ompi",
-            simulated_program(),
-            "train",
-            "--config",
-            nameless_file(config.train_options)};
+    std::vector<std::string> words{"smpirun",
+                                   "-no-privatize",
+                                   "-np",
+                                   std::to_string(config.ranks),
+                                   "-platform",
+                                   nameless_file(platform_text(cluster)),
+                                   "-hostfile",
+                                   nameless_file(hosts),
+                                   "--log=root.thresh:critical",
+                                   "--cfg=network/model:CM02",
+                                   "--cfg=network/TCP-gamma:0",
+                                   "--cfg=network/crosstraffic:0",
+                                   "--cfg=smpi/simulate-computation:no",
+                                   "--cfg=smpi/host-speed:1Gf",
+                                   "--cfg=smpi/test:0",
+                                   "--cfg=smpi/coll-selector:ompi"};
+    if (is_metered(cluster)) words.push_back("--cfg=plugin:host_energy");
+    for (const std::string& word : {simulated_program(), std::string("train"), std::string("--config"),
+                                    nameless_file(config.train_options)})
+        words.push_back(word);
+    return words;
 }
 
 }  // namespace

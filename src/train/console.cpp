@@ -106,6 +106,11 @@ std::string update_text(const StepOutcome& outcome) {
     return fmt::format("norm {:.2f}  lr {:.2e}  ", outcome.gradient_norm, outcome.rate);
 }
 
+std::string energy_line(const Figures& f, double joules) {
+    return fmt::format("  energy          {:.1f} J, {:.4g} J a token; {:.1f} W a rank, mean\n", joules,
+                       joules / static_cast<double>(f.tokens), joules / f.seconds / f.ranks);
+}
+
 // At the end of a step's line.
 const char* remark_on(const StepOutcome& outcome) {
     if (outcome.is_skipped) return "  SKIPPED: not finite";
@@ -199,6 +204,7 @@ void Console::finish(const Figures& f, const std::string& peak_is, const std::st
     out_ << fmt::format(
         "  bubble          {:.1f} % (limit {:.1f} %: the schedule's); waited {:.1f} s for other ranks\n",
         100 * f.bubble(), 100 * f.bubble_limit, f.wait_seconds);
+    if (f.joules()) out_ << energy_line(f, *f.joules());
     if (f.rolled_back) {
         out_ << fmt::format(
             "  updates         {} of {} went ahead of their norm in vain and were rolled back\n",

@@ -61,6 +61,11 @@ ModelFlops model_flops(const ModelConfig& model) {
     return flops;
 }
 
+std::optional<double> Figures::joules() const {
+    if (joules_of_ranks.empty()) return std::nullopt;
+    return std::accumulate(joules_of_ranks.begin(), joules_of_ranks.end(), 0.0);
+}
+
 FigureSum::FigureSum(const ModelFlops& flops, double peak_flops, int ranks, double bubble_limit)
     : flops_(flops), bubble_limit_(bubble_limit) {
     figures_.peak_flops = peak_flops;
@@ -82,7 +87,16 @@ void FigureSum::add(const StepOutcome& outcome) {
         figures_.causal_flops = figures_.causal_flops.value_or(0) + flops_.of_step(outcome.size, 6);
     figures_.compute_seconds += outcome.compute_seconds;
     figures_.wait_seconds += outcome.wait_seconds;
+    add_energy(outcome);
     if (!outcome.is_skipped && std::isfinite(outcome.loss)) losses_.push_back(outcome.loss);
+}
+
+// Of a run that was not measured all along nobody knows it.
+void FigureSum::add_energy(const StepOutcome& outcome) {
+    std::vector<double>& sums = figures_.joules_of_ranks;
+    if (figures_.steps == 1) sums.resize(outcome.joules_of_ranks.size());
+    if (sums.size() != outcome.joules_of_ranks.size()) sums.clear();
+    for (std::size_t rank = 0; rank < sums.size(); ++rank) sums[rank] += outcome.joules_of_ranks[rank];
 }
 
 void FigureSum::add_change_of_plan(const PlanChange& change, double bubble_limit) {

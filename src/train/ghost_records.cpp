@@ -12,7 +12,10 @@ void GhostRecords::add(int rank, const StepOutcome& own) {
         all.compute_of_ranks.assign(static_cast<std::size_t>(ranks_), 0);
         all.compute_seconds = all.wait_seconds = all.seconds = 0;
         all.padded_tokens = 0;
+        all.joules_of_ranks.resize(own.joules_of_ranks.size() * static_cast<std::size_t>(ranks_));
     }
+    if (!all.joules_of_ranks.empty())
+        all.joules_of_ranks[static_cast<std::size_t>(rank)] = own.joules_of_ranks.front();
     all.seconds = std::max(all.seconds, own.seconds);
     all.compute_of_ranks[static_cast<std::size_t>(rank)] = own.compute_seconds;
     all.compute_seconds += own.compute_seconds / ranks_;

@@ -131,7 +131,7 @@ private:
                           .schedule = setup.plan.schedule,
                           .plan = hash_of(setup.plan),
                           .hosts = hosts_,
-                          .device = cat(setup.device->name, " (simulated, without arithmetic)"),
+                          .device = cat(setup.devices->names(), " (simulated, without arithmetic)"),
                           .parameters = parameter_count(setup.model)};
         manifest.peak = peak_of_all(control_, config_, setup, 1);
         manifest.slow = config_.emulation.slow;

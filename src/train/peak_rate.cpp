@@ -10,9 +10,9 @@ namespace trireme {
 
 // Reference kernels are so far from the peak that one look is enough.
 PeakRate peak_of_all(Communicator& group, const RunConfig& config, const Setup& setup, int threads) {
-    if (setup.device) {
-        return {.flops = setup.device->rates.flops * group.size(),
-                .is = cat(name_of(setup.dtype), " rate of ", group.size(), " x ", setup.device->name),
+    if (setup.devices) {
+        return {.flops = setup.devices->flops(),
+                .is = cat(name_of(setup.dtype), " rate of ", setup.devices->counted()),
                 .is_measured = false};
     }
     const std::size_t runs = config.precision.device == DeviceKind::reference ? 1 : 9;

@@ -39,6 +39,7 @@ struct RecordFields {
         wait,
         padded_tokens,
         peak_bytes,
+        joules,
         count
     };
 };
@@ -63,7 +64,7 @@ RankTrainer::RankTrainer(const RunConfig& config, const Setup& setup, const Grad
                          RankGroups groups, int threads)
     : config_(config),
       setup_(setup),
-      stream_(make_stream(config.precision.device, threads, kernel_seconds_of(setup.device))),
+      stream_(make_stream(config.precision.device, threads, kernel_seconds_of(setup.devices, rank))),
       model_(setup, rank, std::move(groups)),
       sampler_(setup.samples.train.size(), config.run.seed),
       updates_(*model_.groups().update, UpdateFields::count),
@@ -273,6 +274,7 @@ void RankTrainer::report(const RoundResult& result, double begin) {
     own[RecordFields::wait] = model_.wait_seconds();
     own[RecordFields::padded_tokens] = static_cast<double>(result.padded_tokens);
     if (!is_of_ghosts()) own[RecordFields::peak_bytes] = static_cast<double>(peak_resident_bytes());
+    own[RecordFields::joules] = energy_.take();
     own[RecordFields::seconds] = now_seconds() - begin;
     records_.post(own);
 }
@@ -295,6 +297,8 @@ StepOutcome RankTrainer::settle() {
     outcome.wait_seconds = all.sum(RecordFields::wait) / ranks;
     outcome.padded_tokens = static_cast<std::size_t>(all.sum(RecordFields::padded_tokens));
     outcome.peak_bytes = static_cast<std::size_t>(all.most(RecordFields::peak_bytes));
+    outcome.joules_of_ranks = all.of_ranks(RecordFields::joules);
+    if (!std::isfinite(all.sum(RecordFields::joules))) outcome.joules_of_ranks.clear();
     steps_.pop_front();
     ++settled_;
     return outcome;
@@ -302,6 +306,7 @@ StepOutcome RankTrainer::settle() {
 
 std::vector<StepOutcome> RankTrainer::step() {
     const double begin = now_seconds();
+    energy_.begin();
     stream_.ledger.clear();
     const std::size_t number = first_ + static_cast<std::size_t>(executed_) + 1;
     stream_.slowness.set(slowness_in(config_.emulation.slow, model_.rank(), number));
@@ -327,6 +332,7 @@ std::vector<StepOutcome> RankTrainer::step() {
     const int behind = is_last || ahead == 0 ? 0 : ahead + 1;
     std::vector<StepOutcome> known;
     while (settled_ + behind < executed_) known.push_back(settle());
+    energy_.pause();
     return known;
 }
 

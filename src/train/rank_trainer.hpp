@@ -10,6 +10,7 @@
 #include "train/evaluation.hpp"
 #include "train/rank_model.hpp"
 #include "train/state_moves.hpp"
+#include "train/step_energy.hpp"
 #include "trireme/checkpoint/state_view.hpp"
 #include "trireme/comm/tally.hpp"
 #include "trireme/data/sampler.hpp"
@@ -40,6 +41,9 @@ struct StepOutcome {
     std::vector<double> compute_of_ranks = {};  // seconds, where there are several
     double wait_seconds = 0;                    // for other ranks; mean over the ranks
     std::size_t peak_bytes = 0;                 // resident since the start; of the largest rank
+    // Of each rank's device; what a rank draws that waits for the last one at its end is of the next step.
+    // Empty where some of them are not measured.
+    std::vector<double> joules_of_ranks = {};
 };
 
 class RankTrainer {
@@ -122,6 +126,7 @@ private:
     int settled_ = 0;
     int contributed_ = 0;  // steps whose gradients have been added up here
 
+    StepEnergy energy_;
     bool may_go_ahead_ = true;  // the last update that was judged had nothing to scale or to leave out
 };
 

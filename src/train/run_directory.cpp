@@ -10,6 +10,7 @@
 #include <cstring>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 
 #include "trireme/base/error.hpp"
@@ -42,6 +43,8 @@ std::string text_of(const Json& json, int indent = -1) {
     return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+double sum_of(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
+
 const char* clock_name() { return time_is_simulated() ? "simulated" : "wall"; }
 
 void add_scores(Json& record, const Evaluation& e, const std::string& prefix) {
@@ -64,6 +67,7 @@ Json step_record(std::size_t step, const StepOutcome& outcome, const ModelFlops&
     record["bubble"] = 1 - outcome.compute_seconds / outcome.seconds;
     if (!outcome.compute_of_ranks.empty()) record["compute_s"] = outcome.compute_of_ranks;
     record["comm_wait_s"] = outcome.wait_seconds;
+    if (!outcome.joules_of_ranks.empty()) record["energy_j"] = sum_of(outcome.joules_of_ranks);
     add_if_finite(record, "grad_norm", outcome.gradient_norm);
     record["lr"] = outcome.rate;
     if (outcome.peak_bytes > 0) record["peak_bytes"] = outcome.peak_bytes;
@@ -101,6 +105,10 @@ Json summary_of(const Figures& f, const std::string& peak_is) {
                          {"limit", f.bubble_limit},
                          {"limit_is", "the schedule's, were all stages equal"}};
     summary["comm_wait_s"] = f.wait_seconds;
+    if (f.joules()) {
+        summary["energy_j"] = *f.joules();
+        summary["energy_j_of_ranks"] = f.joules_of_ranks;
+    }
     if (f.saves > 0)
         summary["saving"] = {
             {"checkpoints", f.saves}, {"stall_s", f.save_seconds}, {"waited_s", f.save_wait_seconds}};

@@ -211,9 +211,9 @@ void check_batch_size(const RunConfig& config) {
 Setup set_up(const RunConfig& config, int ranks) {
     check_optimizer(config.optimizer);
     check_ghosts(config);
-    const std::optional<SimulatedDevice> device = simulated_device(config);
+    const std::optional<SimulatedDevices> devices = simulated_devices(config, ranks);
     Setup setup = set_up_model_and_data(config, ranks, true);
-    setup.device = device;
+    setup.devices = devices;
     check_batch_is_enough(config, setup.plan);
     check_evaluation(config, setup.samples);
     setup.steps = count_steps(config, setup.samples.train.size());

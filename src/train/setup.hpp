@@ -30,10 +30,10 @@ struct Setup {
     bool resumes = false;        // `stored` is a checkpoint of this run
     std::size_t first_step = 0;  // steps behind it
     Plan plan;
-    std::size_t micro_batch_samples = 1;         // of the largest micro-batch
-    std::vector<BatchShape> largest = {};        // micro-batches that a step and an evaluation may hold
-    std::optional<SimulatedDevice> device = {};  // whose time kernels take; none: their own
-    Trace* trace = nullptr;                      // where a rank notes what it does when; none: nowhere
+    std::size_t micro_batch_samples = 1;           // of the largest micro-batch
+    std::vector<BatchShape> largest = {};          // micro-batches that a step and an evaluation may hold
+    std::optional<SimulatedDevices> devices = {};  // whose time kernels take; none: their own
+    Trace* trace = nullptr;                        // where a rank notes what it does when; none: nowhere
 };
 
 DType dtype_of(Precision precision);

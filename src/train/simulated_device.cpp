@@ -1,5 +1,7 @@
 #include "train/simulated_device.hpp"
 
+#include <algorithm>
+
 #include "train/setup.hpp"
 #include "train/text_file.hpp"
 #include "trireme/base/error.hpp"
@@ -7,30 +9,81 @@
 #include "trireme/plan/cluster.hpp"
 
 namespace trireme {
+namespace {
 
-std::optional<SimulatedDevice> simulated_device(const RunConfig& config) {
+DeviceRates rates_of(const ClusterDevice& device, const RunConfig& config) {
+    const char* const numbers = name_of(dtype_of(config.precision.dtype));
+    const auto rate = device.flops.find(numbers);
+    if (rate == device.flops.end()) {
+        throw ConfigError(cat(config.costs.cluster, " has no device.flops.", numbers, ", and --dtype is ",
+                              numbers, "; say how many ", device.name,
+                              " makes a second, or use another --dtype"));
+    }
+    return {.flops = rate->second, .bandwidth = device.bandwidth, .launch = device.launch};
+}
+
+Cluster cluster_for(const std::string& path, int ranks) {
+    Cluster cluster = cluster_from_json(read_text(path, "--cluster"), path);
+    if (static_cast<std::size_t>(ranks) > cluster.devices()) {
+        throw ConfigError(cat("the job has ", ranks, " ranks and --cluster ", path, " describes ",
+                              cluster.devices(), " devices; start fewer ranks, or describe more"));
+    }
+    return cluster;
+}
+
+// "8 x A100 and 4 x V100": each name once, in the order of their first ranks.
+std::string listed(const SimulatedDevices& devices, bool counts) {
+    std::vector<SimulatedDevice> named;
+    for (const SimulatedDevice& kind : devices.kinds) {
+        const auto same = [&](const SimulatedDevice& other) { return other.name == kind.name; };
+        const auto known = std::ranges::find_if(named, same);
+        known == named.end() ? named.push_back(kind) : void(known->ranks += kind.ranks);
+    }
+    std::string text;
+    for (const SimulatedDevice& kind : named) {
+        text += cat(text.empty() ? "" : " and ", counts ? cat(kind.ranks, " x ") : "", kind.name);
+    }
+    return cat(text, " of ", devices.cluster);
+}
+
+}  // namespace
+
+const SimulatedDevice& SimulatedDevices::of(int rank) const {
+    for (const SimulatedDevice& kind : kinds) {
+        if (rank < kind.ranks) return kind;
+        rank -= kind.ranks;
+    }
+    throw BugError("a rank has no device");
+}
+
+double SimulatedDevices::flops() const {
+    double sum = 0;
+    for (const SimulatedDevice& kind : kinds) sum += kind.rates.flops * kind.ranks;
+    return sum;
+}
+
+std::string SimulatedDevices::names() const { return listed(*this, false); }
+std::string SimulatedDevices::counted() const { return listed(*this, true); }
+
+std::optional<SimulatedDevices> simulated_devices(const RunConfig& config, int ranks) {
     const std::string& path = config.costs.cluster;
     if (path.empty()) return std::nullopt;
     if (!time_is_simulated()) {
         throw ConfigError(
             cat("--cluster ", path, " is for simulated time; run it with `trireme simulate`, or leave it out"));
     }
-    const Cluster cluster = cluster_from_json(read_text(path, "--cluster"), path);
-    const ClusterDevice& device = cluster.device;
-    const char* const numbers = name_of(dtype_of(config.precision.dtype));
-    const auto rate = device.flops.find(numbers);
-    if (rate == device.flops.end()) {
-        throw ConfigError(cat(path, " has no device.flops.", numbers, ", and --dtype is ", numbers,
-                              "; say how many ", device.name, " makes a second, or use another --dtype"));
+#include <algorithm>
+
+#include "train/setup.hpp"
     }
-    return SimulatedDevice{
-        .name = cat(device.name, " of ", cluster.name),
-        .rates = {.flops = rate->second, .bandwidth = device.bandwidth, .launch = device.launch}};
+    return devices;
 }
 
-KernelSeconds kernel_seconds_of(const std::optional<SimulatedDevice>& device) {
-    if (!device) return {};
-    return [rates = device->rates](const Cost& cost, double clock) { return rates.seconds(cost, clock); };
+KernelSeconds kernel_seconds_of(const std::optional<SimulatedDevices>& devices, int rank) {
+    if (!devices) return {};
+    return [rates = devices->of(rank).rates](const Cost& cost, double clock) {
+        return rates.seconds(cost, clock);
+    };
 }
 
 }  // namespace trireme

@@ -1,24 +1,38 @@
-// The device that kernels are said to run on where time is simulated.
+// The devices that kernels are said to run on where time is simulated.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "trireme/device/stream.hpp"
 #include "trireme/train/config.hpp"
 
 namespace trireme {
 
+// One on each of some ranks that follow each other.
 struct SimulatedDevice {
-    std::string name;  // "A100-SXM4-80GB of a100-8x4"
-    DeviceRates rates;
+    std::string name;  // "A100-SXM4-80GB"
+    DeviceRates rates = {};
+    int ranks = 0;
 };
 
-// That of --cluster; none: it is not given. Throws ConfigError for a file that cannot be read or describes no
-// cluster, for numbers that its device has no rate of, and where time is the wall's.
-std::optional<SimulatedDevice> simulated_device(const RunConfig& config);
+struct SimulatedDevices {
+    std::string cluster;
+    std::vector<SimulatedDevice> kinds;  // rank by rank, from 0
 
-// What its kernels take; nothing, where there is none.
-KernelSeconds kernel_seconds_of(const std::optional<SimulatedDevice>& device);
+    const SimulatedDevice& of(int rank) const;
+    double flops() const;         // a second, of all ranks
+    std::string names() const;    // "A100-SXM4-80GB and V100-SXM2-32GB of mixed"
+    std::string counted() const;  // "4 x A100-SXM4-80GB and 8 x V100-SXM2-32GB of mixed"
+};
+
+// Those of --cluster; none: it is not given. Throws ConfigError for a file that cannot be read or describes no
+// cluster, for one with fewer devices than ranks, for numbers that one of their devices has no rate of, and
+// where time is the wall's.
+std::optional<SimulatedDevices> simulated_devices(const RunConfig& config, int ranks);
+
+// What a rank's kernels take; nothing, where there is no such device.
+KernelSeconds kernel_seconds_of(const std::optional<SimulatedDevices>& devices, int rank);
 
 }  // namespace trireme

@@ -159,7 +159,7 @@ private:
     }
 
     std::string device_text() const {
-        if (setup_.device) return cat(setup_.device->name, " (simulated)");
+        if (setup_.devices) return cat(setup_.devices->names(), " (simulated)");
         return cat(config_.precision.device == DeviceKind::cpu ? "cpu" : "reference", " (", processor_name(),
                    ")");
     }

@@ -9,7 +9,16 @@
 //    "sources": {"device.bandwidth": {"from": "the data sheet"}, "inside": {"from": "...", "derived": true}}}
 //
 // Rates are flops and bytes a second. "clocks" and "sources" may be left out, and so may "inside" where a node
-// has one device, and "between" where there is one node.
+// has one device, and "between" where there is one node. Of nodes that are not alike, "groups" is a list of
+// objects with "device", "devices_per_node", "nodes", "inside" and "sources" of their own, which the whole then
+// has not. Two more things may be said of what joins the nodes:
+//
+//   "rails": 8                   of "between": a node's bandwidth is that of so many adapters, and a message
+//                                passes one of them
+//   "fat_tree": {"leaf_nodes": 32, "spines": 32, "latency": 1e-6, "bandwidth": 50e9}
+//                                each 32 nodes have a switch, a leaf; "between" is what joins nodes of one.
+//                                From each leaf a link of this bandwidth leads to each spine; messages to
+//                                another leaf spread over them, and take this latency longer
 #pragma once
 
 #include <cstddef>
@@ -48,18 +57,35 @@ struct FigureSource {
     bool is_derived = false;  // not said there, but worked out from it
 };
 
-struct Cluster {
-    std::string name;
-    std::string source;
+// Nodes that are alike.
+struct NodeGroup {
     ClusterDevice device;
     std::size_t devices_per_node = 1;
     std::size_t nodes = 1;
-    // From device to device. Inside a node each device has its bandwidth, each way; between nodes all devices
-    // of a node share it.
-    std::optional<Link> inside, between;
-    std::vector<FigureSource> sources = {};
+    std::optional<Link> inside = {};  // from device to device; each has its bandwidth, each way
 
     std::size_t devices() const { return devices_per_node * nodes; }
+};
+
+struct FatTree {
+    std::size_t leaf_nodes = 1;
+    std::size_t spines = 1;
+    Link up = {};  // from a leaf to a spine; the latency is that of the way up and down
+};
+
+struct Cluster {
+    std::string name;
+    std::string source;
+    std::vector<NodeGroup> groups;     // in the order in which ranks go over them, node by node
+    std::optional<Link> between = {};  // from device to device; all devices of a node share its bandwidth
+    std::size_t rails = 1;
+    std::optional<FatTree> fat_tree = {};
+    std::vector<FigureSource> sources = {};  // of groups: "groups[0].nodes"
+
+    std::size_t devices() const;
+    std::size_t nodes() const;
+    // Whose device rank `rank` has, one of devices().
+    const NodeGroup& group_of(std::size_t rank) const;
 };
 
 // Throws ConfigError for a text that describes no cluster, naming the place in it; `place` is the file's name.

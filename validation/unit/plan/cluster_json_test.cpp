@@ -42,21 +42,92 @@ TEST(ClusterJson, IsReadAsItIsDescribed) {
     EXPECT_EQ(cluster.name, "abacus-2x4");
     EXPECT_EQ(cluster.source, "a shelf");
     EXPECT_EQ(cluster.devices(), 8U);
-    EXPECT_EQ(cluster.device.name, "abacus");
-    EXPECT_EQ(cluster.device.flops, (std::map<std::string, double>{{"f32", 100}, {"f64", 50}}));
-    EXPECT_EQ(cluster.device.bandwidth, 1000);
-    EXPECT_EQ(cluster.device.memory, 64U);
-    EXPECT_EQ(cluster.device.launch, 0.5);
-    ASSERT_EQ(cluster.device.clocks.size(), 2U);
-    EXPECT_EQ(cluster.device.clocks[1],
-              (DeviceClock{.mhz = 1, .speed = 0.5, .idle_watts = 5, .busy_watts = 6}));
-    EXPECT_EQ(cluster.inside, (Link{.latency = 1, .bandwidth = 30}));
+    ASSERT_EQ(cluster.groups.size(), 1U);
+    const NodeGroup& nodes = cluster.groups.front();
+    EXPECT_EQ(nodes.device.name, "abacus");
+    EXPECT_EQ(nodes.device.flops, (std::map<std::string, double>{{"f32", 100}, {"f64", 50}}));
+    EXPECT_EQ(nodes.device.bandwidth, 1000);
+    EXPECT_EQ(nodes.device.memory, 64U);
+    EXPECT_EQ(nodes.device.launch, 0.5);
+    ASSERT_EQ(nodes.device.clocks.size(), 2U);
+    EXPECT_EQ(nodes.device.clocks[1], (DeviceClock{.mhz = 1, .speed = 0.5, .idle_watts = 5, .busy_watts = 6}));
+    EXPECT_EQ(nodes.inside, (Link{.latency = 1, .bandwidth = 30}));
     EXPECT_EQ(cluster.between, (Link{.latency = 2, .bandwidth = 10}));
+    EXPECT_EQ(cluster.rails, 1U);
+    EXPECT_FALSE(cluster.fat_tree);
     ASSERT_EQ(cluster.sources.size(), 2U);
     EXPECT_EQ(cluster.sources[0].from, "a guess");
     EXPECT_TRUE(cluster.sources[0].is_derived);
     EXPECT_EQ(cluster.sources[1].figure, "nodes");
     EXPECT_FALSE(cluster.sources[1].is_derived);
+}
+
+// The shelf, and another one with one device a node.
+Json of_two_kinds() {
+    Json json = described();
+    Json shelf = {
+        {"device", json["device"]}, {"devices_per_node", 4}, {"nodes", 2}, {"inside", json["inside"]}};
+    Json other = {{"device", json["device"]}, {"devices_per_node", 1}, {"nodes", 3}};
+    other["device"]["name"] = "slide rule";
+    other["sources"] = {{"nodes", {{"from", "the other shelf"}}}};
+    for (const char* key : {"device", "devices_per_node", "nodes", "inside", "sources"}) json.erase(key);
+    json["groups"] = {shelf, other};
+    return json;
+}
+
+TEST(ClusterJson, MayHaveGroupsOfNodes) {
+    const Cluster cluster = read(of_two_kinds());
+
+    ASSERT_EQ(cluster.groups.size(), 2U);
+    EXPECT_EQ(cluster.nodes(), 5U);
+    EXPECT_EQ(cluster.devices(), 11U);
+    EXPECT_EQ(cluster.groups[0].inside, (Link{.latency = 1, .bandwidth = 30}));
+    EXPECT_EQ(cluster.groups[1].inside, std::nullopt);
+    EXPECT_EQ(cluster.group_of(7).device.name, "abacus");
+    EXPECT_EQ(cluster.group_of(8).device.name, "slide rule");
+    ASSERT_EQ(cluster.sources.size(), 1U);
+    EXPECT_EQ(cluster.sources[0].figure, "groups[1].nodes");
+}
+
+TEST(ClusterJson, MayHaveSwitchesInTwoRowsAndRails) {
+    Json json = described();
+    json["between"]["rails"] = 4;
+    json["fat_tree"] = {{"leaf_nodes", 32}, {"spines", 16}, {"latency", 3}, {"bandwidth", 20}};
+    json["sources"]["fat_tree"] = {{"from", "the attic"}};
+
+    const Cluster cluster = read(json);
+
+    EXPECT_EQ(cluster.rails, 4U);
+    ASSERT_TRUE(cluster.fat_tree);
+    EXPECT_EQ(cluster.fat_tree->leaf_nodes, 32U);
+    EXPECT_EQ(cluster.fat_tree->spines, 16U);
+    EXPECT_EQ(cluster.fat_tree->up, (Link{.latency = 3, .bandwidth = 20}));
+    EXPECT_EQ(cluster.sources.back().figure, "fat_tree");
+}
+
+TEST(ClusterJson, NamesThePlaceOfWhatIsWrongInGroups) {
+    const auto refused = [](void (*change)(Json&)) {
+        Json json = of_two_kinds();
+        change(json);
+        return validation::message_of<ConfigError>([&] { read(json); });
+    };
+
+    EXPECT_EQ(refused([](Json& it) { it["groups"] = Json::array(); }),
+              "my.json: groups is []; it must be a list of at least one group of nodes");
+    EXPECT_EQ(refused([](Json& it) { it["nodes"] = 2; }),
+              "my.json: nodes is 2; it must be left out here, for each of the groups has its own");
+    EXPECT_EQ(refused([](Json& it) { it["groups"][1]["device"]["memory"] = 0; }),
+              "my.json: groups[1].device.memory is 0; it must be above 0, in bytes");
+    EXPECT_TRUE(says(refused([](Json& it) { it.erase("between"); }), "what joins its 5 nodes, as \"between\""));
+    EXPECT_TRUE(says(refused([](Json& it) { it["groups"][0].erase("inside"); }), "my.json: groups[0] is"));
+    EXPECT_TRUE(
+        says(refused([](Json& it) { it["between"]["latency"] = 0.5; }), "at least that inside a node, 1"));
+    EXPECT_TRUE(says(refused([](Json& it) {
+                         it["fat_tree"] = {{"leaf_nodes", 1}};
+                     }),
+                     "my.json: fat_tree has no \"spines\""));
+    EXPECT_TRUE(says(refused([](Json& it) { it["between"]["rails"] = 0; }),
+                     "my.json: between.rails is 0; it must be at least 1"));
 }
 
 TEST(ClusterJson, NeedsNoLinkWhereThereIsNothingToJoin) {
@@ -93,6 +164,24 @@ TEST(ClusterJson, NamesThePlaceOfWhatIsWrong) {
               "my.json: sources.nodes.derived is \"no\"; it must be true or false");
 }
 
+// What its file says in numbers.
+std::set<std::string> figures_of(const Cluster& cluster) {
+    std::set<std::string> figures;
+    for (std::size_t g = 0; g < cluster.groups.size(); ++g) {
+        const NodeGroup& group = cluster.groups[g];
+        const std::string of = cluster.groups.size() > 1 ? "groups[" + std::to_string(g) + "]." : "";
+        for (const char* figure : {"device.flops", "device.bandwidth", "device.memory", "device.launch",
+                                   "devices_per_node", "nodes"}) {
+            figures.insert(of + figure);
+        }
+        if (group.inside) figures.insert(of + "inside");
+        if (!group.device.clocks.empty()) figures.insert(of + "device.clocks");
+    }
+    if (cluster.between) figures.insert("between");
+    if (cluster.fat_tree) figures.insert("fat_tree");
+    return figures;
+}
+
 // A figure of ours is there only with a word on where it is from.
 TEST(ClusterJson, OfOursSaysWhereEachFigureIsFrom) {
     std::size_t files = 0;
@@ -100,11 +189,7 @@ TEST(ClusterJson, OfOursSaysWhereEachFigureIsFrom) {
         std::ifstream file(entry.path());
         const Cluster cluster =
             cluster_from_json(std::string{std::istreambuf_iterator<char>(file), {}}, entry.path().string());
-        std::set<std::string> missing{"device.flops",  "device.bandwidth", "device.memory",
-                                      "device.launch", "devices_per_node", "nodes"};
-        if (cluster.inside) missing.insert("inside");
-        if (cluster.between) missing.insert("between");
-        if (!cluster.device.clocks.empty()) missing.insert("device.clocks");
+        std::set<std::string> missing = figures_of(cluster);
         for (const FigureSource& source : cluster.sources) missing.erase(source.figure);
 
         EXPECT_EQ(missing, std::set<std::string>{}) << entry.path();

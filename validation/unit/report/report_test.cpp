@@ -39,6 +39,16 @@ TEST(Report, PutsEveryFigureBesideItsLimit) {
     }
 }
 
+TEST(Report, ShowsWhatARunConsumed) {
+    const FinishedRun run;
+    EXPECT_FALSE(says(report_of(run), "Energy"));
+    run.write("summary.json", R"({"seconds":4,"tokens":150,"energy_j":3000})");
+
+    EXPECT_TRUE(says(report_of(run),
+                     "<th>Energy</th><td>3,000 J</td><td>&ndash;</td>"
+                     "<td>20 J a token; 750 W, mean, of all ranks together</td>"));
+}
+
 // A run whose evaluations, after the steps 1 and 2, counted what was right; `before` and `after` say what.
 class ScoredRun : public FixtureRun {
 public:

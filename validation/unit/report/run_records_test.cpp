@@ -151,6 +151,14 @@ TEST(SummarySoFar, AddsUpTheSteps) {
     EXPECT_EQ(summary.last_loss, 2);
 }
 
+TEST(SummarySoFar, AddsUpEnergyWhereEveryStepSaysIt) {
+    const std::string metered =
+        "{\"step\":1,\"seconds\":1,\"energy_j\":5}\n{\"step\":2,\"seconds\":1,\"energy_j\":2.5}\n";
+
+    EXPECT_EQ(summary_so_far(read_run(FixtureRun(metered).path()).steps).energy_j, 7.5);
+    EXPECT_FALSE(summary_so_far(read_run(FixtureRun(metered + two_steps).path()).steps).energy_j);
+}
+
 TEST(SummarySoFar, LeavesOutWhatSomeStepDoesNotSay) {
     const std::string silent = "{\"step\":3,\"seconds\":1,\"skipped\":true}\n";
 

@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "error_message.hpp"
+#include "scratch_folder.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme {
 namespace {
+
+using validation::says;
 
 const std::string head =
     "<?xml version=\"1.0\"?>\n"
@@ -16,10 +19,10 @@ const std::string head =
 Cluster cluster(std::size_t nodes, std::size_t devices_per_node) {
     return {.name = "shelf",
             .source = "",
-            .device = {.name = "abacus", .flops = {{"f32", 1e9}, {"f64", 5e8}}},
-            .devices_per_node = devices_per_node,
-            .nodes = nodes,
-            .inside = Link{.latency = 2e-6, .bandwidth = 3e11},
+            .groups = {{.device = {.name = "abacus", .flops = {{"f32", 1e9}, {"f64", 5e8}}},
+                        .devices_per_node = devices_per_node,
+                        .nodes = nodes,
+                        .inside = Link{.latency = 2e-6, .bandwidth = 3e11}}},
             .between = Link{.latency = 5e-6, .bandwidth = 25e9}};
 }
 
@@ -43,7 +46,7 @@ TEST(Platform, OfNodesWithOneDeviceIsOneLine) {
 TEST(Platform, JoinsNodesByASwitch) {
     EXPECT_EQ(platform_text(cluster(2, 2)),
               head +
-                  "  <zone id=\"cluster\" routing=\"Floyd\">\n"
+                  "  <zone id=\"cluster\" routing=\"DijkstraCache\">\n"
                   "    <cluster id=\"node-0\" prefix=\"node-0-device-\" suffix=\"\" radical=\"0-1\" "
                   "speed=\"1000000000f\" bw=\"300000000000Bps\" lat=\"1e-06s\" router_id=\"node-0-switch\"/>\n"
                   "    <cluster id=\"node-1\" prefix=\"node-1-device-\" suffix=\"\" radical=\"0-1\" "
@@ -67,16 +70,90 @@ TEST(Platform, JoinsNodesByASwitch) {
                   "</platform>\n");
 }
 
+TEST(Platform, HasNodesOfSeveralKinds) {
+    Cluster mixed = cluster(1, 2);
+    mixed.groups.push_back({.device = {.name = "slide rule", .flops = {{"f64", 5e8}}}});
+
+    const std::string text = platform_text(mixed);
+
+    EXPECT_TRUE(says(text,
+                     "<cluster id=\"node-0\" prefix=\"node-0-device-\" suffix=\"\" radical=\"0-1\" "
+                     "speed=\"1000000000f\" bw=\"300000000000Bps\" lat=\"1e-06s\""));
+    EXPECT_TRUE(says(text,
+                     "<cluster id=\"node-1\" prefix=\"node-1-device-\" suffix=\"\" radical=\"0-0\" "
+                     "speed=\"500000000f\" bw=\"1e+18Bps\" lat=\"0s\""));
+    EXPECT_TRUE(says(text, "<link id=\"node-0-link\" bandwidth=\"25000000000Bps\" latency=\"1.5e-06s\""));
+    EXPECT_TRUE(says(text, "<link id=\"node-1-link\" bandwidth=\"25000000000Bps\" latency=\"2.5e-06s\""));
+}
+
+// A way over one leaf takes what "between" says; over two, the latency of the tree as well.
+TEST(Platform, JoinsLeavesBySpines) {
+    Cluster tree = cluster(5, 1);
+    tree.fat_tree = FatTree{.leaf_nodes = 2, .spines = 3, .up = {.latency = 1e-6, .bandwidth = 2e10}};
+
+    const std::string text = platform_text(tree);
+
+    EXPECT_TRUE(says(text, "<link id=\"leaf-2-link\" bandwidth=\"60000000000Bps\" latency=\"5e-07s\" "));
+    EXPECT_FALSE(says(text, "leaf-3"));
+    EXPECT_TRUE(says(text,
+                     "<zoneRoute src=\"node-1\" dst=\"leaf-0\" gw_src=\"node-1-switch\" "
+                     "gw_dst=\"leaf-0-switch\""));
+    EXPECT_TRUE(says(text, "<zoneRoute src=\"leaf-1\" dst=\"node-2\""));
+    EXPECT_TRUE(says(text,
+                     "<zoneRoute src=\"leaf-2\" dst=\"between\" gw_src=\"leaf-2-switch\" "
+                     "gw_dst=\"switch\""));
+    EXPECT_FALSE(says(text, "src=\"node-1\" dst=\"between\""));
+}
+
+TEST(Platform, HasAMessagePassOneRail) {
+    Cluster railed = cluster(2, 2);
+    EXPECT_FALSE(says(platform_text(railed), "rail"));
+    railed.rails = 5;
+
+    const std::string text = platform_text(railed);
+
+    EXPECT_TRUE(says(text,
+                     "<link id=\"node-1-rail\" bandwidth=\"5000000000Bps\" latency=\"0s\" "
+                     "sharing_policy=\"FATPIPE\"/>"));
+    EXPECT_TRUE(says(text, "<link_ctn id=\"node-1-link\" direction=\"UP\"/><link_ctn id=\"node-1-rail\"/>"));
+    EXPECT_TRUE(says(text, "<link_ctn id=\"node-1-link\" direction=\"DOWN\"/></zoneRoute>"));
+}
+
 TEST(Platform, HasASpeedForEachClock) {
     Cluster clocked = cluster(1, 1);
-    clocked.device.clocks = {{.mhz = 2, .speed = 1}, {.mhz = 1, .speed = 0.5}};
+    clocked.groups[0].device.clocks = {{.mhz = 2, .speed = 1}, {.mhz = 1, .speed = 0.5}};
 
     EXPECT_NE(platform_text(clocked).find("speed=\"1000000000f,500000000f\""), std::string::npos);
+}
+
+// What tests of clocks run on is what a simulation would.
+TEST(Platform, IsTheOneOfTheRankTests) {
+    Cluster metered = cluster(4, 2);
+    metered.groups[0].device.clocks = {{.mhz = 1000, .speed = 1, .idle_watts = 70, .busy_watts = 300},
+                                       {.mhz = 750, .speed = 0.75, .idle_watts = 70, .busy_watts = 200},
+                                       {.mhz = 500, .speed = 0.5, .idle_watts = 70, .busy_watts = 150}};
+    const std::string files = TRIREME_SOURCE_DIR "/validation/ranks/nodes";
+
+    EXPECT_TRUE(is_metered(metered));
+    EXPECT_FALSE(is_metered(cluster(4, 2)));
+    EXPECT_EQ(platform_text(metered), validation::read_whole(files + ".xml"));
+    EXPECT_EQ(hosts_text(metered, 8), validation::read_whole(files + ".hosts"));
 }
 
 TEST(Platform, FillsNodeByNode) {
     EXPECT_EQ(hosts_text(cluster(2, 2), 3), "node-0-device-0\nnode-0-device-1\nnode-1-device-0\n");
     EXPECT_EQ(hosts_text(cluster(3, 1), 2), "node-0-device-0\nnode-1-device-0\n");
+}
+
+TEST(Platform, FillsGroupByGroup) {
+    Cluster mixed = cluster(2, 2);
+    mixed.groups.push_back({.device = {}, .nodes = 2});
+
+    EXPECT_EQ(hosts_text(mixed, 6),
+              "node-0-device-0\nnode-0-device-1\nnode-1-device-0\nnode-1-device-1\nnode-2-device-0\n"
+              "node-3-device-0\n");
+    EXPECT_EQ(validation::message_of<ConfigError>([&] { hosts_text(mixed, 7); }),
+              "--ranks 7 are more than the 6 devices of shelf (2 nodes of 2 and 2 nodes of 1); lower --ranks");
 }
 
 TEST(Platform, HasNoPlaceForMoreRanksThanDevices) {

@@ -160,6 +160,23 @@ TEST(Figures, HaveNoCausalShareWhereTheModelIsNotCausal) {
     EXPECT_FALSE(figures.mfu_causal().has_value());
 }
 
+TEST(Figures, AddUpWhatEachRankConsumed) {
+    FigureSum sum(model_flops(tiny(1, true)), 5280, 2);
+    StepOutcome outcome = outcome_with(4);
+    outcome.joules_of_ranks = {3, 5};
+    sum.add(outcome);
+    outcome.joules_of_ranks = {1, 0.5};
+    sum.add(outcome);
+
+    EXPECT_EQ(sum.finish({}).joules_of_ranks, (std::vector<double>{4, 5.5}));
+    EXPECT_EQ(sum.finish({}).joules(), 9.5);
+
+    sum.add(outcome_with(3));  // of which it is not known
+    sum.add(outcome);
+
+    EXPECT_EQ(sum.finish({}).joules(), std::nullopt);
+}
+
 TEST(Figures, StandBesideTheirLimit) {
     const Figures figures = figures_of({4, 3});
 

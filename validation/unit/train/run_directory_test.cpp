@@ -161,22 +161,22 @@ TEST_F(TheRun, KeepsTheConfigurationAsItIs) {
 }
 
 TEST_F(TheRun, SaysInItsManifestWhatItWasMadeWithAndOn) {
-    directory_.write_manifest(
-        {.version = "0.1.0 (abc)",
-         .mpi_library = "Open MPI v4.1.4",
-         .started = "2026-01-31 14:25:01",
-         .corpus = "a \"quoted\" \xff name.h5",
-         .corpus_checksum = std::string(64, 'f'),
-         .model = "gpt2-tiny",
-         .layout = R"({"layers":1})",
-         .schedule = "1f1b",
-         .plan = "0123456789abcdef",
-         .hosts = {"node1", "node1", "node2"},
-         .device = "cpu, some processor",
-         .threads = 2,
-         .parameters = 1234,
-         .peak = {.flops = 1e11},
-         .slow = {{.rank = 2, .factor = 4, .first_step = 3, .last_step = 5}, {.rank = 0, .factor = 1.5}}});
+    Manifest told{.version = "0.1.0 (abc)",
+                  .mpi_library = "Open MPI v4.1.4",
+                  .started = "2026-01-31 14:25:01",
+                  .corpus = "a \"quoted\" \xff name.h5",
+                  .corpus_checksum = std::string(64, 'f'),
+                  .model = "gpt2-tiny",
+                  .layout = R"({"layers":1})",
+                  .schedule = "1f1b",
+                  .plan = "0123456789abcdef",
+                  .hosts = {"node1", "node1", "node2"},
+                  .device = "cpu, some processor",
+                  .threads = 2,
+                  .parameters = 1234};
+    told.peak.flops = 1e11;
+    told.slow = {{.rank = 2, .factor = 4, .first_step = 3, .last_step = 5}, {.rank = 0, .factor = 1.5}};
+    directory_.write_manifest(told);
 
     const json manifest = json::parse(read_whole(file("manifest.json")));
 

@@ -1,0 +1,27 @@
+#include "train/step_energy.hpp"
+
+#include <limits>
+#include <utility>
+
+#include "trireme/device/power.hpp"
+
+namespace trireme {
+namespace {
+
+double meter() { return consumed_joules().value_or(std::numeric_limits<double>::quiet_NaN()); }
+
+}  // namespace
+
+void StepEnergy::begin() { since_ = meter(); }
+
+void StepEnergy::pause() {
+    const double now = meter();
+    before_ += now - std::exchange(since_, now);
+}
+
+double StepEnergy::take() {
+    pause();
+    return std::exchange(before_, 0);
+}
+
+}  // namespace trireme

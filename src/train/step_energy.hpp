@@ -1,0 +1,19 @@
+// What a rank's device consumes in its steps, and not between them.
+#pragma once
+
+namespace trireme {
+
+class StepEnergy {
+public:
+    // What follows is of a step, until it is not.
+    void begin();
+    void pause();
+    // Joules of steps since this was last asked; not a number: nothing measures them. Asked within a step.
+    double take();
+
+private:
+    double since_ = 0;   // what the meter said when it was last looked at
+    double before_ = 0;  // joules of steps until then, which were not asked for
+};
+
+}  // namespace trireme
