@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "tools/lone_layer.hpp"
+#include "tools/measure_kernels.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/device/machine.hpp"
 #include "trireme/tools/profile.hpp"
@@ -113,6 +114,21 @@ void set_bytes(const std::vector<Layer>& layers, const LoneLayerSpec& spec, Laye
         profile.parameters += each.size() * number;
 }
 
+std::vector<std::size_t> distinct(std::vector<std::size_t> numbers) {
+    std::ranges::sort(numbers);
+    const auto rest = std::ranges::unique(numbers);
+    numbers.erase(rest.begin(), rest.end());
+    return numbers;
+}
+
+std::vector<KernelProfile> measure_kernels(const ProfileSubject& subject, const KernelGrid& grid,
+                                           std::size_t repeats) {
+    std::vector<KernelProfile> kernels = measure_layer_kernels(subject, grid, repeats);
+    const std::vector<KernelProfile> flat = measure_flat_kernels(subject, repeats);
+    kernels.insert(kernels.end(), flat.begin(), flat.end());
+    return kernels;
+}
+
 const char* device_of(const Stream& stream) {
     return std::holds_alternative<CpuStream>(stream.backend) ? "cpu" : "reference";
 }
@@ -146,6 +162,8 @@ Profile measure_profile(ProfileSubject subject, std::size_t repeats) {
         timed.at(l)->set_medians(layer);
         set_bytes(layers, spec_of(subject, l), layer);
     }
+    profile.kernels =
+        measure_kernels(subject, {.layers = distinct(first), .sizes = sizes_of_profile()}, repeats);
     return profile;
 }
 
