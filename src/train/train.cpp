@@ -6,7 +6,6 @@
 #include <ctime>
 #include <iostream>
 
-#include "train/agreement.hpp"
 #include "train/change_estimate.hpp"
 #include "train/console.hpp"
 #include "train/figures.hpp"
@@ -26,6 +25,7 @@
 #include "trireme/archive/partial_folder.hpp"
 #include "trireme/archive/random_digits.hpp"
 #include "trireme/base/version.hpp"
+#include "trireme/comm/agreement.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/machine.hpp"
 #include "trireme/policy/policy.hpp"
