@@ -50,6 +50,10 @@ std::size_t norm_scratch_bytes(const ParameterTensors& gradients, const std::vec
     return counter.peak();
 }
 
+KernelSeconds kernel_seconds_of(const Setup& setup) {
+    return setup.kernels ? kernel_seconds_of(*setup.kernels) : kernel_seconds_of(setup.device);
+}
+
 double sum_of_losses(const std::map<int, LossState>& outcomes) {
     double sum = 0;
     for (const auto& [micro_batch, outcome] : outcomes) sum += outcome.loss;
@@ -62,7 +66,7 @@ RankTrainer::RankTrainer(const RunConfig& config, const Setup& setup, const Grad
                          RankGroups groups, int threads)
     : config_(config),
       setup_(setup),
-      stream_(make_stream(config.precision.device, threads, kernel_seconds_of(setup.device))),
+      stream_(make_stream(config.precision.device, threads, kernel_seconds_of(setup))),
       model_(setup, rank, std::move(groups)),
       sampler_(setup.samples.train.size(), config.run.seed),
       updates_(*model_.groups().update, UpdateFields::count),

@@ -25,6 +25,8 @@ struct Manifest {
     PeakRate peak = {};
     std::string resumed_from = {};  // the checkpoint; empty: the run began at its beginning
     std::vector<SlowRank> slow = {};
+    std::string kernel_times =
+        {};  // of a simulated run, where they were measured; empty: by the device's rates
 };
 
 // Holds a file for this process alone, until it is destroyed or the process ends, however that happens.

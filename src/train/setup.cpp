@@ -178,8 +178,10 @@ void check_batch_size(const RunConfig& config) {
 Setup set_up(const RunConfig& config, int ranks) {
     check_optimizer(config.optimizer);
     const std::optional<SimulatedDevice> device = simulated_device(config);
+    const std::optional<ProfiledKernels> kernels = profiled_kernels(config);
     Setup setup = set_up_model_and_data(config, ranks, true);
     setup.device = device;
+    setup.kernels = kernels;
     check_batch_is_enough(config, setup.plan);
     check_evaluation(config, setup.samples);
     setup.steps = count_steps(config, setup.samples.train.size());

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "train/profiled_kernels.hpp"
 #include "train/simulated_device.hpp"
 #include "trireme/checkpoint/stored_model.hpp"
 #include "trireme/data/batch.hpp"
@@ -29,10 +30,11 @@ struct Setup {
     bool resumes = false;        // `stored` is a checkpoint of this run
     std::size_t first_step = 0;  // steps behind it
     Plan plan;
-    std::size_t micro_batch_samples = 1;         // of the largest micro-batch
-    std::vector<BatchShape> largest = {};        // micro-batches that a step and an evaluation may hold
-    std::optional<SimulatedDevice> device = {};  // whose time kernels take; none: their own
-    Trace* trace = nullptr;                      // where a rank notes what it does when; none: nowhere
+    std::size_t micro_batch_samples = 1;          // of the largest micro-batch
+    std::vector<BatchShape> largest = {};         // micro-batches that a step and an evaluation may hold
+    std::optional<SimulatedDevice> device = {};   // whose time kernels take; none: their own
+    std::optional<ProfiledKernels> kernels = {};  // whose time they take on that device; none: by its rates
+    Trace* trace = nullptr;                       // where a rank notes what it does when; none: nowhere
 };
 
 // Tokens of the longest sample: --max-length, or the model's positions. Throws ConfigError for more than these,

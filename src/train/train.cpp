@@ -164,7 +164,8 @@ private:
                 .threads = threads_,
                 .parameters = parameter_count(setup_.model),
                 .resumed_from = setup_.resumes ? setup_.stored->place() : "",
-                .slow = config_.emulation.slow};
+                .slow = config_.emulation.slow,
+                .kernel_times = setup_.kernels ? setup_.kernels->source : ""};
     }
 
     std::string device_text() const {
