@@ -2,6 +2,7 @@
 #include <map>
 #include <memory>
 
+#include "tools/equal_layers.hpp"
 #include "tools/lone_layer.hpp"
 #include "tools/measure_kernels.hpp"
 #include "trireme/device/clock.hpp"
@@ -56,23 +57,6 @@ private:
     std::vector<double> forward_, backward_, backward_input_, backward_weight_, update_;
 };
 
-// Equal for layers of a model that do the same with other numbers.
-std::string signature_of(const Layer& layer) {
-    std::string signature = kind_of(layer);
-    for (const ParameterSpec& spec : parameters_of(layer)) signature += cat(' ', spec.rows, 'x', spec.columns);
-    return signature;
-}
-
-// Per layer the first one that is equal to it.
-std::vector<std::size_t> first_equals(const std::vector<Layer>& layers) {
-    std::map<std::string, std::size_t> known;
-    std::vector<std::size_t> first;
-    for (const Layer& layer : layers) {
-        first.push_back(known.emplace(signature_of(layer), first.size()).first->second);
-    }
-    return first;
-}
-
 // The halves of a block, or a layer that is in none.
 Range block_of(const std::vector<Layer>& layers, std::size_t l) {
     if (std::holds_alternative<AttentionHalf>(layers[l])) return {l, 2};
@@ -112,13 +96,6 @@ void set_bytes(const std::vector<Layer>& layers, const LoneLayerSpec& spec, Laye
     if (spec.layer + 1 < layers.size()) profile.rows = spec.batch.rows() * spec.model.width * number;
     for (const ParameterSpec& each : parameters_of(layers[spec.layer]))
         profile.parameters += each.size() * number;
-}
-
-std::vector<std::size_t> distinct(std::vector<std::size_t> numbers) {
-    std::ranges::sort(numbers);
-    const auto rest = std::ranges::unique(numbers);
-    numbers.erase(rest.begin(), rest.end());
-    return numbers;
 }
 
 std::vector<KernelProfile> measure_kernels(const ProfileSubject& subject, const KernelGrid& grid,
@@ -163,7 +140,7 @@ Profile measure_profile(ProfileSubject subject, std::size_t repeats) {
         set_bytes(layers, spec_of(subject, l), layer);
     }
     profile.kernels =
-        measure_kernels(subject, {.layers = distinct(first), .sizes = sizes_of_profile()}, repeats);
+        measure_kernels(subject, {.layers = distinct_layers(layers), .sizes = sizes_of_profile()}, repeats);
     return profile;
 }
 
