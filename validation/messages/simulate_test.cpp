@@ -179,16 +179,11 @@ TEST_F(Simulate, ComparesWithTheRateOfTheDevice) {
     EXPECT_FALSE(manifest.contains("measured_peak_flops"));
 }
 
-// Of the model that is simulated.
-json measured_profile(const Outcome& outcome, const std::string& text) {
-    EXPECT_EQ(outcome.code, 0) << outcome.err;
-    return json::parse(text);
-}
-
 TEST_F(Simulate, TakesWhatKernelsWereMeasuredToTake) {
-    json profile = measured_profile(run("profile --corpus corpus.h5 --max-length 32 --threads 1 --batch 2 "
-                                        "--repeat 1 --output profile.json"),
-                                    read("profile.json"));
+    const Outcome outcome = run(
+        "profile --corpus corpus.h5 --max-length 32 --threads 1 --batch 2 --repeat 1 --output profile.json");
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    json profile = json::parse(read("profile.json"));
     for (json& kernel : profile.at("kernels")) {
         kernel["seconds"] = 2 * kernel.at("seconds").get<double>();
     }
