@@ -12,33 +12,34 @@
 namespace trireme {
 namespace {
 
-constexpr std::size_t least_bytes = 8;
-constexpr std::size_t most_bytes = std::size_t{8} << 20;
+constexpr std::size_t least_bytes = std::size_t{1} << 10;  // rows and gradients are not smaller
+constexpr std::size_t most_bytes = std::size_t{4} << 20;
 constexpr std::size_t growth = 4;
 
 using Pair = std::pair<int, int>;
 
-// There and back as often as takes about as long as one of the largest, and not more often than is of use.
+// As often as takes about as long as one of the largest, and not more often than is of use.
 std::size_t rounds_of(std::size_t bytes) { return std::clamp<std::size_t>(most_bytes / bytes, 1, 200); }
 
-class PingPong {
+// Both send at the same time, as they do where they add up: a link that has two ways takes no longer by that,
+// and memory that two ranks copy through does.
+class Exchange {
 public:
-    PingPong(Communicator& all, const Pair& pair)
+    Exchange(Communicator& all, const Pair& pair)
         : all_(all),
-          is_first_(all.rank() == pair.first),
-          peer_(is_first_ ? pair.second : pair.first),
-          memory_("messages", most_bytes, Place::memory),
-          whole_(memory_.tensor(DType::f32, 1, most_bytes / sizeof(float))) {}
+          peer_(all.rank() == pair.first ? pair.second : pair.first),
+          memory_("messages", 2 * most_bytes, Place::memory),
+          sent_(memory_.tensor(DType::f32, 1, most_bytes / sizeof(float))),
+          received_(memory_.tensor(DType::f32, 1, most_bytes / sizeof(float))) {}
 
-    // Seconds of one way.
+    // Seconds until a message is here and another one there.
     double median_of(std::size_t bytes, std::size_t repeats) {
-        const Tensor message = whole_.column_range(0, bytes / sizeof(float));
-        pass(message);
+        pass(bytes / sizeof(float));
         std::vector<double> seconds;
         for (std::size_t r = 0; r < repeats; ++r) {
             const double begin = now_seconds();
-            for (std::size_t round = 0; round < rounds_of(bytes); ++round) pass(message);
-            seconds.push_back((now_seconds() - begin) / static_cast<double>(2 * rounds_of(bytes)));
+            for (std::size_t round = 0; round < rounds_of(bytes); ++round) pass(bytes / sizeof(float));
+            seconds.push_back((now_seconds() - begin) / static_cast<double>(rounds_of(bytes)));
         }
         const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(repeats / 2);
         std::nth_element(seconds.begin(), middle, seconds.end());
@@ -46,26 +47,23 @@ public:
     }
 
 private:
-    void pass(const Tensor& message) {
-        if (is_first_) send(message);
-        all_.wait(std::array{all_.start_receive(message, peer_)});
-        if (!is_first_) send(message);
+    void pass(std::size_t elements) {
+        const auto arrival = all_.start_receive(received_.column_range(0, elements), peer_);
+        const auto departure = all_.start_send(sent_.column_range(0, elements), peer_);
+        all_.wait(std::array{arrival, departure});
     }
 
-    void send(const Tensor& message) { all_.wait(std::array{all_.start_send(message, peer_)}); }
-
     Communicator& all_;
-    bool is_first_;
     int peer_;
     Arena memory_;
-    Tensor whole_;
+    Tensor sent_, received_;
 };
 
 // Known to the first of the pair; the others wait for it.
 Link measure_link(Communicator& all, const Pair& pair, std::size_t repeats) {
     Link link;
     if (all.rank() == pair.first || all.rank() == pair.second) {
-        PingPong way(all, pair);
+        Exchange way(all, pair);
         std::vector<MessageTime> times;
         for (std::size_t bytes = least_bytes; bytes <= most_bytes; bytes *= growth) {
             times.push_back({.bytes = static_cast<double>(bytes), .seconds = way.median_of(bytes, repeats)});

@@ -18,10 +18,10 @@ struct MessageTime {
 // 0; bytes that take none have the bandwidth of the largest message.
 Link fitted_link(std::span<const MessageTime> times);
 
-// Collective over `all`, of at least two ranks. By messages to and fro of many sizes, medians of `repeats`:
-// between the first two ranks of a node, and between the first ranks of two nodes, while the others wait.
-// `nodes` has each rank's node: see Session. Where nodes have unlike numbers of ranks, or ranks do not lie node
-// by node, there is one level, of the slowest link.
+// Collective over `all`, of at least two ranks. By messages to and fro, at once, of many sizes, medians of
+// `repeats`: between the first two ranks of a node, and between the first ranks of two nodes, while the others
+// wait. `nodes` has each rank's node: see Session. Where nodes have unlike numbers of ranks, or ranks do not
+// lie node by node, there is one level, of the slowest link.
 std::vector<LinkLevel> measure_links(Communicator& all, const std::vector<int>& nodes, std::size_t repeats);
 
 }  // namespace trireme
