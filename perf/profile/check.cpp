@@ -1,7 +1,7 @@
 // How well a profile's kernels tell what calls take that were not measured: the layers of a model are measured
 // on the micro-batches of a profile, and on some between and beyond them, which are left out of it.
 //
-//   perf_profile_check MODEL LENGTH RESULT.json [REPEATS=7 [THREADS=1 [VOCABULARY]]]
+//   perf_profile_check RESULT.json REPEATS MODEL:LENGTH...        on one thread, as gpt2-tiny:256 gpt2:256
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -24,19 +24,16 @@ using Json = nlohmann::ordered_json;
 constexpr double bound = 0.1;
 
 struct Case {
-    std::string model, result;
+    std::string model;
     std::size_t length = 0;
     std::size_t repeats = 7;
-    int threads = 1;
-    std::size_t vocabulary = 0;
 
     RunConfig config() const {
         RunConfig config;
         config.model.name = model;
-        if (vocabulary > 0) config.model.vocabulary = vocabulary;
         config.data.max_length = length;
         config.run.batch = 1;
-        config.run.threads = threads;
+        config.run.threads = 1;
         return config;
     }
 };
@@ -119,7 +116,11 @@ Json compare(const Measured& measured, const Case& wanted) {
     }
     Json by_kernel;
     for (const auto& [kernel, sum] : kernels) by_kernel[kernel] = sum.json();
-    return {{"bound", bound}, {"all", all.json()}, {"kernels", by_kernel}, {"calls", calls}};
+    return {{"model", wanted.model},
+            {"length", wanted.length},
+            {"all", all.json()},
+            {"kernels", by_kernel},
+            {"calls", calls}};
 }
 
 void print(const Json& result) {
@@ -140,21 +141,28 @@ void print(const Json& result) {
 int main(int argc, char** argv) {
     using namespace trireme;
     if (argc < 4) {
-        std::fprintf(stderr, "usage: %s MODEL LENGTH RESULT.json [REPEATS [THREADS [VOCABULARY]]]\n", argv[0]);
+        std::fprintf(stderr, "usage: %s RESULT.json REPEATS MODEL:LENGTH...\n", argv[0]);
         return 2;
     }
-    perf::Case wanted{.model = argv[1], .result = argv[3], .length = std::stoul(argv[2])};
-    if (argc > 4) wanted.repeats = std::stoul(argv[4]);
-    if (argc > 5) wanted.threads = std::stoi(argv[5]);
-    if (argc > 6) wanted.vocabulary = std::stoul(argv[6]);
-    perf::Json result = perf::compare(perf::measure(wanted), wanted);
-    perf::print(result);
-    result["model"] = wanted.model;
-    result["length"] = wanted.length;
-    result["repeats"] = wanted.repeats;
-    result["threads"] = wanted.threads;
-    result["machine"] = processor_name();
-    result["version"] = build_facts().version;
-    std::ofstream(wanted.result) << result.dump(1) << '\n';
+    perf::Json result{{"machine", processor_name()},
+                      {"version", build_facts().version},
+                      {"threads", 1},
+                      {"repeats", std::stoul(argv[2])},
+                      {"bound", perf::bound}};
+    for (int word = 3; word < argc; ++word) {
+        const std::string text = argv[word];
+        const std::size_t sign = text.find(':');
+        if (sign == std::string::npos) {
+            std::fprintf(stderr, "%s is no MODEL:LENGTH\n", argv[word]);
+            return 2;
+        }
+        const perf::Case wanted{.model = text.substr(0, sign),
+                                .length = std::stoul(text.substr(sign + 1)),
+                                .repeats = result["repeats"]};
+        std::printf("%s\n", argv[word]);
+        result["models"].push_back(perf::compare(perf::measure(wanted), wanted));
+        perf::print(result["models"].back());
+    }
+    std::ofstream(argv[1]) << result.dump(1) << '\n';
     return 0;
 }

@@ -177,7 +177,7 @@ void print(const Json& result) {
                 result.contains("reason") ? cat(": ", result.at("reason").get<std::string>()).c_str() : "");
 }
 
-int run(const std::vector<std::string>& words) {
+int act(const std::vector<std::string>& words) {
     if (words.size() == 3 && words[0] == "cluster") {
         write_cluster(words[1], words[2]);
         return 0;
@@ -199,7 +199,7 @@ int run(const std::vector<std::string>& words) {
 
 int main(int argc, char** argv) {
     try {
-        return trireme::perf::run({argv + 1, argv + argc});
+        return trireme::perf::act({argv + 1, argv + argc});
     } catch (const std::exception& error) {
         std::fprintf(stderr, "%s\n", error.what());
         return 2;

@@ -49,7 +49,7 @@ on_both() {
 
 # Sizes of a model, of whose samples one makes a micro-batch: of_model MODEL; sets `sizes`.
 of_model() {
-    sizes=(--model "$1" --max-length 64 --long truncate --threads 1)
+    sizes=(--model "$1" --max-length 64 --long truncate --dropout 0 --threads 1)
     [[ $1 != gpt2 ]] || sizes+=(--vocabulary 50257)
 }
 
@@ -57,7 +57,7 @@ of_model() {
 options_of() {
     local -i micro_batches=8
     [[ $1 != data ]] || micro_batches=4
-    options=("${sizes[@]}" --corpus "$records/corpus.h5" --length fixed --dropout 0 --validation-share 0 --steps "$steps"
+    options=("${sizes[@]}" --corpus "$records/corpus.h5" --length fixed --validation-share 0 --steps "$steps"
         --lr 1e-4 --batch 8 --microbatches "$micro_batches" "--$1" 2 --quiet --run-dir "$records/run")
 }
 
