@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "train/running_state.hpp"
+#include "train/simulated_sums.hpp"
 #include "train/slow_ranks.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/device/machine.hpp"
@@ -77,6 +78,7 @@ RankTrainer::RankTrainer(const RunConfig& config, const Setup& setup, const Grad
         return;
     }
     const LocalParameters& held = model_.stages().parameters();
+    sum_bytes_ = bytes_of_sums(gradients, model_.rank(), setup.dtype);
     for (std::size_t copy = 0; copy < held.copies().gradients; ++copy) {
         exchanges_.emplace_back(gradients, model_.rank(), held.specs(), held.values(), held.gradients(copy),
                                 model_.groups().data, Place::memory);
@@ -197,6 +199,7 @@ void RankTrainer::update(int number) {
         const TraceSpan span(setup_.trace, TraceLane::messages, "wait for gradients");
         exchanges_[copy].finish();
     }
+    charge_sums(stream_, sum_bytes_);
     contribute();
     have_moments();
     const bool goes_ahead = setup_.plan.training.shape.validates && may_go_ahead_;
