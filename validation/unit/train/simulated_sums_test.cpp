@@ -2,16 +2,23 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 namespace trireme {
 namespace {
+
+Bucket bucket_of(std::vector<int> holders, std::size_t elements) {
+    Bucket bucket;
+    bucket.holders = std::move(holders);
+    bucket.elements = elements;
+    return bucket;
+}
 
 // A bucket of this rank and another one, of all three, of this rank alone, and of the others.
 GradientPlan plan_of_three() {
     GradientPlan plan;
-    plan.buckets = {{.holders = {0, 1}, .elements = 8},
-                    {.holders = {0, 1, 2}, .elements = 30},
-                    {.holders = {0}, .elements = 1000},
-                    {.holders = {1, 2}, .elements = 500}};
+    plan.buckets = {bucket_of({0, 1}, 8), bucket_of({0, 1, 2}, 30), bucket_of({0}, 1000),
+                    bucket_of({1, 2}, 500)};
     return plan;
 }
 
