@@ -150,7 +150,7 @@ Command help_command(Words words) {
 bool needs_session(Words arguments) {
     if (arguments.empty() || asks_for_help(arguments)) return false;
     const std::string_view name = arguments.front();
-    return name == "train" || name == "evaluate";
+    return name == "train" || name == "evaluate" || name == "profile";
 }
 
 Command parse_command_line(Words arguments, const std::string& mpi) {

@@ -1,5 +1,5 @@
-// The program: `train` and `evaluate` join the MPI job that they were started in, everything else never touches
-// MPI.
+// The program: `train`, `evaluate` and `profile` join the MPI job that they were started in, everything else
+// never touches MPI.
 #include <csignal>
 #include <cstdio>
 #include <iostream>
@@ -33,7 +33,6 @@ int finish(const Failure& failure) {
 void carry_out(const ShowText& command) { std::cout << command.text; }
 void carry_out(const PlanConfig& config) { show_plan(config, std::cout); }
 void carry_out(const SimulateConfig& config) { simulate(config); }
-void carry_out(const ProfileCommand& command) { measure(command, std::cout); }
 void carry_out(const PrepareConfig& config) { prepare(config, std::cout); }
 void carry_out(const ConvertConfig& config) { convert(config, std::cout); }
 void carry_out(const InspectConfig& config) { inspect(config.file, config.verify, std::cout); }
@@ -46,6 +45,7 @@ void carry_out(const ReportConfig& config) {
 }
 void carry_out(const TrainCommand&) { refuse_alone(); }
 void carry_out(const EvaluateConfig&) { refuse_alone(); }
+void carry_out(const ProfileCommand&) { refuse_alone(); }
 
 int run_alone(Words words) {
     try {
@@ -57,9 +57,12 @@ int run_alone(Words words) {
     return static_cast<int>(ExitCode::done);
 }
 
-void train_or_evaluate(Words words, Session& session) {
+void take_part(Words words, Session& session) {
     const Command wanted = parse_command_line(words, TRIREME_MPI);
     if (const auto* config = std::get_if<EvaluateConfig>(&wanted)) return evaluate(*config, session);
+    if (const auto* command = std::get_if<ProfileCommand>(&wanted)) {
+        return measure(*command, session, std::cout);
+    }
     const auto& command = std::get<TrainCommand>(wanted);
     if (!command.dump_config) {
         train(command.config, session);
@@ -84,7 +87,7 @@ int leave(const Failure& failure, const Session& session, Departure& departure) 
 int run_in_session(Words words, Session& session) {
     Departure departure(session);
     try {
-        train_or_evaluate(words, session);
+        take_part(words, session);
     } catch (...) {
         constexpr std::string_view smaller =
             "use a smaller --batch or --max-length, more --microbatches, or fewer ranks on a node";

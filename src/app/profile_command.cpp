@@ -4,15 +4,17 @@
 
 namespace trireme::app {
 
-void measure(const ProfileCommand& command, std::ostream& out) {
-    const Specimen specimen(command.run);
+void measure(const ProfileCommand& command, const Session& session, std::ostream& out) {
+    RunConfig run = command.run;
+    run.run.threads = threads_of_rank(run, session);
+    const Specimen specimen(run);
     profile(command.profile,
             {.model = specimen.model(),
              .batch = specimen.batch(),
              .dtype = specimen.dtype(),
              .optimizer = command.run.optimizer,
              .stream = specimen.stream()},
-            out);
+            session, out);
 }
 
 }  // namespace trireme::app

@@ -15,7 +15,8 @@ struct ProfileCommand {
     ProfileCommand() { run.run.batch = 1; }
 };
 
-// Throws ConfigError where options make no model or micro-batch, and where the output cannot be made.
-void measure(const ProfileCommand& command, std::ostream& out);
+// Collective over all ranks; rank 0 alone writes to `out`. Throws ConfigError where options make no model or
+// micro-batch, and where the output cannot be made.
+void measure(const ProfileCommand& command, const Session& session, std::ostream& out);
 
 }  // namespace trireme::app

@@ -202,7 +202,10 @@ OptionGroup cost_options(CostConfig& costs) {
     return {
         "costs",
         {
-            text({"profile", "FILE.json", "what layers cost, measured by `trireme profile`"}, costs.profile),
+            text({"profile", "FILE.json",
+                  "what layers cost, measured by `trireme profile`; in a simulated run, kernels take what it "
+                  "measured"},
+                 costs.profile),
             cost_option(costs.stages),
         }};
 }

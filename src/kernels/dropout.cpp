@@ -29,7 +29,7 @@ void ResidualAdd::check() const {
 
 Cost ResidualAdd::cost() const {
     const std::size_t bytes = residual.bytes() + input.bytes() + output.bytes() + dropout_bytes(dropout);
-    return {.kernel = "residual_add", .bytes = static_cast<double>(bytes)};
+    return {.kernel = residual.is_present() ? "residual_add" : "dropout", .bytes = static_cast<double>(bytes)};
 }
 
 void DropoutBackward::check() const {

@@ -34,7 +34,9 @@ void LayerNormBackwardInput::check() const {
 Cost LayerNormBackwardInput::cost() const {
     const std::size_t read =
         input.bytes() + gain.bytes() + mean.bytes() + inv_std.bytes() + grad_output.bytes() + residual.bytes();
-    return {.kernel = "layer_norm_backward_input", .bytes = static_cast<double>(read + grad_input.bytes())};
+    const char* const kernel =
+        residual.is_present() ? "layer_norm_backward_input_and_add" : "layer_norm_backward_input";
+    return {.kernel = kernel, .bytes = static_cast<double>(read + grad_input.bytes())};
 }
 
 void LayerNormBackwardWeight::check() const {
@@ -79,7 +81,9 @@ void RmsNormBackwardInput::check() const {
 Cost RmsNormBackwardInput::cost() const {
     const std::size_t read =
         input.bytes() + gain.bytes() + inv_rms.bytes() + grad_output.bytes() + residual.bytes();
-    return {.kernel = "rms_norm_backward_input", .bytes = static_cast<double>(read + grad_input.bytes())};
+    const char* const kernel =
+        residual.is_present() ? "rms_norm_backward_input_and_add" : "rms_norm_backward_input";
+    return {.kernel = kernel, .bytes = static_cast<double>(read + grad_input.bytes())};
 }
 
 void RmsNormBackwardWeight::check() const {

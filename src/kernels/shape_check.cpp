@@ -43,9 +43,10 @@ void ShapeCheck::flat(std::string_view name, const ConstTensor& tensor, std::siz
 
 void ShapeCheck::expect(std::string_view name, const ConstTensor& got, DType dtype, std::size_t rows,
                         std::size_t columns) const {
-    const bool is_right = got.dtype == dtype && got.rows == rows && got.columns == columns;
-    if (!is_right)
+    const bool has_shape = got.dtype == dtype && got.rows == rows && got.columns == columns;
+    if (!has_shape) {  // a sentence that is made for nothing would take longer than a small kernel
         fail(cat(name, " is ", shape(got.dtype, got.rows, got.columns), ", not ", shape(dtype, rows, columns)));
+    }
     demand(got.rows <= 1 || got.stride >= got.columns, name, " has rows of ", got.columns, " columns only ",
            got.stride, " elements apart");
 }

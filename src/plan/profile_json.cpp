@@ -44,6 +44,16 @@ Json json_value_of(const LayerProfile& layer) {
             {"bytes", json_value_of(layer, bytes_of_layer)}};
 }
 
+Json json_value_of(const KernelProfile& kernel) {
+    Json value{{"kernel", kernel.kernel}};
+    if (kernel.call.product[0] > 0) value["product"] = kernel.call.product;
+    value["flops"] = kernel.call.flops;
+    value["bytes"] = kernel.call.bytes;
+    value["calls"] = kernel.calls;
+    value["seconds"] = kernel.seconds;
+    return value;
+}
+
 Json json_value_of(const LinkLevel& level) {
     Json value;
     if (level.ranks > 0) value["ranks"] = level.ranks;
@@ -64,6 +74,31 @@ LayerProfile layer_of(const JsonNode& node, std::size_t layers) {
     bytes.require_keys(names_of(bytes_of_layer));
     for (const auto& [name, field] : bytes_of_layer) layer.*field = bytes.at(name).bytes();
     return layer;
+}
+
+std::array<std::size_t, 3> product_of(const JsonNode& node) {
+    std::array<std::size_t, 3> product{};
+    const std::vector<JsonNode> extents = node.items();
+    if (extents.size() != product.size()) node.refuse("rows, columns and depth");
+    for (std::size_t e = 0; e < product.size(); ++e) {
+        product[e] = extents[e].bytes();
+        if (product[e] == 0) extents[e].refuse("at least 1");
+    }
+    return product;
+}
+
+KernelProfile kernel_of(const JsonNode& node) {
+    const std::array<std::string, 5> needed{"kernel", "flops", "bytes", "calls", "seconds"};
+    const std::array<std::string, 1> optional{"product"};
+    node.require_keys(needed, optional);
+    KernelProfile kernel{.kernel = node.at("kernel").text(),
+                         .call = {.flops = node.at("flops").number(), .bytes = node.at("bytes").number()},
+                         .calls = node.at("calls").bytes(),
+                         .seconds = node.at("seconds").number()};
+    if (node.has("product")) kernel.call.product = product_of(node.at("product"));
+    if (kernel.call.bytes <= 0) node.at("bytes").refuse("above 0");
+    if (kernel.seconds <= 0) node.at("seconds").refuse("above 0");
+    return kernel;
 }
 
 // `before`: the ranks of a group of the level before, 1 if there is none.
@@ -106,7 +141,7 @@ void read_micro_batch(const JsonNode& node, Profile& profile) {
 void check_schema(const JsonNode& whole) {
     const std::array<std::string, 9> needed{"schema", "machine", "device",      "threads", "repeats",
                                             "model",  "dtype",   "micro_batch", "layers"};
-    const std::array<std::string, 1> optional{"links"};
+    const std::array<std::string, 2> optional{"kernels", "links"};
     const bool is_other = whole.has("schema") && whole.at("schema").whole_number() != known_schema;
     if (is_other) whole.at("schema").refuse(cat(known_schema, " for this program; measure again"));
     whole.require_keys(needed, optional);
@@ -126,6 +161,7 @@ std::string json_of(const Profile& profile) {
                {"dtype", profile.dtype},
                {"micro_batch", {{"samples", profile.samples}, {"tokens", profile.tokens}}},
                {"layers", layers}};
+    for (const KernelProfile& kernel : profile.kernels) value["kernels"].push_back(json_value_of(kernel));
     for (const LinkLevel& level : profile.links) value["links"].push_back(json_value_of(level));
     return value.dump(2) + '\n';
 }
@@ -143,6 +179,9 @@ Profile profile_from_json(std::string_view text, const std::string& place) {
     read_micro_batch(whole.at("micro_batch"), profile);
     const std::vector<JsonNode> layers = whole.at("layers").items();
     for (const JsonNode& layer : layers) profile.layers.push_back(layer_of(layer, layers.size()));
+    if (whole.has("kernels")) {
+        for (const JsonNode& kernel : whole.at("kernels").items()) profile.kernels.push_back(kernel_of(kernel));
+    }
     if (whole.has("links")) profile.links = links_of(whole.at("links"));
     return profile;
 }

@@ -25,16 +25,19 @@ std::size_t norm_scratch_bytes(const ParameterTensors& gradients, const std::vec
 StageMemory memory_of(const LoneLayerSpec& spec, Range layers, BackwardHalves halves) {
     const BatchShape shape{.segments = {spec.batch.segments.begin(), spec.batch.segments.end()},
                            .rows = spec.batch.rows()};
-    return predict(spec.model, {.layers = layers}, shape, {.dtype = spec.dtype, .halves = halves});
+    return predict(spec.model, {.layers = layers, .part = spec.part}, shape,
+                   {.dtype = spec.dtype, .halves = halves});
 }
 
 LoneLayer::LoneLayer(const LoneLayerSpec& spec, Stream& stream)
     : spec_(spec),
       stream_(stream),
-      stage_(spec.model, {.layers = {spec.layer, 1}}),
+      stage_(spec.model, {.layers = {spec.layer, 1}, .part = spec.part}),
       parameters_(stage_.parameters(), spec.dtype, Place::memory),
       memory_(memory_of_both(spec)),
       workspace_(memory_, Place::memory),
+      ranks_(ghost_group("tensor", spec.part.rank, static_cast<int>(spec.part.shares.size()))),
+      group_{.ranks = *ranks_, .exchange = workspace_.exchange},
       flight_(memory_.activations, Place::memory),
       rows_(spec.batch.rows(), spec.model.width, spec.dtype, Place::memory),
       shards_(whole_parameters(parameters_.specs())),
@@ -61,7 +64,8 @@ Pass LoneLayer::pass() {
             .dtype = spec_.dtype,
             .is_training = true,
             .dropout_key = RandomKey{1}.then("dropout"),
-            .loss_scale = 1 / static_cast<double>(spec_.batch.rows())};
+            .loss_scale = 1 / static_cast<double>(spec_.batch.rows()),
+            .group = spec_.part.is_whole() ? nullptr : &group_};
 }
 
 void LoneLayer::forward() {

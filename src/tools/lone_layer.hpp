@@ -1,8 +1,11 @@
 // A layer by itself: what a stage of that layer alone does, as often as one likes.
 #pragma once
 
+#include <memory>
 #include <vector>
 
+#include "trireme/comm/communicator.hpp"
+#include "trireme/model/tensor_group.hpp"
 #include "trireme/optim/optimizer.hpp"
 #include "trireme/stage/predict.hpp"
 #include "trireme/stage/row_buffers.hpp"
@@ -16,6 +19,7 @@ struct LoneLayerSpec {
     const TokenBatch& batch;
     DType dtype = DType::f32;
     OptimizerConfig optimizer = {};
+    TensorPart part = {};  // other than the whole: alone, and nothing comes from the others
 };
 
 class LoneLayer {
@@ -42,6 +46,8 @@ private:
     LocalParameters parameters_;
     StageMemory memory_;
     Workspace workspace_;
+    std::unique_ptr<Communicator> ranks_;
+    TensorGroup group_;
     Flight flight_;
     RowBuffers rows_;
     Tensor input_, grad_input_;  // (rows, width); absent of the first layer

@@ -2,7 +2,9 @@
 #include <map>
 #include <memory>
 
+#include "tools/equal_layers.hpp"
 #include "tools/lone_layer.hpp"
+#include "tools/measure_kernels.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/device/machine.hpp"
 #include "trireme/tools/profile.hpp"
@@ -55,23 +57,6 @@ private:
     std::vector<double> forward_, backward_, backward_input_, backward_weight_, update_;
 };
 
-// Equal for layers of a model that do the same with other numbers.
-std::string signature_of(const Layer& layer) {
-    std::string signature = kind_of(layer);
-    for (const ParameterSpec& spec : parameters_of(layer)) signature += cat(' ', spec.rows, 'x', spec.columns);
-    return signature;
-}
-
-// Per layer the first one that is equal to it.
-std::vector<std::size_t> first_equals(const std::vector<Layer>& layers) {
-    std::map<std::string, std::size_t> known;
-    std::vector<std::size_t> first;
-    for (const Layer& layer : layers) {
-        first.push_back(known.emplace(signature_of(layer), first.size()).first->second);
-    }
-    return first;
-}
-
 // The halves of a block, or a layer that is in none.
 Range block_of(const std::vector<Layer>& layers, std::size_t l) {
     if (std::holds_alternative<AttentionHalf>(layers[l])) return {l, 2};
@@ -113,6 +98,14 @@ void set_bytes(const std::vector<Layer>& layers, const LoneLayerSpec& spec, Laye
         profile.parameters += each.size() * number;
 }
 
+std::vector<KernelProfile> measure_kernels(const ProfileSubject& subject, const KernelGrid& grid,
+                                           std::size_t repeats) {
+    std::vector<KernelProfile> kernels = measure_layer_kernels(subject, grid, repeats);
+    const std::vector<KernelProfile> flat = measure_flat_kernels(subject, repeats);
+    kernels.insert(kernels.end(), flat.begin(), flat.end());
+    return kernels;
+}
+
 const char* device_of(const Stream& stream) {
     return std::holds_alternative<CpuStream>(stream.backend) ? "cpu" : "reference";
 }
@@ -146,6 +139,8 @@ Profile measure_profile(ProfileSubject subject, std::size_t repeats) {
         timed.at(l)->set_medians(layer);
         set_bytes(layers, spec_of(subject, l), layer);
     }
+    profile.kernels =
+        measure_kernels(subject, {.layers = distinct_layers(layers), .sizes = sizes_of_profile()}, repeats);
     return profile;
 }
 

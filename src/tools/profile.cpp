@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <fstream>
+#include <optional>
 
+#include "tools/measure_links.hpp"
 #include "trireme/archive/partial_file.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/comm/agreement.hpp"
+#include "trireme/comm/collectives.hpp"
 
 namespace trireme {
 namespace {
@@ -39,6 +43,17 @@ std::string sum_line(const Profile& profile) {
                        profile.layers.size(), pass, update);
 }
 
+std::string links_text(const std::vector<LinkLevel>& links) {
+    std::string text;
+    for (const LinkLevel& level : links) {
+        const std::string among =
+            level.ranks > 0 ? fmt::format("groups of {} ranks", level.ranks) : "all ranks";
+        text += fmt::format("link among {}: {:.2f} us, {:.2f} GB/s\n", among, 1e6 * level.link.latency,
+                            1e-9 * level.link.bandwidth);
+    }
+    return text;
+}
+
 // A line for each layer that was measured.
 std::string table_of(const Profile& profile) {
     std::string table =
@@ -46,7 +61,7 @@ std::string table_of(const Profile& profile) {
     for (std::size_t l = 0; l < profile.layers.size(); ++l) {
         if (profile.layers[l].measured == l) table += line_of(profile.layers[l]);
     }
-    return table + sum_line(profile);
+    return table + sum_line(profile) + links_text(profile.links);
 }
 
 void write(const std::string& text, PartialFile file) {
@@ -62,14 +77,29 @@ void write(const std::string& text, PartialFile file) {
 }  // namespace
 
 void profile(const ProfileConfig& config, const ProfileSubject& subject, std::ostream& out) {
-    PartialFile file(config.output);
+    const auto alone = single_rank("profile");
+    const std::vector<int> nodes{0};
+    profile(config, subject, {.all = *alone, .nodes = nodes}, out);
+}
+
+void profile(const ProfileConfig& config, const ProfileSubject& subject, const ProfileRanks& ranks,
+             std::ostream& out) {
+    Communicator& all = ranks.all;
+    std::optional<PartialFile> file;
+    agree(all, [&] {
+        if (all.rank() == 0) file.emplace(config.output);
+    });
     const auto say = [&](const std::string& text) {
-        if (!config.quiet) out << text << std::flush;
+        if (all.rank() == 0 && !config.quiet) out << text << std::flush;
     };
     say(title_of(subject));
-    const Profile profile = measure_profile(subject, config.repeats);
+    barrier(all);
+    Profile profile = measure_profile(subject, config.repeats);
+    barrier(all);
+    if (all.size() > 1) profile.links = measure_links(all, ranks.nodes, config.repeats);
     say(table_of(profile));
-    write(json_of(profile), std::move(file));
+    if (!file) return;
+    write(json_of(profile), std::move(*file));
     say(fmt::format("the profile is {}\n", config.output));
 }
 

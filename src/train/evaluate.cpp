@@ -9,12 +9,12 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "train/agreement.hpp"
 #include "train/evaluation.hpp"
 #include "train/node_share.hpp"
 #include "train/rank_memory.hpp"
 #include "train/rank_model.hpp"
 #include "train/watchdog.hpp"
+#include "trireme/comm/agreement.hpp"
 
 namespace trireme {
 namespace {

@@ -1,7 +1,6 @@
 #include <ctime>
 #include <iostream>
 
-#include "train/agreement.hpp"
 #include "train/console.hpp"
 #include "train/figures.hpp"
 #include "train/ghost_records.hpp"
@@ -14,6 +13,7 @@
 #include "train/setup.hpp"
 #include "train/slow_ranks.hpp"
 #include "trireme/base/version.hpp"
+#include "trireme/comm/agreement.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/comm/made_once.hpp"
 #include "trireme/comm/valueless_group.hpp"
@@ -135,6 +135,7 @@ private:
                           .parameters = parameter_count(setup.model)};
         manifest.peak = peak_of_all(control_, config_, setup, 1);
         manifest.slow = config_.emulation.slow;
+        if (setup.kernels) manifest.kernel_times = setup.kernels->source;
         return manifest;
     }
 

@@ -27,13 +27,6 @@ std::size_t bytes_of_parameters(const Layer& layer, std::size_t number) {
     return bytes;
 }
 
-void check_numbers(const Profile& profile, const RunConfig& config) {
-    const std::string wanted = config.precision.dtype == Precision::f64 ? "f64" : "f32";
-    if (profile.dtype == wanted) return;
-    throw ConfigError(cat("--profile ", config.costs.profile, " was measured in ", profile.dtype,
-                          ", and this run computes in ", wanted, "; measure with --dtype ", wanted));
-}
-
 void check_layers(const Profile& profile, const RunConfig& config, const ModelConfig& model) {
     const std::vector<Layer> layers = build_layers(model);
     if (profile.layers.size() != layers.size()) {
@@ -41,7 +34,7 @@ void check_layers(const Profile& profile, const RunConfig& config, const ModelCo
                               " layers, ", profile.model, ", and ", model.name, " has ", layers.size(),
                               " (halves of blocks count one each)", measure_again));
     }
-    const std::size_t number = config.precision.dtype == Precision::f64 ? 8 : 4;
+    const std::size_t number = bytes_of(dtype_of(config.precision.dtype));
     for (std::size_t l = 0; l < layers.size(); ++l) {
         const LayerProfile& known = profile.layers[l];
         const std::size_t parameters = bytes_of_parameters(layers[l], number);
@@ -101,6 +94,13 @@ bool keeps_weight_versions(const std::string& schedule) {
 bool is_measured(const LayoutConfig& layout) { return layout.layout.empty() && layout.partition == "measured"; }
 bool is_pipedream(const LayoutConfig& layout) {
     return layout.layout.empty() && layout.partition == "pipedream";
+}
+
+void check_numbers(const Profile& profile, const RunConfig& config) {
+    const std::string wanted = name_of(dtype_of(config.precision.dtype));
+    if (profile.dtype == wanted) return;
+    throw ConfigError(cat("--profile ", config.costs.profile, " was measured in ", profile.dtype,
+                          ", and this run computes in ", wanted, "; measure with --dtype ", wanted));
 }
 
 Profile profile_for(const RunConfig& config, const ModelConfig& model) {

@@ -14,6 +14,9 @@ namespace trireme {
 bool is_measured(const LayoutConfig& layout);
 bool is_pipedream(const LayoutConfig& layout);
 
+// Throws ConfigError where --profile was measured with other numbers than the run computes with.
+void check_numbers(const Profile& profile, const RunConfig& config);
+
 // What --profile names. Throws ConfigError where it names nothing, or a profile of another model or of other
 // numbers.
 Profile profile_for(const RunConfig& config, const ModelConfig& model);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "train/agreement.hpp"
+#include "trireme/comm/agreement.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/device/machine.hpp"

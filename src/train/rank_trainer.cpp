@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "train/running_state.hpp"
+#include "train/simulated_sums.hpp"
 #include "train/slow_ranks.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/device/machine.hpp"
@@ -52,6 +53,10 @@ std::size_t norm_scratch_bytes(const ParameterTensors& gradients, const std::vec
     return counter.peak();
 }
 
+KernelSeconds kernel_seconds_of(const Setup& setup, int rank) {
+    return setup.kernels ? kernel_seconds_of(*setup.kernels) : kernel_seconds_of(setup.devices, rank);
+}
+
 double sum_of_losses(const std::map<int, LossState>& outcomes) {
     double sum = 0;
     for (const auto& [micro_batch, outcome] : outcomes) sum += outcome.loss;
@@ -64,7 +69,7 @@ RankTrainer::RankTrainer(const RunConfig& config, const Setup& setup, const Grad
                          RankGroups groups, int threads)
     : config_(config),
       setup_(setup),
-      stream_(make_stream(config.precision.device, threads, kernel_seconds_of(setup.devices, rank))),
+      stream_(make_stream(config.precision.device, threads, kernel_seconds_of(setup, rank))),
       model_(setup, rank, std::move(groups)),
       sampler_(setup.samples.train.size(), config.run.seed),
       updates_(*model_.groups().update, UpdateFields::count),
@@ -75,6 +80,7 @@ RankTrainer::RankTrainer(const RunConfig& config, const Setup& setup, const Grad
         return;
     }
     const LocalParameters& held = model_.stages().parameters();
+    sum_bytes_ = bytes_of_sums(gradients, model_.rank(), setup.dtype);
     for (std::size_t copy = 0; copy < held.copies().gradients; ++copy) {
         exchanges_.emplace_back(gradients, model_.rank(), held.specs(), held.values(), held.gradients(copy),
                                 model_.groups().data, setup.place);
@@ -207,6 +213,7 @@ void RankTrainer::update(int number) {
         const TraceSpan span(setup_.trace, TraceLane::messages, "wait for gradients");
         exchanges_[copy].finish();
     }
+    charge_sums(stream_, sum_bytes_);
     contribute();
     have_moments();
     const bool goes_ahead = setup_.plan.training.shape.validates && may_go_ahead_;

@@ -107,8 +107,9 @@ private:
     const Setup& setup_;
     Stream stream_;
     RankModel model_;
-    std::vector<GradientExchange> exchanges_;  // for each copy of the gradients; none, like what follows: the
-                                               // rank is idle
+    // None of all these where the rank is idle.
+    std::vector<GradientExchange> exchanges_;  // for each copy of the gradients
+    double sum_bytes_ = 0;  // that adding what the other ranks sent reads and writes in a step
     std::optional<Optimizer> optimizer_;
     std::unique_ptr<MomentJourney> awaited_;  // none: the optimizer has its moments
     std::optional<TraceSpan> arrival_;        // of what is awaited

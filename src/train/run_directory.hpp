@@ -25,6 +25,8 @@ struct Manifest {
     PeakRate peak = {};
     std::string resumed_from = {};  // the checkpoint; empty: the run began at its beginning
     std::vector<SlowRank> slow = {};
+    std::string kernel_times =
+        {};  // of a simulated run, where they were measured; empty: by the device's rates
 };
 
 // "2026-01-31T14:25:01Z"

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "train/profiled_kernels.hpp"
 #include "train/simulated_device.hpp"
 #include "trireme/checkpoint/stored_model.hpp"
 #include "trireme/data/batch.hpp"
@@ -33,6 +34,7 @@ struct Setup {
     std::size_t micro_batch_samples = 1;           // of the largest micro-batch
     std::vector<BatchShape> largest = {};          // micro-batches that a step and an evaluation may hold
     std::optional<SimulatedDevices> devices = {};  // whose time kernels take; none: their own
+    std::optional<ProfiledKernels> kernels = {};   // whose time they take on these; none: by their rates
     Trace* trace = nullptr;                        // where a rank notes what it does when; none: nowhere
 };
 

@@ -75,8 +75,8 @@ std::optional<SimulatedDevices> simulated_devices(const RunConfig& config, int r
 #include <algorithm>
 
 #include "train/setup.hpp"
-    }
-    return devices;
+}
+return devices;
 }
 
 KernelSeconds kernel_seconds_of(const std::optional<SimulatedDevices>& devices, int rank) {

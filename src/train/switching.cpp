@@ -4,8 +4,8 @@
 #include <array>
 #include <utility>
 
-#include "train/agreement.hpp"
 #include "train/twin_moves.hpp"
+#include "trireme/comm/agreement.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/clock.hpp"
 

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <iostream>
 
-#include "train/agreement.hpp"
 #include "train/change_estimate.hpp"
 #include "train/console.hpp"
 #include "train/figures.hpp"
@@ -26,6 +25,7 @@
 #include "trireme/archive/partial_folder.hpp"
 #include "trireme/archive/random_digits.hpp"
 #include "trireme/base/version.hpp"
+#include "trireme/comm/agreement.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/machine.hpp"
 #include "trireme/policy/policy.hpp"
@@ -155,7 +155,8 @@ private:
                 .threads = threads_,
                 .parameters = parameter_count(setup_.model),
                 .resumed_from = setup_.resumes ? setup_.stored->place() : "",
-                .slow = config_.emulation.slow};
+                .slow = config_.emulation.slow,
+                .kernel_times = setup_.kernels ? setup_.kernels->source : ""};
     }
 
     std::string device_text() const {

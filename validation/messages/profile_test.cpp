@@ -1,8 +1,12 @@
 // What `profile` writes, what `train` and `plan` make of it, and what they say where it does not fit.
+#include <nlohmann/json.hpp>
+
 #include "messages/workplace.hpp"
 
 namespace trireme::messages {
 namespace {
+
+using nlohmann::json;
 
 using Profile = Workplace;
 
@@ -29,6 +33,35 @@ TEST_F(Profile, IsOfACorpusIfOneIsNamed) {
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(outcome.out, "");
     EXPECT_TRUE(has(read("profile.json"), "\"samples\": 2,")) << read("profile.json");
+}
+
+TEST_F(Profile, MeasuresLinksBetweenRanks) {
+    for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
+        const Outcome outcome = run(measure, 2, mpi);
+
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        const json profile = json::parse(read("profile.json"));
+        ASSERT_EQ(profile.at("links").size(), 1U);
+        EXPECT_GE(profile.at("links").at(0).at("latency").get<double>(), 0);
+        EXPECT_GT(profile.at("links").at(0).at("bandwidth").get<double>(), 0);
+        EXPECT_TRUE(has(outcome.out, "link among all ranks: ")) << outcome.out;
+        EXPECT_EQ(outcome.out.find("the profile is"), outcome.out.rfind("the profile is")) << outcome.out;
+    }
+    EXPECT_EQ(run(measure).code, 0);
+    EXPECT_FALSE(json::parse(read("profile.json")).contains("links"));
+}
+
+// Whose links are known: see ranks/cluster.xml.
+TEST_F(Profile, FindsTheLinksOfTheSimulator) {
+    if (programs() == mpi_libraries()) GTEST_SKIP() << "built without SimGrid";
+
+    const Outcome outcome = run(measure, 4, mpi_libraries());
+
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    const json links = json::parse(read("profile.json")).at("links");
+    ASSERT_EQ(links.size(), 1U);
+    EXPECT_NEAR(links.at(0).at("latency").get<double>(), 4e-6, 4e-8);
+    EXPECT_NEAR(links.at(0).at("bandwidth").get<double>(), 1e10, 1e8);
 }
 
 TEST_F(Profile, CutsAModelForPlanAndTrain) {
@@ -62,6 +95,8 @@ TEST_F(Profile, SharesRanksOutAndThePlanIsALayout) {
 TEST_F(Profile, NamesOptionsThatMeasureNothing) {
     expect_refusal("profile", {"no output is given; name one with --output FILE.json"});
     expect_refusal("profile --output none/p.json", {"none", "does not exist", "mkdir -p"});
+    expect_refusal("profile --output none/p.json", {"none", "does not exist", "mkdir -p"}, 2);
+    expect_refusal("profile --output p.json --model gpt3", {"gpt3"}, 2);
     expect_refusal("profile --output p.json --repeat 0", {"--repeat", "at least 1"});
     expect_refusal("profile --output p.json --pipe 2", {"unknown option --pipe"});
     expect_refusal("profile --output p.json --model gpt3", {"gpt3"});

@@ -1,39 +1,13 @@
-// Runs on clusters that are described, and what keeps one from starting.
+// What runs on described clusters take, and what keeps one from starting.
 #include <sys/wait.h>
 
 #include <cstdlib>
 #include <map>
-#include <nlohmann/json.hpp>
 
-#include "messages/workplace.hpp"
+#include "messages/simulated_runs.hpp"
 
 namespace trireme::messages {
 namespace {
-
-using nlohmann::json;
-
-// Of a run on 4 ranks whose micro-batches are all alike.
-constexpr const char* of_train =
-    "--corpus corpus.h5 --model gpt2-tiny --steps 2 --batch 8 --microbatches 4 --max-length 32 --length fixed "
-    "--threads 1 --quiet ";
-constexpr const char* of_plan =
-    "--model gpt2-tiny --vocabulary 257 --microbatches 4 --max-length 32 --format json ";
-
-json abacus() {
-    return {{"schema", 1},
-            {"name", "abacus-2x2"},
-            {"source", "made up"},
-            {"device",
-             {{"name", "abacus"},
-              {"flops", {{"f32", 1e9}}},
-              {"bandwidth", 1e9},
-              {"memory", 1000000000},
-              {"launch", 1e-4}}},
-            {"devices_per_node", 2},
-            {"nodes", 2},
-            {"inside", {{"latency", 1e-5}, {"bandwidth", 1e8}}},
-            {"between", {{"latency", 1e-4}, {"bandwidth", 1e7}}}};
-}
 
 // Only products of matrices take time.
 json abacus_of_products() {
@@ -42,45 +16,6 @@ json abacus_of_products() {
     cluster["device"]["launch"] = 0;
     for (const char* link : {"inside", "between"}) cluster[link] = {{"latency", 1e-9}, {"bandwidth", 1e15}};
     return cluster;
-}
-
-class Simulate : public Workplace {
-protected:
-    void SetUp() override {
-        if (programs() == mpi_libraries()) GTEST_SKIP() << "built without SimGrid";
-        make_corpus();
-        write("abacus.json", abacus().dump());
-    }
-
-    // The records of its steps.
-    std::vector<json> steps(const std::string& folder) const {
-        std::istringstream lines(read(folder + "/steps.jsonl"));
-        std::vector<json> found;
-        for (std::string line; std::getline(lines, line);) found.push_back(json::parse(line));
-        return found;
-    }
-
-    std::vector<json> simulated(const std::string& cluster, const std::string& options) const {
-        const std::string folder = "run-" + std::to_string(content().size());
-        const Outcome outcome =
-            run("simulate --ranks 4 --cluster " + cluster + " --run-dir " + folder + " " + of_train + options);
-        EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
-        last_folder_ = folder;
-        last_words_ = outcome.out;
-        return steps(folder);
-    }
-
-    mutable std::string last_folder_;
-    mutable std::string last_words_;
-};
-
-template <class Field>
-std::vector<json> each(const std::vector<json>& steps, const Field& field) {
-    std::vector<json> found;
-    for (const json& step : steps) {
-        if (step.contains("seconds")) found.push_back(step.at(field));
-    }
-    return found;
 }
 
 TEST_F(Simulate, HasTheLossesOfARun) {
@@ -179,125 +114,6 @@ TEST_F(Simulate, ComparesWithTheRateOfTheDevice) {
     EXPECT_EQ(manifest.at("hosts"),
               json({"node-0-device-0", "node-0-device-1", "node-1-device-0", "node-1-device-1"}));
     EXPECT_FALSE(manifest.contains("measured_peak_flops"));
-}
-
-// Half as fast.
-json slide_rule() {
-    json device = abacus()["device"];
-    device["name"] = "slide-rule";
-    device["flops"]["f32"] = 5e8;
-    device["bandwidth"] = 5e8;
-    device["launch"] = 2e-4;
-    return device;
-}
-
-// A node of each.
-json of_two_kinds() {
-    json cluster = abacus();
-    cluster["name"] = "mixed-2+2";
-    json nodes = {
-        {"device", cluster["device"]}, {"devices_per_node", 2}, {"nodes", 1}, {"inside", cluster["inside"]}};
-    cluster["groups"] = {nodes, nodes};
-    cluster["groups"][1]["device"] = slide_rule();
-    for (const char* key : {"device", "devices_per_node", "nodes", "inside"}) cluster.erase(key);
-    return cluster;
-}
-
-// A kernel takes on each rank what it takes where all devices are of its kind.
-TEST_F(Simulate, HasForEachRankTheDeviceOfItsNode) {
-    json slow = abacus();
-    slow["device"] = slide_rule();
-    write("slow.json", slow.dump());
-    write("mixed.json", of_two_kinds().dump());
-
-    const json mixed = each(simulated("mixed.json", "--pipe 2 --data 2"), "compute_s").at(1);
-    const json summary = json::parse(read(last_folder_ + "/summary.json"));
-    const json manifest = json::parse(read(last_folder_ + "/manifest.json"));
-    const json fast_alone = each(simulated("abacus.json", "--pipe 2 --data 2"), "compute_s").at(1);
-    const json slow_alone = each(simulated("slow.json", "--pipe 2 --data 2"), "compute_s").at(1);
-
-    constexpr double rounding = 1e-6;
-    for (std::size_t rank = 0; rank < 4; ++rank) {
-        const double alone = (rank < 2 ? fast_alone : slow_alone)[rank];
-        EXPECT_NEAR(mixed[rank].get<double>(), alone, rounding * alone) << rank;
-    }
-    EXPECT_GT(slow_alone[3].get<double>(), 1.9 * fast_alone[3].get<double>());
-    EXPECT_EQ(summary.at("model_flops_per_s").at("limit"), 3e9);
-    EXPECT_EQ(summary.at("peak_is"), "f32 rate of 2 x abacus and 2 x slide-rule of mixed-2+2");
-    EXPECT_EQ(manifest.at("device"), "abacus and slide-rule of mixed-2+2 (simulated)");
-}
-
-// A message that goes over two leaves takes the latency of the tree as well.
-TEST_F(Simulate, TakesLongerOverTheSpines) {
-    json tree = abacus();
-    tree["nodes"] = 4;
-    tree["devices_per_node"] = 1;
-    tree.erase("inside");
-    tree["between"] = {{"latency", 1e-3}, {"bandwidth", 1e12}};
-    tree["fat_tree"] = {{"leaf_nodes", 4}, {"spines", 2}, {"latency", 3e-3}, {"bandwidth", 1e12}};
-    write("one-leaf.json", tree.dump());
-    tree["fat_tree"]["leaf_nodes"] = 1;
-    write("leaves.json", tree.dump());
-
-    const double one_leaf = each(simulated("one-leaf.json", "--pipe 4"), "seconds").at(1);
-    const double leaves = each(simulated("leaves.json", "--pipe 4"), "seconds").at(1);
-
-    // Forth and back over three borders at least.
-    EXPECT_GE(leaves, one_leaf + 6 * 3e-3 * (1 - 1e-6));
-}
-
-// Busy in its kernels, and idle else.
-TEST_F(Simulate, CountsWhatEachDeviceConsumes) {
-    json metered = abacus();
-    metered["device"]["clocks"] = {{{"mhz", 1000}, {"speed", 1}, {"watts", {{"idle", 70}, {"busy", 160}}}},
-                                   {{"mhz", 500}, {"speed", 0.5}, {"watts", {{"idle", 70}, {"busy", 100}}}}};
-    write("metered.json", metered.dump());
-
-    const std::vector<json> steps = simulated("metered.json", "--pipe 4");
-    EXPECT_NE(last_words_.find("  energy          "), std::string::npos) << last_words_;
-    const Outcome report = run("report " + last_folder_);
-    const json summary = json::parse(read(last_folder_ + "/summary.json"));
-
-    double sum = 0;
-    double expected = 0;
-    for (const json& step : steps) {
-        if (!step.contains("seconds")) continue;
-        for (const json& busy : step.at("compute_s")) expected += (160 - 70) * busy.get<double>();
-        expected += 4 * 70 * step.at("seconds").get<double>();
-        sum += step.at("energy_j").get<double>();
-        // Ranks begin and end a step by a message apart.
-        EXPECT_NEAR(sum, expected, 0.01 * expected);
-    }
-    EXPECT_NEAR(summary.at("energy_j").get<double>(), sum, 1e-9 * sum);
-    ASSERT_EQ(summary.at("energy_j_of_ranks").size(), 4U);
-    EXPECT_EQ(report.code, 0) << report.err;
-    EXPECT_NE(read(last_folder_ + "/report.html").find("<th>Energy</th>"), std::string::npos);
-    EXPECT_EQ(each(steps, "seconds"), each(simulated("abacus.json", "--pipe 4"), "seconds"));
-}
-
-// SimGrid takes the platform, too.
-TEST_F(Simulate, BeginsOnEachClusterOfOurs) {
-    for (const auto& entry : std::filesystem::directory_iterator(TRIREME_SOURCE_DIR "/perf/clusters")) {
-        const Outcome outcome =
-            run("simulate --ranks 2 --pipe 2 --dry-run --cluster " + entry.path().string() +
-                " --corpus corpus.h5 --model gpt2-tiny --steps 1 --batch 8 --microbatches 4");
-
-        EXPECT_EQ(outcome.code, 0) << entry.path() << outcome.err;
-        EXPECT_NE(outcome.out.find(" of " + entry.path().stem().string() + " (simulated)"), std::string::npos)
-            << outcome.out;
-    }
-}
-
-TEST_F(Simulate, IsNotMeteredWhereADeviceHasNoClocks) {
-    json mixed = of_two_kinds();
-    mixed["groups"][0]["device"]["clocks"] = {
-        {{"mhz", 1000}, {"speed", 1}, {"watts", {{"idle", 70}, {"busy", 160}}}}};
-    write("half-metered.json", mixed.dump());
-
-    const std::vector<json> steps = simulated("half-metered.json", "--pipe 4");
-
-    EXPECT_FALSE(steps.at(0).contains("energy_j"));
-    EXPECT_FALSE(json::parse(read(last_folder_ + "/summary.json")).contains("energy_j"));
 }
 
 TEST_F(Simulate, EndsWithTheCodeOfTheRun) {

@@ -1,4 +1,4 @@
-// What each layer of a model costs on a machine, as `trireme profile` measured it.
+// What each layer of a model costs on a machine, and each kernel, as `trireme profile` measured it.
 //
 //   {"schema": 1, "machine": "...", "device": "cpu", "threads": 1, "repeats": 7,
 //    "model": "gpt2", "dtype": "f32", "micro_batch": {"samples": 1, "tokens": 1024},
@@ -6,10 +6,13 @@
 //                "seconds": {"forward": ..., "backward": ..., "backward_input": ..., "backward_weight": ...,
 //                            "update": ...},
 //                "bytes": {"activation": ..., "rows": ..., "parameters": ..., "workspace": ...}}, ...],
+//    "kernels": [{"kernel": "linear", "product": [1024, 2304, 768], "flops": ..., "bytes": ..., "calls": 14,
+//                 "seconds": ...}, {"kernel": "adamw", "flops": 0, "bytes": ..., ...}, ...],
 //    "links": [{"ranks": 4, "latency": 1e-6, "bandwidth": 1e10}, {"latency": 2e-5, "bandwidth": 1e9}]}
 //
-// Links may be left out. What will be measured beside all this gets keys of its own, which may be missing;
-// where a key changes its meaning, the schema counts up.
+// Kernels may be left out, and so may links. Only what is a single product of matrices has a "product": rows,
+// columns, depth. What will be measured beside all this gets keys of its own, which may be missing; where a key
+// changes its meaning, the schema counts up.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +21,7 @@
 #include <vector>
 
 #include "trireme/layout/links.hpp"
+#include "trireme/plan/kernel_times.hpp"
 
 namespace trireme {
 
@@ -51,6 +55,7 @@ struct Profile {
     std::size_t samples = 1;                // of the micro-batch
     std::size_t tokens = 0;                 // of the micro-batch, padding included; rows of images
     std::vector<LayerProfile> layers = {};  // of the model's list: 27 for gpt2
+    std::vector<KernelProfile> kernels = {};
     std::vector<LinkLevel> links = {};
 
     friend bool operator==(const Profile&, const Profile&) = default;

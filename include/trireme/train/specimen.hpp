@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "trireme/comm/session.hpp"
 #include "trireme/device/stream.hpp"
 #include "trireme/model/model.hpp"
 #include "trireme/train/config.hpp"
@@ -33,5 +34,8 @@ private:
     ModelConfig model_;
     std::unique_ptr<Rows> rows_;
 };
+
+// Collective over all ranks. Those that are wanted, or this rank's share of its node's cores.
+int threads_of_rank(const RunConfig& config, const Session& session);
 
 }  // namespace trireme

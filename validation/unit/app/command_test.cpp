@@ -28,10 +28,10 @@ TEST(Command, NeedsASessionForWhatAllRanksDo) {
 
     EXPECT_TRUE(needs_session(train));
     EXPECT_TRUE(needs_session(evaluate));
+    EXPECT_TRUE(needs_session(profile));
     EXPECT_FALSE(needs_session(help));
     EXPECT_FALSE(needs_session(prepare));
     EXPECT_FALSE(needs_session(plan));
-    EXPECT_FALSE(needs_session(profile));
     EXPECT_FALSE(needs_session({}));
 }
 

@@ -20,6 +20,16 @@ Profile linked_profile() {
     return profile;
 }
 
+Profile profile_of_kernels() {
+    Profile profile = small_profile(1);
+    profile.kernels = {{.kernel = "linear",
+                        .call = {.flops = 48, .bytes = 208, .product = {2, 3, 4}},
+                        .calls = 6,
+                        .seconds = 0.1234567890123456},
+                       {.kernel = "fill", .call = {.bytes = 64}, .calls = 2, .seconds = 3e-7}};
+    return profile;
+}
+
 // What is said of the linked profile once it was changed.
 std::string refusal(void (*change)(Json&)) {
     Json json = Json::parse(json_of(linked_profile()));
@@ -34,6 +44,7 @@ TEST(ProfileJson, IsReadBackAsItWasWritten) {
 
     EXPECT_EQ(profile_from_json(json_of(plain), "it"), plain);
     EXPECT_EQ(profile_from_json(json_of(linked_profile()), "it"), linked_profile());
+    EXPECT_EQ(profile_from_json(json_of(profile_of_kernels()), "it"), profile_of_kernels());
 }
 
 TEST(ProfileJson, IsAsItIsDescribed) {
@@ -51,10 +62,39 @@ TEST(ProfileJson, IsAsItIsDescribed) {
     EXPECT_FALSE(Json::parse(json_of(small_profile(1))).contains("links"));
 }
 
+TEST(ProfileJson, HasKernelsAsTheyAreDescribed) {
+    const Json json = Json::parse(json_of(profile_of_kernels()));
+
+    EXPECT_EQ(json["kernels"][0].dump(),
+              R"({"kernel":"linear","product":[2,3,4],"flops":48.0,"bytes":208.0,"calls":6,)"
+              R"("seconds":0.1234567890123456})");
+    EXPECT_EQ(json["kernels"][1].dump(),
+              R"({"kernel":"fill","flops":0.0,"bytes":64.0,"calls":2,"seconds":3e-07})");
+    EXPECT_FALSE(Json::parse(json_of(small_profile(1))).contains("kernels"));
+}
+
+TEST(ProfileJson, NamesKernelsThatDidNothing) {
+    const auto said = [](void (*change)(Json&)) {
+        Json json = Json::parse(json_of(profile_of_kernels()));
+        change(json["kernels"][0]);
+        return validation::message_of<ConfigError>([&] { profile_from_json(json.dump(), "my.json"); });
+    };
+    EXPECT_EQ(said([](Json& kernel) { kernel["seconds"] = 0; }),
+              "my.json: kernels[0].seconds is 0; it must be above 0");
+    EXPECT_EQ(said([](Json& kernel) { kernel["bytes"] = 0; }),
+              "my.json: kernels[0].bytes is 0; it must be above 0");
+    EXPECT_EQ(said([](Json& kernel) {
+                  kernel["product"] = {1, 2};
+              }),
+              "my.json: kernels[0].product is [1,2]; it must be rows, columns and depth");
+    EXPECT_EQ(said([](Json& kernel) { kernel["product"][1] = 0; }),
+              "my.json: kernels[0].product[1] is 0; it must be at least 1");
+}
+
 TEST(ProfileJson, NamesWhatIsMissingOrUnknown) {
     EXPECT_EQ(refusal([](Json& json) { json.erase("dtype"); }),
               "my.json has no \"dtype\"; its keys are schema, machine, device, threads, repeats, model, dtype, "
-              "micro_batch, layers, links");
+              "micro_batch, layers, kernels, links");
     EXPECT_EQ(refusal([](Json& json) { json["layers"][1]["second"] = 3; }),
               "my.json: layers[1] has an unknown key \"second\"; did you mean seconds?");
     EXPECT_EQ(refusal([](Json& json) { json["layers"][0]["seconds"].erase("update"); }),

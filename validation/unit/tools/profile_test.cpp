@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <functional>
 #include <numeric>
 #include <sstream>
 
@@ -108,6 +111,50 @@ TEST(MeasureProfile, TakesTimeInEveryLayerOfEveryFamily) {
             EXPECT_GT(layer.backward_input + layer.backward_weight, 0) << model.name << ' ' << layer.name;
             EXPECT_GT(layer.update, 0) << model.name << ' ' << layer.name;
         }
+    }
+}
+
+bool has_kernel(const Profile& profile, const std::string& name,
+                const std::function<bool(const KernelCall&)>& is_it) {
+    return std::ranges::any_of(
+        profile.kernels, [&](const KernelProfile& each) { return each.kernel == name && is_it(each.call); });
+}
+
+bool has_product(const Profile& profile, const std::array<std::size_t, 3>& product) {
+    return has_kernel(profile, "linear", [&](const KernelCall& call) { return call.product == product; });
+}
+
+// The MLP of width 16 on two samples of 4 rows, whole and as one of two tensor ranks.
+TEST(MeasureProfile, TakesTimeOfKernelsOnMicroBatchesOfOtherSizes) {
+    const ModelConfig model = sharable(Family::gpt2, Task::language);
+    const Profile profile = profile_of(model);
+
+    for (const std::size_t rows : {2, 4, 8, 16}) {
+        EXPECT_TRUE(has_product(profile, {rows, model.mlp_width, 16})) << rows;
+        EXPECT_TRUE(has_product(profile, {rows, model.mlp_width / 2, 16})) << rows;
+    }
+    for (const KernelProfile& each : profile.kernels) {
+        EXPECT_GT(each.seconds, 0) << each.kernel;
+        EXPECT_GT(each.call.bytes, 0) << each.kernel;
+        EXPECT_GT(each.calls, 0U) << each.kernel;
+    }
+}
+
+TEST(MeasureProfile, TakesTimeOfUpdatesNormsAndCopiesOfManySizes) {
+    const Profile profile = profile_of(sharable(Family::gpt2, Task::language));
+
+    for (const char* const name : {"adamw", "sum_of_squares", "fill", "copy"}) {
+        EXPECT_TRUE(has_kernel(profile, name, [](const KernelCall& call) { return call.bytes < 1e4; })) << name;
+        EXPECT_TRUE(has_kernel(profile, name, [](const KernelCall& call) { return call.bytes > 1e7; })) << name;
+    }
+}
+
+TEST(MeasureProfile, HasKernelsOfEveryFamily) {
+    for (const ModelConfig& model : validation::every_sharable()) {
+        const Profile profile = profile_of(model);
+
+        EXPECT_TRUE(has_kernel(profile, "attention", [](const KernelCall& call) { return call.flops > 0; }))
+            << model.name;
     }
 }
 

@@ -1,4 +1,4 @@
-#include "train/agreement.hpp"
+#include "trireme/comm/agreement.hpp"
 
 #include "trireme/base/error.hpp"
 #include "trireme/comm/collectives.hpp"

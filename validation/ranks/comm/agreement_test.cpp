@@ -1,4 +1,4 @@
-#include "train/agreement.hpp"
+#include "trireme/comm/agreement.hpp"
 
 #include <gtest/gtest.h>
 #include <mpi.h>

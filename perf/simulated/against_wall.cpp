@@ -1,0 +1,207 @@
+// What perf/simulated/against_wall.sh needs beside the program itself:
+//
+//   perf_against_wall cluster PROFILE.json CLUSTER.json          two devices that are joined by the profile's
+//   link perf_against_wall judge RECORDS ROUNDS OUTPUT.json           medians of what was recorded
+//
+// RECORDS has settings.json, version.txt and, of each round, a folder with gemm-alone.json,
+// gemm-both-RANK.json, MODEL-profile.json and MODEL-LAYOUT-wall.jsonl and -simulated.jsonl.
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "trireme/base/error.hpp"
+#include "trireme/plan/profile.hpp"
+
+namespace trireme::perf {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr int least_rounds = 7;
+constexpr double least_calibration = 0.85;
+constexpr double bound = 0.1;
+
+std::string read_text(const fs::path& path) {
+    std::ifstream in(path);
+    std::ostringstream text;
+    text << in.rdbuf();
+    if (!in) throw ConfigError(cat(path.string(), " cannot be read"));
+    return text.str();
+}
+
+Json read_json(const fs::path& path) { return Json::parse(read_text(path)); }
+
+double median(std::vector<double> values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+void write_cluster(const std::string& path, const std::string& output) {
+    const Profile profile = profile_from_json(read_text(path), path);
+    if (profile.links.empty()) throw ConfigError(cat(path, " has no link; measure it with two ranks"));
+    const BestRates best = KernelTimes(profile.kernels).best();
+    const Link& link = profile.links.front().link;
+    const Json cluster{{"schema", 1},
+                       {"name", "this-machine"},
+                       {"source", "made from a profile"},
+                       {"device",
+                        {{"name", profile.machine},
+                         {"flops", {{profile.dtype, best.flops}}},
+                         {"bandwidth", best.bandwidth},
+                         {"memory", 1'000'000'000'000},
+                         {"launch", best.shortest}}},
+                       {"devices_per_node", 2},
+                       {"nodes", 1},
+                       {"inside", {{"latency", link.latency}, {"bandwidth", link.bandwidth}}}};
+    std::ofstream(output) << cluster.dump(1) << '\n';
+}
+
+// Of all steps but the first, which touches memory for the first time.
+double step_seconds(const fs::path& path) {
+    std::istringstream lines(read_text(path));
+    std::vector<double> seconds;
+    for (std::string line; std::getline(lines, line);) {
+        const Json record = Json::parse(line);
+        if (record.contains("seconds") && record.at("step") > 0) seconds.push_back(record.at("seconds"));
+    }
+    return median(seconds);
+}
+
+class Records {
+public:
+    Records(fs::path folder, int rounds) : folder_(std::move(folder)), rounds_(rounds) {}
+
+    Json settings() const { return read_json(folder_ / "settings.json"); }
+    std::string version() const { return read_text(folder_ / "version.txt"); }
+    int rounds() const { return rounds_; }
+
+    std::vector<double> of_rounds(const std::function<double(const fs::path&)>& figure) const {
+        std::vector<double> values;
+        for (int round = 1; round <= rounds_; ++round)
+            values.push_back(figure(folder_ / std::to_string(round)));
+        return values;
+    }
+
+private:
+    fs::path folder_;
+    int rounds_;
+};
+
+// What one of two processes at once multiplies, of what one does alone.
+double calibration_of(const fs::path& round) {
+    const auto rate = [&](const char* name) -> double { return read_json(round / name).at("gflops"); };
+    return (rate("gemm-both-0.json") + rate("gemm-both-1.json")) / 2 / rate("gemm-alone.json");
+}
+
+Json compare(const Records& records, const std::string& model, const std::string& layout) {
+    const std::string name = cat(model, "-", layout);
+    const std::vector<double> wall =
+        records.of_rounds([&](const fs::path& round) { return step_seconds(round / (name + "-wall.jsonl")); });
+    const std::vector<double> simulated = records.of_rounds(
+        [&](const fs::path& round) { return step_seconds(round / (name + "-simulated.jsonl")); });
+    const std::vector<double> calibration = records.of_rounds(calibration_of);
+    std::vector<double> ratios, calibrated;
+    for (std::size_t r = 0; r < wall.size(); ++r) {
+        ratios.push_back(simulated[r] / wall[r]);
+        calibrated.push_back(simulated[r] / (wall[r] * calibration[r]));
+    }
+    const double ratio = median(ratios);
+    return {{"model", model},
+            {"layout", layout + " 2"},
+            {"wall_s", median(wall)},
+            {"simulated_s", median(simulated)},
+            {"simulated_to_wall", ratio},
+            {"is_within_bound", std::abs(ratio - 1) <= bound},
+            {"simulated_to_calibrated_wall", median(calibrated)},
+            {"by_round", {{"wall_s", wall}, {"simulated_s", simulated}}}};
+}
+
+Json links_of(const Records& records, const std::string& model) {
+    const auto link = [&](const fs::path& round) {
+        return read_json(round / (model + "-profile.json")).at("links").at(0);
+    };
+    const auto figure = [&](const char* name) {
+        return records.of_rounds([&](const fs::path& round) { return link(round).at(name).get<double>(); });
+    };
+    return {{"latency", figure("latency")}, {"bandwidth", figure("bandwidth")}};
+}
+
+std::string complaint(const Records& records, double calibration) {
+    if (records.rounds() < least_rounds)
+        return cat("rounds: ", records.rounds(), " of the ", least_rounds, " that are needed");
+    if (calibration >= least_calibration) return {};
+    return cat("two processes at once reached ", calibration, " of what one does alone, and ",
+               least_calibration, " is needed: the two cores are threads of one, or had other work");
+}
+
+Json judge(const Records& records) {
+    const Json settings = records.settings();
+    const std::vector<double> calibration = records.of_rounds(calibration_of);
+    const std::string why = complaint(records, median(calibration));
+    Json result{{"verdict", why.empty() ? "VALID" : "INVALID"}};
+    if (!why.empty()) result["reason"] = why;
+    result["version"] = records.version();
+    result["settings"] = settings;
+    result["calibration"] = {{"what", "f32 products of two processes at once, of one alone"},
+                             {"median", median(calibration)},
+                             {"by_round", calibration},
+                             {"least", least_calibration}};
+    result["bound"] = bound;
+    for (const std::string model : settings.at("models")) {
+        result["links"][model] = links_of(records, model);
+        for (const std::string layout : settings.at("layouts"))
+            result["steps"].push_back(compare(records, model, layout));
+    }
+    return result;
+}
+
+void print(const Json& result) {
+    for (const Json& step : result.at("steps")) {
+        std::printf("%-10s %-9s wall %.4f s  simulated %.4f s  ratio %.3f (%s)\n",
+                    step.at("model").get<std::string>().c_str(), step.at("layout").get<std::string>().c_str(),
+                    step.at("wall_s").get<double>(), step.at("simulated_s").get<double>(),
+                    step.at("simulated_to_wall").get<double>(),
+                    step.at("is_within_bound").get<bool>() ? "within a tenth" : "NOT within a tenth");
+    }
+    std::printf("two processes at once: %.3f of what one multiplies alone (least %.2f)\n%s%s\n",
+                result.at("calibration").at("median").get<double>(), least_calibration,
+                result.at("verdict").get<std::string>().c_str(),
+                result.contains("reason") ? cat(": ", result.at("reason").get<std::string>()).c_str() : "");
+}
+
+int act(const std::vector<std::string>& words) {
+    if (words.size() == 3 && words[0] == "cluster") {
+        write_cluster(words[1], words[2]);
+        return 0;
+    }
+    if (words.size() == 4 && words[0] == "judge") {
+        const Json result = judge({words[1], std::stoi(words[2])});
+        std::ofstream(words[3]) << result.dump(1) << '\n';
+        print(result);
+        return 0;
+    }
+    std::fprintf(stderr,
+                 "usage: perf_against_wall cluster PROFILE.json CLUSTER.json\n"
+                 "       perf_against_wall judge RECORDS ROUNDS OUTPUT.json\n");
+    return 2;
+}
+
+}  // namespace
+}  // namespace trireme::perf
+
+int main(int argc, char** argv) {
+    try {
+        return trireme::perf::act({argv + 1, argv + argc});
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        return 2;
+    }
+}

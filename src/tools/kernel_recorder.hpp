@@ -1,0 +1,36 @@
+// What each call of a stream's kernels took.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "trireme/device/stream.hpp"
+#include "trireme/plan/kernel_times.hpp"
+
+namespace trireme {
+
+// Calls of one kernel and of equal cost are held together.
+class KernelRecorder {
+public:
+    // Pauses at first. While it records it clears the stream's ledger, again and again. The stream outlives it.
+    explicit KernelRecorder(Stream& stream);
+    ~KernelRecorder();
+    KernelRecorder(const KernelRecorder&) = delete;
+    KernelRecorder& operator=(const KernelRecorder&) = delete;
+
+    void record();  // from here on
+    void pause();
+    std::vector<KernelProfile> medians() const;  // in the order of kernels, and of what they cost
+
+private:
+    struct Less {
+        bool operator()(const KernelProfile& a, const KernelProfile& b) const;
+    };
+
+    void take_last();
+
+    Stream& stream_;
+    std::map<KernelProfile, std::vector<double>, Less> seconds_;  // by kernel and call
+};
+
+}  // namespace trireme

@@ -1,0 +1,28 @@
+// What the kernels of a model's layers take, each call by itself, on micro-batches of several sizes.
+#pragma once
+
+#include <vector>
+
+#include "tools/resized_batch.hpp"
+#include "trireme/tools/profile.hpp"
+
+namespace trireme {
+
+// What is walked: the first of each kind of layer, on these sizes of the micro-batch, whole and, where there
+// are units for two tensor ranks, as the first of two.
+struct KernelGrid {
+    std::vector<std::size_t> layers;
+    std::vector<BatchSize> sizes;
+};
+
+// A quarter, a half, all and twice the rows of a micro-batch.
+std::vector<BatchSize> sizes_of_profile();
+
+// Forward and backward passes and an update of each layer, once for warming up and `repeats` times that count.
+std::vector<KernelProfile> measure_layer_kernels(const ProfileSubject& subject, const KernelGrid& grid,
+                                                 std::size_t repeats);
+
+// Kernels that take tensors of any size: an update, a norm, filling and copying, from a kilobyte on.
+std::vector<KernelProfile> measure_flat_kernels(const ProfileSubject& subject, std::size_t repeats);
+
+}  // namespace trireme

@@ -1,0 +1,106 @@
+// Runs of shapes and costs alone: what they take is what a run with arithmetic takes.
+#include <map>
+
+#include "messages/simulated_runs.hpp"
+
+namespace trireme::messages {
+namespace {
+
+using Ghosts = Simulate;
+
+double seconds_of(const std::vector<json>& steps) { return steps.at(1).at("seconds"); }
+
+// Every sample of the run as long as may be, and every row predicted, as ghosts' are.
+constexpr const char* alike = "--dropout 0 --tied off ";
+
+TEST_F(Ghosts, TakeWhatARunWithArithmeticTakes) {
+    for (const std::string layout :
+         {"--pipe 4 ", "--pipe 2 --data 2 ", "--pipe 2 --tensor 2 ", "--tensor 4 --sequence-parallel on ",
+          "--pipe 4 --schedule zb-h1 ", "--pipe 2 --data 2 --schedule interleaved --chunks 2 ",
+          "--pipe 2 --data 2 --recompute full ", "--pipe 4 --schedule pipedream-2bw "}) {
+        const double computed = seconds_of(simulated("abacus.json", alike + layout));
+        const double walked =
+            seconds_of(simulated("abacus.json", alike + layout + "--math off --charge kernels "));
+        const double as_a_whole =
+            seconds_of(simulated("abacus.json", alike + layout + "--math off --charge passes "));
+
+        EXPECT_NEAR(walked, computed, 0.02 * computed) << layout;
+        EXPECT_NEAR(as_a_whole, walked, 0.02 * walked) << layout;
+    }
+}
+
+TEST_F(Ghosts, HaveNoLosses) {
+    const std::vector<json> steps = simulated("abacus.json", "--pipe 2 --data 2 --math off");
+
+    ASSERT_EQ(steps.size(), 2U);
+    for (const char* field : {"loss", "grad_norm", "peak_bytes"})
+        EXPECT_FALSE(steps[1].contains(field)) << field;
+    EXPECT_EQ(steps[1].at("clock"), "simulated");
+    EXPECT_EQ(steps[1].at("compute_s").size(), 4U);
+    const json summary = json::parse(read(last_folder_ + "/summary.json"));
+    EXPECT_EQ(summary.at("verdict"), "VALID");
+    EXPECT_FALSE(summary.contains("loss"));
+}
+
+TEST_F(Ghosts, NeedNoCorpusAndHaveNumbersOfTwoBytes) {
+    json device = abacus();
+    device["device"]["flops"]["bf16"] = 4e9;
+    write("quick.json", device.dump());
+    const std::string line =
+        "simulate --math off --ranks 4 --pipe 4 --model gpt2-tiny --vocabulary 257 --steps 1 "
+        "--batch 4 --microbatches 4 --cluster quick.json ";
+
+    const Outcome outcome = run(line + "--dtype bf16 --run-dir short");
+    const Outcome longer = run(line + "--run-dir long");
+
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(longer.code, 0) << longer.err;
+    EXPECT_NE(outcome.out.find("samples   made up, of 256 tokens"), std::string::npos) << outcome.out;
+    const double short_seconds = steps("short").at(0).at("seconds");
+    EXPECT_LT(short_seconds, 0.6 * steps("long").at(0).at("seconds").get<double>());
+}
+
+// Twice as slow in the second step alone, whatever was remembered of the first.
+TEST_F(Ghosts, AreSlowWhereTheyAreTold) {
+    for (const std::string charge : {"kernels", "passes"}) {
+        const auto made =
+            simulated("abacus.json", "--pipe 4 --math off --slow rank=2,factor=3,steps=2 --charge " + charge);
+        const std::vector<double> first = made.at(0).at("compute_s");
+        const std::vector<double> second = made.at(1).at("compute_s");
+
+        EXPECT_NEAR(second[2], 3 * first[2], 0.01 * second[2]) << charge;
+        EXPECT_NEAR(second[1], first[1], 0.01 * first[1]) << charge;
+    }
+}
+
+TEST_F(Ghosts, RefuseWhatOnlyValuesGive) {
+    const std::map<std::string, std::string> refusals = {
+        {"--eval-every 1", "--eval-every needs values"},
+        {"--checkpoint-every 1", "--checkpoint-every needs values"},
+        {"--resume auto", "--resume auto needs values"},
+        {"--trace 1", "--trace needs values"}};
+    for (const auto& [option, sentence] : refusals) {
+        const Outcome outcome =
+            run("simulate --ranks 4 --pipe 4 --math off --cluster abacus.json --run-dir none " +
+                (of_train + option));
+
+        EXPECT_EQ(outcome.code, 2) << option;
+        EXPECT_NE(outcome.err.find(sentence), std::string::npos) << outcome.err;
+        EXPECT_EQ(content().count("none/steps.jsonl"), 0U) << option;
+    }
+}
+
+TEST_F(Ghosts, AreNotForTheWall) {
+    const Outcome ghosts = run(std::string("train --device ghost ") + of_train, 2);
+    const Outcome numbers = run(std::string("train --dtype bf16 ") + of_train, 2);
+
+    EXPECT_EQ(ghosts.code, 2);
+    EXPECT_NE(ghosts.err.find("--device ghost computes nothing, and is for simulated time"), std::string::npos)
+        << ghosts.err;
+    EXPECT_EQ(numbers.code, 2);
+    EXPECT_NE(numbers.err.find("--dtype bf16 is for runs without arithmetic"), std::string::npos)
+        << numbers.err;
+}
+
+}  // namespace
+}  // namespace trireme::messages

@@ -1,0 +1,191 @@
+// Devices of several kinds, in trees, with meters, or as they were measured.
+#include <filesystem>
+
+#include "messages/simulated_runs.hpp"
+
+namespace trireme::messages {
+namespace {
+
+// Half as fast.
+json slide_rule() {
+    json device = abacus()["device"];
+    device["name"] = "slide-rule";
+    device["flops"]["f32"] = 5e8;
+    device["bandwidth"] = 5e8;
+    device["launch"] = 2e-4;
+    return device;
+}
+
+// A node of each.
+json of_two_kinds() {
+    json cluster = abacus();
+    cluster["name"] = "mixed-2+2";
+    json nodes = {
+        {"device", cluster["device"]}, {"devices_per_node", 2}, {"nodes", 1}, {"inside", cluster["inside"]}};
+    cluster["groups"] = {nodes, nodes};
+    cluster["groups"][1]["device"] = slide_rule();
+    for (const char* key : {"device", "devices_per_node", "nodes", "inside"}) cluster.erase(key);
+    return cluster;
+}
+
+// A kernel takes on each rank what it takes where all devices are of its kind.
+TEST_F(Simulate, HasForEachRankTheDeviceOfItsNode) {
+    json slow = abacus();
+    slow["device"] = slide_rule();
+    write("slow.json", slow.dump());
+    write("mixed.json", of_two_kinds().dump());
+
+    const json mixed = each(simulated("mixed.json", "--pipe 2 --data 2"), "compute_s").at(1);
+    const json summary = json::parse(read(last_folder_ + "/summary.json"));
+    const json manifest = json::parse(read(last_folder_ + "/manifest.json"));
+    const json fast_alone = each(simulated("abacus.json", "--pipe 2 --data 2"), "compute_s").at(1);
+    const json slow_alone = each(simulated("slow.json", "--pipe 2 --data 2"), "compute_s").at(1);
+
+    constexpr double rounding = 1e-6;
+    for (std::size_t rank = 0; rank < 4; ++rank) {
+        const double alone = (rank < 2 ? fast_alone : slow_alone)[rank];
+        EXPECT_NEAR(mixed[rank].get<double>(), alone, rounding * alone) << rank;
+    }
+    EXPECT_GT(slow_alone[3].get<double>(), 1.9 * fast_alone[3].get<double>());
+    EXPECT_EQ(summary.at("model_flops_per_s").at("limit"), 3e9);
+    EXPECT_EQ(summary.at("peak_is"), "f32 rate of 2 x abacus and 2 x slide-rule of mixed-2+2");
+    EXPECT_EQ(manifest.at("device"), "abacus and slide-rule of mixed-2+2 (simulated)");
+}
+
+// A message that goes over two leaves takes the latency of the tree as well.
+TEST_F(Simulate, TakesLongerOverTheSpines) {
+    json tree = abacus();
+    tree["nodes"] = 4;
+    tree["devices_per_node"] = 1;
+    tree.erase("inside");
+    tree["between"] = {{"latency", 1e-3}, {"bandwidth", 1e12}};
+    tree["fat_tree"] = {{"leaf_nodes", 4}, {"spines", 2}, {"latency", 3e-3}, {"bandwidth", 1e12}};
+    write("one-leaf.json", tree.dump());
+    tree["fat_tree"]["leaf_nodes"] = 1;
+    write("leaves.json", tree.dump());
+
+    const double one_leaf = each(simulated("one-leaf.json", "--pipe 4"), "seconds").at(1);
+    const double leaves = each(simulated("leaves.json", "--pipe 4"), "seconds").at(1);
+
+    // Forth and back over three borders at least.
+    EXPECT_GE(leaves, one_leaf + 6 * 3e-3 * (1 - 1e-6));
+}
+
+// Busy in its kernels, and idle else.
+TEST_F(Simulate, CountsWhatEachDeviceConsumes) {
+    json metered = abacus();
+    metered["device"]["clocks"] = {{{"mhz", 1000}, {"speed", 1}, {"watts", {{"idle", 70}, {"busy", 160}}}},
+                                   {{"mhz", 500}, {"speed", 0.5}, {"watts", {{"idle", 70}, {"busy", 100}}}}};
+    write("metered.json", metered.dump());
+
+    const std::vector<json> steps = simulated("metered.json", "--pipe 4");
+    EXPECT_NE(last_words_.find("  energy          "), std::string::npos) << last_words_;
+    const Outcome report = run("report " + last_folder_);
+    const json summary = json::parse(read(last_folder_ + "/summary.json"));
+
+    double sum = 0;
+    double expected = 0;
+    for (const json& step : steps) {
+        if (!step.contains("seconds")) continue;
+        for (const json& busy : step.at("compute_s")) expected += (160 - 70) * busy.get<double>();
+        expected += 4 * 70 * step.at("seconds").get<double>();
+        sum += step.at("energy_j").get<double>();
+        // Ranks begin and end a step by a message apart.
+        EXPECT_NEAR(sum, expected, 0.01 * expected);
+    }
+    EXPECT_NEAR(summary.at("energy_j").get<double>(), sum, 1e-9 * sum);
+    ASSERT_EQ(summary.at("energy_j_of_ranks").size(), 4U);
+    EXPECT_EQ(report.code, 0) << report.err;
+    EXPECT_NE(read(last_folder_ + "/report.html").find("<th>Energy</th>"), std::string::npos);
+    EXPECT_EQ(each(steps, "seconds"), each(simulated("abacus.json", "--pipe 4"), "seconds"));
+}
+
+// SimGrid takes the platform, too.
+TEST_F(Simulate, BeginsOnEachClusterOfOurs) {
+    for (const auto& entry : std::filesystem::directory_iterator(TRIREME_SOURCE_DIR "/perf/clusters")) {
+        const Outcome outcome =
+            run("simulate --ranks 2 --pipe 2 --dry-run --cluster " + entry.path().string() +
+                " --corpus corpus.h5 --model gpt2-tiny --steps 1 --batch 8 --microbatches 4");
+
+        EXPECT_EQ(outcome.code, 0) << entry.path() << outcome.err;
+        EXPECT_NE(outcome.out.find(" of " + entry.path().stem().string() + " (simulated)"), std::string::npos)
+            << outcome.out;
+    }
+}
+
+TEST_F(Simulate, IsNotMeteredWhereADeviceHasNoClocks) {
+    json mixed = of_two_kinds();
+    mixed["groups"][0]["device"]["clocks"] = {
+        {{"mhz", 1000}, {"speed", 1}, {"watts", {{"idle", 70}, {"busy", 160}}}}};
+    write("half-metered.json", mixed.dump());
+
+    const std::vector<json> steps = simulated("half-metered.json", "--pipe 4");
+
+    EXPECT_FALSE(steps.at(0).contains("energy_j"));
+    EXPECT_FALSE(json::parse(read(last_folder_ + "/summary.json")).contains("energy_j"));
+    TEST_F(Simulate, TakesWhatKernelsWereMeasuredToTake) {
+        const Outcome outcome =
+            run("profile --corpus corpus.h5 --max-length 32 --threads 1 --batch 2 --repeat 1 --output "
+                "profile.json");
+        ASSERT_EQ(outcome.code, 0) << outcome.err;
+        json profile = json::parse(read("profile.json"));
+        for (json& kernel : profile.at("kernels")) {
+            kernel["seconds"] = 2 * kernel.at("seconds").get<double>();
+        }
+        write("twice.json", profile.dump());
+
+        const std::vector<json> rates = each(simulated("abacus.json", "--pipe 4"), "compute_s");
+        const std::vector<json> once =
+            each(simulated("abacus.json", "--pipe 4 --profile profile.json"), "compute_s");
+        const std::vector<json> twice =
+            each(simulated("abacus.json", "--pipe 4 --profile twice.json"), "compute_s");
+
+        constexpr double rounding = 1e-4;  // the simulator's clock, over kernels of less than a microsecond
+        for (std::size_t rank = 0; rank < 4; ++rank) {
+            const double seconds = once[1][rank];
+            EXPECT_NE(seconds, rates[1][rank].get<double>());
+            EXPECT_NEAR(twice[1][rank].get<double>(), 2 * seconds, rounding * seconds);
+        }
+        EXPECT_EQ(json::parse(read(last_folder_ + "/manifest.json")).at("kernel_times"),
+                  "twice.json: " + profile.at("machine").get<std::string>() + ", cpu, 1 thread");
+    }
+
+    TEST_F(Simulate, SaysWhoseTimesKernelsTake) {
+        ASSERT_EQ(run("profile --corpus corpus.h5 --max-length 32 --repeat 1 --output profile.json").code, 0);
+        json without = json::parse(read("profile.json"));
+        without.erase("kernels");
+        write("without.json", without.dump());
+        const std::string line =
+            "simulate --ranks 2 --cluster abacus.json --pipe 2 --corpus corpus.h5 --steps 1 "
+            "--batch 2 --max-length 32 ";
+
+        const Outcome measured = run(line + "--run-dir measured --profile profile.json");
+        const Outcome by_rates = run(line + "--run-dir rates --profile without.json");
+
+        EXPECT_EQ(measured.code, 0) << measured.err;
+        EXPECT_NE(measured.out.find("\nkernels   as measured, profile.json: "), std::string::npos)
+            << measured.out;
+        EXPECT_EQ(by_rates.code, 0) << by_rates.err;
+        EXPECT_EQ(by_rates.out.find("as measured"), std::string::npos) << by_rates.out;
+        EXPECT_FALSE(json::parse(read("rates/manifest.json")).contains("kernel_times"));
+    }
+
+    TEST_F(Simulate, RefusesAProfileOfOtherNumbers) {
+        json both = abacus();
+        both["device"]["flops"]["f64"] = 1e9;
+        write("both.json", both.dump());
+        ASSERT_EQ(run("profile --corpus corpus.h5 --max-length 32 --repeat 1 --output profile.json").code, 0);
+
+        const Outcome outcome =
+            run(std::string("simulate --ranks 4 --cluster both.json --pipe 4 --dtype f64 ") +
+                "--profile profile.json " + of_train);
+
+        EXPECT_EQ(outcome.code, 2);
+        ASSERT_EQ(sentences(outcome).size(), 1U) << outcome.err;
+        EXPECT_NE(outcome.err.find("profile.json was measured in f32, and this run computes in f64"),
+                  std::string::npos)
+            << outcome.err;
+    }
+
+}  // namespace
+}  // namespace trireme::messages

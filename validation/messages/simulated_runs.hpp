@@ -1,0 +1,77 @@
+// Runs on clusters that are described, and their records.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "messages/workplace.hpp"
+
+namespace trireme::messages {
+
+using nlohmann::json;
+
+// Of a run on 4 ranks whose micro-batches are all alike.
+constexpr const char* of_train =
+    "--corpus corpus.h5 --model gpt2-tiny --steps 2 --batch 8 --microbatches 4 --max-length 32 --length fixed "
+    "--threads 1 --quiet ";
+constexpr const char* of_plan =
+    "--model gpt2-tiny --vocabulary 257 --microbatches 4 --max-length 32 --format json ";
+
+inline json abacus() {
+    return {{"schema", 1},
+            {"name", "abacus-2x2"},
+            {"source", "made up"},
+            {"device",
+             {{"name", "abacus"},
+              {"flops", {{"f32", 1e9}}},
+              {"bandwidth", 1e9},
+              {"memory", 1000000000},
+              {"launch", 1e-4}}},
+            {"devices_per_node", 2},
+            {"nodes", 2},
+            {"inside", {{"latency", 1e-5}, {"bandwidth", 1e8}}},
+            {"between", {{"latency", 1e-4}, {"bandwidth", 1e7}}}};
+}
+
+class Simulate : public Workplace {
+protected:
+    void SetUp() override {
+        if (programs() == mpi_libraries()) GTEST_SKIP() << "built without SimGrid";
+        make_corpus();
+        write("abacus.json", abacus().dump());
+    }
+
+    // The records of its steps.
+    std::vector<json> steps(const std::string& folder) const {
+        std::istringstream lines(read(folder + "/steps.jsonl"));
+        std::vector<json> found;
+        for (std::string line; std::getline(lines, line);) found.push_back(json::parse(line));
+        return found;
+    }
+
+    std::vector<json> simulated(const std::string& cluster, const std::string& options) const {
+        const std::string folder = "run-" + std::to_string(content().size());
+        const Outcome outcome =
+            run("simulate --ranks 4 --cluster " + cluster + " --run-dir " + folder + " " + of_train + options);
+        EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+        last_folder_ = folder;
+        last_words_ = outcome.out;
+        return steps(folder);
+    }
+
+    mutable std::string last_folder_;
+    mutable std::string last_words_;
+};
+
+template <class Field>
+std::vector<json> each(const std::vector<json>& steps, const Field& field) {
+    std::vector<json> found;
+    for (const json& step : steps) {
+        if (step.contains("seconds")) found.push_back(step.at(field));
+    }
+    return found;
+}
+
+}  // namespace trireme::messages

@@ -1,0 +1,45 @@
+#include "tools/measure_links.hpp"
+
+#include <gtest/gtest.h>
+
+namespace trireme {
+namespace {
+
+std::vector<MessageTime> times_on(const Link& link) {
+    std::vector<MessageTime> times;
+    for (double bytes = 8; bytes < 1e7; bytes *= 4)
+        times.push_back({.bytes = bytes, .seconds = link.latency + bytes / link.bandwidth});
+    return times;
+}
+
+TEST(FittedLink, IsTheOneThatWasMeasured) {
+    for (const Link& link : {Link{1e-6, 1e10}, Link{5e-5, 1e8}, Link{0, 1e9}}) {
+        const Link fitted = fitted_link(times_on(link));
+
+        EXPECT_NEAR(fitted.latency, link.latency, 1e-12);
+        EXPECT_NEAR(fitted.bandwidth, link.bandwidth, 1e-6 * link.bandwidth);
+    }
+}
+
+TEST(FittedLink, DiffersFromAllSizesByAShare) {
+    std::vector<MessageTime> times = times_on({1e-6, 1e10});
+    for (std::size_t i = 0; i < times.size(); i += 2) times[i].seconds *= 1.1;
+
+    const Link fitted = fitted_link(times);
+
+    EXPECT_NEAR(fitted.latency, 1.05e-6, 0.06e-6);
+    EXPECT_NEAR(fitted.bandwidth, 0.95e10, 0.06e10);
+}
+
+TEST(FittedLink, IsNeverBelowNothing) {
+    const std::vector<MessageTime> falling{{8, 2e-6}, {64, 1e-6}};
+    EXPECT_GT(fitted_link(falling).latency, 1e-6);
+    EXPECT_EQ(fitted_link(falling).bandwidth, 64 / 1e-6);
+
+    const std::vector<MessageTime> steep{{10, 1e-6}, {100, 2e-5}};
+    EXPECT_EQ(fitted_link(steep).latency, 0);
+    EXPECT_GT(fitted_link(steep).bandwidth, 100 / 2e-5);
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,87 @@
+#include "tools/resized_batch.hpp"
+
+#include <gtest/gtest.h>
+
+namespace trireme {
+namespace {
+
+using Numbers = std::vector<std::int32_t>;
+
+// A sample of 4 rows, one of 2 and a row of none; the last rows predict.
+struct TwoLengths {
+    Numbers tokens{10, 11, 12, 13, 20, 21, 0};
+    Numbers predicted{1, 3, 5};
+    Numbers targets{51, 53, 55};
+    Numbers answers{1, 3, 0, 1};
+    Numbers contexts{0, 4, 1, 2};
+    std::vector<Segment> segments{{.begin = 0, .length = 4, .sample = 7},
+                                  {.begin = 4, .length = 2, .sample = 8}};
+
+    static ConstTensor view_of(const Numbers& numbers, std::size_t rows = 1) {
+        return {numbers.data(), DType::i32, rows, numbers.size() / rows, numbers.size() / rows};
+    }
+    TokenBatch view() const {
+        TokenBatch batch;
+        batch.tokens = view_of(tokens);
+        batch.segments = segments;
+        batch.predicted = view_of(predicted);
+        batch.targets = view_of(targets);
+        batch.answers = view_of(answers, 2);
+        batch.contexts = view_of(contexts, 2);
+        return batch;
+    }
+};
+
+Numbers numbers_of(const ConstTensor& tensor) {
+    const std::int32_t* const first = tensor.as<std::int32_t>().data;
+    return {first, first + tensor.size()};
+}
+
+TEST(ResizedBatch, KeepsTheBeginningOfEachSample) {
+    const TwoLengths samples;
+    const ResizedBatch half(samples.view(), {.length = 0.5});
+    const TokenBatch view = half.view();
+
+    EXPECT_EQ(numbers_of(view.tokens), (Numbers{10, 11, 20}));
+    EXPECT_EQ(numbers_of(view.predicted), (Numbers{1, 2}));  // of the second sample nothing was left that did
+    EXPECT_EQ(numbers_of(view.targets), (Numbers{51, 0}));
+    EXPECT_EQ(numbers_of(view.answers), (Numbers{1, 1, 0, 0}));
+    EXPECT_EQ(numbers_of(view.contexts), (Numbers{0, 2, 0, 1}));
+    ASSERT_EQ(view.segments.size(), 2U);
+    EXPECT_EQ(view.segments[1].begin, 2U);
+    EXPECT_EQ(view.segments[1].length, 1U);
+    EXPECT_EQ(view.segments[1].sample, 8);
+    EXPECT_FALSE(view.visits.is_present());
+}
+
+TEST(ResizedBatch, HasAllSamplesSeveralTimes) {
+    const TwoLengths samples;
+    const ResizedBatch twice(samples.view(), {.copies = 2});
+    const TokenBatch view = twice.view();
+
+    EXPECT_EQ(numbers_of(view.tokens), (Numbers{10, 11, 12, 13, 20, 21, 10, 11, 12, 13, 20, 21}));
+    EXPECT_EQ(numbers_of(view.predicted), (Numbers{1, 3, 5, 7, 9, 11}));
+    EXPECT_EQ(view.segments[3].begin, 10U);
+    EXPECT_EQ(view.answers.rows, 4U);
+}
+
+TEST(ResizedBatch, KeepsImagesWhole) {
+    const Numbers tokens(6);
+    const std::vector<float> pixels{1, 2, 3, 4,
+                                    5, 6, 7, 8};  // two patches of two values for each of two images
+    const std::vector<Segment> segments{{.begin = 0, .length = 3}, {.begin = 3, .length = 3}};
+    TokenBatch batch;
+    batch.tokens = TwoLengths::view_of(tokens);
+    batch.segments = segments;
+    batch.pixels = {pixels.data(), DType::f32, 4, 2, 2};
+
+    const ResizedBatch resized(batch, {.length = 0.25, .copies = 2});
+    const TokenBatch view = resized.view();
+
+    EXPECT_EQ(view.rows(), 12U);
+    EXPECT_EQ(view.pixels.rows, 8U);
+    EXPECT_EQ(view.pixels.as<float>()(7, 1), 8);
+}
+
+}  // namespace
+}  // namespace trireme
