@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "train/number_text.hpp"
+#include "train/setup.hpp"
 #include "train/text_file.hpp"
 #include "trireme/layout/balanced_cut.hpp"
 #include "trireme/layout/pipedream.hpp"
