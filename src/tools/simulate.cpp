@@ -69,7 +69,8 @@ std::vector<std::string> words_for(const SimulateConfig& config, const Cluster& 
                                    "--cfg=smpi/simulate-computation:no",
                                    "--cfg=smpi/host-speed:1Gf",
                                    "--cfg=smpi/test:0",
-                                   "--cfg=smpi/coll-selector:ompi"};
+                                   "--cfg=smpi/coll-selector:ompi",
+                                   "--cfg=smpi/bcast:binomial_tree"};
     if (is_metered(cluster)) words.push_back("--cfg=plugin:host_energy");
     for (const std::string& word : {simulated_program(), std::string("train"), std::string("--config"),
                                     nameless_file(config.train_options)})

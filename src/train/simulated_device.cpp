@@ -72,11 +72,17 @@ std::optional<SimulatedDevices> simulated_devices(const RunConfig& config, int r
         throw ConfigError(
             cat("--cluster ", path, " is for simulated time; run it with `trireme simulate`, or leave it out"));
     }
-#include <algorithm>
-
-#include "train/setup.hpp"
-}
-return devices;
+    const Cluster cluster = cluster_for(path, ranks);
+    SimulatedDevices devices{.cluster = cluster.name, .kinds = {}};
+    int left = ranks;
+    for (const NodeGroup& group : cluster.groups) {
+        const int own = static_cast<int>(std::min(static_cast<std::size_t>(left), group.devices()));
+        if (own == 0) break;
+        devices.kinds.push_back(
+            {.name = group.device.name, .rates = rates_of(group.device, config), .ranks = own});
+        left -= own;
+    }
+    return devices;
 }
 
 KernelSeconds kernel_seconds_of(const std::optional<SimulatedDevices>& devices, int rank) {
