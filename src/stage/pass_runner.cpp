@@ -6,16 +6,20 @@
 
 namespace trireme {
 
-PassRunner::Key PassRunner::key_of(Op op, int number, const Pass& pass) {
-    std::vector<std::size_t> lengths;
-    for (const Segment& segment : pass.batch.segments) lengths.push_back(segment.length);
-    return {op, number, pass.is_training, std::move(lengths)};
+PassKey PassRunner::key_of(Op op, int number, const Pass& pass) {
+    PassKey key{.op = op, .stage = number, .is_training = pass.is_training};
+    if (pass.group != nullptr) key.place = pass.group->ranks.rank();
+    for (const Segment& segment : pass.batch.segments) key.lengths.push_back(segment.length);
+    return key;
 }
 
-const PassRunner::PassTime* PassRunner::known(const Key& key) const {
-    if (!known_) return nullptr;
-    const auto found = known_->find(key);
-    return found == known_->end() ? nullptr : &found->second;
+const PassTime* PassRunner::known(const PassKey& key) const {
+    if (!own_ || rehearses_) return nullptr;
+    const auto found = own_->find(key);
+    if (found != own_->end()) return &found->second;
+    if (!shared_) return nullptr;
+    const auto rehearsed = shared_->find(key);
+    return rehearsed == shared_->end() ? nullptr : &rehearsed->second;
 }
 
 // Waiting for tensor ranks is no work of the device.
@@ -27,14 +31,26 @@ void PassRunner::charge(const Pass& pass, const PassTime& time) {
     if (pass.progress != nullptr) (*pass.progress)();
 }
 
+// As if all layers took equally long.
+void PassRunner::charge_layers(const Stage& stage, const Pass& pass, const PassTime& time,
+                               const LayerLeft& left) {
+    const auto& layers = stage.layer_parameters();
+    const auto count = static_cast<double>(layers.size());
+    for (std::size_t l = layers.size(); l-- > 0;) {
+        charge(pass, {.kernels = time.kernels / count, .waits = time.waits / count});
+        left(layers[l]);
+    }
+}
+
 template <class Walk>
-void PassRunner::walk(const Key& key, const Pass& pass, Walk&& walk) {
-    if (!known_) return walk();
+void PassRunner::walk(const PassKey& key, const Pass& pass, Walk&& walk) {
+    if (!own_) return walk();
     const double begin = now_seconds();
     const double kernels_before = pass.stream.ledger.seconds();
     walk();
     const double kernels = pass.stream.ledger.seconds() - kernels_before;
-    known_->insert({key, {.kernels = kernels, .waits = std::max(0.0, now_seconds() - begin - kernels)}});
+    const PassTime time{.kernels = kernels, .waits = std::max(0.0, now_seconds() - begin - kernels)};
+    (rehearses_ ? *shared_ : *own_).insert({key, time});
 }
 
 // What a walk finds of the passes before it, where these were not walked: nobody's time, and nobody's messages.
@@ -66,7 +82,7 @@ void PassRunner::prepare(const Stage& stage, const Pass& pass, Flight& flight, b
 
 Tensor PassRunner::forward(const Stage& stage, int number, const Pass& pass, ConstTensor input,
                            Flight& flight) {
-    const Key key = key_of(Op::forward, number, pass);
+    const PassKey key = key_of(Op::forward, number, pass);
     if (const PassTime* const time = known(key)) {
         charge(pass, *time);
         if (stage.is_last()) return {};
@@ -79,27 +95,27 @@ Tensor PassRunner::forward(const Stage& stage, int number, const Pass& pass, Con
 
 void PassRunner::backward(const Stage& stage, int number, const Pass& pass, ConstTensor grad_output,
                           Tensor grad_input, Flight& flight, const LayerLeft& left, bool is_last) {
-    const Key key = key_of(Op::backward, number, pass);
-    const PassTime* const time = is_last ? nullptr : known(key);
-    if (time != nullptr) return charge(pass, *time);
-    if (known_) prepare(stage, pass, flight, false);
+    const PassKey key = key_of(Op::backward, number, pass);
+    if (const PassTime* const time = known(key))
+        return is_last ? charge_layers(stage, pass, *time, left) : charge(pass, *time);
+    if (own_) prepare(stage, pass, flight, false);
     walk(key, pass, [&] { stage.backward(pass, grad_output, grad_input, flight, workspace_, left); });
 }
 
 void PassRunner::backward_input(const Stage& stage, int number, const Pass& pass, ConstTensor grad_output,
                                 Tensor grad_input, Flight& flight) {
-    const Key key = key_of(Op::backward_input, number, pass);
+    const PassKey key = key_of(Op::backward_input, number, pass);
     if (const PassTime* const time = known(key)) return charge(pass, *time);
-    if (known_) prepare(stage, pass, flight, false);
+    if (own_) prepare(stage, pass, flight, false);
     walk(key, pass, [&] { stage.backward_input(pass, grad_output, grad_input, flight); });
 }
 
 void PassRunner::backward_weight(const Stage& stage, int number, const Pass& pass, Flight& flight,
                                  const LayerLeft& left, bool is_last) {
-    const Key key = key_of(Op::backward_weight, number, pass);
-    const PassTime* const time = is_last ? nullptr : known(key);
-    if (time != nullptr) return charge(pass, *time);
-    if (known_) prepare(stage, pass, flight, true);
+    const PassKey key = key_of(Op::backward_weight, number, pass);
+    if (const PassTime* const time = known(key))
+        return is_last ? charge_layers(stage, pass, *time, left) : charge(pass, *time);
+    if (own_) prepare(stage, pass, flight, true);
     walk(key, pass, [&] { stage.backward_weight(pass, flight, left); });
 }
 

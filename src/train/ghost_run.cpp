@@ -23,16 +23,55 @@ namespace {
 
 constexpr int most_in_detail = 64;  // ranks whose kernels are charged one by one, unless told otherwise
 
+bool charges_passes(const RunConfig& config, int ranks) {
+    if (config.costs.charging != Charging::automatic) return config.costs.charging == Charging::passes;
+    return ranks > most_in_detail;
+}
+
+// Of many ranks gradients travel in fewer and larger messages: each costs the simulator the same.
+BucketRules bucket_rules(int ranks) {
+    BucketRules rules;
+    constexpr std::size_t times = 16;
+    if (ranks > most_in_detail) rules = {.large = rules.large * times, .largest = rules.largest * times};
+    return rules;
+}
+
+// Whether rank r of a team takes as long in all replicas of its stages: on a device of the same name, beside
+// the ranks of its team in the same way.
+bool replicas_are_alike(const RunConfig& config, const Setup& setup, const std::vector<int>& nodes) {
+    if (!config.emulation.slow.empty()) return false;
+    for (const StageLayout& stage : setup.plan.layout.stages) {
+        const ReplicaLayout& first = stage.replicas.front();
+        for (const ReplicaLayout& replica : stage.replicas) {
+            if (replica.shares != first.shares) return false;
+            for (std::size_t r = 0; r < replica.ranks.size(); ++r) {
+                const auto name = [&](int rank) { return setup.devices->of(rank).name; };
+                const auto is_beside_first = [&](const ReplicaLayout& each) {
+                    return nodes[static_cast<std::size_t>(each.ranks[r])] ==
+                           nodes[static_cast<std::size_t>(each.ranks.front())];
+                };
+                if (name(replica.ranks[r]) != name(first.ranks[r])) return false;
+                if (is_beside_first(replica) != is_beside_first(first)) return false;
+            }
+        }
+    }
+    return true;
+}
+
 // What is the same for all ranks, of which rank 0 makes it and the others hold it.
 struct GhostJob {
     GhostJob(const RunConfig& config, const Session& session)
         : setup(set_up(config, session.size())),
-          gradients(gradient_plan(setup)),
-          messages(session.blank_memory(std::size_t{1} << 30)) {}
+          gradients(gradient_plan(setup, bucket_rules(session.size()))),
+          messages(session.blank_memory(std::size_t{1} << 30)) {
+        if (charges_passes(config, session.size()) && replicas_are_alike(config, setup, session.nodes()))
+            pass_times = std::make_shared<PassTimes>();
+    }
 
     Setup setup;
     GradientPlan gradients;
     std::shared_ptr<const BlankMemory> messages;
+    std::shared_ptr<PassTimes> pass_times;  // that replicas share; none: they are not alike
     std::unique_ptr<GhostRecords> records;  // made before the ranks begin
 };
 
@@ -76,7 +115,8 @@ public:
         hosts_ = gather_all(control_, session_.host());
         if (is_first()) introduce();
         RankTrainer trainer(config_, job_->setup, job_->gradients, session_.rank(), groups(), 1);
-        if (charges_passes()) trainer.charge_whole_passes();
+        if (charges_passes(config_, session_.size())) trainer.charge_whole_passes(job_->pass_times);
+        if (job_->pass_times && is_in_first_replica()) trainer.rehearse();
         barrier(control_);
         trainer.begin_stretch(0, job_->setup.steps);
         for (std::size_t step = 0; step < job_->setup.steps; ++step) {
@@ -89,9 +129,11 @@ public:
 private:
     bool is_first() const { return session_.rank() == 0; }
 
-    bool charges_passes() const {
-        if (config_.costs.charging != Charging::automatic) return config_.costs.charging == Charging::passes;
-        return session_.size() > most_in_detail;
+    bool is_in_first_replica() const {
+        return std::ranges::any_of(job_->setup.plan.layout.stages, [&](const StageLayout& stage) {
+            return std::ranges::find(stage.replicas.front().ranks, session_.rank()) !=
+                   stage.replicas.front().ranks.end();
+        });
     }
 
     // Of rank 0.

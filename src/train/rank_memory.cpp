@@ -105,10 +105,10 @@ LocalWork work_of(const SizedPlan& sized, int rank) {
     return work;
 }
 
-GradientPlan gradient_plan(const SizedPlan& sized) {
+GradientPlan gradient_plan(const SizedPlan& sized, const BucketRules& rules) {
     GradientPlan plan{.tensors = held_tensors(sized.plan, sized.model), .pieces = {}, .buckets = {}};
     plan.pieces = cut_in_pieces(plan.tensors);
-    plan.buckets = fill_buckets(plan.tensors, plan.pieces);
+    plan.buckets = fill_buckets(plan.tensors, plan.pieces, rules);
     return plan;
 }
 

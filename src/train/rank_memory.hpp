@@ -40,7 +40,7 @@ struct SizedPlan {
 LocalWork work_of(const SizedPlan& sized, int rank);
 
 // Which gradients are summed with whom: the same on every rank.
-GradientPlan gradient_plan(const SizedPlan& sized);
+GradientPlan gradient_plan(const SizedPlan& sized, const BucketRules& rules = {});
 
 // The shards that a rank updates: its own of each piece, or all that it holds.
 std::vector<ParameterShard> updated_shards(const SizedPlan& sized, const GradientExchange& exchange,

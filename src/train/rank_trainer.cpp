@@ -110,6 +110,21 @@ std::vector<StateView> RankTrainer::views() const {
     return views_of(model_.stages().parameters(), *optimizer_);
 }
 
+void RankTrainer::charge_whole_passes(std::shared_ptr<PassTimes> shared) {
+    if (!model_.is_idle()) model_.stages().passes().remember(std::move(shared));
+}
+
+void RankTrainer::rehearse() {
+    const int team = setup_.plan.team_of(model_.rank());
+    const Program& program = setup_.plan.training.programs[static_cast<std::size_t>(team)];
+    const auto has = [&](Op op) {
+        return std::ranges::any_of(program, [&](const Instruction& each) { return each.op == op; });
+    };
+    const BatchView batch(setup_.model, setup_.largest.front());
+    if (has(Op::backward)) model_.stages().rehearse(stream_, batch.tokens(), false);
+    if (has(Op::backward_input)) model_.stages().rehearse(stream_, batch.tokens(), true);
+}
+
 void RankTrainer::begin_stretch(std::size_t first, std::size_t end) {
     first_ = first;
     end_ = end;

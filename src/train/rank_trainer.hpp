@@ -77,8 +77,10 @@ public:
     // Moments that come while the next step is made, until it updates.
     void await(std::unique_ptr<MomentJourney> moments);
 
-    // Of ghosts: passes like an earlier one are charged as a whole.
-    void charge_whole_passes() { model_.stages().passes().remember(); }
+    // Of ghosts: passes like an earlier one, or one in `shared` (or none), are charged as a whole.
+    void charge_whole_passes(std::shared_ptr<PassTimes> shared);
+    // Collective over the team: its passes, for all who share.
+    void rehearse();
 
     std::string position() const { return model_.position(); }
 

@@ -65,6 +65,9 @@ public:
     // How passes are made: see there.
     PassRunner& passes() { return passes_; }
     const PassRunner& passes() const { return passes_; }
+    // Collective over the team. The passes of each stage, of `batch`, for all who share what they take:
+    // backward passes whole, or in halves.
+    void rehearse(Stream& stream, const TokenBatch& batch, bool in_halves);
 
     // Before programs are executed; `round` and what it refers to outlive the execution.
     void begin(Stream& stream, const Round& round);

@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <tuple>
 #include <vector>
 
 #include "trireme/schedule/instruction.hpp"
@@ -13,21 +12,45 @@
 
 namespace trireme {
 
+// What whole passes take.
+struct PassTime {
+    double kernels = 0;
+    double waits = 0;
+};
+
+// Told apart by what a pass is, of which stage, by the rank's place in its team, and of samples of which
+// lengths.
+struct PassKey {
+    Op op = Op::forward;
+    int stage = 0;
+    int place = 0;
+    bool is_training = true;
+    std::vector<std::size_t> lengths = {};
+
+    friend auto operator<=>(const PassKey&, const PassKey&) = default;
+};
+using PassTimes = std::map<PassKey, PassTime>;
+
 class PassRunner {
 public:
     // `workspace` outlives it.
     explicit PassRunner(Workspace& workspace) : workspace_(workspace) {}
 
-    // From here on, passes of ghosts that are like an earlier one take what that took, on this rank. All ranks
-    // of a team have this alike.
-    void remember() { known_.emplace(); }
+    // From here on, passes of ghosts that are like one in `shared` (or none), or like an earlier one of this
+    // rank, take what that took. All ranks of a team have this alike.
+    void remember(std::shared_ptr<PassTimes> shared) {
+        shared_ = std::move(shared);
+        own_.emplace();
+    }
+    // What is walked meanwhile is for all who share. Nobody looks there before it is over.
+    void rehearse(bool begins) { rehearses_ = begins; }
     // Devices are faster or slower from here on.
     void forget() {
-        if (known_) known_->clear();
+        if (own_) own_->clear();
     }
 
-    // As Stage has them; `number` is the stage's. A backward pass that leaves gradients complete `is_last`:
-    // they are told of layer by layer, so it is always walked.
+    // As Stage has them; `number` is the stage's. A backward pass that leaves gradients complete `is_last`: it
+    // tells of them layer by layer.
     Tensor forward(const Stage& stage, int number, const Pass& pass, ConstTensor input, Flight& flight);
     void backward(const Stage& stage, int number, const Pass& pass, ConstTensor grad_output, Tensor grad_input,
                   Flight& flight, const LayerLeft& left, bool is_last);
@@ -43,22 +66,18 @@ public:
     void reset_waits() { wait_seconds_ = 0; }
 
 private:
-    struct PassTime {
-        double kernels = 0;
-        double waits = 0;
-    };
-    // Of what a pass is told apart by: what it is, of which stage, of samples of which lengths.
-    using Key = std::tuple<Op, int, bool, std::vector<std::size_t>>;
-
-    static Key key_of(Op op, int number, const Pass& pass);
-    const PassTime* known(const Key& key) const;
+    static PassKey key_of(Op op, int number, const Pass& pass);
+    const PassTime* known(const PassKey& key) const;
     void charge(const Pass& pass, const PassTime& time);
+    void charge_layers(const Stage& stage, const Pass& pass, const PassTime& time, const LayerLeft& left);
     template <class Walk>
-    void walk(const Key& key, const Pass& pass, Walk&& walk);
+    void walk(const PassKey& key, const Pass& pass, Walk&& walk);
     void prepare(const Stage& stage, const Pass& pass, Flight& flight, bool for_weights);
 
     Workspace& workspace_;
-    std::optional<std::map<Key, PassTime>> known_;  // none: every pass is made
+    std::optional<PassTimes> own_;  // none: every pass is made
+    std::shared_ptr<PassTimes> shared_;
+    bool rehearses_ = false;
     double wait_seconds_ = 0;
 };
 

@@ -34,6 +34,9 @@ public:
     // The numbers of the parameters that each layer uses, layer by layer: what `left` will be told, in all.
     std::vector<std::size_t> parameter_uses() const;
 
+    // Likewise, for each layer.
+    const std::vector<std::vector<std::size_t>>& layer_parameters() const { return numbers_; }
+
     bool is_first() const { return spec_.layers.begin == 0; }
     bool is_last() const { return is_last_; }
     std::size_t width() const { return width_; }
