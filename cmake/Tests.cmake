@@ -84,6 +84,18 @@ function(add_node_test name)
   endforeach()
 endfunction()
 
+# Some tests of the program where ranks are many, which only a simulation has room for.
+function(add_crowd_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER;TIMEOUT;FILTER" "RANKS")
+  if(NOT "smpi" IN_LIST TRIREME_MPIS)
+    return()
+  endif()
+  foreach(ranks IN LISTS arg_RANKS)
+    one_rank_test(${arg_FOLDER} ${name}_crowd_${ranks} ${arg_TIMEOUT} ${TRIREME_MPIEXEC_smpi} -n ${ranks}
+                  $<TARGET_FILE:${arg_FOLDER}_${name}_smpi> --gtest_filter=${arg_FILTER})
+  endforeach()
+endfunction()
+
 function(one_rank_test folder name timeout)
   add_test(NAME ${folder}/${name} COMMAND ${ARGN})
   set_tests_properties(${folder}/${name} PROPERTIES LABELS ${folder} PROCESSORS 2 TIMEOUT ${timeout}

@@ -41,6 +41,11 @@ void ShapeCheck::flat(std::string_view name, const ConstTensor& tensor, std::siz
            " elements apart");
 }
 
+void ShapeCheck::alike(std::string_view name, const ConstTensor& tensor, const ConstTensor& like) const {
+    const bool are_whole = tensor.is_contiguous() && like.is_contiguous();
+    are_whole ? flat(name, tensor, like.size()) : matrix(name, tensor, like.rows, like.columns);
+}
+
 void ShapeCheck::expect(std::string_view name, const ConstTensor& got, DType dtype, std::size_t rows,
                         std::size_t columns) const {
     const bool has_shape = got.dtype == dtype && got.rows == rows && got.columns == columns;

@@ -23,6 +23,8 @@ public:
     void flat(std::string_view name, const ConstTensor& tensor,
               std::size_t size) const;  // any shape, contiguous
 
+    // Of the shape of `like`; where neither has gaps between its rows, of its size.
+    void alike(std::string_view name, const ConstTensor& tensor, const ConstTensor& like) const;
     // Throws unless `holds`; the parts are the sentence.
     template <class... Parts>
     void demand(bool holds, const Parts&... parts) const {

@@ -6,10 +6,9 @@ namespace trireme {
 
 void AdamWUpdate::check() const {
     const ShapeCheck check("adamw", parameter.dtype);
-    check.flat("parameter", parameter, parameter.size());
-    check.flat("gradient", gradient, parameter.size());
-    check.flat("moment1", moment1, parameter.size());
-    check.flat("moment2", moment2, parameter.size());
+    check.alike("gradient", gradient, parameter);
+    check.alike("moment1", moment1, parameter);
+    check.alike("moment2", moment2, parameter);
     check.demand(step >= 1, "steps count from 1, got ", step);
 }
 
@@ -20,9 +19,8 @@ Cost AdamWUpdate::cost() const {
 
 void SgdUpdate::check() const {
     const ShapeCheck check("sgd", parameter.dtype);
-    check.flat("parameter", parameter, parameter.size());
-    check.flat("gradient", gradient, parameter.size());
-    if (velocity.is_present() || momentum != 0) check.flat("velocity", velocity, parameter.size());
+    check.alike("gradient", gradient, parameter);
+    if (velocity.is_present() || momentum != 0) check.alike("velocity", velocity, parameter);
 }
 
 Cost SgdUpdate::cost() const {
@@ -32,7 +30,6 @@ Cost SgdUpdate::cost() const {
 
 void SumOfSquares::check() const {
     const ShapeCheck check("sum_of_squares", input.dtype);
-    check.flat("input", input, input.size());
     check.vector_of(DType::f64, "result", result, 1);
 }
 

@@ -28,35 +28,11 @@ std::vector<ParameterSpec> specs_of(const std::vector<ParameterShard>& shards,
     return parts;
 }
 
-// Kernels take contiguous tensors: a view with gaps between its rows is a call for each row.
-std::size_t calls_for(const ConstTensor& view) { return view.is_contiguous() ? 1 : view.rows; }
-
-// A simulated device takes gaps between rows in its stride.
-template <class View>
-View as_taken(const Stream& stream, const View& view) {
-    const bool strides = stream.is_ghost() && stream.seconds_of;
-    return strides ? View{view.data, view.dtype, view.rows, view.columns, view.columns} : view;
-}
-
-// The view as call `number` of those sees it.
-template <class View>
-View operand(const View& view, std::size_t calls, std::size_t number) {
-    return calls == 1 ? view : view.row_range(number, 1);
-}
-
 // What an update reads and writes; all of the same shape, moments that there are none of being absent.
 struct Operands {
     Tensor parameter;
     ConstTensor gradient;
     std::array<Tensor, 2> moments = {};
-
-    Operands of_call(std::size_t calls, std::size_t number) const {
-        Operands part{operand(parameter, calls, number), operand(gradient, calls, number)};
-        for (std::size_t m = 0; m < moments.size(); ++m) {
-            if (moments[m].is_present()) part.moments[m] = operand(moments[m], calls, number);
-        }
-        return part;
-    }
 };
 
 struct UpdateRule {
@@ -91,14 +67,8 @@ void apply(Stream& stream, const UpdateRule& rule, const Operands& operands) {
     }
 }
 
-// Of two views of one shape; each may have gaps.
-void copy(Stream& stream, const ConstTensor& with_gaps_from, const Tensor& with_gaps_to) {
-    const ConstTensor from = as_taken(stream, with_gaps_from);
-    const Tensor to = as_taken(stream, with_gaps_to);
-    const std::size_t calls = std::max(calls_for(from), calls_for(to));
-    for (std::size_t c = 0; c < calls; ++c) {
-        launch(stream, Copy{.input = operand(from, calls, c), .output = operand(to, calls, c)});
-    }
+void copy(Stream& stream, const ConstTensor& from, const Tensor& to) {
+    launch(stream, Copy{.input = from, .output = to});
 }
 
 }  // namespace
@@ -130,19 +100,12 @@ std::vector<ParameterShard> whole_parameters(const std::vector<ParameterSpec>& s
 
 double sum_of_squares(Stream& stream, const ParameterTensors& gradients,
                       const std::vector<ParameterShard>& shards, Arena& scratch) {
-    std::size_t count = 0;
-    for (const ParameterShard& shard : shards) count += calls_for(as_taken(stream, shard_of(gradients, shard)));
-    if (count == 0) return 0;
+    if (shards.empty()) return 0;
     const ArenaScope scope(scratch);
-    const Tensor sums = scratch.tensor(DType::f64, 1, count);
-    std::size_t next = 0;
-    for (const ParameterShard& shard : shards) {
-        const ConstTensor view = as_taken(stream, shard_of(gradients, shard));
-        const std::size_t calls = calls_for(view);
-        for (std::size_t c = 0; c < calls; ++c) {
-            const ConstTensor input = operand(view, calls, c);
-            launch(stream, SumOfSquares{.input = input, .result = sums.column_range(next++, 1)});
-        }
+    const Tensor sums = scratch.tensor(DType::f64, 1, shards.size());
+    for (std::size_t s = 0; s < shards.size(); ++s) {
+        launch(stream,
+               SumOfSquares{.input = shard_of(gradients, shards[s]), .result = sums.column_range(s, 1)});
     }
     return read_sum(stream, sums);
 }
@@ -165,11 +128,9 @@ void Optimizer::update(Stream& stream, const ParameterTensors& values, const Par
                               .gradient_scale = gradient_scale,
                               .rate = rate,
                               .step = steps_};
-        Operands all{.parameter = as_taken(stream, shard_of(values, shards_[s])),
-                     .gradient = as_taken(stream, shard_of(gradients, shards_[s]))};
+        Operands all{.parameter = shard_of(values, shards_[s]), .gradient = shard_of(gradients, shards_[s])};
         for (std::size_t m = 0; m < moments_.size(); ++m) all.moments[m] = moments_[m][s];
-        const std::size_t calls = calls_for(all.parameter);
-        for (std::size_t c = 0; c < calls; ++c) apply(stream, rule, all.of_call(calls, c));
+        apply(stream, rule, all);
     }
 }
 

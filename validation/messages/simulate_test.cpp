@@ -137,7 +137,6 @@ TEST_F(Simulate, RefusesWhatItCannotRun) {
                    {"other.json: device has an unknown key \"speed\""});
     expect_refusal(std::string("simulate --cluster abacus.json --ranks 5 ") + of_train,
                    {"--ranks 5 are more than the 4 devices of abacus-2x2"});
-    expect_refusal("simulate --cluster abacus.json --math off " + line, {"--math off"});
     expect_refusal("simulate --cluster abacus.json --seed x " + line, {"--seed expects", "not 'x'"});
     expect_refusal(std::string("simulate --cluster abacus.json ") + of_train, {"give --ranks N"});
 }

@@ -123,69 +123,69 @@ TEST_F(Simulate, IsNotMeteredWhereADeviceHasNoClocks) {
 
     EXPECT_FALSE(steps.at(0).contains("energy_j"));
     EXPECT_FALSE(json::parse(read(last_folder_ + "/summary.json")).contains("energy_j"));
-    TEST_F(Simulate, TakesWhatKernelsWereMeasuredToTake) {
-        const Outcome outcome =
-            run("profile --corpus corpus.h5 --max-length 32 --threads 1 --batch 2 --repeat 1 --output "
-                "profile.json");
-        ASSERT_EQ(outcome.code, 0) << outcome.err;
-        json profile = json::parse(read("profile.json"));
-        for (json& kernel : profile.at("kernels")) {
-            kernel["seconds"] = 2 * kernel.at("seconds").get<double>();
-        }
-        write("twice.json", profile.dump());
+}
 
-        const std::vector<json> rates = each(simulated("abacus.json", "--pipe 4"), "compute_s");
-        const std::vector<json> once =
-            each(simulated("abacus.json", "--pipe 4 --profile profile.json"), "compute_s");
-        const std::vector<json> twice =
-            each(simulated("abacus.json", "--pipe 4 --profile twice.json"), "compute_s");
-
-        constexpr double rounding = 1e-4;  // the simulator's clock, over kernels of less than a microsecond
-        for (std::size_t rank = 0; rank < 4; ++rank) {
-            const double seconds = once[1][rank];
-            EXPECT_NE(seconds, rates[1][rank].get<double>());
-            EXPECT_NEAR(twice[1][rank].get<double>(), 2 * seconds, rounding * seconds);
-        }
-        EXPECT_EQ(json::parse(read(last_folder_ + "/manifest.json")).at("kernel_times"),
-                  "twice.json: " + profile.at("machine").get<std::string>() + ", cpu, 1 thread");
+TEST_F(Simulate, TakesWhatKernelsWereMeasuredToTake) {
+    const Outcome outcome =
+        run("profile --corpus corpus.h5 --max-length 32 --threads 1 --batch 2 --repeat 1 --output "
+            "profile.json");
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    json profile = json::parse(read("profile.json"));
+    for (json& kernel : profile.at("kernels")) {
+        kernel["seconds"] = 2 * kernel.at("seconds").get<double>();
     }
+    write("twice.json", profile.dump());
 
-    TEST_F(Simulate, SaysWhoseTimesKernelsTake) {
-        ASSERT_EQ(run("profile --corpus corpus.h5 --max-length 32 --repeat 1 --output profile.json").code, 0);
-        json without = json::parse(read("profile.json"));
-        without.erase("kernels");
-        write("without.json", without.dump());
-        const std::string line =
-            "simulate --ranks 2 --cluster abacus.json --pipe 2 --corpus corpus.h5 --steps 1 "
-            "--batch 2 --max-length 32 ";
+    const std::vector<json> rates = each(simulated("abacus.json", "--pipe 4"), "compute_s");
+    const std::vector<json> once =
+        each(simulated("abacus.json", "--pipe 4 --profile profile.json"), "compute_s");
+    const std::vector<json> twice =
+        each(simulated("abacus.json", "--pipe 4 --profile twice.json"), "compute_s");
 
-        const Outcome measured = run(line + "--run-dir measured --profile profile.json");
-        const Outcome by_rates = run(line + "--run-dir rates --profile without.json");
-
-        EXPECT_EQ(measured.code, 0) << measured.err;
-        EXPECT_NE(measured.out.find("\nkernels   as measured, profile.json: "), std::string::npos)
-            << measured.out;
-        EXPECT_EQ(by_rates.code, 0) << by_rates.err;
-        EXPECT_EQ(by_rates.out.find("as measured"), std::string::npos) << by_rates.out;
-        EXPECT_FALSE(json::parse(read("rates/manifest.json")).contains("kernel_times"));
+    constexpr double rounding = 1e-4;  // the simulator's clock, over kernels of less than a microsecond
+    for (std::size_t rank = 0; rank < 4; ++rank) {
+        const double seconds = once[1][rank];
+        EXPECT_NE(seconds, rates[1][rank].get<double>());
+        EXPECT_NEAR(twice[1][rank].get<double>(), 2 * seconds, rounding * seconds);
     }
+    EXPECT_EQ(json::parse(read(last_folder_ + "/manifest.json")).at("kernel_times"),
+              "twice.json: " + profile.at("machine").get<std::string>() + ", cpu, 1 thread");
+}
 
-    TEST_F(Simulate, RefusesAProfileOfOtherNumbers) {
-        json both = abacus();
-        both["device"]["flops"]["f64"] = 1e9;
-        write("both.json", both.dump());
-        ASSERT_EQ(run("profile --corpus corpus.h5 --max-length 32 --repeat 1 --output profile.json").code, 0);
+TEST_F(Simulate, SaysWhoseTimesKernelsTake) {
+    ASSERT_EQ(run("profile --corpus corpus.h5 --max-length 32 --repeat 1 --output profile.json").code, 0);
+    json without = json::parse(read("profile.json"));
+    without.erase("kernels");
+    write("without.json", without.dump());
+    const std::string line =
+        "simulate --ranks 2 --cluster abacus.json --pipe 2 --corpus corpus.h5 --steps 1 "
+        "--batch 2 --max-length 32 ";
 
-        const Outcome outcome =
-            run(std::string("simulate --ranks 4 --cluster both.json --pipe 4 --dtype f64 ") +
-                "--profile profile.json " + of_train);
+    const Outcome measured = run(line + "--run-dir measured --profile profile.json");
+    const Outcome by_rates = run(line + "--run-dir rates --profile without.json");
 
-        EXPECT_EQ(outcome.code, 2);
-        ASSERT_EQ(sentences(outcome).size(), 1U) << outcome.err;
-        EXPECT_NE(outcome.err.find("profile.json was measured in f32, and this run computes in f64"),
-                  std::string::npos)
-            << outcome.err;
-    }
+    EXPECT_EQ(measured.code, 0) << measured.err;
+    EXPECT_NE(measured.out.find("\nkernels   as measured, profile.json: "), std::string::npos) << measured.out;
+    EXPECT_EQ(by_rates.code, 0) << by_rates.err;
+    EXPECT_EQ(by_rates.out.find("as measured"), std::string::npos) << by_rates.out;
+    EXPECT_FALSE(json::parse(read("rates/manifest.json")).contains("kernel_times"));
+}
+
+TEST_F(Simulate, RefusesAProfileOfOtherNumbers) {
+    json both = abacus();
+    both["device"]["flops"]["f64"] = 1e9;
+    write("both.json", both.dump());
+    ASSERT_EQ(run("profile --corpus corpus.h5 --max-length 32 --repeat 1 --output profile.json").code, 0);
+
+    const Outcome outcome = run(std::string("simulate --ranks 4 --cluster both.json --pipe 4 --dtype f64 ") +
+                                "--profile profile.json " + of_train);
+
+    EXPECT_EQ(outcome.code, 2);
+    ASSERT_EQ(sentences(outcome).size(), 1U) << outcome.err;
+    EXPECT_NE(outcome.err.find("profile.json was measured in f32, and this run computes in f64"),
+              std::string::npos)
+        << outcome.err;
+}
 
 }  // namespace
 }  // namespace trireme::messages

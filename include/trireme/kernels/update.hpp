@@ -11,7 +11,7 @@ namespace trireme {
 //             - rate (moment1 / correction1) / (sqrt(moment2 / correction2) + epsilon)
 // with correction_i = 1 - beta_i^step. (Loshchilov and Hutter, 2019)
 struct AdamWUpdate {
-    Tensor parameter;  // any shape, contiguous; the others likewise
+    Tensor parameter;  // (rows, columns), or any shape without gaps; the others likewise
     ConstTensor gradient;
     Tensor moment1;
     Tensor moment2;
@@ -30,7 +30,7 @@ struct AdamWUpdate {
 // g = gradient_scale * gradient + weight_decay * parameter;  velocity = momentum * velocity + g
 // parameter = parameter - rate * velocity        (without momentum there is no velocity tensor, and it is g)
 struct SgdUpdate {
-    Tensor parameter;  // any shape, contiguous; the others likewise
+    Tensor parameter;  // (rows, columns), or any shape without gaps; the others likewise
     ConstTensor gradient;
     Tensor velocity = {};  // or absent
     double gradient_scale = 1;
@@ -42,9 +42,10 @@ struct SgdUpdate {
     Cost cost() const;
 };
 
-// result[0] = sum of input^2, added in double in an order that depends on the size alone
+// result[0] = sum of input^2, added in double in an order that depends on the size alone; where rows lie apart,
+// also on how many they are
 struct SumOfSquares {
-    ConstTensor input;  // any shape, contiguous
+    ConstTensor input;  // any shape
     Tensor result;      // (1) f64
 
     void check() const;

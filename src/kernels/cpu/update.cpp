@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/cpu/parallel.hpp"
+#include "kernels/row_parts.hpp"
 
 namespace trireme {
 namespace {
@@ -109,16 +110,24 @@ double sum_of_squares(int threads, const ConstTensor& input) {
 }  // namespace
 
 void run(CpuStream& stream, const AdamWUpdate& op) {
-    visit_float(op.parameter.dtype, [&](auto zero) { adamw<decltype(zero)>(stream.threads, op); });
+    visit_float(op.parameter.dtype, [&](auto zero) {
+        for_each_part(op, [&](const AdamWUpdate& part) { adamw<decltype(zero)>(stream.threads, part); });
+    });
 }
 
 void run(CpuStream& stream, const SgdUpdate& op) {
-    visit_float(op.parameter.dtype, [&](auto zero) { sgd<decltype(zero)>(stream.threads, op); });
+    visit_float(op.parameter.dtype, [&](auto zero) {
+        for_each_part(op, [&](const SgdUpdate& part) { sgd<decltype(zero)>(stream.threads, part); });
+    });
 }
 
 void run(CpuStream& stream, const SumOfSquares& op) {
     visit_float(op.input.dtype, [&](auto zero) {
-        op.result.as<double>()[0] = sum_of_squares<decltype(zero)>(stream.threads, op.input);
+        double sum = 0;
+        const std::size_t parts = parts_of(op.input);
+        for (std::size_t r = 0; r < parts; ++r)
+            sum += sum_of_squares<decltype(zero)>(stream.threads, part_of(op.input, parts, r));
+        op.result.as<double>()[0] = sum;
     });
 }
 

@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "kernels/row_parts.hpp"
+
 namespace trireme {
 namespace {
 
@@ -50,16 +52,24 @@ double sum_of_squares(const Elements<const T>& input) {
 }  // namespace
 
 void run(ReferenceStream&, const AdamWUpdate& op) {
-    visit_float(op.parameter.dtype, [&](auto zero) { adamw<decltype(zero)>(op); });
+    visit_float(op.parameter.dtype, [&](auto zero) {
+        for_each_part(op, [](const AdamWUpdate& part) { adamw<decltype(zero)>(part); });
+    });
 }
 
 void run(ReferenceStream&, const SgdUpdate& op) {
-    visit_float(op.parameter.dtype, [&](auto zero) { sgd<decltype(zero)>(op); });
+    visit_float(op.parameter.dtype, [&](auto zero) {
+        for_each_part(op, [](const SgdUpdate& part) { sgd<decltype(zero)>(part); });
+    });
 }
 
 void run(ReferenceStream&, const SumOfSquares& op) {
     visit_float(op.input.dtype, [&](auto zero) {
-        op.result.as<double>()[0] = sum_of_squares(op.input.flattened().as<decltype(zero)>());
+        double sum = 0;
+        const std::size_t parts = parts_of(op.input);
+        for (std::size_t r = 0; r < parts; ++r)
+            sum += sum_of_squares(part_of(op.input, parts, r).flattened().template as<decltype(zero)>());
+        op.result.as<double>()[0] = sum;
     });
 }
 

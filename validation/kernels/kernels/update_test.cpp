@@ -105,14 +105,60 @@ TEST(Update, RefusesShapesThatDoNotFit) {
                                 .moment2 = t.zeros(1, 1),
                                 .step = 0};
     const SgdUpdate no_velocity{.parameter = t.zeros(2, 3), .gradient = t.zeros(2, 3), .momentum = 0.5};
-    const SgdUpdate gaps{.parameter = t.zeros(2, 3), .gradient = spread.zeros(2, 3)};
+    const SgdUpdate gaps{.parameter = t.zeros(3, 2), .gradient = spread.zeros(2, 3)};
     const SumOfSquares single{t.zeros(2, 3), t.unwritten_of(DType::f32, 1, 1)};
 
     EXPECT_EQ(refusal(short_moment), "adamw: moment2 has 5 elements of f64, not 6 of f64");
     EXPECT_EQ(refusal(step_zero), "adamw: steps count from 1, got 0");
     EXPECT_EQ(refusal(no_velocity), "sgd: velocity has 0 elements of f32, not 6 of f64");
-    EXPECT_EQ(refusal(gaps), "sgd: gradient is not contiguous: 3 columns lie 4 elements apart");
+    EXPECT_EQ(refusal(gaps), "sgd: gradient is f64 2 x 3, not f64 3 x 2");
     EXPECT_EQ(refusal(single), "sum_of_squares: result is f32 1 x 1, not f64 1 x 1");
+}
+
+// Rows that lie apart are updated as rows that do not, and what is between them stays.
+template <class Run>
+void expect_the_same_with_gaps(Run&& run_op) {
+    Operands dense;
+    Operands gapped(DType::f64, 2);
+    const auto adamw = [](Operands& t) {
+        return AdamWUpdate{.parameter = t.random(3, 5),
+                           .gradient = t.random(3, 5),
+                           .moment1 = t.random(3, 5),
+                           .moment2 = t.zeros(3, 5),
+                           .rate = 0.1,
+                           .weight_decay = 0.01};
+    };
+    const auto sgd = [](Operands& t) {
+        return SgdUpdate{.parameter = t.random(3, 5),
+                         .gradient = t.random(3, 5),
+                         .velocity = t.random(3, 5),
+                         .rate = 0.1,
+                         .momentum = 0.9};
+    };
+    const AdamWUpdate a = adamw(dense);
+    const AdamWUpdate a_gapped = adamw(gapped);
+    const SgdUpdate s = sgd(dense);
+    const SgdUpdate s_gapped = sgd(gapped);
+    const SumOfSquares squares{s.gradient, dense.unwritten_of(DType::f64, 1, 1)};
+    const SumOfSquares squares_gapped{s_gapped.gradient, dense.unwritten_of(DType::f64, 1, 1)};
+
+    for (const AdamWUpdate* op : {&a, &a_gapped}) run_op(*op);
+    for (const SgdUpdate* op : {&s, &s_gapped}) run_op(*op);
+    for (const SumOfSquares* op : {&squares, &squares_gapped}) run_op(*op);
+
+    EXPECT_EQ(values(a.parameter), values(a_gapped.parameter));
+    EXPECT_EQ(values(a.moment2), values(a_gapped.moment2));
+    EXPECT_EQ(values(s.velocity), values(s_gapped.velocity));
+    EXPECT_NEAR(values(squares.result)[0], values(squares_gapped.result)[0], 1e-12);
+}
+
+TEST(Update, TakesRowsThatLieApart) {
+    expect_the_same_with_gaps([](const auto& op) { run_reference(op); });
+    CpuStream cpu{.threads = 2};
+    expect_the_same_with_gaps([&](const auto& op) {
+        op.check();
+        run(cpu, op);
+    });
 }
 
 TEST(Update, CostsWhatItReadsAndWrites) {

@@ -1,0 +1,42 @@
+// Updates of tensors whose rows lie apart, in parts without gaps.
+#pragma once
+
+#include "trireme/kernels/update.hpp"
+
+namespace trireme {
+
+inline std::size_t parts_of(const ConstTensor& tensor) { return tensor.is_contiguous() ? 1 : tensor.rows; }
+
+template <class View>
+View part_of(const View& view, std::size_t parts, std::size_t number) {
+    return parts == 1 || !view.is_present() ? view : view.row_range(number, 1);
+}
+
+// Calls use(part) with the whole update, or with its rows one after the other.
+template <class Use>
+void for_each_part(const AdamWUpdate& op, Use&& use) {
+    const std::size_t parts =
+        std::max({parts_of(op.parameter), parts_of(op.gradient), parts_of(op.moment1), parts_of(op.moment2)});
+    for (std::size_t r = 0; r < parts; ++r) {
+        AdamWUpdate part = op;
+        part.parameter = part_of(op.parameter, parts, r);
+        part.gradient = part_of(op.gradient, parts, r);
+        part.moment1 = part_of(op.moment1, parts, r);
+        part.moment2 = part_of(op.moment2, parts, r);
+        use(part);
+    }
+}
+
+template <class Use>
+void for_each_part(const SgdUpdate& op, Use&& use) {
+    const std::size_t parts = std::max({parts_of(op.parameter), parts_of(op.gradient), parts_of(op.velocity)});
+    for (std::size_t r = 0; r < parts; ++r) {
+        SgdUpdate part = op;
+        part.parameter = part_of(op.parameter, parts, r);
+        part.gradient = part_of(op.gradient, parts, r);
+        part.velocity = part_of(op.velocity, parts, r);
+        use(part);
+    }
+}
+
+}  // namespace trireme
