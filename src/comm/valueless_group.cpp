@@ -7,8 +7,8 @@ namespace {
 
 class ValuelessGroup final : public Communicator {
 public:
-    ValuelessGroup(std::unique_ptr<Communicator> group, std::shared_ptr<const BlankMemory> memory)
-        : Communicator({}), group_(std::move(group)), memory_(std::move(memory)) {}
+    ValuelessGroup(std::unique_ptr<Communicator> group, std::shared_ptr<const BlankMemory> memory, bool is_ring)
+        : Communicator({}), group_(std::move(group)), memory_(std::move(memory)), is_ring_(is_ring) {}
 
     int rank() const override { return group_->rank(); }
     int size() const override { return group_->size(); }
@@ -17,40 +17,53 @@ public:
 
     Ticket start_send(ConstTensor tensor, int peer, Label label) override {
         traffic_.bytes_sent += tensor.bytes();
+        if (is_ring_ && peer != (rank() + 1) % size()) return nothing;
         return group_->start_send(blank(tensor), peer, label);
     }
     Ticket start_receive(Tensor tensor, int peer, Label label) override {
+        if (is_ring_ && (peer + 1) % size() != rank()) return nothing;
         return group_->start_receive(blank(tensor), peer, label);
     }
-    bool is_done(Ticket ticket) override { return group_->is_done(ticket); }
+    bool is_done(Ticket ticket) override { return ticket == nothing || group_->is_done(ticket); }
     std::optional<int> unasked_sender() override { return group_->unasked_sender(); }
     void progress() override { group_->progress(); }
 
 protected:
     std::string describe(Ticket) const override { return "a message"; }
-    void wait_for(Ticket ticket) override { group_->wait(std::array{ticket}); }
+    void wait_for(Ticket ticket) override {
+        if (ticket != nothing) group_->wait(std::array{ticket});
+    }
 
 private:
+    static constexpr Ticket nothing = 0;  // of no message: those have serial numbers
+
     template <class AnyTensor>
     Tensor blank(const AnyTensor& tensor) const {
-        if (tensor.bytes() > memory_->bytes()) {
+        const std::size_t times = is_ring_ ? static_cast<std::size_t>(size()) - 1 : 1;
+        const std::size_t bytes = times * tensor.bytes();
+        if (bytes > memory_->bytes()) {
             throw ConfigError(
-                cat("a message of ", tensor.bytes(), " bytes of the ", name(), " group is beyond the ",
-                    memory_->bytes(),
+                cat("a message of ", bytes, " bytes of the ", name(), " group is beyond the ", memory_->bytes(),
                     " that a simulation without arithmetic has room for; use more micro-batches"));
         }
-        return {memory_->data(), tensor.dtype, tensor.rows, tensor.columns, tensor.stride};
+        return {memory_->data(), tensor.dtype, 1, times * tensor.size(), times * tensor.size()};
     }
 
     std::unique_ptr<Communicator> group_;
     std::shared_ptr<const BlankMemory> memory_;
+    bool is_ring_;
 };
 
 }  // namespace
 
 std::unique_ptr<Communicator> without_values(std::unique_ptr<Communicator> group,
                                              std::shared_ptr<const BlankMemory> memory) {
-    return std::make_unique<ValuelessGroup>(std::move(group), std::move(memory));
+    return std::make_unique<ValuelessGroup>(std::move(group), std::move(memory), false);
+}
+
+std::unique_ptr<Communicator> around_ring_without_values(std::unique_ptr<Communicator> group,
+                                                         std::shared_ptr<const BlankMemory> memory) {
+    return std::make_unique<ValuelessGroup>(std::move(group), std::move(memory), true);
 }
 
 }  // namespace trireme

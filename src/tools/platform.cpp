@@ -61,6 +61,36 @@ std::string node_line(const NodeGroup& group, std::size_t node) {
                         name + "-device-", "");
 }
 
+// Likewise, where each device has an adapter of its own, by which it reaches other nodes.
+std::string railed_node(const Cluster& cluster, const NodeGroup& group, std::size_t node) {
+    const std::string name = fmt::format("node-{}", node);
+    const Link inside = group.inside.value_or(Link{0, cluster.between->bandwidth});
+    const double rail = cluster.between->bandwidth / static_cast<double>(cluster.rails);
+    std::string hosts, links, routes;
+    for (std::size_t d = 0; d < group.devices_per_node; ++d) {
+        const std::string device = fmt::format("{}-device-{}", name, d);
+        const std::string power = power_of(group.device);
+        hosts += fmt::format("<host id=\"{}\" speed=\"{}\"{}", device, speeds_of(group.device),
+                             power.empty() ? "/>" : ">" + power + "</host>");
+        links += fmt::format(
+            "<link id=\"{0}-inside\" bandwidth=\"{1}Bps\" latency=\"{2:.12g}s\" "
+            "sharing_policy=\"SPLITDUPLEX\"/>"
+            "<link id=\"{0}-rail\" bandwidth=\"{3}Bps\" latency=\"{4:.12g}s\" sharing_policy=\"SPLITDUPLEX\"/>",
+            device, inside.bandwidth, inside.latency / 2, rail, cluster.between->latency / 2);
+        for (std::size_t other = 0; other < d; ++other) {
+            routes += fmt::format(
+                "<route src=\"{0}\" dst=\"{1}-device-{2}\"><link_ctn id=\"{0}-inside\" direction=\"UP\"/>"
+                "<link_ctn id=\"{1}-device-{2}-inside\" direction=\"DOWN\"/></route>",
+                device, name, other);
+        }
+        routes += fmt::format(
+            "<route src=\"{0}\" dst=\"{1}-switch\"><link_ctn id=\"{0}-rail\" direction=\"UP\"/></route>",
+            device, name);
+    }
+    return fmt::format("<zone id=\"{0}\" routing=\"Full\">{1}<router id=\"{0}-switch\"/>{2}{3}</zone>\n", name,
+                       hosts, links, routes);
+}
+
 std::string link_line(const std::string& from, const Link& link) {
     return fmt::format(
         "    <link id=\"{}-link\" bandwidth=\"{}Bps\" latency=\"{:.12g}s\" "
@@ -89,8 +119,25 @@ struct Network {
     std::string zones, switches, links, ways;
 };
 
-// Each leaf has one link, as wide as those to all spines together: messages spread over these.
-void add_leaves(Network& network, const Cluster& cluster) {
+// Leaves with ways enough for all that their nodes send take time, and never hold anything up.
+bool never_blocks(const Cluster& cluster) {
+    if (!cluster.fat_tree) return true;
+    const FatTree& tree = *cluster.fat_tree;
+    return tree.up.bandwidth * static_cast<double>(tree.spines) >=
+           cluster.between->bandwidth * static_cast<double>(tree.leaf_nodes);
+}
+
+// Whether nothing between nodes is shared: each device has an adapter of its own, and the switches have room
+// for all of them. The simulator then solves for what each adapter carries alone.
+bool has_own_rails(const Cluster& cluster) {
+    return cluster.rails > 1 && never_blocks(cluster) &&
+           std::ranges::all_of(cluster.groups,
+                               [&](const NodeGroup& group) { return group.devices_per_node == cluster.rails; });
+}
+
+// Each leaf has one link, as wide as those to all spines together: messages spread over these. Railed nodes
+// reach the spines by themselves.
+void add_leaves(Network& network, const Cluster& cluster, bool is_railed) {
     const FatTree& tree = *cluster.fat_tree;
     const std::size_t leaves = (cluster.nodes() + tree.leaf_nodes - 1) / tree.leaf_nodes;
     const Link up{.latency = tree.up.latency / 2,
@@ -98,6 +145,7 @@ void add_leaves(Network& network, const Cluster& cluster) {
     for (std::size_t leaf = 0; leaf < leaves; ++leaf) {
         const std::string name = fmt::format("leaf-{}", leaf);
         network.switches += switch_zone(name, name + "-switch");
+        if (is_railed) continue;
         network.links += link_line(name, up);
         network.ways += ways(name, "between", "switch");
     }
@@ -111,6 +159,33 @@ std::string add_rail(Network& network, const Cluster& cluster, const std::string
         "    <link id=\"{}-rail\" bandwidth=\"{}Bps\" latency=\"0s\" sharing_policy=\"FATPIPE\"/>\n", node,
         cluster.between->bandwidth / static_cast<double>(cluster.rails));
     return fmt::format("<link_ctn id=\"{}-rail\"/>", node);
+}
+
+std::string free_link(const std::string& name, double latency) {
+    return fmt::format(
+        "    <link id=\"{}\" bandwidth=\"1e18Bps\" latency=\"{:.12g}s\" "
+        "sharing_policy=\"FATPIPE\"/>\n",
+        name, latency);
+}
+
+// A message to a node of another leaf takes the tree's way, and one to a neighbour the shorter one.
+void add_railed_node(Network& network, const Cluster& cluster, const NodeGroup& group, std::size_t node) {
+    const std::string name = fmt::format("node-{}", node);
+    network.zones += "    " + railed_node(cluster, group, node);
+    const auto add_way = [&](const std::string& upper, const std::string& upper_switch, const std::string& link,
+                             double latency) {
+        network.links += free_link(link, latency);
+        network.ways += fmt::format(
+            "    <zoneRoute src=\"{0}\" dst=\"{1}\" gw_src=\"{0}-switch\" gw_dst=\"{2}\"><link_ctn "
+            "id=\"{3}\"/></zoneRoute>\n",
+            name, upper, upper_switch, link);
+    };
+    const double up = cluster.fat_tree ? cluster.fat_tree->up.latency / 2 : 0;
+    if (cluster.fat_tree) {
+        const std::string leaf = fmt::format("leaf-{}", node / cluster.fat_tree->leaf_nodes);
+        add_way(leaf, leaf + "-switch", name + "-leaf", 0);
+    }
+    add_way("between", "switch", name + "-spine", up);
 }
 
 // What a message takes inside of both its nodes is part of its latency.
@@ -130,12 +205,16 @@ void add_node(Network& network, const Cluster& cluster, const NodeGroup& group, 
 }
 
 std::string joined_nodes(const Cluster& cluster) {
+    const bool is_railed = has_own_rails(cluster);
     Network network;
     std::size_t node = 0;
     for (const NodeGroup& group : cluster.groups) {
-        for (std::size_t i = 0; i < group.nodes; ++i) add_node(network, cluster, group, node++);
+        for (std::size_t i = 0; i < group.nodes; ++i, ++node) {
+            is_railed ? add_railed_node(network, cluster, group, node)
+                      : add_node(network, cluster, group, node);
+        }
     }
-    if (cluster.fat_tree) add_leaves(network, cluster);
+    if (cluster.fat_tree) add_leaves(network, cluster, is_railed);
     network.switches += switch_zone("between", "switch");
     return fmt::format("  <zone id=\"cluster\" routing=\"DijkstraCache\">\n{}{}{}{}  </zone>\n", network.zones,
                        network.switches, network.links, network.ways);

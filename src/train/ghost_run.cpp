@@ -192,7 +192,8 @@ private:
         for (auto* group : {&groups.activations, &groups.gradients, &groups.tensor}) {
             if (*group) *group = without_values(std::move(*group), job_->messages);
         }
-        for (auto& [ranks, group] : groups.data) group = without_values(std::move(group), job_->messages);
+        const auto without = session_.size() > most_in_detail ? around_ring_without_values : without_values;
+        for (auto& [ranks, group] : groups.data) group = without(std::move(group), job_->messages);
         return groups;
     }
 

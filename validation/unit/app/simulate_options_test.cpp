@@ -21,6 +21,17 @@ TEST(SimulateOptions, AreAClusterAndRanks) {
     EXPECT_TRUE(simulate_config(whole + "--math on").does_math);
 }
 
+TEST(SimulateOptions, WithoutArithmeticNeedNoCorpusAndAreOfGhosts) {
+    const SimulateConfig config = simulate_config(
+        "simulate --cluster c.json --ranks 4 --steps 1 --math off --dtype bf16 --charge passes");
+
+    const TemporaryFile handed_on("handed-on.ini", config.train_options);
+    const RunConfig run = std::get<TrainCommand>(parse("train --config " + handed_on.path())).config;
+    EXPECT_EQ(run.precision.device, DeviceKind::ghost);
+    EXPECT_EQ(run.precision.dtype, Precision::bf16);
+    EXPECT_EQ(run.costs.charging, Charging::passes);
+}
+
 TEST(SimulateOptions, HandOnThoseOfTraining) {
     const TemporaryFile first("simulate.ini", "[layout]\npipe = 2\n[schedule]\nmicrobatches = 4\n");
 
@@ -42,8 +53,6 @@ TEST(SimulateOptions, AreCheckedBeforeAnythingStarts) {
               "no cluster is given; describe one with --cluster FILE.json (perf/clusters has some)");
     EXPECT_EQ(complaint("simulate --cluster c.json --corpus a.h5 --steps 5"),
               "nothing says how many ranks there are; give --ranks N");
-    EXPECT_EQ(complaint(whole + "--math off"),
-              "--math off, a run of shapes and costs alone, is not there yet; leave it out");
     EXPECT_EQ(complaint("simulate --cluster c.json --ranks 2 --steps 5"),
               "no corpus is given; name one with --corpus FILE.h5 (`trireme prepare` makes it)");
     EXPECT_EQ(complaint(whole + "--piep 2"), "unknown option --piep; did you mean --pipe?");

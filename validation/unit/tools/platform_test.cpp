@@ -107,7 +107,7 @@ TEST(Platform, JoinsLeavesBySpines) {
 
 TEST(Platform, HasAMessagePassOneRail) {
     Cluster railed = cluster(2, 2);
-    EXPECT_FALSE(says(platform_text(railed), "rail"));
+    EXPECT_FALSE(says(platform_text(railed), "-rail"));
     railed.rails = 5;
 
     const std::string text = platform_text(railed);
@@ -117,6 +117,29 @@ TEST(Platform, HasAMessagePassOneRail) {
                      "sharing_policy=\"FATPIPE\"/>"));
     EXPECT_TRUE(says(text, "<link_ctn id=\"node-1-link\" direction=\"UP\"/><link_ctn id=\"node-1-rail\"/>"));
     EXPECT_TRUE(says(text, "<link_ctn id=\"node-1-link\" direction=\"DOWN\"/></zoneRoute>"));
+}
+
+// Where each device has a rail, it shares it with nobody; where leaves have room for all, nor do they hold
+// anything up.
+TEST(Platform, GivesEachDeviceARailOfItsOwn) {
+    Cluster railed = cluster(4, 2);
+    railed.rails = 2;
+    railed.fat_tree = FatTree{.leaf_nodes = 2, .spines = 2, .up = {.latency = 1e-6, .bandwidth = 25e9}};
+
+    const std::string text = platform_text(railed);
+    railed.fat_tree->up.bandwidth = 24e9;
+    const std::string narrow = platform_text(railed);
+
+    EXPECT_TRUE(
+        says(text, "<link id=\"node-3-device-1-rail\" bandwidth=\"12500000000Bps\" latency=\"2.5e-06s\""));
+    EXPECT_TRUE(
+        says(text, "<link id=\"node-3-device-1-inside\" bandwidth=\"300000000000Bps\" latency=\"1e-06s\""));
+    EXPECT_TRUE(says(text, "<link id=\"node-3-spine\" bandwidth=\"1e18Bps\" latency=\"5e-07s\" "));
+    EXPECT_TRUE(says(text, "<zoneRoute src=\"node-3\" dst=\"leaf-1\""));
+    EXPECT_TRUE(says(text, "<zoneRoute src=\"node-3\" dst=\"between\""));
+    EXPECT_FALSE(says(text, "leaf-1-link"));
+    EXPECT_TRUE(says(narrow, "leaf-1-link"));
+    EXPECT_FALSE(says(narrow, "node-3-device-1-rail"));
 }
 
 TEST(Platform, HasASpeedForEachClock) {
