@@ -114,6 +114,7 @@ public:
         job_ = shared_by_first(control_, made);
         hosts_ = gather_all(control_, session_.host());
         if (is_first()) introduce();
+        if (config_.run.dry_run) return barrier(control_);
         RankTrainer trainer(config_, job_->setup, job_->gradients, session_.rank(), groups(), 1);
         if (charges_passes(config_, session_.size())) trainer.charge_whole_passes(job_->pass_times);
         if (job_->pass_times && is_in_first_replica()) trainer.rehearse();
@@ -140,6 +141,7 @@ private:
     std::shared_ptr<GhostJob> prepare() {
         auto job = std::make_shared<GhostJob>(config_, session_);
         check_slow_ranks(config_.emulation.slow, session_.size(), job->setup.steps);
+        if (config_.run.dry_run) return job;
         const std::filesystem::path wished = config_.run.run_dir;
         directory_ = std::make_unique<RunDirectory>(
             wished.empty() ? make_default_run_directory(job->setup.model.name) : wished);
@@ -156,9 +158,11 @@ private:
         console_.emplace(std::cout, config_, setup);
         sum_.emplace(flops_, manifest_.peak.flops, session_.size(),
                      bubble_of_schedule(setup.plan, session_.size()));
-        directory_->write_config(config_.resolved);
-        directory_->write_manifest(manifest_);
-        console_->introduce(manifest_, memory_, directory_->path().string());
+        if (directory_) {
+            directory_->write_config(config_.resolved);
+            directory_->write_manifest(manifest_);
+        }
+        console_->introduce(manifest_, memory_, directory_ ? directory_->path().string() : "");
     }
 
     Manifest describe() const {
@@ -185,14 +189,18 @@ private:
         const Plan& plan = job_->setup.plan;
         RankGroups groups = make_groups(session_, plan, job_->gradients.buckets, patience_);
         groups.record = single_rank("record");
-        if (plan.team_of(session_.rank()) < 0) return groups;
-        if (session_.size() > most_in_detail && !plan.training.shape.updates_alone)
+        const bool is_idle = plan.team_of(session_.rank()) < 0;
+        const bool are_many = session_.size() > most_in_detail;
+        if (are_many && !plan.training.shape.updates_alone) {
             groups.update =
-                session_.group_of(column_of(plan, groups.pipe, session_.rank()), "update", patience_);
+                is_idle ? single_rank("update")
+                        : session_.group_of(column_of(plan, groups.pipe, session_.rank()), "update", patience_);
+        }
+        if (is_idle) return groups;
         for (auto* group : {&groups.activations, &groups.gradients, &groups.tensor}) {
             if (*group) *group = without_values(std::move(*group), job_->messages);
         }
-        const auto without = session_.size() > most_in_detail ? around_ring_without_values : without_values;
+        const auto without = are_many ? around_ring_without_values : without_values;
         for (auto& [ranks, group] : groups.data) group = without(std::move(group), job_->messages);
         return groups;
     }
