@@ -1,0 +1,185 @@
+// perf_study FILE OUTPUT [--program PATH]: runs a study (study_file.hpp), what of it has not run yet, and
+// writes OUTPUT/NAME.csv and OUTPUT/NAME.svg. Runs leave their records in OUTPUT/NAME/; one that has its
+// summary.json is not run again. A run that fails has its sentence in the table, and is tried again next time.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "chart.hpp"
+#include "study_file.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme::studies {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+struct Result {
+    const Point* point = nullptr;
+    Json summary = {};         // null: it failed
+    std::string failure = {};  // its first sentence
+};
+
+std::string read_text(const fs::path& path) {
+    std::ifstream in(path);
+    std::ostringstream text;
+    text << in.rdbuf();
+    return text.str();
+}
+
+void write_text(const fs::path& path, const std::string& text) {
+    std::ofstream out(path, std::ios::trunc);
+    out << text << std::flush;
+    if (!out) throw ResourceError(cat(path.string(), " cannot be written"));
+}
+
+// Its exit code; what it says goes to `log`.
+int run(std::vector<std::string> words, const fs::path& log) {
+    const pid_t child = ::fork();
+    if (child < 0) throw ResourceError("no process can be started");
+    if (child == 0) {
+        const int out = ::open(log.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0666);
+        ::dup2(out, STDOUT_FILENO);
+        ::dup2(out, STDERR_FILENO);
+        std::vector<char*> arguments;
+        for (std::string& word : words) arguments.push_back(word.data());
+        arguments.push_back(nullptr);
+        ::execvp(arguments.front(), arguments.data());
+        ::_exit(127);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+// "trireme: what happened", or the last line.
+std::string sentence_of(const std::string& log) {
+    std::istringstream lines(log);
+    std::string last;
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with("trireme: ")) return line.substr(9);
+        if (!line.empty()) last = line;
+    }
+    return last;
+}
+
+Json summary_in(const fs::path& folder) {
+    return Json::parse(read_text(folder / "summary.json"), nullptr, false);
+}
+
+Result result_of(const Study& study, const Point& point, const std::string& program, const fs::path& records) {
+    const fs::path folder = records / point.folder;
+    Json known = summary_in(folder);
+    if (known.is_object()) return {.point = &point, .summary = known};
+    fs::remove_all(folder);  // what a run that was cut off has left
+    const fs::path log = records / (point.folder + ".log");
+    const int code = run(words_for(study, point, program, folder), log);
+    known = summary_in(folder);
+    if (code == 0 && known.is_object()) return {.point = &point, .summary = known};
+    return {.point = &point, .failure = cat("exit code ", code, ": ", sentence_of(read_text(log)))};
+}
+
+// "bubble/measured": a number, or a text; null where there is none.
+Json figure_in(const Json& summary, const std::string& figure) {
+    const Json::json_pointer way("/" + figure);
+    return summary.is_object() && summary.contains(way) ? summary.at(way) : Json();
+}
+
+std::string cell(const std::string& text) {
+    if (text.find_first_of(",\"\n") == std::string::npos) return text;
+    std::string quoted = "\"";
+    for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+    return quoted + "\"";
+}
+
+std::vector<std::string> columns_of(const std::vector<Point>& points) {
+    std::set<std::string> names;
+    for (const Point& point : points) {
+        for (const auto& [option, value] : point.own) names.insert(option);
+    }
+    return {names.begin(), names.end()};
+}
+
+std::string csv_of(const Study& study, const std::vector<std::string>& columns,
+                   const std::vector<Result>& results) {
+    std::string csv;
+    for (const std::string& column : columns) csv += cell(column) + ",";
+    for (const std::string& figure : study.figures) csv += cell(figure) + ",";
+    csv += "clock,failure\n";
+    for (const Result& result : results) {
+        for (const std::string& column : columns) {
+            const auto value = result.point->own.find(column);
+            csv += (value == result.point->own.end() ? "" : cell(value->second)) + ",";
+        }
+        for (const std::string& figure : study.figures) {
+            const Json value = figure_in(result.summary, figure);
+            csv += (value.is_null() ? "" : value.is_string() ? cell(value) : value.dump()) + ",";
+        }
+        const Json clock = figure_in(result.summary, "clock");
+        csv += (clock.is_string() ? clock.get<std::string>() : "") + "," + cell(result.failure) + "\n";
+    }
+    return csv;
+}
+
+std::string chart_of(const ChartWish& wish, const std::vector<Result>& results) {
+    Lines lines;
+    std::set<std::string> clocks;
+    for (const Result& result : results) {
+        const Json y = figure_in(result.summary, wish.y);
+        const auto x = result.point->all.find(wish.x);
+        if (!y.is_number() || x == result.point->all.end()) continue;
+        std::string line;
+        for (const std::string& option : wish.lines) {
+            const auto value = result.point->all.find(option);
+            if (value != result.point->all.end()) line += (line.empty() ? "" : ", ") + value->second;
+        }
+        lines[line].emplace_back(std::stod(x->second), y.get<double>());
+        clocks.insert(figure_in(result.summary, "clock").get<std::string>());
+    }
+    std::string title = wish.title;
+    for (const std::string& clock : clocks) title += cat(" (", clock, ")");
+    return studies::svg_of(title, wish.x, wish.y, lines);
+}
+
+void study(const std::string& file, const fs::path& output, const std::string& program) {
+    const Study study = read_study(file);
+    const std::vector<Point> points = points_of(study);
+    const std::vector<std::string> columns = columns_of(points);
+    const fs::path records = output / study.name;
+    fs::create_directories(records);
+    std::vector<Result> results;
+    for (const Point& point : points) {
+        fmt::print("{:>4}/{}  {}", results.size() + 1, points.size(), point.folder);
+        std::fflush(stdout);
+        results.push_back(result_of(study, point, program, records));
+        fmt::print("  {}\n", results.back().failure.empty() ? "done" : results.back().failure);
+        write_text(output / (study.name + ".csv"), csv_of(study, columns, results));
+        if (study.chart) write_text(output / (study.name + ".svg"), chart_of(*study.chart, results));
+    }
+}
+
+}  // namespace
+}  // namespace trireme::studies
+
+int main(int count, char** words) try {
+    const std::vector<std::string> given(words + 1, words + count);
+    const bool names_program = given.size() == 4 && given[2] == "--program";
+    if (given.size() != 2 && !names_program)
+        throw trireme::ConfigError("a study is run by perf_study FILE OUTPUT [--program PATH]");
+    const std::string program =
+        names_program ? given[3]
+                      : (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "trireme").string();
+    trireme::studies::study(given[0], given[1], program);
+    return 0;
+} catch (const trireme::Error& error) {
+    fmt::print(stderr, "perf_study: {}\n", error.what());
+    return static_cast<int>(error.code());
+}

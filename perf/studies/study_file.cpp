@@ -1,0 +1,171 @@
+#include "study_file.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "trireme/base/error.hpp"
+
+namespace trireme::studies {
+namespace {
+
+using Json = nlohmann::json;
+
+[[noreturn]] void refuse(const std::string& place, const std::string& what) {
+    throw ConfigError(cat(place, " must be ", what));
+}
+
+Json parsed(const std::filesystem::path& file) {
+    std::ifstream in(file);
+    std::ostringstream text;
+    text << in.rdbuf();
+    if (!in) throw ConfigError(cat(file.string(), " cannot be read"));
+    Json json = Json::parse(text.str(), nullptr, false);
+    if (!json.is_object()) refuse(file.string(), "a study, as JSON");
+    return json;
+}
+
+std::string text_in(const Json& json, const char* key, const std::string& place) {
+    if (!json.contains(key) || !json[key].is_string()) refuse(cat(place, ": ", key), "a text");
+    return json[key];
+}
+
+std::vector<std::string> texts_in(const Json& json, const char* key, const std::string& place) {
+    std::vector<std::string> texts;
+    if (!json.contains(key)) return texts;
+    if (!json[key].is_array()) refuse(cat(place, ": ", key), "a list of texts");
+    for (const Json& text : json[key]) {
+        if (!text.is_string()) refuse(cat(place, ": ", key), "a list of texts");
+        texts.push_back(text);
+    }
+    return texts;
+}
+
+// Values are texts, numbers, or on and off.
+Options options_in(const Json& json, const std::string& place) {
+    if (!json.is_object()) refuse(place, "an object of options");
+    Options options;
+    for (const auto& [name, value] : json.items()) {
+        if (value.is_string()) {
+            options[name] = value;
+        } else if (value.is_boolean()) {
+            options[name] = value.get<bool>() ? "on" : "off";
+        } else if (value.is_number()) {
+            options[name] = value.dump();
+        } else {
+            refuse(cat(place, ".", name), "a text, a number, true or false");
+        }
+    }
+    return options;
+}
+
+std::vector<std::vector<Options>> axes_in(const Json& json, const std::string& place) {
+    std::vector<std::vector<Options>> axes;
+    const std::string where = cat(place, ": axes");
+    if (!json.contains("axes") || !json["axes"].is_array()) refuse(where, "a list of lists of points");
+    for (const Json& axis : json["axes"]) {
+        if (!axis.is_array() || axis.empty()) refuse(where, "a list of lists of points");
+        auto& points = axes.emplace_back();
+        for (const Json& point : axis) points.push_back(options_in(point, where));
+    }
+    return axes;
+}
+
+std::optional<ChartWish> chart_in(const Json& json, const std::string& place) {
+    if (!json.contains("chart")) return std::nullopt;
+    const Json& chart = json["chart"];
+    const std::string where = cat(place, ": chart");
+    if (!chart.is_object()) refuse(where, "an object");
+    return ChartWish{.title = text_in(chart, "title", where),
+                     .x = text_in(chart, "x", where),
+                     .y = text_in(chart, "y", where),
+                     .lines = texts_in(chart, "lines", where)};
+}
+
+// Names of files have no blanks and no slashes.
+std::string plain(std::string text) {
+    std::ranges::replace_if(
+        text, [](unsigned char c) { return std::isalnum(c) == 0 && c != '-' && c != '_'; }, '_');
+    return text;
+}
+
+std::string folder_of(const Options& own) {
+    std::string name;
+    for (const auto& [option, value] : own)
+        name += cat(name.empty() ? "" : ".", plain(option), "-", plain(value));
+    return name.empty() ? "run" : name;
+}
+
+// With the values of options in braces; notes which they are.
+std::string filled(std::string word, const Options& options, std::set<std::string>& used) {
+    for (const auto& [name, value] : options) {
+        const std::string braced = cat("{", name, "}");
+        for (std::size_t at = word.find(braced); at != std::string::npos; at = word.find(braced)) {
+            word.replace(at, braced.size(), value);
+            used.insert(name);
+        }
+    }
+    return word;
+}
+
+}  // namespace
+
+Study read_study(const std::filesystem::path& file) {
+    const Json json = parsed(file);
+    const std::string place = file.string();
+    Study study{.name = plain(text_in(json, "name", place)),
+                .source = text_in(json, "source", place),
+                .command = text_in(json, "command", place),
+                .launch = texts_in(json, "launch", place),
+                .options = options_in(json.value("options", Json::object()), cat(place, ": options")),
+                .axes = axes_in(json, place),
+                .figures = texts_in(json, "figures", place),
+                .chart = chart_in(json, place)};
+    if (study.figures.empty()) refuse(cat(place, ": figures"), "a list of figures of summary.json");
+    return study;
+}
+
+std::vector<Point> points_of(const Study& study) {
+    std::vector<Options> owns = {{}};
+    for (const std::vector<Options>& axis : study.axes) {
+        std::vector<Options> longer;
+        for (const Options& own : owns) {
+            for (const Options& point : axis) {
+                Options both = point;
+                both.insert(own.begin(), own.end());
+                longer.push_back(std::move(both));
+            }
+        }
+        owns = std::move(longer);
+    }
+    std::vector<Point> points;
+    std::set<std::string> names;
+    for (Options& own : owns) {
+        Options all = own;
+        all.insert(study.options.begin(), study.options.end());
+        const std::string folder = folder_of(own);
+        if (!names.insert(folder).second)
+            throw ConfigError(cat("two runs of ", study.name, " are both ", folder, "; let points differ"));
+        points.push_back({.own = std::move(own), .all = std::move(all), .folder = folder});
+    }
+    return points;
+}
+
+std::vector<std::string> words_for(const Study& study, const Point& point, const std::string& program,
+                                   const std::filesystem::path& folder) {
+    std::vector<std::string> words;
+    std::set<std::string> of_launcher;
+    for (const std::string& word : study.launch) words.push_back(filled(word, point.all, of_launcher));
+    if (study.command != "train") of_launcher.clear();
+    words.insert(words.end(), {program, study.command});
+    for (const auto& [option, value] : point.all) {
+        if (of_launcher.contains(option)) continue;
+        words.insert(words.end(), {"--" + option, value});
+    }
+    words.insert(words.end(), {"--run-dir", folder.string(), "--quiet"});
+    return words;
+}
+
+}  // namespace trireme::studies

@@ -1,0 +1,56 @@
+// What a study runs: every combination of some points, each with options of its own.
+//
+//   {"schema": 1, "name": "schedules", "source": "what is asked, and why",
+//    "launch": ["mpirun", "-n", "{ranks}"], "command": "train",
+//    "options": {"model": "gpt2-tiny", "steps": 20},
+//    "axes": [[{"schedule": "gpipe"}, {"schedule": "1f1b"}], [{"ranks": 2, "pipe": 2}, {"ranks": 4, "pipe":
+//    4}]], "figures": ["tokens_per_s", "mfu", "bubble/measured"], "chart": {"title": "...", "x": "ranks", "y":
+//    "mfu", "lines": ["schedule"]}}
+//
+// A point of an axis sets some options; a run takes one of each axis. "launch" and "chart" may be left out. A
+// word of "launch" may have an option's value, by its name in braces: such an option is the launcher's alone
+// where "command" is "train". Figures are those of summary.json, with "/" on the way down.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace trireme::studies {
+
+using Options = std::map<std::string, std::string>;
+
+struct ChartWish {
+    std::string title, x, y;
+    std::vector<std::string> lines;  // options: a line for each of their values
+};
+
+struct Study {
+    std::string name, source, command;
+    std::vector<std::string> launch;
+    Options options;
+    std::vector<std::vector<Options>> axes;
+    std::vector<std::string> figures;
+    std::optional<ChartWish> chart;
+};
+
+// One run of a study.
+struct Point {
+    Options own;         // what its axes say
+    Options all;         // with what all have
+    std::string folder;  // "pipe-4.schedule-1f1b": its name, from its own
+};
+
+// Throws ConfigError for a file that is no study, naming the place in it.
+Study read_study(const std::filesystem::path& file);
+
+// The last axis turns fastest. Throws ConfigError where two would have one name.
+std::vector<Point> points_of(const Study& study);
+
+// The words that run it, with its records in `folder`.
+std::vector<std::string> words_for(const Study& study, const Point& point, const std::string& program,
+                                   const std::filesystem::path& folder);
+
+}  // namespace trireme::studies
