@@ -1,7 +1,7 @@
 // What perf/simulated/against_wall.sh needs beside the program itself:
 //
-//   perf_against_wall cluster PROFILE.json CLUSTER.json          two devices that are joined by the profile's
-//   link perf_against_wall judge RECORDS ROUNDS OUTPUT.json           medians of what was recorded
+//   perf_against_wall cluster PROFILE.json CLUSTER.json     two devices, joined by the profile's link
+//   perf_against_wall judge RECORDS ROUNDS OUTPUT.json      medians of what was recorded
 //
 // RECORDS has settings.json, version.txt and, of each round, a folder with gemm-alone.json,
 // gemm-both-RANK.json, MODEL-profile.json and MODEL-LAYOUT-wall.jsonl and -simulated.jsonl.

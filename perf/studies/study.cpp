@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -129,6 +130,13 @@ std::string csv_of(const Study& study, const std::vector<std::string>& columns,
     return csv;
 }
 
+double number_of(const std::string& option, const std::string& text) {
+    double value = 0;
+    const auto [last, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error == std::errc() && last == text.data() + text.size() && value > 0) return value;
+    throw ConfigError(cat("a chart over ", option, " needs numbers above 0, and one is ", text));
+}
+
 std::string chart_of(const ChartWish& wish, const std::vector<Result>& results) {
     Lines lines;
     std::set<std::string> clocks;
@@ -141,7 +149,7 @@ std::string chart_of(const ChartWish& wish, const std::vector<Result>& results) 
             const auto value = result.point->all.find(option);
             if (value != result.point->all.end()) line += (line.empty() ? "" : ", ") + value->second;
         }
-        lines[line].emplace_back(std::stod(x->second), y.get<double>());
+        lines[line].emplace_back(number_of(wish.x, x->second), y.get<double>());
         clocks.insert(figure_in(result.summary, "clock").get<std::string>());
     }
     std::string title = wish.title;
@@ -182,4 +190,7 @@ int main(int count, char** words) try {
 } catch (const trireme::Error& error) {
     fmt::print(stderr, "perf_study: {}\n", error.what());
     return static_cast<int>(error.code());
+} catch (const std::filesystem::filesystem_error& error) {
+    fmt::print(stderr, "perf_study: {}\n", error.what());
+    return 3;
 }

@@ -6,7 +6,8 @@ namespace trireme {
 void profile(const ProfileConfig& config, const ProfileSubject& subject, const Session& session,
              std::ostream& out) {
     const auto all = session.all_ranks("profile", {});
-    all->never_give_up();
+    constexpr double an_hour = 3600;
+    all->give_up_after(an_hour);
     profile(config, subject, {.all = *all, .nodes = session.nodes()}, out);
 }
 

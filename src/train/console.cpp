@@ -217,8 +217,9 @@ void Console::finish(const Figures& f, const std::string& peak_is, const std::st
     }
     out_ << fmt::format("  padding         {:.1f} % of computed tokens (limit 0)\n",
                         100 * (1 - static_cast<double>(f.tokens) / static_cast<double>(f.padded_tokens)));
-    out_ << fmt::format("  memory          grew by {} MB a rank; {} predicted\n", megabytes(f.grown_bytes),
-                        megabytes(f.predicted_bytes));
+    const std::string grown =
+        f.grown_bytes ? fmt::format("grew by {} MB a rank; ", megabytes(*f.grown_bytes)) : "";
+    out_ << fmt::format("  memory          {}{} MB predicted\n", grown, megabytes(f.predicted_bytes));
     out_ << (f.complaint.empty() ? "  VALID" : "  INVALID: " + f.complaint) << '\n';
     out_ << "  written to " << run_dir << '\n' << std::flush;
 }

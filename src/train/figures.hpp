@@ -50,13 +50,14 @@ struct Figures {
     double compute_seconds = 0;          // mean over the ranks
     double wait_seconds = 0;             // mean over the ranks
     int ranks = 1;
-    std::vector<double> joules_of_ranks = {};  // empty where some are not measured
-    std::size_t predicted_bytes = 0;           // per rank
-    std::size_t grown_bytes = 0;               // per rank: the most that was resident, less what was before
-    std::size_t saves = 0;                     // checkpoints that were begun
-    double save_seconds = 0;                   // that rank 0 stood still for them
-    double save_wait_seconds = 0;              // of these, for the one before to be written
-    std::string complaint;                     // why the run is INVALID; empty: VALID
+    std::vector<double> joules_of_ranks = {};     // empty where some are not measured
+    std::size_t predicted_bytes = 0;              // per rank
+    std::optional<std::size_t> grown_bytes = {};  // per rank: the most that was resident, less what was before;
+                                                  // none: of ghosts, which hold nothing
+    std::size_t saves = 0;                        // checkpoints that were begun
+    double save_seconds = 0;                      // that rank 0 stood still for them
+    double save_wait_seconds = 0;                 // of these, for the one before to be written
+    std::string complaint;                        // why the run is INVALID; empty: VALID
 
     std::optional<double> joules() const;  // of all ranks
     double tokens_per_second() const { return static_cast<double>(tokens) / seconds; }

@@ -1,4 +1,4 @@
-#include <ctime>
+#include <algorithm>
 #include <iostream>
 
 #include "train/console.hpp"
@@ -75,12 +75,13 @@ struct GhostJob {
     std::unique_ptr<GhostRecords> records;  // made before the ranks begin
 };
 
-// Ranks of a team are alike, and so are the teams of a stage.
+// Ranks of a team are alike, and so are the teams of a stage. With buckets as a run has them.
 RankMemory fullest_of(const GhostJob& job, const RunConfig& config) {
+    const GradientPlan gradients = gradient_plan(job.setup);
     RankMemory most;
     for (const StageLayout& stage : job.setup.plan.layout.stages) {
         const RankMemory memory =
-            plan_memory(job.setup, &config.optimizer, job.gradients, stage.replicas.front().ranks.front());
+            plan_memory(job.setup, &config.optimizer, gradients, stage.replicas.front().ranks.front());
         if (memory.total() > most.total()) most = memory;
     }
     return most;

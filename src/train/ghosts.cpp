@@ -29,7 +29,8 @@ void check_ghost_options(const RunConfig& config) {
     refuse_option(config.run.eval_every > 0, "--eval-every", "there is no loss");
     refuse_option(config.run.checkpoint_every > 0, "--checkpoint-every", "there is nothing to save");
     refuse_option(!config.policy.decisions.empty(), "--decisions", "there is nothing to move");
-    refuse_option(config.run.trace.first > 0, "--trace", "it follows every kernel");
+    if (config.run.trace.last > 0)
+        throw ConfigError("--trace is of runs with arithmetic so far; leave it out, or use --math on");
 }
 
 }  // namespace
@@ -38,6 +39,11 @@ bool is_of_ghosts(const RunConfig& config) { return config.precision.device == D
 
 void check_ghosts(const RunConfig& config) {
     if (is_of_ghosts(config)) return check_ghost_options(config);
+    if (config.costs.charging != Charging::automatic) {
+        throw ConfigError(
+            "--charge says how runs without arithmetic are charged, and this one has it; leave it out, or use "
+            "--math off");
+    }
     if (config.precision.dtype == Precision::bf16) {
         throw ConfigError(
             "--dtype bf16 is for runs without arithmetic so far (`trireme simulate --math off`); use f32");

@@ -116,7 +116,8 @@ Json summary_of(const Figures& f, const std::string& peak_is) {
         summary["plan_changes"] = {
             {"count", f.plan_changes}, {"seconds", f.change_seconds}, {"moved_bytes", f.moved_bytes}};
     }
-    summary["memory_bytes"] = {{"growth", f.grown_bytes}, {"predicted", f.predicted_bytes}};
+    if (f.grown_bytes) summary["memory_bytes"]["growth"] = *f.grown_bytes;
+    summary["memory_bytes"]["predicted"] = f.predicted_bytes;
     return summary;
 }
 

@@ -42,6 +42,7 @@ TEST_F(Ghosts, HaveNoLosses) {
     const json summary = json::parse(read(last_folder_ + "/summary.json"));
     EXPECT_EQ(summary.at("verdict"), "VALID");
     EXPECT_FALSE(summary.contains("loss"));
+    EXPECT_FALSE(summary.at("memory_bytes").contains("growth"));
 }
 
 TEST_F(Ghosts, NeedNoCorpusAndHaveNumbersOfTwoBytes) {
@@ -122,7 +123,7 @@ TEST_F(Ghosts, RefuseWhatOnlyValuesGive) {
         {"--eval-every 1", "--eval-every needs values"},
         {"--checkpoint-every 1", "--checkpoint-every needs values"},
         {"--resume auto", "--resume auto needs values"},
-        {"--trace 1", "--trace needs values"}};
+        {"--trace 1", "--trace is of runs with arithmetic so far"}};
     for (const auto& [option, sentence] : refusals) {
         const Outcome outcome =
             run("simulate --ranks 4 --pipe 4 --math off --cluster abacus.json --run-dir none " +
@@ -136,11 +137,15 @@ TEST_F(Ghosts, RefuseWhatOnlyValuesGive) {
 
 TEST_F(Ghosts, AreNotForTheWall) {
     const Outcome ghosts = run(std::string("train --device ghost ") + of_train, 2);
+    const Outcome charge = run(std::string("train --charge passes ") + of_train, 2);
     const Outcome numbers = run(std::string("train --dtype bf16 ") + of_train, 2);
 
     EXPECT_EQ(ghosts.code, 2);
     EXPECT_NE(ghosts.err.find("--device ghost computes nothing, and is for simulated time"), std::string::npos)
         << ghosts.err;
+    EXPECT_EQ(charge.code, 2);
+    EXPECT_NE(charge.err.find("--charge says how runs without arithmetic are charged"), std::string::npos)
+        << charge.err;
     EXPECT_EQ(numbers.code, 2);
     EXPECT_NE(numbers.err.find("--dtype bf16 is for runs without arithmetic"), std::string::npos)
         << numbers.err;
