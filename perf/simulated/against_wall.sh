@@ -4,9 +4,11 @@
 #
 #   perf/simulated/against_wall.sh BUILD OUTPUT.json [ROUNDS=7]
 #
-# Every round profiles each model on both cores at once, with the link between them, and takes each layout by the wall
-# and simulated, every second round in the opposite order. What two cores multiply together is measured in every round,
-# beside what one does alone: below 0.85 the result is INVALID, and with fewer than 7 rounds. From the environment, too:
+# Every round profiles each model on both cores at once, with the link between them, takes each layout by the wall, every
+# second round in the opposite order, and then simulates them, without arithmetic. The speed of such a machine drifts:
+# before and behind each profile and each run by the wall it is measured what two cores multiply together, so that a
+# run can be compared with a profile of another minute. In every round it is measured beside what one does alone: below
+# 0.85 the result is INVALID, and with fewer than 7 rounds. From the environment, too:
 #   MODELS="gpt2-tiny gpt2"
 #   CORES="0 1"           of the two ranks; no two threads of one core
 #   STEPS=4               measured, of every run; one more warms up
@@ -47,10 +49,14 @@ on_both() {
         'cores=($CORES); exec taskset -c "${cores[${OMPI_COMM_WORLD_RANK:-$PMI_RANK}]}" "$@"' pinned "$@"
 }
 
-# Sizes of a model, of whose samples one makes a micro-batch: of_model MODEL; sets `sizes`.
+# Sizes of a model, and how many samples make a micro-batch: of_model MODEL; sets `sizes` and `samples`.
 of_model() {
-    sizes=(--model "$1" --max-length 64 --long truncate --dropout 0 --threads 1)
-    [[ $1 != gpt2 ]] || sizes+=(--vocabulary 50257)
+    sizes=(--model "$1" --long truncate --dropout 0 --threads 1)
+    if [[ $1 == gpt2 ]]; then
+        samples=1 sizes+=(--max-length 64 --vocabulary 50257)
+    else
+        samples=4 sizes+=(--max-length 256)
+    fi
 }
 
 # The same options for both: options_of LAYOUT, behind of_model; sets `options`.
@@ -58,7 +64,7 @@ options_of() {
     local -i micro_batches=8
     [[ $1 != data ]] || micro_batches=4
     options=("${sizes[@]}" --corpus "$records/corpus.h5" --length fixed --validation-share 0 --steps "$steps"
-        --lr 1e-4 --batch 8 --microbatches "$micro_batches" "--$1" 2 --quiet --run-dir "$records/run")
+        --lr 1e-4 --batch "$((8 * samples))" --microbatches "$micro_batches" "--$1" 2 --quiet --run-dir "$records/run")
 }
 
 keep() {
@@ -66,27 +72,28 @@ keep() {
     rm -rf "$records/run"
 }
 
-contender() {
-    local -a what
-    IFS=: read -ra what <<< "$1"
-    say "round $(basename "$round") of $rounds: $1"
-    of_model "${what[0]}"
-    options_of "${what[1]}"
-    if [[ ${what[2]} == wall ]]; then
-        on_both "$program" train "${options[@]}"
-    else
-        quietly "$program" simulate --ranks 2 --cluster "$round/${what[0]}-cluster.json" \
-            --profile "$round/${what[0]}-profile.json" "${options[@]}"
-    fi
-    keep "${what[0]}-${what[1]}-${what[2]}"
+by_the_wall() {
+    say "round $(basename "$round") of $rounds: $1 by the wall, $2 2"
+    of_model "$1"
+    options_of "$2"
+    on_both "$program" train "${options[@]}"
+    keep "$1-$2-wall"
 }
 
-calibrate() {
+simulated() {
+    of_model "$1"
+    options_of "$2"
+    quietly "$program" simulate --ranks 2 --cluster "$round/$1-cluster.json" --profile "$round/$1-profile.json" \
+        --math off "${options[@]}"
+    keep "$1-$2-simulated"
+}
+
+# What both cores multiply at once: both_multiply NAME
+both_multiply() {
     local -a both=()
     local rank
-    taskset -c "${cores[0]}" "$build/bin/perf_gemm_rate" 2 "$round/gemm-alone.json"
     for rank in 0 1; do
-        taskset -c "${cores[$rank]}" "$build/bin/perf_gemm_rate" 2 "$round/gemm-both-$rank.json" &
+        taskset -c "${cores[$rank]}" "$build/bin/perf_gemm_rate" 2 "$round/gemm-$1-$rank.json" &
         both+=($!)
     done
     wait "${both[@]}"
@@ -95,18 +102,33 @@ calibrate() {
 measure_machine() {
     say "round $(basename "$round") of $rounds: the machine with $1"
     of_model "$1"
-    on_both "$program" profile "${sizes[@]}" --batch 1 --quiet --output "$round/$1-profile.json"
+    on_both "$program" profile "${sizes[@]}" --batch "$samples" --quiet --output "$round/$1-profile.json"
     "$build/bin/perf_against_wall" cluster "$round/$1-profile.json" "$round/$1-cluster.json"
 }
 
-contenders=()
-for model in "${models[@]}"; do
-    for layout in pipe data tensor; do contenders+=("$model:$layout:wall" "$model:$layout:simulated"); done
-done
+# Between any two of these the cores multiply: of_round MODEL
+of_round() {
+    local -a order=("${layouts[@]}")
+    ((number % 2)) || mapfile -t order < <(printf '%s\n' "${layouts[@]}" | tac)
+    both_multiply "$1-before-profile"
+    measure_machine "$1"
+    local last=$1-behind-profile layout
+    both_multiply "$last"
+    for layout in "${order[@]}"; do
+        for rank in 0 1; do cp "$round/gemm-$last-$rank.json" "$round/gemm-$1-before-$layout-$rank.json"; done
+        by_the_wall "$1" "$layout"
+        last=$1-behind-$layout
+        both_multiply "$last"
+    done
+    for layout in "${layouts[@]}"; do simulated "$1" "$layout"; done
+}
+
+layouts=(pipe data tensor)
 
 cat > "$records/settings.json" <<END
 {"models": [$(printf '"%s", ' "${models[@]}" | sed 's/, $//')], "layouts": ["pipe", "data", "tensor"], "ranks": 2,
- "dtype": "f32", "length": 64, "samples": 8, "micro_batch_samples": 1, "threads_per_rank": 1, "cores": "$CORES",
+ "dtype": "f32", "micro_batch": {"gpt2": "1 x 64 tokens", "others": "4 x 256 tokens"}, "micro_batches": 8,
+ "threads_per_rank": 1, "cores": "$CORES",
  "measured_steps": $((steps - 1)), "rounds": $rounds, "started": "$(date --utc +%FT%TZ)",
  "load_at_start": $(cut -d ' ' -f 1 /proc/loadavg),
  "commit": "$(git -C "$here" describe --always --dirty 2> /dev/null || echo unknown)"}
@@ -117,10 +139,7 @@ END
 for number in $(seq "$rounds"); do
     round=$records/$number
     mkdir "$round"
-    calibrate
-    for model in "${models[@]}"; do measure_machine "$model"; done
-    order=("${contenders[@]}")
-    ((number % 2)) || mapfile -t order < <(printf '%s\n' "${contenders[@]}" | tac)
-    for each in "${order[@]}"; do contender "$each"; done
+    taskset -c "${cores[0]}" "$build/bin/perf_gemm_rate" 2 "$round/gemm-alone.json"
+    for model in "${models[@]}"; do of_round "$model"; done
 done
 "$build/bin/perf_against_wall" judge "$records" "$rounds" "$output"

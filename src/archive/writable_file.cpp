@@ -1,6 +1,9 @@
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -8,6 +11,19 @@
 #include "trireme/archive/positioned_file.hpp"
 
 namespace trireme {
+namespace {
+
+// Whether the disk is known to lack room for a file of `bytes`, of which it may hold some already.
+bool is_too_small(int descriptor, std::uint64_t bytes) {
+    struct stat file {};
+    struct statvfs disk {};
+    if (::fstat(descriptor, &file) != 0 || ::fstatvfs(descriptor, &disk) != 0 || disk.f_blocks == 0)
+        return false;
+    const std::uint64_t held = static_cast<std::uint64_t>(file.st_blocks) * 512;
+    return bytes - std::min(bytes, held) > static_cast<std::uint64_t>(disk.f_bavail) * disk.f_frsize;
+}
+
+}  // namespace
 
 WritableFile::WritableFile(std::filesystem::path path)
     : path_(std::move(path)), descriptor_(::open(path_.c_str(), O_WRONLY | O_CLOEXEC)) {
@@ -21,8 +37,10 @@ WritableFile::~WritableFile() {
     if (descriptor_ >= 0) ::close(descriptor_);
 }
 
+// Asks first: a reservation that fails has filled the disk for a moment, in which others cannot write either.
 // Not posix_fallocate(), which writes every block where the file system does not know how to reserve.
 void WritableFile::reserve(std::uint64_t bytes) const {
+    if (is_too_small(descriptor_, bytes)) refuse_to_write(path_, ENOSPC);
     if (bytes == 0 || ::fallocate(descriptor_, FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes)) == 0) return;
     if (errno != EOPNOTSUPP && errno != ENOSYS && errno != EINVAL) refuse_to_write(path_, errno);
 }

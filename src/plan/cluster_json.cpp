@@ -91,15 +91,24 @@ bool has_link(const JsonNode& node, const char* key, std::size_t joined, const c
     return false;
 }
 
+bool is_of_cores(const JsonNode& carrier) {
+    const std::string text = carrier.text();
+    if (text != "cores" && text != "adapters") carrier.refuse("\"cores\" or \"adapters\"");
+    return text == "cores";
+}
+
 // Its keys are those of a group, or of a whole cluster.
 NodeGroup group_of(const JsonNode& node) {
     NodeGroup group{.device = device_of(node.at("device")),
                     .devices_per_node = at_least_one(node.at("devices_per_node")),
                     .nodes = at_least_one(node.at("nodes"))};
     if (has_link(node, "inside", group.devices_per_node, "devices of a node")) {
+        const JsonNode inside = node.at("inside");
         const std::array<std::string, 2> needed{"latency", "bandwidth"};
-        node.at("inside").require_keys(needed);
-        group.inside = link_of(node.at("inside"));
+        const std::array<std::string, 1> optional{"carrier"};
+        inside.require_keys(needed, optional);
+        group.inside = link_of(inside);
+        group.do_cores_carry = inside.has("carrier") && is_of_cores(inside.at("carrier"));
     }
     return group;
 }

@@ -141,7 +141,7 @@ void read_micro_batch(const JsonNode& node, Profile& profile) {
 void check_schema(const JsonNode& whole) {
     const std::array<std::string, 9> needed{"schema", "machine", "device",      "threads", "repeats",
                                             "model",  "dtype",   "micro_batch", "layers"};
-    const std::array<std::string, 2> optional{"kernels", "links"};
+    const std::array<std::string, 3> optional{"kernels", "launch", "links"};
     const bool is_other = whole.has("schema") && whole.at("schema").whole_number() != known_schema;
     if (is_other) whole.at("schema").refuse(cat(known_schema, " for this program; measure again"));
     whole.require_keys(needed, optional);
@@ -162,6 +162,7 @@ std::string json_of(const Profile& profile) {
                {"micro_batch", {{"samples", profile.samples}, {"tokens", profile.tokens}}},
                {"layers", layers}};
     for (const KernelProfile& kernel : profile.kernels) value["kernels"].push_back(json_value_of(kernel));
+    if (!profile.kernels.empty()) value["launch"] = profile.launch;
     for (const LinkLevel& level : profile.links) value["links"].push_back(json_value_of(level));
     return value.dump(2) + '\n';
 }
@@ -182,6 +183,7 @@ Profile profile_from_json(std::string_view text, const std::string& place) {
     if (whole.has("kernels")) {
         for (const JsonNode& kernel : whole.at("kernels").items()) profile.kernels.push_back(kernel_of(kernel));
     }
+    if (whole.has("launch")) profile.launch = whole.at("launch").number();
     if (whole.has("links")) profile.links = links_of(whole.at("links"));
     return profile;
 }

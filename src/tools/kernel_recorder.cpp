@@ -1,18 +1,10 @@
 #include "tools/kernel_recorder.hpp"
 
-#include <algorithm>
 #include <tuple>
 
+#include "tools/median.hpp"
+
 namespace trireme {
-namespace {
-
-double median_of(std::vector<double> values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-}
-
-}  // namespace
 
 bool KernelRecorder::Less::operator()(const KernelProfile& a, const KernelProfile& b) const {
     const auto key = [](const KernelProfile& each) {

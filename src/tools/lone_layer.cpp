@@ -68,6 +68,8 @@ Pass LoneLayer::pass() {
             .group = spec_.part.is_whole() ? nullptr : &group_};
 }
 
+std::size_t LoneLayer::bytes() const { return parameters_.gradients().all().bytes() * 2 + memory_.activations; }
+
 void LoneLayer::forward() {
     flight_.clear();
     stage_.forward(pass(), input_, flight_, workspace_);

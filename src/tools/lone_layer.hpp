@@ -34,6 +34,9 @@ public:
     void backward_input();
     void backward_weight();
 
+    // Of its parameters, their gradients and what is kept of its passes; the optimizer's not counted.
+    std::size_t bytes() const;
+
     // What a step does beside its passes: gradients are cleared, their norm is taken, parameters updated.
     void update();
 

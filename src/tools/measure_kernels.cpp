@@ -1,7 +1,13 @@
 #include "tools/measure_kernels.hpp"
 
+#include <algorithm>
+#include <memory>
+
+#include "tools/equal_layers.hpp"
 #include "tools/kernel_recorder.hpp"
 #include "tools/lone_layer.hpp"
+#include "tools/median.hpp"
+#include "trireme/device/clock.hpp"
 #include "trireme/kernels/fill.hpp"
 #include "trireme/kernels/rows.hpp"
 #include "trireme/kernels/update.hpp"
@@ -9,14 +15,16 @@
 namespace trireme {
 namespace {
 
-// Vectors of one length, one after the other, so that each of them comes from as far away as an update's does.
+// Parts of vectors as long as all of a model's parameters, one behind the other, so that each of them comes
+// from as far away as an update's does.
 class FlatKernels {
 public:
-    FlatKernels(Stream& stream, DType dtype, OptimizerKind kind)
+    FlatKernels(const ProfileSubject& subject, Stream& stream)
         : stream_(stream),
-          kind_(kind),
-          memory_("flat kernels", vectors * most_elements * bytes_of(dtype) + room_for_result, Place::memory) {
-        for (Tensor& vector : vectors_) vector = memory_.tensor(dtype, 1, most_elements);
+          kind_(subject.optimizer.kind),
+          length_(std::clamp(parameter_count(subject.model), most_elements, longest)),
+          memory_("flat kernels", vectors * (length_ * bytes_of(subject.dtype) + alignment), Place::memory) {
+        for (Tensor& vector : vectors_) vector = memory_.tensor(subject.dtype, 1, length_);
         result_ = memory_.tensor(DType::f64, 1, 1);
     }
 
@@ -28,10 +36,13 @@ private:
     static constexpr std::size_t vectors = 4;
     static constexpr std::size_t least_elements = std::size_t{1} << 8;
     static constexpr std::size_t most_elements = std::size_t{1} << 22;
-    static constexpr std::size_t room_for_result = 4096;
+    static constexpr std::size_t longest = std::size_t{1} << 25;
+    static constexpr std::size_t alignment = 4096;
 
     void take(std::size_t count) {
-        const auto part = [&](std::size_t v) { return vectors_[v].column_range(0, count); };
+        if (length_ - next_ < count) next_ = 0;
+        const auto part = [&, begin = next_](std::size_t v) { return vectors_[v].column_range(begin, count); };
+        next_ += count;
         launch(stream_, Fill{.output = part(1), .value = 1e-3});
         launch(stream_, Copy{.input = part(1), .output = part(0)});
         launch(stream_, SumOfSquares{.input = part(1), .result = result_});
@@ -52,6 +63,8 @@ private:
 
     Stream& stream_;
     OptimizerKind kind_;
+    std::size_t length_;
+    std::size_t next_ = 0;  // the first element that has not been taken in this turn
     Arena memory_;
     Tensor vectors_[vectors];
     Tensor result_;
@@ -65,20 +78,54 @@ std::vector<TensorPart> parts_of(const ModelConfig& model) {
     return parts;
 }
 
-void take_round(LoneLayer& layer) {
-    layer.forward();
-    layer.backward();
-    layer.update();
+// Layers that are alike, as many as the model has or as keep to `most_bytes`: what each has it finds as far
+// away as in a step, in which all the others come between.
+class LayerRow {
+public:
+    LayerRow(const LoneLayerSpec& spec, Stream& stream) {
+        const std::vector<Layer> layers = build_layers(spec.model);
+        const std::vector<std::size_t> first = first_equals(layers);
+        const auto alike = static_cast<std::size_t>(std::ranges::count(first, first[spec.layer]));
+        std::size_t bytes = 0;
+        do {
+            row_.push_back(std::make_unique<LoneLayer>(spec, stream));
+            bytes += row_.back()->bytes();
+        } while (row_.size() < alike && bytes < most_bytes);
+    }
+
+    std::size_t size() const { return row_.size(); }
+
+    void take_round() {
+        for (const auto& layer : row_) layer->forward();
+        for (std::size_t l = row_.size(); l-- > 0;) row_[l]->backward();
+        for (const auto& layer : row_) layer->update();
+    }
+
+private:
+    static constexpr std::size_t most_bytes = std::size_t{512} << 20;
+
+    std::vector<std::unique_ptr<LoneLayer>> row_;
+};
+
+LoneLayerSpec spec_of(const ProfileSubject& subject, const TokenBatch& batch, std::size_t layer) {
+    return {.model = subject.model,
+            .layer = layer,
+            .batch = batch,
+            .dtype = subject.dtype,
+            .optimizer = subject.optimizer};
 }
 
 // And one for warming up before them.
 template <class Round>
-void record_rounds(KernelRecorder& recorder, std::size_t repeats, const Round& take_round) {
+void record_rounds(KernelRecorder& recorder, std::size_t rounds, const Round& take_round) {
     take_round();
     recorder.record();
-    for (std::size_t r = 0; r < repeats; ++r) take_round();
+    for (std::size_t r = 0; r < rounds; ++r) take_round();
     recorder.pause();
 }
+
+// In which each of `alike` layers is taken once.
+std::size_t rounds_for(std::size_t repeats, std::size_t alike) { return (repeats + alike - 1) / alike; }
 
 }  // namespace
 
@@ -91,14 +138,10 @@ std::vector<KernelProfile> measure_layer_kernels(const ProfileSubject& subject, 
     Stream stream = subject.stream;
     KernelRecorder recorder(stream);
     const auto walk = [&](const TokenBatch& batch, const TensorPart& part, std::size_t l) {
-        LoneLayer layer({.model = subject.model,
-                         .layer = l,
-                         .batch = batch,
-                         .dtype = subject.dtype,
-                         .optimizer = subject.optimizer,
-                         .part = part},
-                        stream);
-        record_rounds(recorder, repeats, [&] { take_round(layer); });
+        LoneLayerSpec spec = spec_of(subject, batch, l);
+        spec.part = part;
+        LayerRow row(spec, stream);
+        record_rounds(recorder, rounds_for(repeats, row.size()), [&] { row.take_round(); });
     };
     for (const BatchSize& size : grid.sizes) {
         const ResizedBatch batch(subject.batch, size);
@@ -111,10 +154,30 @@ std::vector<KernelProfile> measure_layer_kernels(const ProfileSubject& subject, 
 
 std::vector<KernelProfile> measure_flat_kernels(const ProfileSubject& subject, std::size_t repeats) {
     Stream stream = subject.stream;
-    FlatKernels kernels(stream, subject.dtype, subject.optimizer.kind);
+    FlatKernels kernels(subject, stream);
     KernelRecorder recorder(stream);
     record_rounds(recorder, repeats, [&] { kernels.take_round(); });
     return recorder.medians();
+}
+
+double measure_launch(const ProfileSubject& subject, const std::vector<std::size_t>& layers,
+                      std::size_t repeats) {
+    Stream stream = subject.stream;
+    std::vector<double> seconds;  // beside its work, of a kernel
+    for (const std::size_t l : layers) {
+        LayerRow row(spec_of(subject, subject.batch, l), stream);
+        row.take_round();
+        for (std::size_t r = 0; r < repeats; ++r) {
+            stream.ledger.clear();
+            const double begin = now_seconds();
+            row.take_round();
+            const double outside = now_seconds() - begin - stream.ledger.seconds();
+            std::size_t calls = 0;
+            for (const Ledger::Entry& entry : stream.ledger.entries()) calls += entry.calls;
+            seconds.push_back(outside / static_cast<double>(calls));
+        }
+    }
+    return std::max(0.0, median_of(seconds));
 }
 
 }  // namespace trireme

@@ -18,11 +18,16 @@ struct KernelGrid {
 // A quarter, a half, all and twice the rows of a micro-batch.
 std::vector<BatchSize> sizes_of_profile();
 
-// Forward and backward passes and an update of each layer, once for warming up and `repeats` times that count.
+// Forward and backward passes and an update of each layer and of those like it, once for warming up and at
+// least `repeats` times that count.
 std::vector<KernelProfile> measure_layer_kernels(const ProfileSubject& subject, const KernelGrid& grid,
                                                  std::size_t repeats);
 
 // Kernels that take tensors of any size: an update, a norm, filling and copying, from a kilobyte on.
 std::vector<KernelProfile> measure_flat_kernels(const ProfileSubject& subject, std::size_t repeats);
+
+// Seconds from one kernel's end to the next one's beginning: what the program does for each of them.
+double measure_launch(const ProfileSubject& subject, const std::vector<std::size_t>& layers,
+                      std::size_t repeats);
 
 }  // namespace trireme

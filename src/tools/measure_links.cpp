@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "tools/median.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/buffer.hpp"
 #include "trireme/device/clock.hpp"
@@ -13,7 +14,7 @@ namespace trireme {
 namespace {
 
 constexpr std::size_t least_bytes = std::size_t{1} << 10;  // rows and gradients are not smaller
-constexpr std::size_t most_bytes = std::size_t{4} << 20;
+constexpr std::size_t most_bytes = std::size_t{16} << 20;
 constexpr std::size_t growth = 4;
 
 using Pair = std::pair<int, int>;
@@ -28,12 +29,12 @@ public:
     Exchange(Communicator& all, const Pair& pair)
         : all_(all),
           peer_(all.rank() == pair.first ? pair.second : pair.first),
-          memory_("messages", 2 * most_bytes, Place::memory),
-          sent_(memory_.tensor(DType::f32, 1, most_bytes / sizeof(float))),
-          received_(memory_.tensor(DType::f32, 1, most_bytes / sizeof(float))) {}
+          memory_("messages", 2 * turns * most_bytes, Place::memory),
+          sent_(memory_.tensor(DType::f32, 1, length)),
+          received_(memory_.tensor(DType::f32, 1, length)) {}
 
     // Seconds until a message is here and another one there.
-    double median_of(std::size_t bytes, std::size_t repeats) {
+    double seconds_of(std::size_t bytes, std::size_t repeats) {
         pass(bytes / sizeof(float));
         std::vector<double> seconds;
         for (std::size_t r = 0; r < repeats; ++r) {
@@ -41,22 +42,27 @@ public:
             for (std::size_t round = 0; round < rounds_of(bytes); ++round) pass(bytes / sizeof(float));
             seconds.push_back((now_seconds() - begin) / static_cast<double>(rounds_of(bytes)));
         }
-        const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(repeats / 2);
-        std::nth_element(seconds.begin(), middle, seconds.end());
-        return *middle;
+        return median_of(std::move(seconds));
     }
 
 private:
+    static constexpr std::size_t turns = 4;
+    static constexpr std::size_t length = turns * most_bytes / sizeof(float);
+
+    // Of memory that the last ones did not touch, as a run's messages are.
     void pass(std::size_t elements) {
-        const auto arrival = all_.start_receive(received_.column_range(0, elements), peer_);
-        const auto departure = all_.start_send(sent_.column_range(0, elements), peer_);
+        if (length - next_ < elements) next_ = 0;
+        const auto arrival = all_.start_receive(received_.column_range(next_, elements), peer_);
+        const auto departure = all_.start_send(sent_.column_range(next_, elements), peer_);
         all_.wait(std::array{arrival, departure});
+        next_ += elements;
     }
 
     Communicator& all_;
     int peer_;
     Arena memory_;
     Tensor sent_, received_;
+    std::size_t next_ = 0;
 };
 
 // Known to the first of the pair; the others wait for it.
@@ -66,7 +72,7 @@ Link measure_link(Communicator& all, const Pair& pair, std::size_t repeats) {
         Exchange way(all, pair);
         std::vector<MessageTime> times;
         for (std::size_t bytes = least_bytes; bytes <= most_bytes; bytes *= growth) {
-            times.push_back({.bytes = static_cast<double>(bytes), .seconds = way.median_of(bytes, repeats)});
+            times.push_back({.bytes = static_cast<double>(bytes), .seconds = way.seconds_of(bytes, repeats)});
         }
         link = fitted_link(times);
     }

@@ -1,10 +1,10 @@
-#include <algorithm>
 #include <map>
 #include <memory>
 
 #include "tools/equal_layers.hpp"
 #include "tools/lone_layer.hpp"
 #include "tools/measure_kernels.hpp"
+#include "tools/median.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/device/machine.hpp"
 #include "trireme/tools/profile.hpp"
@@ -17,12 +17,6 @@ double seconds_of(Act&& act) {
     const double begin = now_seconds();
     act();
     return now_seconds() - begin;
-}
-
-double median(std::vector<double>& values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
 }
 
 // A layer, and what it took, round after round.
@@ -45,11 +39,11 @@ public:
     }
 
     void set_medians(LayerProfile& profile) {
-        profile.forward = median(forward_);
-        profile.backward = median(backward_);
-        profile.backward_input = median(backward_input_);
-        profile.backward_weight = median(backward_weight_);
-        profile.update = median(update_);
+        profile.forward = median_of(forward_);
+        profile.backward = median_of(backward_);
+        profile.backward_input = median_of(backward_input_);
+        profile.backward_weight = median_of(backward_weight_);
+        profile.update = median_of(update_);
     }
 
 private:
@@ -139,8 +133,9 @@ Profile measure_profile(ProfileSubject subject, std::size_t repeats) {
         timed.at(l)->set_medians(layer);
         set_bytes(layers, spec_of(subject, l), layer);
     }
-    profile.kernels =
-        measure_kernels(subject, {.layers = distinct_layers(layers), .sizes = sizes_of_profile()}, repeats);
+    const std::vector<std::size_t> distinct = distinct_layers(layers);
+    profile.kernels = measure_kernels(subject, {.layers = distinct, .sizes = sizes_of_profile()}, repeats);
+    profile.launch = measure_launch(subject, distinct, repeats);
     return profile;
 }
 

@@ -19,6 +19,10 @@ double rate_of(const ClusterDevice& device) {
     return f32 == device.flops.end() ? device.flops.begin()->second : f32->second;
 }
 
+std::string property(const char* name, const std::string& value) {
+    return fmt::format("<prop id=\"{}\" value=\"{}\"/>", name, value);
+}
+
 // Of each clock what a device draws idle, with some work, and with all it can do.
 std::string power_of(const ClusterDevice& device) {
     if (device.clocks.empty()) return {};
@@ -29,9 +33,16 @@ std::string power_of(const ClusterDevice& device) {
         mhz += fmt::format("{}{}", comma, clock.mhz);
         watts += fmt::format("{0}{1}:{2}:{2}", comma, clock.idle_watts, clock.busy_watts);
     }
-    return fmt::format("<prop id=\"mhz\" value=\"{}\"/><prop id=\"wattage_per_state\" value=\"{}\"/>", mhz,
-                       watts);
+    return property("mhz", mhz) + property("wattage_per_state", watts);
 }
+
+// Of two messages that pass each other each core copies both, and has what each way is said to have for either.
+std::string carriage_of(const NodeGroup& group) {
+    if (!group.do_cores_carry) return {};
+    return property("carried_bytes_per_s", fmt::format("{}", 2 * group.inside->bandwidth));
+}
+
+std::string properties_of(const NodeGroup& group) { return power_of(group.device) + carriage_of(group); }
 
 std::string speeds_of(const ClusterDevice& device) {
     if (device.clocks.empty()) return fmt::format("{}f", rate_of(device));
@@ -43,35 +54,42 @@ std::string speeds_of(const ClusterDevice& device) {
 }
 
 // Hosts around a switch: a message passes the links of two of them.
-std::string cluster_line(const ClusterDevice& device, std::size_t hosts, const Link& link,
-                         const std::string& id, const std::string& prefix, const std::string& suffix) {
-    const std::string power = power_of(device);
+std::string cluster_line(const NodeGroup& group, std::size_t hosts, const Link& link, const std::string& id,
+                         const std::string& prefix, const std::string& suffix) {
+    const std::string properties = properties_of(group);
     return fmt::format(
         "<cluster id=\"{}\" prefix=\"{}\" suffix=\"{}\" radical=\"0-{}\" speed=\"{}\" bw=\"{}Bps\" "
         "lat=\"{:.12g}s\" router_id=\"{}-switch\"{}\n",
-        id, prefix, suffix, hosts - 1, speeds_of(device), link.bandwidth, link.latency / 2, id,
-        power.empty() ? "/>" : ">" + power + "</cluster>");
+        id, prefix, suffix, hosts - 1, speeds_of(group.device), link.bandwidth, link.latency / 2, id,
+        properties.empty() ? "/>" : ">" + properties + "</cluster>");
 }
 
-// Devices of one node; where it has but one, nothing inside takes time.
+constexpr double no_limit = 1e18;  // bytes a second
+
+// What messages inside of a node pass: where there is but one device, or where cores carry them, nothing that
+// has less than all the bandwidth they like.
+Link way_inside(const NodeGroup& group) {
+    Link way = group.inside.value_or(Link{0, no_limit});
+    if (group.do_cores_carry) way.bandwidth = no_limit;
+    return way;
+}
+
 std::string node_line(const NodeGroup& group, std::size_t node) {
     const std::string name = fmt::format("node-{}", node);
-    constexpr double no_limit = 1e18;
-    return cluster_line(group.device, group.devices_per_node, group.inside.value_or(Link{0, no_limit}), name,
-                        name + "-device-", "");
+    return cluster_line(group, group.devices_per_node, way_inside(group), name, name + "-device-", "");
 }
 
 // Likewise, where each device has an adapter of its own, by which it reaches other nodes.
 std::string railed_node(const Cluster& cluster, const NodeGroup& group, std::size_t node) {
     const std::string name = fmt::format("node-{}", node);
-    const Link inside = group.inside.value_or(Link{0, cluster.between->bandwidth});
+    const Link inside = way_inside(group);
     const double rail = cluster.between->bandwidth / static_cast<double>(cluster.rails);
     std::string hosts, links, routes;
     for (std::size_t d = 0; d < group.devices_per_node; ++d) {
         const std::string device = fmt::format("{}-device-{}", name, d);
-        const std::string power = power_of(group.device);
+        const std::string properties = properties_of(group);
         hosts += fmt::format("<host id=\"{}\" speed=\"{}\"{}", device, speeds_of(group.device),
-                             power.empty() ? "/>" : ">" + power + "</host>");
+                             properties.empty() ? "/>" : ">" + properties + "</host>");
         links += fmt::format(
             "<link id=\"{0}-inside\" bandwidth=\"{1}Bps\" latency=\"{2:.12g}s\" "
             "sharing_policy=\"SPLITDUPLEX\"/>"
@@ -225,7 +243,7 @@ std::string zones_of(const Cluster& cluster) {
     if (cluster.nodes() == 1) return "  " + node_line(first, 0);
     const bool is_even = cluster.groups.size() == 1 && first.devices_per_node == 1;
     if (!is_even || cluster.fat_tree || cluster.rails > 1) return joined_nodes(cluster);
-    return "  " + cluster_line(first.device, first.nodes, *cluster.between, "cluster", "node-", "-device-0");
+    return "  " + cluster_line(first, first.nodes, *cluster.between, "cluster", "node-", "-device-0");
 }
 
 std::string words_of_nodes(const Cluster& cluster) {

@@ -28,7 +28,8 @@ ResizedBatch::ResizedBatch(const TokenBatch& batch, const BatchSize& size)
         for (std::size_t s = 0; s < batch.segments.size(); ++s) {
             const auto whole = static_cast<double>(batch.segments[s].length);
             const auto kept = static_cast<std::size_t>(std::lround(whole * size.length));
-            add(batch, s, batch.pixels.is_present() ? batch.segments[s].length : std::max<std::size_t>(1, kept));
+            add(batch, s,
+                batch.pixels.is_present() ? batch.segments[s].length : std::max<std::size_t>(1, kept));
         }
     }
 }

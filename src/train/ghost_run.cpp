@@ -12,6 +12,7 @@
 #include "train/run_directory.hpp"
 #include "train/setup.hpp"
 #include "train/slow_ranks.hpp"
+#include "train/tracing.hpp"
 #include "trireme/base/version.hpp"
 #include "trireme/comm/agreement.hpp"
 #include "trireme/comm/collectives.hpp"
@@ -116,20 +117,30 @@ public:
         hosts_ = gather_all(control_, session_.host());
         if (is_first()) introduce();
         if (config_.run.dry_run) return barrier(control_);
-        RankTrainer trainer(config_, job_->setup, job_->gradients, session_.rank(), groups(), 1);
-        if (charges_passes(config_, session_.size())) trainer.charge_whole_passes(job_->pass_times);
-        if (job_->pass_times && is_in_first_replica()) trainer.rehearse();
-        barrier(control_);
-        trainer.begin_stretch(0, job_->setup.steps);
-        for (std::size_t step = 0; step < job_->setup.steps; ++step) {
-            for (const StepOutcome& outcome : trainer.step()) job_->records->add(session_.rank(), outcome);
-        }
-        barrier(control_);
+        take_steps();
         if (is_first()) finish();
     }
 
 private:
     bool is_first() const { return session_.rank() == 0; }
+
+    void take_steps() {
+        Tracing tracing(config_.run.trace, control_);
+        RankTrainer trainer(config_, job_->setup, job_->gradients,
+                            {.number = session_.rank(), .trace = tracing.trace()}, groups());
+        if (charges_passes(config_, session_.size())) trainer.charge_whole_passes(job_->pass_times);
+        if (job_->pass_times && is_in_first_replica()) trainer.rehearse();
+        barrier(control_);
+        trainer.begin_stretch(0, job_->setup.steps);
+        for (std::size_t step = 0; step < job_->setup.steps; ++step) {
+            tracing.begin_step(step + 1, step);
+            tracing.made_with(job_->setup.plan);
+            const TraceSpan span(tracing.trace(), TraceLane::step, "step");
+            for (const StepOutcome& outcome : trainer.step()) job_->records->add(session_.rank(), outcome);
+        }
+        barrier(control_);
+        tracing.write(is_first() ? directory_->path() : "", session_.host());
+    }
 
     bool is_in_first_replica() const {
         return std::ranges::any_of(job_->setup.plan.layout.stages, [&](const StageLayout& stage) {
@@ -141,6 +152,7 @@ private:
     // Of rank 0.
     std::shared_ptr<GhostJob> prepare() {
         auto job = std::make_shared<GhostJob>(config_, session_);
+        check_traced_steps(config_.run.trace, job->setup.steps);
         check_slow_ranks(config_.emulation.slow, session_.size(), job->setup.steps);
         if (config_.run.dry_run) return job;
         const std::filesystem::path wished = config_.run.run_dir;

@@ -29,8 +29,6 @@ void check_ghost_options(const RunConfig& config) {
     refuse_option(config.run.eval_every > 0, "--eval-every", "there is no loss");
     refuse_option(config.run.checkpoint_every > 0, "--checkpoint-every", "there is nothing to save");
     refuse_option(!config.policy.decisions.empty(), "--decisions", "there is nothing to move");
-    if (config.run.trace.last > 0)
-        throw ConfigError("--trace is of runs with arithmetic so far; leave it out, or use --math on");
 }
 
 }  // namespace

@@ -13,14 +13,15 @@ std::optional<ProfiledKernels> profiled_kernels(const RunConfig& config) {
     check_numbers(profile, config);
     if (profile.kernels.empty()) return std::nullopt;
     return ProfiledKernels{.times = KernelTimes(profile.kernels),
+                           .launch = profile.launch,
                            .source = cat(path, ": ", profile.machine, ", ", profile.device, ", ",
                                          profile.threads, profile.threads == 1 ? " thread" : " threads")};
 }
 
 KernelSeconds kernel_seconds_of(const ProfiledKernels& kernels) {
-    return [times = kernels.times](const Cost& cost, double clock) {
-        return times.seconds(cost.kernel, {.flops = cost.flops, .bytes = cost.bytes, .product = cost.product},
-                             clock);
+    return [kernels](const Cost& cost, double clock) {
+        const KernelCall call{.flops = cost.flops, .bytes = cost.bytes, .product = cost.product};
+        return kernels.times.seconds(cost.kernel, call, clock) + kernels.launch;
     };
 }
 

@@ -12,6 +12,7 @@ namespace trireme {
 
 struct ProfiledKernels {
     KernelTimes times;
+    double launch = 0;   // seconds from one to the next
     std::string source;  // "gpt2.json: Intel Xeon, cpu, 1 thread"
 };
 

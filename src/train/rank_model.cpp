@@ -21,12 +21,12 @@ int threads_of(const Stream& stream) {
     return cpu == nullptr ? 1 : cpu->threads;
 }
 
-RankModel::RankModel(const Setup& setup, int rank, RankGroups groups)
+RankModel::RankModel(const Setup& setup, int rank, RankGroups groups, Trace* trace)
     : setup_(setup), rank_(rank), groups_(std::move(groups)) {
     const LocalWork work = work_of(setup, rank_);
     if (work.team < 0) return;
     stages_ = std::make_unique<LocalStages>(work, groups_.tensor.get(), setup.plan.cuts_rows, setup.place);
-    training_ = make_engine(setup.plan.training, setup.trace);
+    training_ = make_engine(setup.plan.training, trace);
     evaluation_ = make_engine(setup.plan.evaluation, nullptr);
     call_now_and_then([] {});
 }

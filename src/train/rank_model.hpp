@@ -37,8 +37,8 @@ struct RoundResult {
 
 class RankModel {
 public:
-    // `setup` outlives it.
-    RankModel(const Setup& setup, int rank, RankGroups groups);
+    // `setup` outlives it, and so does `trace`, where it notes what it does in training; none: nowhere.
+    RankModel(const Setup& setup, int rank, RankGroups groups, Trace* trace = nullptr);
 
     bool is_idle() const { return !stages_; }
     int rank() const { return rank_; }

@@ -65,12 +65,13 @@ double sum_of_losses(const std::map<int, LossState>& outcomes) {
 
 }  // namespace
 
-RankTrainer::RankTrainer(const RunConfig& config, const Setup& setup, const GradientPlan& gradients, int rank,
-                         RankGroups groups, int threads)
+RankTrainer::RankTrainer(const RunConfig& config, const Setup& setup, const GradientPlan& gradients,
+                         const TrainingRank& rank, RankGroups groups)
     : config_(config),
       setup_(setup),
-      stream_(make_stream(config.precision.device, threads, kernel_seconds_of(setup, rank))),
-      model_(setup, rank, std::move(groups)),
+      trace_(rank.trace),
+      stream_(make_stream(config.precision.device, rank.threads, kernel_seconds_of(setup, rank.number))),
+      model_(setup, rank.number, std::move(groups), trace_),
       sampler_(setup.samples.train.size(), config.run.seed),
       updates_(*model_.groups().update, UpdateFields::count),
       records_(*model_.groups().record, RecordFields::count) {
@@ -201,7 +202,7 @@ void RankTrainer::contribute() {
 
 void RankTrainer::await(std::unique_ptr<MomentJourney> moments) {
     awaited_ = std::move(moments);
-    arrival_.emplace(setup_.trace, TraceLane::state, "moments");
+    arrival_.emplace(trace_, TraceLane::state, "moments");
 }
 
 void RankTrainer::let_moments_come() {
@@ -213,7 +214,7 @@ void RankTrainer::let_moments_come() {
 // keeps waiting is one that it waits for.
 void RankTrainer::have_moments() {
     if (!awaited_) return;
-    const TraceSpan span(setup_.trace, TraceLane::messages, "wait for moments");
+    const TraceSpan span(trace_, TraceLane::messages, "wait for moments");
     awaited_->finish();
     awaited_.reset();
     arrival_.reset();
@@ -225,7 +226,7 @@ void RankTrainer::update(int number) {
     StepInFlight& step = in_flight(number);
     const std::size_t copy = model_.stages().gradients_of(number);
     {
-        const TraceSpan span(setup_.trace, TraceLane::messages, "wait for gradients");
+        const TraceSpan span(trace_, TraceLane::messages, "wait for gradients");
         exchanges_[copy].finish();
     }
     charge_sums(stream_, sum_bytes_);
@@ -256,7 +257,7 @@ bool RankTrainer::validate(int number) {
 
 // What all ranks have posted.
 Gathered RankTrainer::take(Tally& tally, const char* wait) {
-    const TraceSpan span(setup_.trace, TraceLane::messages, wait);
+    const TraceSpan span(trace_, TraceLane::messages, wait);
     return tally.take();
 }
 

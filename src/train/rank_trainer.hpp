@@ -14,6 +14,7 @@
 #include "trireme/checkpoint/state_view.hpp"
 #include "trireme/comm/tally.hpp"
 #include "trireme/data/sampler.hpp"
+#include "trireme/device/trace.hpp"
 #include "trireme/optim/optimizer.hpp"
 
 namespace trireme {
@@ -46,11 +47,18 @@ struct StepOutcome {
     std::vector<double> joules_of_ranks = {};
 };
 
+// Which rank trains, and with what.
+struct TrainingRank {
+    int number = 0;
+    int threads = 1;
+    Trace* trace = nullptr;  // where it notes what it does when; none: nowhere
+};
+
 class RankTrainer {
 public:
     // Everything but the groups outlives it.
-    RankTrainer(const RunConfig& config, const Setup& setup, const GradientPlan& gradients, int rank,
-                RankGroups groups, int threads);
+    RankTrainer(const RunConfig& config, const Setup& setup, const GradientPlan& gradients,
+                const TrainingRank& rank, RankGroups groups);
     ~RankTrainer();
 
     // The parameters and, of a run that goes on, the optimizer's state. Communicates nothing.
@@ -107,6 +115,7 @@ private:
 
     const RunConfig& config_;
     const Setup& setup_;
+    Trace* trace_;
     Stream stream_;
     RankModel model_;
     // None of all these where the rank is idle.

@@ -9,7 +9,6 @@
 #include "train/simulated_device.hpp"
 #include "trireme/checkpoint/stored_model.hpp"
 #include "trireme/data/batch.hpp"
-#include "trireme/device/trace.hpp"
 #include "trireme/model/config.hpp"
 #include "trireme/plan/plan.hpp"
 #include "trireme/stage/predict.hpp"
@@ -35,7 +34,6 @@ struct Setup {
     std::vector<BatchShape> largest = {};          // micro-batches that a step and an evaluation may hold
     std::optional<SimulatedDevices> devices = {};  // whose time kernels take; none: their own
     std::optional<ProfiledKernels> kernels = {};   // whose time they take on these; none: by their rates
-    Trace* trace = nullptr;                        // where a rank notes what it does when; none: nowhere
 };
 
 DType dtype_of(Precision precision);

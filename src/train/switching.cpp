@@ -144,12 +144,10 @@ void limit_patience(const RunningPlan& running) {
 void start_trainer(const RunningPlan& running) {
     const RunConfig& config = running.config;
     const Setup& setup = running.setup;
-    const int rank = running.session.rank();
     limit_patience(running);
     running.trainer.emplace(
-        config, setup, running.gradients, rank,
-        make_groups(running.session, setup.plan, running.gradients.buckets, running.watchdog.patience()),
-        running.threads);
+        config, setup, running.gradients, TrainingRank{running.session.rank(), running.threads, running.trace},
+        make_groups(running.session, setup.plan, running.gradients.buckets, running.watchdog.patience()));
 }
 
 PlanChange switch_to(DecidedPlan next, const RunningPlan& running) {

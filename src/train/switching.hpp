@@ -25,6 +25,7 @@ struct RunningPlan {
     GradientPlan& gradients;              // of the plan
     std::optional<RankTrainer>& trainer;  // likewise
     int threads = 1;
+    Trace* trace = nullptr;
     const std::vector<int>& nodes;  // of each rank
     NodeMemory* twin = nullptr;     // there for --move twins
     // Collective over all ranks. All of the state is on disk, and where: for --move restart.

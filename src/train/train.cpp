@@ -62,9 +62,7 @@ public:
           is_first_(session.rank() == 0),
           console_(std::cout, config_, setup_),
           manifest_(describe()),
-          is_in_place_(is_in_place) {
-        setup_.trace = tracing_.trace();
-    }
+          is_in_place_(is_in_place) {}
 
     // Collective. Says what would be done, and what would keep it from being done.
     void show_plan() {
@@ -338,8 +336,18 @@ private:
     std::optional<RankTrainer> trainer_;
     std::unique_ptr<Communicator> mover_ = session_.all_ranks("mover", watchdog_.patience());
     std::unique_ptr<NodeMemory> twin_ = make_twin(config_.policy.move, session_, watchdog_.patience());
-    RunningPlan running_{config_,    session_, control_, *mover_,          watchdog_,  setup_,
-                         gradients_, trainer_, threads_, session_.nodes(), twin_.get()};
+    RunningPlan running_{.config = config_,
+                         .session = session_,
+                         .control = control_,
+                         .mover = *mover_,
+                         .watchdog = watchdog_,
+                         .setup = setup_,
+                         .gradients = gradients_,
+                         .trainer = trainer_,
+                         .threads = threads_,
+                         .trace = tracing_.trace(),
+                         .nodes = session_.nodes(),
+                         .twin = twin_.get()};
     std::unique_ptr<RunDirectory> directory_;  // of rank 0
     bool is_in_place_;                         // the run directory is that of the run that goes on
     std::optional<Saving> saving_;

@@ -11,8 +11,10 @@
 // Rates are flops and bytes a second. "clocks" and "sources" may be left out, and so may "inside" where a node
 // has one device, and "between" where there is one node. Of nodes that are not alike, "groups" is a list of
 // objects with "device", "devices_per_node", "nodes", "inside" and "sources" of their own, which the whole then
-// has not. Two more things may be said of what joins the nodes:
+// has not. Three more things may be said of what joins devices and nodes:
 //
+//   "carrier": "cores"           of "inside": what computes also copies the messages, as ranks do that share
+//                                memory, and computes nothing meanwhile; "adapters" if not given
 //   "rails": 8                   of "between": a node's bandwidth is that of so many adapters, and a message
 //                                passes one of them
 //   "fat_tree": {"leaf_nodes": 32, "spines": 32, "latency": 1e-6, "bandwidth": 50e9}
@@ -63,6 +65,7 @@ struct NodeGroup {
     std::size_t devices_per_node = 1;
     std::size_t nodes = 1;
     std::optional<Link> inside = {};  // from device to device; each has its bandwidth, each way
+    bool do_cores_carry = false;      // its messages, by copying them
 
     std::size_t devices() const { return devices_per_node * nodes; }
 };

@@ -8,11 +8,12 @@
 //                "bytes": {"activation": ..., "rows": ..., "parameters": ..., "workspace": ...}}, ...],
 //    "kernels": [{"kernel": "linear", "product": [1024, 2304, 768], "flops": ..., "bytes": ..., "calls": 14,
 //                 "seconds": ...}, {"kernel": "adamw", "flops": 0, "bytes": ..., ...}, ...],
+//    "launch": 5e-7,
 //    "links": [{"ranks": 4, "latency": 1e-6, "bandwidth": 1e10}, {"latency": 2e-5, "bandwidth": 1e9}]}
 //
-// Kernels may be left out, and so may links. Only what is a single product of matrices has a "product": rows,
-// columns, depth. What will be measured beside all this gets keys of its own, which may be missing; where a key
-// changes its meaning, the schema counts up.
+// Kernels may be left out, and so may "launch" and links. Only what is a single product of matrices has a
+// "product": rows, columns, depth. What will be measured beside all this gets keys of its own, which may be
+// missing; where a key changes its meaning, the schema counts up.
 #pragma once
 
 #include <cstddef>
@@ -56,6 +57,7 @@ struct Profile {
     std::size_t tokens = 0;                 // of the micro-batch, padding included; rows of images
     std::vector<LayerProfile> layers = {};  // of the model's list: 27 for gpt2
     std::vector<KernelProfile> kernels = {};
+    double launch = 0;  // seconds from one kernel to the next
     std::vector<LinkLevel> links = {};
 
     friend bool operator==(const Profile&, const Profile&) = default;

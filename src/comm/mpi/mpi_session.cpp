@@ -1,4 +1,5 @@
 #include <array>
+#include <numeric>
 #include <sstream>
 
 #include "comm/mpi/check_mpi.hpp"
@@ -9,6 +10,21 @@
 #include "trireme/device/clock.hpp"
 
 namespace trireme {
+namespace {
+
+// `ranks` are the group's, of all ranks.
+std::unique_ptr<Communicator> carried(std::unique_ptr<MpiCommunicator> group, const std::vector<int>& ranks,
+                                      const Session& session) {
+    const double rate = carried_bytes_per_second();
+    if (rate <= 0) return group;
+    const auto node_of = [&](int rank) { return session.nodes()[static_cast<std::size_t>(rank)]; };
+    std::vector<bool> is_near;
+    for (const int rank : ranks) is_near.push_back(node_of(rank) == node_of(session.rank()));
+    group->carry(rate, std::move(is_near));
+    return group;
+}
+
+}  // namespace
 
 Session::Session(int& argc, char**& argv) {
     int is_running = 0;
@@ -49,13 +65,16 @@ std::string Session::library() const {
 }
 
 std::unique_ptr<Communicator> Session::all_ranks(std::string name, Patience patience) const {
-    return std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, std::move(name), patience);
+    std::vector<int> ranks(static_cast<std::size_t>(size_));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    return carried(std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, std::move(name), patience), ranks, *this);
 }
 
 std::unique_ptr<Communicator> Session::group_of(const std::vector<int>& ranks, std::string name,
                                                 Patience patience) const {
     if (ranks == std::vector{rank_}) return single_rank(std::move(name));
-    return std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, ranks, std::move(name), patience);
+    return carried(std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, ranks, std::move(name), patience), ranks,
+                   *this);
 }
 
 std::unique_ptr<NodeMemory> Session::node_memory(const std::vector<int>& ranks, Patience patience) const {

@@ -48,8 +48,16 @@ protected:
     ~ARunOfManyPlans() override { trainer_.reset(); }
 
     RunningPlan running() {
-        return {config_,    session_, *control_, *mover_, watchdog_,  *setup_,
-                gradients_, trainer_, 1,         nodes_,  twin_.get()};
+        return {.config = config_,
+                .session = session_,
+                .control = *control_,
+                .mover = *mover_,
+                .watchdog = watchdog_,
+                .setup = *setup_,
+                .gradients = gradients_,
+                .trainer = trainer_,
+                .nodes = nodes_,
+                .twin = twin_.get()};
     }
 
     StepOutcome step() {

@@ -94,7 +94,7 @@ TEST(ProfileJson, NamesKernelsThatDidNothing) {
 TEST(ProfileJson, NamesWhatIsMissingOrUnknown) {
     EXPECT_EQ(refusal([](Json& json) { json.erase("dtype"); }),
               "my.json has no \"dtype\"; its keys are schema, machine, device, threads, repeats, model, dtype, "
-              "micro_batch, layers, kernels, links");
+              "micro_batch, layers, kernels, launch, links");
     EXPECT_EQ(refusal([](Json& json) { json["layers"][1]["second"] = 3; }),
               "my.json: layers[1] has an unknown key \"second\"; did you mean seconds?");
     EXPECT_EQ(refusal([](Json& json) { json["layers"][0]["seconds"].erase("update"); }),

@@ -1,10 +1,13 @@
 #include "comm/mpi/nodes.hpp"
 
+#include <simgrid/host.h>
+
 #include <algorithm>
 #include <iterator>
 #include <simgrid/s4u/Actor.hpp>
 #include <simgrid/s4u/Engine.hpp>
 #include <simgrid/s4u/Host.hpp>
+#include <string>
 #include <string_view>
 
 #include "comm/mpi/check_mpi.hpp"
@@ -38,6 +41,11 @@ std::vector<int> node_of_each(int, int size) {
         return static_cast<int>(std::distance(all.begin(), std::ranges::find(all, node)));
     });
     return first;
+}
+
+double carried_bytes_per_second() {
+    const char* const rate = sg_host_get_property_value(sg_host_self(), "carried_bytes_per_s");
+    return rate == nullptr ? 0 : std::stod(rate);
 }
 
 }  // namespace trireme
