@@ -96,6 +96,21 @@ function(add_crowd_test name)
   endforeach()
 endfunction()
 
+# A test that ranks cannot leave: it passes where the simulator's end of it says PATTERN.
+#   add_deadlock_test(pipeline FOLDER ranks FILTER Damage.* PATTERN "a deadlock" TIMEOUT 60)
+function(add_deadlock_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER;TIMEOUT;FILTER;PATTERN" "")
+  if(NOT "smpi" IN_LIST TRIREME_MPIS)
+    return()
+  endif()
+  set(test ${arg_FOLDER}/${name}_deadlock)
+  add_test(NAME ${test} COMMAND ${TRIREME_MPIEXEC_smpi} -n 2 $<TARGET_FILE:${arg_FOLDER}_${name}_smpi>
+                                --gtest_also_run_disabled_tests --gtest_filter=${arg_FILTER})
+  set_tests_properties(${test} PROPERTIES LABELS ${arg_FOLDER} TIMEOUT ${arg_TIMEOUT}
+                                          PASS_REGULAR_EXPRESSION "${arg_PATTERN}"
+                                          ENVIRONMENT "${TRIREME_MPI_ENVIRONMENT}")
+endfunction()
+
 function(one_rank_test folder name timeout)
   add_test(NAME ${folder}/${name} COMMAND ${ARGN})
   set_tests_properties(${folder}/${name} PROPERTIES LABELS ${folder} PROCESSORS 2 TIMEOUT ${timeout}

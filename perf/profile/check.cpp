@@ -1,7 +1,10 @@
 // How well a profile's kernels tell what calls take that were not measured: the layers of a model are measured
 // on the micro-batches of a profile, and on some between and beyond them, which are left out of it.
 //
-//   perf_profile_check RESULT.json REPEATS MODEL:LENGTH...        on one thread, as gpt2-tiny:256 gpt2:256
+//   perf_profile_check RESULT.json ROUNDS MODEL:LENGTH...        on one thread, as gpt2-tiny:256 gpt2:256
+//
+// All of it is measured in every round, and the median of the rounds counts. How far those of the even rounds
+// are from those of the odd ones is what no profile can do better than.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -9,9 +12,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "tools/equal_layers.hpp"
 #include "tools/measure_kernels.hpp"
+#include "tools/median.hpp"
 #include "trireme/base/version.hpp"
 #include "trireme/device/machine.hpp"
 #include "trireme/train/specimen.hpp"
@@ -26,7 +31,7 @@ constexpr double bound = 0.1;
 struct Case {
     std::string model;
     std::size_t length = 0;
-    std::size_t repeats = 7;
+    std::size_t rounds = 7;
 
     RunConfig config() const {
         RunConfig config;
@@ -38,13 +43,38 @@ struct Case {
     }
 };
 
+using Kernels = std::vector<KernelProfile>;
+
 struct Measured {
-    std::vector<KernelProfile> profile;   // what a profile would have
-    std::vector<KernelProfile> left_out;  // of other shapes
+    Kernels profile;    // what a profile would have
+    Kernels left_out;   // of other shapes
+    Kernels even, odd;  // of these, what each half of the rounds found
 };
 
-void append(std::vector<KernelProfile>& to, const std::vector<KernelProfile>& from) {
-    to.insert(to.end(), from.begin(), from.end());
+void append(Kernels& to, const Kernels& from) { to.insert(to.end(), from.begin(), from.end()); }
+
+bool is_same_call(const KernelProfile& a, const KernelProfile& b) {
+    return a.kernel == b.kernel && a.call == b.call;
+}
+
+// Each call once, with the median of all.
+Kernels pooled(const Kernels& measured) {
+    Kernels calls;
+    std::vector<std::vector<double>> seconds;
+    for (const KernelProfile& each : measured) {
+        const auto known =
+            std::ranges::find_if(calls, [&](const KernelProfile& call) { return is_same_call(call, each); });
+        const auto place = static_cast<std::size_t>(known - calls.begin());
+        if (known == calls.end()) {
+            calls.push_back(each);
+            seconds.emplace_back();
+        } else {
+            known->calls += each.calls;
+        }
+        seconds[place].push_back(each.seconds);
+    }
+    for (std::size_t c = 0; c < calls.size(); ++c) calls[c].seconds = median_of(seconds[c]);
+    return calls;
 }
 
 // From small to large, so that a machine whose speed drifts is fair to both.
@@ -57,24 +87,30 @@ Measured measure(const Case& wanted) {
                                  .stream = specimen.stream()};
     const std::vector<BatchSize> left_out{{.length = 0.375}, {.length = 0.75}, {.length = 0.75, .copies = 2}};
     const std::vector<BatchSize> known = sizes_of_profile();
-    Measured measured;
+    Measured all;
     const std::vector<std::size_t> layers = distinct_layers(build_layers(specimen.model()));
-    const auto take = [&](const BatchSize& size, std::vector<KernelProfile>& into) {
-        append(into, measure_layer_kernels(subject, {.layers = layers, .sizes = {size}}, wanted.repeats));
+    const auto take = [&](const BatchSize& size) {
+        return measure_layer_kernels(subject, {.layers = layers, .sizes = {size}}, 1);
     };
-    for (std::size_t s = 0; s < known.size(); ++s) {
-        take(known[s], measured.profile);
-        if (s < left_out.size()) take(left_out[s], measured.left_out);
+    for (std::size_t round = 0; round < wanted.rounds; ++round) {
+        for (std::size_t s = 0; s < known.size(); ++s) {
+            append(all.profile, take(known[s]));
+            if (s < left_out.size()) append(round % 2 == 0 ? all.even : all.odd, take(left_out[s]));
+        }
+        append(all.profile, measure_flat_kernels(subject, 1));
     }
-    append(measured.profile, measure_flat_kernels(subject, wanted.repeats));
-    return measured;
+    Kernels both = all.even;
+    append(both, all.odd);
+    return {.profile = pooled(all.profile),
+            .left_out = pooled(both),
+            .even = pooled(all.even),
+            .odd = pooled(all.odd)};
 }
 
-// Updates do not depend on the micro-batch.
-bool is_known(const std::vector<KernelProfile>& profile, const KernelProfile& call) {
-    return std::ranges::any_of(profile, [&](const KernelProfile& each) {
-        return each.kernel == call.kernel && each.call == call.call;
-    });
+const KernelProfile* find(const Kernels& profile, const KernelProfile& call) {
+    const auto found =
+        std::ranges::find_if(profile, [&](const KernelProfile& each) { return is_same_call(each, call); });
+    return found == profile.end() ? nullptr : &*found;
 }
 
 struct Sum {
@@ -100,12 +136,15 @@ struct Sum {
 Json compare(const Measured& measured, const Case& wanted) {
     const KernelTimes times(measured.profile);
     std::map<std::string, Sum> kernels;
-    Sum all;
+    Sum all, again;
     Json calls = Json::array();
     for (const KernelProfile& each : measured.left_out) {
-        if (is_known(measured.profile, each)) continue;
+        if (find(measured.profile, each) != nullptr) continue;  // updates do not depend on the micro-batch
         const double estimate = times.seconds(each.kernel, each.call);
-        const double per_pass = static_cast<double>(each.calls) / static_cast<double>(wanted.repeats);
+        const double per_pass = static_cast<double>(each.calls) / static_cast<double>(wanted.rounds);
+        const KernelProfile* const even = find(measured.even, each);
+        const KernelProfile* const odd = find(measured.odd, each);
+        if (even != nullptr && odd != nullptr) again.add(even->seconds, odd->seconds, per_pass);
         kernels[each.kernel].add(each.seconds, estimate, per_pass);
         all.add(each.seconds, estimate, per_pass);
         calls.push_back({{"kernel", each.kernel},
@@ -116,11 +155,9 @@ Json compare(const Measured& measured, const Case& wanted) {
     }
     Json by_kernel;
     for (const auto& [kernel, sum] : kernels) by_kernel[kernel] = sum.json();
-    return {{"model", wanted.model},
-            {"length", wanted.length},
-            {"all", all.json()},
-            {"kernels", by_kernel},
-            {"calls", calls}};
+    return {{"model", wanted.model}, {"length", wanted.length},
+            {"all", all.json()},     {"half_of_the_rounds_by_the_other", again.json()},
+            {"kernels", by_kernel},  {"calls", calls}};
 }
 
 void print(const Json& result) {
@@ -133,6 +170,7 @@ void print(const Json& result) {
     };
     for (const auto& [kernel, sum] : result["kernels"].items()) line(kernel, sum);
     line("all", result["all"]);
+    line("by the other rounds", result["half_of_the_rounds_by_the_other"]);
 }
 
 }  // namespace
@@ -141,13 +179,13 @@ void print(const Json& result) {
 int main(int argc, char** argv) {
     using namespace trireme;
     if (argc < 4) {
-        std::fprintf(stderr, "usage: %s RESULT.json REPEATS MODEL:LENGTH...\n", argv[0]);
+        std::fprintf(stderr, "usage: %s RESULT.json ROUNDS MODEL:LENGTH...\n", argv[0]);
         return 2;
     }
     perf::Json result{{"machine", processor_name()},
                       {"version", build_facts().version},
                       {"threads", 1},
-                      {"repeats", std::stoul(argv[2])},
+                      {"rounds", std::stoul(argv[2])},
                       {"bound", perf::bound}};
     for (int word = 3; word < argc; ++word) {
         const std::string text = argv[word];
@@ -158,7 +196,7 @@ int main(int argc, char** argv) {
         }
         const perf::Case wanted{.model = text.substr(0, sign),
                                 .length = std::stoul(text.substr(sign + 1)),
-                                .repeats = result["repeats"]};
+                                .rounds = result["rounds"]};
         std::printf("%s\n", argv[word]);
         result["models"].push_back(perf::compare(perf::measure(wanted), wanted));
         perf::print(result["models"].back());

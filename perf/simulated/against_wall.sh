@@ -27,9 +27,9 @@ records=$(mktemp -d)
 trap 'rm -rf "$records"' EXIT
 
 launcher=${LAUNCHER:-$(sed -n 's/^MPIEXEC_EXECUTABLE:[A-Z]*=//p' "$build/CMakeCache.txt")}
-# As in perf/parallel/run.sh.
+# As in perf/parallel/run.sh, but for how ranks copy: by themselves, where the system lets them (CMA).
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_btl_vader_single_copy_mechanism=none
+export OMPI_MCA_hwloc_base_binding_policy=none
 export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_hwloc_default_binding_policy=none
 export OMP_NUM_THREADS=1 CORES="${cores[*]}"
 
@@ -102,7 +102,7 @@ both_multiply() {
 measure_machine() {
     say "round $(basename "$round") of $rounds: the machine with $1"
     of_model "$1"
-    on_both "$program" profile "${sizes[@]}" --batch "$samples" --quiet --output "$round/$1-profile.json"
+    on_both "$program" profile "${sizes[@]}" --batch "$samples" --repeat 4 --quiet --output "$round/$1-profile.json"
     "$build/bin/perf_against_wall" cluster "$round/$1-profile.json" "$round/$1-cluster.json"
 }
 

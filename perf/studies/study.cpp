@@ -1,11 +1,13 @@
 // perf_study FILE OUTPUT [--program PATH]: runs a study (study_file.hpp), what of it has not run yet, and
-// writes OUTPUT/NAME.csv and OUTPUT/NAME.svg. Runs leave their records in OUTPUT/NAME/; one that has its
-// summary.json is not run again. A run that fails has its sentence in the table, and is tried again next time.
+// writes OUTPUT/NAME.csv and, for each chart, OUTPUT/NAME-Y.svg. Runs leave their records in OUTPUT/NAME/; one
+// that has its summary.json is not run again. A run that fails has its sentence in the table, and is tried
+// again next time.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <fstream>
@@ -23,10 +25,16 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-struct Result {
-    const Point* point = nullptr;
+struct Run {
     Json summary = {};         // null: it failed
     std::string failure = {};  // its first sentence
+};
+
+struct Result {
+    const Point* point = nullptr;
+    Run own = {};
+    std::map<std::string, double> saved = {};  // shares, where the run beside it has the figure too
+    std::string failure = {};                  // of either
 };
 
 std::string read_text(const fs::path& path) {
@@ -76,22 +84,50 @@ Json summary_in(const fs::path& folder) {
     return Json::parse(read_text(folder / "summary.json"), nullptr, false);
 }
 
-Result result_of(const Study& study, const Point& point, const std::string& program, const fs::path& records) {
+Run run_of(const Study& study, const Point& point, const std::string& program, const fs::path& records) {
     const fs::path folder = records / point.folder;
     Json known = summary_in(folder);
-    if (known.is_object()) return {.point = &point, .summary = known};
+    if (known.is_object()) return {.summary = known};
     fs::remove_all(folder);  // what a run that was cut off has left
     const fs::path log = records / (point.folder + ".log");
     const int code = run(words_for(study, point, program, folder), log);
     known = summary_in(folder);
-    if (code == 0 && known.is_object()) return {.point = &point, .summary = known};
-    return {.point = &point, .failure = cat("exit code ", code, ": ", sentence_of(read_text(log)))};
+    if (code == 0 && known.is_object()) return {.summary = known};
+    return {.failure = cat("exit code ", code, ": ", sentence_of(read_text(log)))};
 }
 
 // "bubble/measured": a number, or a text; null where there is none.
 Json figure_in(const Json& summary, const std::string& figure) {
     const Json::json_pointer way("/" + figure);
     return summary.is_object() && summary.contains(way) ? summary.at(way) : Json();
+}
+
+Result result_of(const Study& study, const Point& point, const std::string& program, const fs::path& records) {
+    Result result{.point = &point, .own = run_of(study, point, program, records)};
+    result.failure = result.own.failure;
+    if (!study.beside || result.own.summary.is_null()) return result;
+    const Run other = run_of(study, beside(point, *study.beside), program, records);
+    result.failure = other.failure;
+    for (const auto& [name, figure] : study.beside->saved) {
+        const Json whole = figure_in(result.own.summary, figure);
+        const Json rest = figure_in(other.summary, figure);
+        if (whole.is_number() && rest.is_number())
+            result.saved[name] = 1 - rest.get<double>() / whole.get<double>();
+    }
+    return result;
+}
+
+// Of summary.json, or a share that is saved.
+Json figure_of(const Result& result, const std::string& figure) {
+    const auto saved = result.saved.find(figure);
+    return saved == result.saved.end() ? figure_in(result.own.summary, figure) : Json(saved->second);
+}
+
+std::vector<std::string> figures_of(const Study& study) {
+    std::vector<std::string> figures = study.figures;
+    if (!study.beside) return figures;
+    for (const auto& [name, figure] : study.beside->saved) figures.push_back(name);
+    return figures;
 }
 
 std::string cell(const std::string& text) {
@@ -111,20 +147,21 @@ std::vector<std::string> columns_of(const std::vector<Point>& points) {
 
 std::string csv_of(const Study& study, const std::vector<std::string>& columns,
                    const std::vector<Result>& results) {
+    const std::vector<std::string> figures = figures_of(study);
     std::string csv;
     for (const std::string& column : columns) csv += cell(column) + ",";
-    for (const std::string& figure : study.figures) csv += cell(figure) + ",";
+    for (const std::string& figure : figures) csv += cell(figure) + ",";
     csv += "clock,failure\n";
     for (const Result& result : results) {
         for (const std::string& column : columns) {
             const auto value = result.point->own.find(column);
             csv += (value == result.point->own.end() ? "" : cell(value->second)) + ",";
         }
-        for (const std::string& figure : study.figures) {
-            const Json value = figure_in(result.summary, figure);
+        for (const std::string& figure : figures) {
+            const Json value = figure_of(result, figure);
             csv += (value.is_null() ? "" : value.is_string() ? cell(value) : value.dump()) + ",";
         }
-        const Json clock = figure_in(result.summary, "clock");
+        const Json clock = figure_of(result, "clock");
         csv += (clock.is_string() ? clock.get<std::string>() : "") + "," + cell(result.failure) + "\n";
     }
     return csv;
@@ -141,7 +178,7 @@ std::string chart_of(const ChartWish& wish, const std::vector<Result>& results) 
     Lines lines;
     std::set<std::string> clocks;
     for (const Result& result : results) {
-        const Json y = figure_in(result.summary, wish.y);
+        const Json y = figure_of(result, wish.y);
         const auto x = result.point->all.find(wish.x);
         if (!y.is_number() || x == result.point->all.end()) continue;
         std::string line;
@@ -150,11 +187,25 @@ std::string chart_of(const ChartWish& wish, const std::vector<Result>& results) 
             if (value != result.point->all.end()) line += (line.empty() ? "" : ", ") + value->second;
         }
         lines[line].emplace_back(number_of(wish.x, x->second), y.get<double>());
-        clocks.insert(figure_in(result.summary, "clock").get<std::string>());
+        clocks.insert(figure_of(result, "clock").get<std::string>());
     }
     std::string title = wish.title;
     for (const std::string& clock : clocks) title += cat(" (", clock, ")");
     return studies::svg_of(title, wish.x, wish.y, lines);
+}
+
+// "mfu" of "weak": weak-mfu.svg
+fs::path path_of(const ChartWish& wish, const std::string& study) {
+    std::string name = cat(study, "-", wish.y, ".svg");
+    std::ranges::replace(name, '/', '-');
+    return name;
+}
+
+void write_results(const Study& study, const std::vector<std::string>& columns,
+                   const std::vector<Result>& results, const fs::path& output) {
+    write_text(output / (study.name + ".csv"), csv_of(study, columns, results));
+    for (const ChartWish& wish : study.charts)
+        write_text(output / path_of(wish, study.name), chart_of(wish, results));
 }
 
 void study(const std::string& file, const fs::path& output, const std::string& program) {
@@ -169,8 +220,7 @@ void study(const std::string& file, const fs::path& output, const std::string& p
         std::fflush(stdout);
         results.push_back(result_of(study, point, program, records));
         fmt::print("  {}\n", results.back().failure.empty() ? "done" : results.back().failure);
-        write_text(output / (study.name + ".csv"), csv_of(study, columns, results));
-        if (study.chart) write_text(output / (study.name + ".svg"), chart_of(*study.chart, results));
+        write_results(study, columns, results, output);
     }
 }
 

@@ -73,15 +73,26 @@ std::vector<std::vector<Options>> axes_in(const Json& json, const std::string& p
     return axes;
 }
 
-std::optional<ChartWish> chart_in(const Json& json, const std::string& place) {
-    if (!json.contains("chart")) return std::nullopt;
-    const Json& chart = json["chart"];
-    const std::string where = cat(place, ": chart");
-    if (!chart.is_object()) refuse(where, "an object");
-    return ChartWish{.title = text_in(chart, "title", where),
-                     .x = text_in(chart, "x", where),
-                     .y = text_in(chart, "y", where),
-                     .lines = texts_in(chart, "lines", where)};
+std::vector<ChartWish> charts_in(const Json& json, const std::string& place) {
+    std::vector<ChartWish> charts;
+    const std::string where = cat(place, ": charts");
+    for (const Json& chart : json.value("charts", Json::array())) {
+        if (!chart.is_object()) refuse(where, "a list of objects");
+        charts.push_back({.title = text_in(chart, "title", where),
+                          .x = text_in(chart, "x", where),
+                          .y = text_in(chart, "y", where),
+                          .lines = texts_in(chart, "lines", where)});
+    }
+    return charts;
+}
+
+std::optional<BesideWish> beside_in(const Json& json, const std::string& place) {
+    if (!json.contains("beside")) return std::nullopt;
+    const Json& beside = json["beside"];
+    const std::string where = cat(place, ": beside");
+    if (!beside.is_object()) refuse(where, "an object");
+    return BesideWish{.options = options_in(beside.value("options", Json::object()), where),
+                      .saved = options_in(beside.value("saved", Json::object()), where)};
 }
 
 // Names of files have no blanks and no slashes.
@@ -123,7 +134,8 @@ Study read_study(const std::filesystem::path& file) {
                 .options = options_in(json.value("options", Json::object()), cat(place, ": options")),
                 .axes = axes_in(json, place),
                 .figures = texts_in(json, "figures", place),
-                .chart = chart_in(json, place)};
+                .beside = beside_in(json, place),
+                .charts = charts_in(json, place)};
     if (study.figures.empty()) refuse(cat(place, ": figures"), "a list of figures of summary.json");
     return study;
 }
@@ -152,6 +164,12 @@ std::vector<Point> points_of(const Study& study) {
         points.push_back({.own = std::move(own), .all = std::move(all), .folder = folder});
     }
     return points;
+}
+
+Point beside(const Point& point, const BesideWish& wish) {
+    Point other{.own = point.own, .all = wish.options, .folder = point.folder + ".beside"};
+    other.all.insert(point.all.begin(), point.all.end());
+    return other;
 }
 
 std::vector<std::string> words_for(const Study& study, const Point& point, const std::string& program,

@@ -3,13 +3,17 @@
 //   {"schema": 1, "name": "schedules", "source": "what is asked, and why",
 //    "launch": ["mpirun", "-n", "{ranks}"], "command": "train",
 //    "options": {"model": "gpt2-tiny", "steps": 20},
-//    "axes": [[{"schedule": "gpipe"}, {"schedule": "1f1b"}], [{"ranks": 2, "pipe": 2}, {"ranks": 4, "pipe":
-//    4}]], "figures": ["tokens_per_s", "mfu", "bubble/measured"], "chart": {"title": "...", "x": "ranks", "y":
-//    "mfu", "lines": ["schedule"]}}
+//    "axes": [[{"schedule": "gpipe"}, {"schedule": "1f1b"}],
+//             [{"ranks": 2, "pipe": 2}, {"ranks": 4, "pipe": 4}]],
+//    "figures": ["tokens_per_s", "mfu", "bubble/measured"],
+//    "beside": {"options": {"network": "free"}, "saved": {"exposed_comm": "seconds"}},
+//    "charts": [{"title": "...", "x": "ranks", "y": "mfu", "lines": ["schedule"]}]}
 //
-// A point of an axis sets some options; a run takes one of each axis. "launch" and "chart" may be left out. A
-// word of "launch" may have an option's value, by its name in braces: such an option is the launcher's alone
-// where "command" is "train". Figures are those of summary.json, with "/" on the way down.
+// A point of an axis sets some options; a run takes one of each axis. "launch", "beside" and "charts" may be
+// left out. A word of "launch" may have an option's value, by its name in braces: such an option is the
+// launcher's alone where "command" is "train". Figures are those of summary.json, with "/" on the way down. Of
+// each run there is another one beside it, with the options of "beside", and the share of a figure that these
+// save is a figure of its own: exposed_comm is 1 - seconds of the other / seconds.
 #pragma once
 
 #include <filesystem>
@@ -27,13 +31,20 @@ struct ChartWish {
     std::vector<std::string> lines;  // options: a line for each of their values
 };
 
+// Another run of each point, and what its options save: by the name of the share, the figure that it is of.
+struct BesideWish {
+    Options options;
+    std::map<std::string, std::string> saved;
+};
+
 struct Study {
     std::string name, source, command;
     std::vector<std::string> launch;
     Options options;
     std::vector<std::vector<Options>> axes;
     std::vector<std::string> figures;
-    std::optional<ChartWish> chart;
+    std::optional<BesideWish> beside;
+    std::vector<ChartWish> charts;
 };
 
 // One run of a study.
@@ -48,6 +59,9 @@ Study read_study(const std::filesystem::path& file);
 
 // The last axis turns fastest. Throws ConfigError where two would have one name.
 std::vector<Point> points_of(const Study& study);
+
+// The one that runs beside it.
+Point beside(const Point& point, const BesideWish& wish);
 
 // The words that run it, with its records in `folder`.
 std::vector<std::string> words_for(const Study& study, const Point& point, const std::string& program,

@@ -107,6 +107,7 @@ Command simulate_command(Words words) {
     stack(line, of_train);
     set_all(line.settings, {of_simulate});
     config.cluster = run.costs.cluster;
+    config.is_network_free = run.costs.network == NetworkKind::free;
     check_simulate_options(config);
     if (!config.does_math) run.precision.device = DeviceKind::ghost;
     check_train_options(run);

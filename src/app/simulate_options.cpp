@@ -10,6 +10,11 @@ std::vector<Option> device_cost_options(CostConfig& costs) {
         text({"cluster", "FILE.json",
               "of a simulated run (`trireme simulate`): the cluster whose devices say what kernels take"},
              costs.cluster),
+        choice(
+            {"network", "",
+             "of the cluster: as its file describes it, or free: messages take no time, which shows what they "
+             "cost"},
+            costs.network, {{"described", NetworkKind::described}, {"free", NetworkKind::free}}),
         choice({"charge", "",
                 "of ghosts: for every kernel, or for a pass like an earlier one as a whole; auto: that "
                 "beyond 64 ranks"},

@@ -208,26 +208,6 @@ void check_latencies(const JsonNode& whole, const Cluster& cluster) {
 
 }  // namespace
 
-std::size_t Cluster::devices() const {
-    std::size_t sum = 0;
-    for (const NodeGroup& group : groups) sum += group.devices();
-    return sum;
-}
-
-std::size_t Cluster::nodes() const {
-    std::size_t sum = 0;
-    for (const NodeGroup& group : groups) sum += group.nodes;
-    return sum;
-}
-
-const NodeGroup& Cluster::group_of(std::size_t rank) const {
-    for (const NodeGroup& group : groups) {
-        if (rank < group.devices()) return group;
-        rank -= group.devices();
-    }
-    throw BugError(cat(name, " has no device ", devices() + rank));
-}
-
 Cluster cluster_from_json(std::string_view text, const std::string& place) {
     const nlohmann::json file = json_of_file(text, place);
     const JsonNode whole(file, place);

@@ -102,9 +102,8 @@ bool validates(const Phases& programs, const std::string& place) {
         }
     }
     if (validation == nullptr || other_step == nullptr) return validation != nullptr;
-    throw ConfigError(cat(place, " has ", text_of(*validation), ", but no VALIDATE", other_step->stage,
-                          " behind ", text_of(*other_step),
-                          " in the same line; validate all updates, or none"));
+    throw ConfigError(cat(place, " has ", text_of(*validation), ", but no VALIDATE", other_step->stage, " behind ",
+                          text_of(*other_step), " in the same line; validate all updates, or none"));
 }
 
 Phases forward_part(const Phases& phases, const PipelineShape& shape) {

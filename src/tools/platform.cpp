@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "trireme/base/error.hpp"
 
@@ -36,13 +37,12 @@ std::string power_of(const ClusterDevice& device) {
     return property("mhz", mhz) + property("wattage_per_state", watts);
 }
 
-// Of two messages that pass each other each core copies both, and has what each way is said to have for either.
-std::string carriage_of(const NodeGroup& group) {
+std::string copies_of(const NodeGroup& group) {
     if (!group.do_cores_carry) return {};
-    return property("carried_bytes_per_s", fmt::format("{}", 2 * group.inside->bandwidth));
+    return property("copied_bytes_per_s", fmt::format("{}", group.inside->bandwidth));
 }
 
-std::string properties_of(const NodeGroup& group) { return power_of(group.device) + carriage_of(group); }
+std::string properties_of(const NodeGroup& group) { return power_of(group.device) + copies_of(group); }
 
 std::string speeds_of(const ClusterDevice& device) {
     if (device.clocks.empty()) return fmt::format("{}f", rate_of(device));
@@ -79,31 +79,46 @@ std::string node_line(const NodeGroup& group, std::size_t node) {
     return cluster_line(group, group.devices_per_node, way_inside(group), name, name + "-device-", "");
 }
 
-// Likewise, where each device has an adapter of its own, by which it reaches other nodes.
+std::string host_text(const NodeGroup& group, const std::string& device) {
+    const std::string properties = properties_of(group);
+    return fmt::format("<host id=\"{}\" speed=\"{}\"{}", device, speeds_of(group.device),
+                       properties.empty() ? "/>" : ">" + properties + "</host>");
+}
+
+// The half of a way that begins or ends at a device.
+std::string half_way(const std::string& name, const Link& whole) {
+    return fmt::format(
+        "<link id=\"{}\" bandwidth=\"{}Bps\" latency=\"{:.12g}s\" sharing_policy=\"SPLITDUPLEX\"/>", name,
+        whole.bandwidth, whole.latency / 2);
+}
+
+std::string way_between(const std::string& device, const std::string& other) {
+    return fmt::format(
+        "<route src=\"{0}\" dst=\"{1}\"><link_ctn id=\"{0}-inside\" direction=\"UP\"/><link_ctn "
+        "id=\"{1}-inside\" direction=\"DOWN\"/></route>",
+        device, other);
+}
+
+std::string way_out(const std::string& device, const std::string& node) {
+    return fmt::format(
+        "<route src=\"{0}\" dst=\"{1}-switch\"><link_ctn id=\"{0}-rail\" direction=\"UP\"/></route>", device,
+        node);
+}
+
+// A node whose devices have an adapter each, by which they reach other nodes.
 std::string railed_node(const Cluster& cluster, const NodeGroup& group, std::size_t node) {
     const std::string name = fmt::format("node-{}", node);
-    const Link inside = way_inside(group);
-    const double rail = cluster.between->bandwidth / static_cast<double>(cluster.rails);
+    const Link rail{.latency = cluster.between->latency,
+                    .bandwidth = cluster.between->bandwidth / static_cast<double>(cluster.rails)};
+    std::vector<std::string> devices;
     std::string hosts, links, routes;
     for (std::size_t d = 0; d < group.devices_per_node; ++d) {
         const std::string device = fmt::format("{}-device-{}", name, d);
-        const std::string properties = properties_of(group);
-        hosts += fmt::format("<host id=\"{}\" speed=\"{}\"{}", device, speeds_of(group.device),
-                             properties.empty() ? "/>" : ">" + properties + "</host>");
-        links += fmt::format(
-            "<link id=\"{0}-inside\" bandwidth=\"{1}Bps\" latency=\"{2:.12g}s\" "
-            "sharing_policy=\"SPLITDUPLEX\"/>"
-            "<link id=\"{0}-rail\" bandwidth=\"{3}Bps\" latency=\"{4:.12g}s\" sharing_policy=\"SPLITDUPLEX\"/>",
-            device, inside.bandwidth, inside.latency / 2, rail, cluster.between->latency / 2);
-        for (std::size_t other = 0; other < d; ++other) {
-            routes += fmt::format(
-                "<route src=\"{0}\" dst=\"{1}-device-{2}\"><link_ctn id=\"{0}-inside\" direction=\"UP\"/>"
-                "<link_ctn id=\"{1}-device-{2}-inside\" direction=\"DOWN\"/></route>",
-                device, name, other);
-        }
-        routes += fmt::format(
-            "<route src=\"{0}\" dst=\"{1}-switch\"><link_ctn id=\"{0}-rail\" direction=\"UP\"/></route>",
-            device, name);
+        hosts += host_text(group, device);
+        links += half_way(device + "-inside", way_inside(group)) + half_way(device + "-rail", rail);
+        for (const std::string& other : devices) routes += way_between(device, other);
+        routes += way_out(device, name);
+        devices.push_back(device);
     }
     return fmt::format("<zone id=\"{0}\" routing=\"Full\">{1}<router id=\"{0}-switch\"/>{2}{3}</zone>\n", name,
                        hosts, links, routes);

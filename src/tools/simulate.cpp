@@ -20,13 +20,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Cluster cluster_of(const std::string& path) {
+Cluster described(const std::string& path) {
     std::ifstream file(path);
     std::ostringstream text;
     text << file.rdbuf();
     if (!file || fs::is_directory(path))
         throw ConfigError(cat("--cluster ", path, " cannot be read; name a file"));
     return cluster_from_json(text.str(), path);
+}
+
+Cluster cluster_of(const SimulateConfig& config) {
+    Cluster cluster = described(config.cluster);
+    return config.is_network_free ? with_free_network(std::move(cluster)) : cluster;
 }
 
 std::string simulated_program() {
@@ -82,7 +87,7 @@ std::vector<std::string> words_for(const SimulateConfig& config, const Cluster& 
 
 // smpirun hands words on with their blanks parted, so the options travel in a file.
 void simulate(const SimulateConfig& config) {
-    std::vector<std::string> words = words_for(config, cluster_of(config.cluster));
+    std::vector<std::string> words = words_for(config, cluster_of(config));
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);

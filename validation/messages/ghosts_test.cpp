@@ -122,8 +122,7 @@ TEST_F(Ghosts, RefuseWhatOnlyValuesGive) {
     const std::map<std::string, std::string> refusals = {
         {"--eval-every 1", "--eval-every needs values"},
         {"--checkpoint-every 1", "--checkpoint-every needs values"},
-        {"--resume auto", "--resume auto needs values"},
-        {"--trace 1", "--trace is of runs with arithmetic so far"}};
+        {"--resume auto", "--resume auto needs values"}};
     for (const auto& [option, sentence] : refusals) {
         const Outcome outcome =
             run("simulate --ranks 4 --pipe 4 --math off --cluster abacus.json --run-dir none " +
@@ -133,6 +132,20 @@ TEST_F(Ghosts, RefuseWhatOnlyValuesGive) {
         EXPECT_NE(outcome.err.find(sentence), std::string::npos) << outcome.err;
         EXPECT_FALSE(std::filesystem::exists(path("none"))) << option;
     }
+}
+
+TEST_F(Ghosts, AreDrawnAsOthersAre) {
+    simulated("abacus.json", "--pipe 4 --math off --trace 2");
+
+    const json trace = json::parse(read(last_folder_ + "/trace.json"));
+    EXPECT_EQ(trace.at("otherData").at("clock"), "simulated");
+    std::size_t forwards = 0;
+    for (const json& event : trace.at("traceEvents")) {
+        const std::string name = event.at("name");
+        if (event.at("ph") == "X" && name.size() == 3 && name[1] == 'F') ++forwards;
+    }
+    EXPECT_EQ(forwards, 16U);
+    EXPECT_EQ(run("report " + last_folder_).code, 0);
 }
 
 TEST_F(Ghosts, AreNotForTheWall) {

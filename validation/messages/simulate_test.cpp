@@ -9,15 +9,6 @@
 namespace trireme::messages {
 namespace {
 
-// Only products of matrices take time.
-json abacus_of_products() {
-    json cluster = abacus();
-    cluster["device"]["bandwidth"] = 1e30;
-    cluster["device"]["launch"] = 0;
-    for (const char* link : {"inside", "between"}) cluster[link] = {{"latency", 1e-9}, {"bandwidth", 1e15}};
-    return cluster;
-}
-
 TEST_F(Simulate, HasTheLossesOfARun) {
     for (const std::string layout : {"--pipe 2 --data 2 ", "--pipe 2 --tensor 2 "}) {
         const std::string folder = "wall-" + std::to_string(content().size());
@@ -62,43 +53,6 @@ TEST_F(Simulate, TakesTwiceAsLongOnHalfTheDevice) {
             EXPECT_GT(expected, 0);
             EXPECT_NEAR(half_seconds[step][rank].get<double>(), expected, rounding * expected);
         }
-    }
-}
-
-// Of each stage by what its instructions took: "F=...,I=...,W=...;..."
-std::string costs_of(const json& trace, int stages) {
-    std::map<std::pair<int, char>, std::pair<double, int>> sums;
-    for (const json& event : trace.at("traceEvents")) {
-        if (event.at("ph") != "X" || event.at("cat") != "compute" || !event.at("args").contains("microbatch"))
-            continue;
-        auto& [seconds, count] =
-            sums[{event.at("args").at("stage"), event.at("name").get<std::string>().at(1)}];
-        seconds += event.at("dur").get<double>() * 1e-6;
-        ++count;
-    }
-    std::ostringstream text;
-    text.precision(17);
-    for (int stage = 0; stage < stages; ++stage) {
-        const auto mean = [&](char op) { return sums[{stage, op}].first / sums[{stage, op}].second; };
-        text << (stage == 0 ? "" : ";") << "F=" << mean('F') << ",I=" << mean('B') / 2
-             << ",W=" << mean('B') / 2;
-    }
-    return text.str();
-}
-
-TEST_F(Simulate, TakesTheStepThatIsPredicted) {
-    write("products.json", abacus_of_products().dump());
-    for (const int pipe : {2, 4}) {
-        const std::string stages = "--pipe " + std::to_string(pipe) + " ";
-        const double seconds = simulated("products.json", stages + "--trace 2").at(1).at("seconds");
-        const std::string costs = costs_of(json::parse(read(last_folder_ + "/trace.json")), pipe);
-
-        const Outcome plan = run("plan " + stages + of_plan + "--cost " + costs);
-
-        ASSERT_EQ(plan.code, 0) << plan.err;
-        const double predicted = json::parse(plan.out).at("prediction").at("seconds");
-        EXPECT_GT(predicted, 0.1);
-        EXPECT_NEAR(seconds, predicted, 0.01 * predicted) << costs;
     }
 }
 

@@ -71,6 +71,38 @@ TEST_F(Simulate, TakesLongerOverTheSpines) {
     EXPECT_GE(leaves, one_leaf + 6 * 3e-3 * (1 - 1e-6));
 }
 
+// One message after the other takes as long, whoever carries it.
+TEST_F(Simulate, HasCoresThatCarryMessages) {
+    json shelf = abacus();
+    shelf["inside"] = {{"latency", 1e-5}, {"bandwidth", 1e7}};
+    shelf["devices_per_node"] = 4;
+    shelf["nodes"] = 1;
+    shelf.erase("between");
+    write("adapters.json", shelf.dump());
+    shelf["inside"]["carrier"] = "cores";
+    write("cores.json", shelf.dump());
+    const auto seconds = [&](const std::string& options) -> double {
+        return each(simulated(options, "--pipe 4 --tied off --schedule inter-layer"), "seconds").at(1);
+    };
+
+    const double by_adapters = seconds("adapters.json");
+    const double by_cores = seconds("cores.json");
+
+    EXPECT_NEAR(by_cores, by_adapters, 0.001 * by_adapters);
+    EXPECT_GT(by_cores, 1.02 * seconds("cores.json --network free"));
+}
+
+TEST_F(Simulate, MayHaveANetworkThatTakesNoTime) {
+    const double described = each(simulated("abacus.json", "--pipe 4"), "seconds").at(1);
+    const json free = each(simulated("abacus.json", "--pipe 4 --network free"), "seconds").at(1);
+    const json summary = json::parse(read(last_folder_ + "/summary.json"));
+
+    EXPECT_LT(free.get<double>(), described);
+    EXPECT_NE(read(last_folder_ + "/config.ini").find("network = free"), std::string::npos);
+    EXPECT_EQ(summary.at("clock"), "simulated");
+    expect_train_refusal("--network free", {"--network free is of a simulated cluster", "trireme simulate"});
+}
+
 // Busy in its kernels, and idle else.
 TEST_F(Simulate, CountsWhatEachDeviceConsumes) {
     json metered = abacus();
@@ -134,6 +166,7 @@ TEST_F(Simulate, TakesWhatKernelsWereMeasuredToTake) {
     for (json& kernel : profile.at("kernels")) {
         kernel["seconds"] = 2 * kernel.at("seconds").get<double>();
     }
+    profile["launch"] = 2 * profile.at("launch").get<double>();
     write("twice.json", profile.dump());
 
     const std::vector<json> rates = each(simulated("abacus.json", "--pipe 4"), "compute_s");

@@ -13,8 +13,8 @@
 // objects with "device", "devices_per_node", "nodes", "inside" and "sources" of their own, which the whole then
 // has not. Three more things may be said of what joins devices and nodes:
 //
-//   "carrier": "cores"           of "inside": what computes also copies the messages, as ranks do that share
-//                                memory, and computes nothing meanwhile; "adapters" if not given
+//   "carrier": "cores"           of "inside": who receives a message copies it, as ranks do that share memory,
+//                                and computes nothing meanwhile; "adapters" if not given
 //   "rails": 8                   of "between": a node's bandwidth is that of so many adapters, and a message
 //                                passes one of them
 //   "fat_tree": {"leaf_nodes": 32, "spines": 32, "latency": 1e-6, "bandwidth": 50e9}
@@ -65,7 +65,7 @@ struct NodeGroup {
     std::size_t devices_per_node = 1;
     std::size_t nodes = 1;
     std::optional<Link> inside = {};  // from device to device; each has its bandwidth, each way
-    bool do_cores_carry = false;      // its messages, by copying them
+    bool do_cores_carry = false;      // its messages, by copying what they receive
 
     std::size_t devices() const { return devices_per_node * nodes; }
 };
@@ -90,6 +90,9 @@ struct Cluster {
     // Whose device rank `rank` has, one of devices().
     const NodeGroup& group_of(std::size_t rank) const;
 };
+
+// The same devices, joined by links that take no time.
+Cluster with_free_network(Cluster cluster);
 
 // Throws ConfigError for a text that describes no cluster, naming the place in it; `place` is the file's name.
 Cluster cluster_from_json(std::string_view text, const std::string& place);

@@ -8,6 +8,7 @@ namespace trireme {
 struct SimulateConfig {
     std::string cluster;  // a file: see plan/cluster.hpp
     int ranks = 0;        // 0: not said
+    bool is_network_free = false;
     bool does_math = true;
     std::string train_options;  // all of them, as an INI file
 };

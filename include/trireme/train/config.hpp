@@ -80,9 +80,13 @@ struct PolicyConfig {
 // How ghosts are charged for a pass: kernel by kernel, or, like an earlier one, as a whole, as many ranks are.
 enum class Charging : std::uint8_t { automatic, kernels, passes };
 
+// Of a simulated cluster: as it is described, or one whose messages take no time.
+enum class NetworkKind : std::uint8_t { described, free };
+
 struct CostConfig {
     std::string profile;       // a file: see plan/profile.hpp; empty: none
     std::string cluster = {};  // of a simulated run, a file: see plan/cluster.hpp; empty: none
+    NetworkKind network = NetworkKind::described;
     Charging charging = Charging::automatic;
     std::vector<StageCost> stages = {};  // of all, or of each; none: by the profile, or equal
 };

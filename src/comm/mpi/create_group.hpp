@@ -8,8 +8,8 @@
 
 namespace trireme {
 
-// Collective over `ranks` of `parent` alone: distinct, in the order that they have in the new one, this one among
-// them. `name` is for messages. The caller frees the communicator.
+// Collective over `ranks` of `parent` alone: distinct, in the order that they have in the new one, this one
+// among them. `name` is for messages. The caller frees the communicator.
 MPI_Comm create_group(MPI_Comm parent, const std::vector<int>& ranks, const std::string& name);
 
 }  // namespace trireme

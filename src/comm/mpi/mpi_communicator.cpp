@@ -71,14 +71,14 @@ MpiCommunicator::~MpiCommunicator() {
     if (is_finalized == 0 && free_slots_.size() == slots_.size()) MPI_Comm_free(&comm_);
 }
 
-void MpiCommunicator::carry(double bytes_per_second, std::vector<bool> is_near) {
-    carried_bytes_per_second_ = bytes_per_second;
+void MpiCommunicator::copy_itself(double bytes_per_second, std::vector<bool> is_near) {
+    copied_bytes_per_second_ = bytes_per_second;
     is_near_ = std::move(is_near);
 }
 
-void MpiCommunicator::spend_on_carrying(int peer, std::size_t bytes) const {
-    if (carried_bytes_per_second_ <= 0 || !is_near_[static_cast<std::size_t>(peer)]) return;
-    spend_seconds(static_cast<double>(bytes) / carried_bytes_per_second_);
+void MpiCommunicator::spend_on_copying(int peer, std::size_t bytes) const {
+    if (copied_bytes_per_second_ <= 0 || !is_near_[static_cast<std::size_t>(peer)]) return;
+    spend_seconds(static_cast<double>(bytes) / copied_bytes_per_second_);
 }
 
 int MpiCommunicator::tag_of(Label label) const {
@@ -95,7 +95,6 @@ Communicator::Ticket MpiCommunicator::start_send(ConstTensor tensor, int peer, L
                   "MPI_Isend");
     });
     traffic_.bytes_sent += slot.bytes;
-    spend_on_carrying(peer, slot.bytes);
     return slot.ticket;
 }
 
@@ -168,7 +167,7 @@ void MpiCommunicator::finish_part(Slot& slot, const Outcome& outcome) {
     if (slot.is_send) return;
     int count = 0;
     check_mpi(MPI_Get_count(&outcome.status, MPI_BYTE, &count), "MPI_Get_count");
-    spend_on_carrying(slot.peer, static_cast<std::size_t>(count));
+    spend_on_copying(slot.peer, static_cast<std::size_t>(count));
     const std::size_t end = offset + static_cast<std::size_t>(count);
     const int tag = outcome.status.MPI_TAG;
     if (!is_longer && tag == tag_of(slot.label) && end == std::min(offset + part_bytes_, slot.bytes)) return;

@@ -24,9 +24,10 @@ public:
     MpiCommunicator(MPI_Comm parent, const std::vector<int>& ranks, std::string name, Patience patience);
     ~MpiCommunicator() override;
     MpiCommunicator(const MpiCommunicator&) = delete;
-    // For messages from and to those that are near, this rank takes the time to copy them: see nodes.hpp.
-    void carry(double bytes_per_second, std::vector<bool> is_near);
     MpiCommunicator& operator=(const MpiCommunicator&) = delete;
+
+    // This rank takes the time to copy what it receives from those that are near: see nodes.hpp.
+    void copy_itself(double bytes_per_second, std::vector<bool> is_near);
 
     int rank() const override { return rank_; }
     int size() const override { return size_; }
@@ -68,7 +69,7 @@ private:
     void give_back(Slot& slot);
     std::size_t index_of(Ticket ticket) const;  // throws BugError if it is not in flight
     void finish_part(Slot& slot, const Outcome& outcome);
-    void spend_on_carrying(int peer, std::size_t bytes) const;
+    void spend_on_copying(int peer, std::size_t bytes) const;
 
     MPI_Comm comm_ = MPI_COMM_NULL;
     std::string name_;
@@ -76,8 +77,8 @@ private:
     int rank_ = 0;
     int size_ = 1;
     std::uint32_t tags_ = 1;  // how many the library has
-    double carried_bytes_per_second_ = 0;
-    std::vector<bool> is_near_ = {};  // each rank, where this one carries
+    double copied_bytes_per_second_ = 0;
+    std::vector<bool> is_near_ = {};  // each rank, where this one copies
     Ticket next_serial_ = 1;
     std::vector<Slot> slots_;
     std::vector<std::size_t> free_slots_;

@@ -13,14 +13,14 @@ namespace trireme {
 namespace {
 
 // `ranks` are the group's, of all ranks.
-std::unique_ptr<Communicator> carried(std::unique_ptr<MpiCommunicator> group, const std::vector<int>& ranks,
-                                      const Session& session) {
-    const double rate = carried_bytes_per_second();
+std::unique_ptr<Communicator> with_copies(std::unique_ptr<MpiCommunicator> group, const std::vector<int>& ranks,
+                                          const Session& session) {
+    const double rate = copied_bytes_per_second();
     if (rate <= 0) return group;
     const auto node_of = [&](int rank) { return session.nodes()[static_cast<std::size_t>(rank)]; };
     std::vector<bool> is_near;
     for (const int rank : ranks) is_near.push_back(node_of(rank) == node_of(session.rank()));
-    group->carry(rate, std::move(is_near));
+    group->copy_itself(rate, std::move(is_near));
     return group;
 }
 
@@ -67,14 +67,15 @@ std::string Session::library() const {
 std::unique_ptr<Communicator> Session::all_ranks(std::string name, Patience patience) const {
     std::vector<int> ranks(static_cast<std::size_t>(size_));
     std::iota(ranks.begin(), ranks.end(), 0);
-    return carried(std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, std::move(name), patience), ranks, *this);
+    return with_copies(std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, std::move(name), patience), ranks,
+                       *this);
 }
 
 std::unique_ptr<Communicator> Session::group_of(const std::vector<int>& ranks, std::string name,
                                                 Patience patience) const {
     if (ranks == std::vector{rank_}) return single_rank(std::move(name));
-    return carried(std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, ranks, std::move(name), patience), ranks,
-                   *this);
+    return with_copies(std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, ranks, std::move(name), patience),
+                       ranks, *this);
 }
 
 std::unique_ptr<NodeMemory> Session::node_memory(const std::vector<int>& ranks, Patience patience) const {

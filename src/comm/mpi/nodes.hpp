@@ -9,8 +9,8 @@ namespace trireme {
 // machine is simulated, whose node it is said to be on.
 std::vector<int> node_of_each(int rank, int size);
 
-// What of messages between ranks of a node a simulated core carries a second, its own and those for it, while it
-// computes nothing; 0: nothing, as adapters carry them, or as the machine is real and time passes by itself.
-double carried_bytes_per_second();
+// How quickly a simulated core copies what ranks of its node send to it; it computes nothing meanwhile. 0:
+// adapters carry messages, or the machine is real and time passes by itself.
+double copied_bytes_per_second();
 
 }  // namespace trireme

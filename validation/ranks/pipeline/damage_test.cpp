@@ -2,6 +2,9 @@
 #include <gtest/gtest.h>
 #include <mpi.h>
 
+#include <cstdio>
+#include <cstdlib>
+
 #include "error_message.hpp"
 #include "ranks/pipeline/bench.hpp"
 #include "trireme/schedule/schedule_text.hpp"
@@ -34,10 +37,13 @@ protected:
         CountingWorker worker = bench.worker(shape);
         const Program program = phases_from_csv(own.program, "the test").body.front();
         const std::string message = message_of<Error>([&] { engine.execute(program, worker); });
+        if (ends_job_ && message != "(no error)") end_job(message);
         settle(bench.team());
         return message;
     }
 
+    // Behind a deadlock there is nothing that ranks could still do together.
+    void end_job_with_an_error() { ends_job_ = true; }
     void lose_patience_soon() { patience_ = {.stall_seconds = 0.05, .stall_is_answer = true}; }
 
     bool is_first() const { return world_rank() == world_size() - 2; }
@@ -56,6 +62,12 @@ private:
                      MPI_STATUS_IGNORE);
     }
 
+    [[noreturn]] static void end_job(const std::string& message) {
+        std::fprintf(stderr, "%s\n", message.c_str());
+        std::_Exit(3);
+    }
+
+    bool ends_job_ = false;
     Trial trial_{.schedule = ScheduleKind::gpipe,
                  .shape = grid_shape(2, 1, 1, 2),
                  .teams = teams_of_sizes({1, 1}),
@@ -115,6 +127,14 @@ TEST_F(Damage, OfASendThatIsLeftOutIsNamedWhereItIsMissed) {
                          "at 1F0, instruction 2 of 2: waited 0.05 s for rank 1's message from rank 0 of "
                          "the activations group"));
     }
+}
+
+// Each waits for what the other sends behind its own wait. The simulator sees that nobody can go on. Not among
+// the others, as it ends the job: ranks/pipeline_deadlock.
+TEST_F(Damage, DISABLED_OfACircleIsADeadlock) {
+    end_job_with_an_error();
+
+    outcome<ResourceError>({"0F0,0RECV_B0,0B0,0SEND_F0"}, {"1RECV_F0,1F0,1B0,1SEND_B0"}, true);
 }
 
 }  // namespace

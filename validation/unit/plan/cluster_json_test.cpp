@@ -130,6 +130,29 @@ TEST(ClusterJson, NamesThePlaceOfWhatIsWrongInGroups) {
                      "my.json: between.rails is 0; it must be at least 1"));
 }
 
+TEST(ClusterJson, SaysWhoCarriesMessagesInside) {
+    Json json = described();
+    EXPECT_FALSE(read(json).groups.front().do_cores_carry);
+    json["inside"]["carrier"] = "cores";
+
+    EXPECT_TRUE(read(json).groups.front().do_cores_carry);
+    EXPECT_EQ(refusal([](Json& it) { it["inside"]["carrier"] = "pigeons"; }),
+              "my.json: inside.carrier is \"pigeons\"; it must be \"cores\" or \"adapters\"");
+}
+
+TEST(Cluster, MayHaveANetworkThatTakesNoTime) {
+    Json json = of_two_kinds();
+    json["groups"][0]["inside"]["carrier"] = "cores";
+    const Cluster cluster = with_free_network(read(json));
+
+    EXPECT_EQ(cluster.groups[0].inside->latency, 0);
+    EXPECT_EQ(cluster.between->latency, 0);
+    EXPECT_GE(cluster.between->bandwidth, 1e18);
+    EXPECT_FALSE(cluster.groups[0].do_cores_carry);
+    EXPECT_FALSE(cluster.fat_tree);
+    EXPECT_EQ(cluster.devices(), read(json).devices());
+}
+
 TEST(ClusterJson, NeedsNoLinkWhereThereIsNothingToJoin) {
     Json json = described();
     json["nodes"] = 1;

@@ -149,6 +149,17 @@ TEST(Platform, HasASpeedForEachClock) {
     EXPECT_NE(platform_text(clocked).find("speed=\"1000000000f,500000000f\""), std::string::npos);
 }
 
+// Nothing passes a wire where cores copy messages.
+TEST(Platform, SaysWhatCoresCarry) {
+    Cluster shelf = cluster(1, 4);
+    shelf.groups[0].do_cores_carry = true;
+
+    const std::string text = platform_text(shelf);
+
+    EXPECT_TRUE(says(text, "bw=\"1e+18Bps\" lat=\"1e-06s\""));
+    EXPECT_TRUE(says(text, "<prop id=\"copied_bytes_per_s\" value=\"300000000000\"/>"));
+}
+
 // What tests of clocks run on is what a simulation would.
 TEST(Platform, IsTheOneOfTheRankTests) {
     Cluster metered = cluster(4, 2);

@@ -43,8 +43,8 @@ std::vector<int> node_of_each(int, int size) {
     return first;
 }
 
-double carried_bytes_per_second() {
-    const char* const rate = sg_host_get_property_value(sg_host_self(), "carried_bytes_per_s");
+double copied_bytes_per_second() {
+    const char* const rate = sg_host_get_property_value(sg_host_self(), "copied_bytes_per_s");
     return rate == nullptr ? 0 : std::stod(rate);
 }
 

@@ -16,6 +16,6 @@ std::vector<int> node_of_each(int rank, int size) {
     return all;
 }
 
-double carried_bytes_per_second() { return 0; }
+double copied_bytes_per_second() { return 0; }
 
 }  // namespace trireme

@@ -1,0 +1,243 @@
+// What steps take in simulated time, beside what is predicted of the same costs, and what formulas say.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <sstream>
+
+#include "messages/simulated_runs.hpp"
+
+namespace trireme::messages {
+namespace {
+
+constexpr int micro_batches = 8;
+constexpr int all_blocks = 16;  // of the model
+
+// Seconds of a stage's instructions.
+struct StageSeconds {
+    double forward = 0, input = 0, weight = 0;
+    bool has_halves = false;  // of backward passes
+
+    double pass() const { return forward + input + weight; }
+    std::string text(double send = 0) const {
+        std::ostringstream text;
+        text.precision(17);
+        text << "F=" << forward << ",I=" << input << ",W=" << weight << ",send=" << send;
+        return text.str();
+    }
+};
+
+// Of each stage: the means of what its instructions took, whole backward passes in two halves. What an update
+// takes beside its waits is little, and left out.
+std::vector<StageSeconds> seconds_in(const json& trace, int stages) {
+    std::map<std::pair<int, char>, std::pair<double, int>> sums;
+    for (const json& event : trace.at("traceEvents")) {
+        if (event.at("ph") != "X" || event.at("cat") != "compute" || !event.at("args").contains("stage"))
+            continue;
+        const std::string name = event.at("name");  // "12B3"
+        auto& [seconds, count] =
+            sums[{event.at("args").at("stage"), name[name.find_first_not_of("0123456789")]}];
+        seconds += event.at("dur").get<double>() * 1e-6;
+        ++count;
+    }
+    const auto mean = [&](int stage, char op) {
+        const auto& [seconds, count] = sums[{stage, op}];
+        return count == 0 ? 0 : seconds / count;
+    };
+    // A schedule may have both: halves where others wait for the first.
+    const auto half = [&](int stage, char op) {
+        return sums.contains({stage, op}) ? mean(stage, op) : mean(stage, 'B') / 2;
+    };
+    std::vector<StageSeconds> all;
+    for (int s = 0; s < stages; ++s) {
+        all.push_back({.forward = mean(s, 'F'),
+                       .input = half(s, 'I'),
+                       .weight = half(s, 'W'),
+                       .has_halves = sums.contains({s, 'I'})});
+    }
+    return all;
+}
+
+// Where some stages have halves, of these: what halves take, a whole pass does not say.
+StageSeconds mean_of(const std::vector<StageSeconds>& stages) {
+    const bool has_halves = std::ranges::any_of(stages, &StageSeconds::has_halves);
+    StageSeconds sum;
+    double count = 0;
+    for (const StageSeconds& stage : stages) {
+        if (stage.has_halves != has_halves) continue;
+        sum.forward += stage.forward;
+        sum.input += stage.input;
+        sum.weight += stage.weight;
+        ++count;
+    }
+    return {.forward = sum.forward / count, .input = sum.input / count, .weight = sum.weight / count};
+}
+
+std::string text_of(const std::vector<StageSeconds>& stages, double send = 0) {
+    std::string text;
+    for (const StageSeconds& stage : stages) text += (text.empty() ? "" : ";") + stage.text(send);
+    return text;
+}
+
+struct Pipeline {
+    std::string schedule;
+    int pipe = 2;
+    int chunks = 1;
+
+    int stages() const { return pipe * chunks; }
+    std::string options() const {
+        const std::string count = std::to_string(micro_batches);
+        const int blocks = all_blocks / stages();
+        std::string cut = std::to_string(1 + blocks);  // with the embedding
+        for (int stage = 2; stage < stages(); ++stage) cut += "," + std::to_string(blocks);
+        return "--pipe " + std::to_string(pipe) + " --schedule " + schedule +
+               (is_v() ? "" : " --chunks " + std::to_string(chunks)) + " --microbatches " + count +
+               " --batch " + count + " --partition " + cut + "," + std::to_string(blocks + 1) + " ";
+    }
+    bool is_v() const { return schedule == "zb-v"; }  // which has two chunks unasked
+};
+
+class PredictedSteps : public Simulate {
+protected:
+    // The seconds of a step, and what its instructions took.
+    double simulate(const Pipeline& pipeline, const std::string& model, const std::string& cluster) {
+        const std::string folder = "run-" + std::to_string(++runs_);
+        const Outcome outcome = run("simulate --math off --steps 2 --trace 2 --length fixed --quiet --ranks " +
+                                    std::to_string(pipeline.pipe) + " --cluster " + cluster + " --run-dir " +
+                                    folder + " " + pipeline.options() + model);
+        EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+        seconds_ = seconds_in(json::parse(read(folder + "/trace.json")), pipeline.stages());
+        return steps(folder).at(1).at("seconds");
+    }
+
+    json planned(const std::string& options) const {
+        const Outcome outcome = run("plan --format json " + options);
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        return json::parse(outcome.out);
+    }
+
+    double predicted(const Pipeline& pipeline, const std::string& model, const std::string& costs) const {
+        return planned(pipeline.options() + model + "--cost " + costs).at("prediction").at("seconds");
+    }
+
+    // By the schedule's formula, of stages that all cost the mean; none: there is no formula for such costs.
+    std::optional<double> by_formula(const Pipeline& pipeline, const std::string& model) const {
+        const StageSeconds mean = mean_of(seconds_);
+        const json row =
+            planned(pipeline.options() + model + "--cost " + mean.text() + " --compare " + pipeline.schedule)
+                .at(0);
+        if (!row.contains("closed_form_bubble")) return std::nullopt;
+        return micro_batches * pipeline.chunks * mean.pass() / (1 - row.at("closed_form_bubble").get<double>());
+    }
+
+    std::vector<StageSeconds> seconds_;  // of the last run, of each stage
+
+private:
+    int runs_ = 0;
+};
+
+// Only products of matrices take time.
+json abacus_of_products() {
+    json cluster = abacus();
+    cluster["devices_per_node"] = 8;
+    cluster["nodes"] = 1;
+    cluster.erase("between");
+    cluster["device"]["bandwidth"] = 1e30;
+    cluster["device"]["launch"] = 0;
+    cluster["inside"] = {{"latency", 1e-9}, {"bandwidth", 1e15}};
+    return cluster;
+}
+
+// Of all schedules whose steps end with an update; tables of two tokens take next to nothing.
+class Formulas : public PredictedSteps {
+protected:
+    void SetUp() override {
+        PredictedSteps::SetUp();
+        if (!IsSkipped()) write("products.json", abacus_of_products().dump());
+    }
+
+    void compare_all(const std::string& block, bool may_halve_backward = true) {
+        const std::string model =
+            "--model gpt2-tiny --vocabulary 2 --tied off --dropout 0 --layers 16 " + block;
+        for (const int pipe : {2, 4, 8}) {
+            for (const Pipeline& pipeline :
+                 {Pipeline{"inter-layer", pipe}, Pipeline{"gpipe", pipe}, Pipeline{"1f1b", pipe},
+                  Pipeline{"interleaved", pipe, 2}, Pipeline{"looped-bfs", pipe, 2}, Pipeline{"zb-h1", pipe},
+                  Pipeline{"zb-v", pipe, 2}}) {
+                const bool halves_backward = pipeline.schedule.starts_with("zb");
+                if (halves_backward && !may_halve_backward) continue;
+                SCOPED_TRACE(pipeline.options());
+                compare(pipeline, model);
+            }
+        }
+    }
+
+private:
+    void compare(const Pipeline& pipeline, const std::string& model) {
+        const double seconds = simulate(pipeline, model, "products.json");
+        const double prediction = predicted(pipeline, model, text_of(seconds_));
+        EXPECT_GT(prediction, 0.01);
+        EXPECT_NEAR(seconds, prediction, 0.01 * prediction) << text_of(seconds_);
+        const std::optional<double> formula = by_formula(pipeline, model);
+        EXPECT_TRUE(formula || pipeline.is_v());  // whose formula is of equal costs
+        if (formula) {
+            EXPECT_NEAR(seconds, *formula, 0.01 * *formula) << text_of(seconds_);
+        }
+    }
+};
+
+TEST_F(Formulas, HoldWherePassesCostTheSame) { compare_all("--width 128 --heads 2 --max-length 16 "); }
+
+// Attention has no weights.
+TEST_F(Formulas, HoldWhereAttentionIsMostOfIt) {
+    compare_all("--width 32 --heads 1 --positions 1024 --max-length 1024 ");
+}
+
+TEST_F(Formulas, HoldWhereForwardIsComputedAgain) {
+    compare_all("--width 128 --heads 2 --max-length 16 --recompute full ", false);
+}
+
+struct Network {
+    std::string cluster;
+    json link;
+    std::string model;
+    double message;  // bytes
+
+    double message_seconds() const {
+        return link.at("latency").get<double>() + message / link.at("bandwidth").get<double>();
+    }
+};
+
+// A message as long as a twentieth of a pass, and the links of H100s.
+TEST_F(PredictedSteps, AreNearThoseOfANetwork) {
+    json slow = abacus();
+    slow["devices_per_node"] = 8;
+    slow["nodes"] = 1;
+    slow.erase("between");
+    write("slow.json", slow.dump());
+    const std::vector<Network> networks{
+        {.cluster = "slow.json",
+         .link = slow.at("inside"),
+         .model = "--model gpt2-tiny --vocabulary 257 --dropout 0 --layers 16 --width 128 --heads 2 "
+                  "--max-length 32 ",
+         .message = 32 * 128 * sizeof(float)},
+        {.cluster = TRIREME_SOURCE_DIR "/perf/clusters/h100-8.json",
+         .link = json::parse(read(TRIREME_SOURCE_DIR "/perf/clusters/h100-8.json")).at("inside"),
+         .model = "--model gpt2-xl --layers 16 --dropout 0 --tied off ",
+         .message = 1024 * 1600 * sizeof(float)}};
+    for (const Network& network : networks) {
+        for (const int pipe : {2, 4, 8}) {
+            for (const char* const schedule : {"gpipe", "1f1b", "zb-h1"}) {
+                const Pipeline pipeline{schedule, pipe};
+                SCOPED_TRACE(network.cluster + ": " + pipeline.options());
+                const double seconds = simulate(pipeline, network.model, network.cluster);
+
+                const std::string costs = text_of(seconds_, network.message_seconds());
+                const double prediction = predicted(pipeline, network.model, costs);
+                EXPECT_NEAR(seconds, prediction, 0.05 * prediction) << costs;
+            }
+        }
+    }
+}
+
+}  // namespace
+}  // namespace trireme::messages

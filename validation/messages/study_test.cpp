@@ -1,0 +1,87 @@
+// perf/study: a grid of runs, a table and pictures.
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <map>
+#include <sstream>
+
+#include "messages/workplace.hpp"
+
+namespace trireme::messages {
+namespace {
+
+class Study : public Workplace {
+protected:
+    void SetUp() override {
+        make_corpus();
+        write("small.json", R"({"schema": 1, "name": "small", "source": "a test", "command": "train",
+            "options": {"corpus": "corpus.h5", "width": 16, "heads": 2, "device": "reference", "threads": 1,
+                        "batch": 4},
+            "axes": [[{"layers": 1}, {"layers": 2}], [{"steps": 2}, {"steps": 4}, {"steps": 0}]],
+            "figures": ["clock", "tokens", "memory_bytes/predicted"],
+            "beside": {"options": {"steps": 1}, "saved": {"later_tokens": "tokens"}},
+            "charts": [{"title": "Tokens", "x": "steps", "y": "tokens", "lines": ["layers"]},
+                       {"title": "Saved", "x": "steps", "y": "later_tokens"}]})");
+    }
+
+    int study(const std::string& file) const {
+        const std::string program = std::filesystem::path(program_path()).parent_path() / "perf_study";
+        const int status = std::system(("cd " + path("").string() + " && " + program + " " + file +
+                                        " out --program " + program_path() + " > said 2>&1")
+                                           .c_str());
+        return WEXITSTATUS(status);
+    }
+
+    std::vector<std::string> table() const {
+        std::istringstream text(read("out/small.csv"));
+        std::vector<std::string> lines;
+        for (std::string line; std::getline(text, line);) lines.push_back(line);
+        return lines;
+    }
+};
+
+TEST_F(Study, MakesATableAndPicturesOfAllRuns) {
+    ASSERT_EQ(study("small.json"), 0) << read("said");
+
+    const std::vector<std::string> lines = table();
+    ASSERT_EQ(lines.size(), 7U);
+    EXPECT_EQ(lines[0], "layers,steps,clock,tokens,memory_bytes/predicted,later_tokens,clock,failure");
+    EXPECT_TRUE(lines[1].starts_with("1,2,wall,")) << lines[1];
+    EXPECT_TRUE(lines[1].ends_with(",wall,")) << lines[1];
+    EXPECT_TRUE(lines[6].starts_with("2,0,,,,,,exit code 2: nothing says how long to train")) << lines[6];
+    EXPECT_NE(read("out/small-tokens.svg").find(">2</text>"), std::string::npos);
+    EXPECT_NE(read("out/small-later_tokens.svg").find("Saved (wall)"), std::string::npos);
+}
+
+TEST_F(Study, RunsNothingAgainThatIsThere) {
+    ASSERT_EQ(study("small.json"), 0) << read("said");
+    const std::vector<std::string> first = table();
+    const std::string kept = read("out/small/layers-1.steps-2/manifest.json");
+    std::filesystem::remove(path("out/small/layers-2.steps-4/summary.json"));
+
+    ASSERT_EQ(study("small.json"), 0) << read("said");
+
+    EXPECT_EQ(table(), first);
+    EXPECT_EQ(read("out/small/layers-1.steps-2/manifest.json"), kept);
+    EXPECT_FALSE(read("out/small/layers-2.steps-4/summary.json").empty());
+}
+
+TEST_F(Study, NamesThePlaceOfWhatIsWrong) {
+    for (const auto& [text, sentence] : std::map<std::string, std::string>{
+             {"[]", "bad.json must be a study, as JSON"},
+             {R"({"schema": 2})", "bad.json: schema must be 1 for this program"},
+             {R"({"schema": 1, "name": "x", "source": "y", "command": "train", "axes": 3})",
+              "bad.json: axes must be a list of lists of points"},
+             {R"({"schema": 1, "name": "x", "source": "y", "command": "train", "axes": []})",
+              "bad.json: figures must be a list of figures of summary.json"},
+             {R"({"schema": 1, "name": "x", "source": "y", "command": "train", "figures": ["mfu"],
+                  "axes": [[{"seed": 1}, {"seed": 1}]]})",
+              "two runs of x are both seed-1; let points differ"}}) {
+        write("bad.json", text);
+        EXPECT_EQ(study("bad.json"), 2);
+        EXPECT_EQ(read("said"), "perf_study: " + sentence + "\n");
+    }
+}
+
+}  // namespace
+}  // namespace trireme::messages
