@@ -6,7 +6,6 @@
 // RECORDS has settings.json, version.txt and, of each round, a folder with gemm-alone.json, MODEL-profile.json,
 // MODEL-LAYOUT-wall.jsonl and -simulated.jsonl, and what the cores multiplied before and behind the profile and
 // each run by the wall: gemm-MODEL-before-LAYOUT-RANK.json, gemm-MODEL-behind-profile-RANK.json.
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -16,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/median.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/plan/profile.hpp"
 
@@ -38,12 +38,6 @@ std::string read_text(const fs::path& path) {
 }
 
 Json read_json(const fs::path& path) { return Json::parse(read_text(path)); }
-
-double median(std::vector<double> values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-}
 
 void write_cluster(const std::string& path, const std::string& output) {
     const Profile profile = profile_from_json(read_text(path), path);
@@ -74,7 +68,7 @@ double step_seconds(const fs::path& path) {
         const Json record = Json::parse(line);
         if (record.contains("seconds") && record.at("step") > 0) seconds.push_back(record.at("seconds"));
     }
-    return median(seconds);
+    return median_of(seconds);
 }
 
 class Records {
@@ -130,13 +124,13 @@ Json compare(const Records& records, const std::string& model, const std::string
     });
     std::vector<double> calibrated;
     for (std::size_t r = 0; r < wall.size(); ++r) calibrated.push_back(simulated[r] / (wall[r] * drift[r]));
-    const double ratio = median(simulated) / median(wall);
+    const double ratio = median_of(simulated) / median_of(wall);
     return {{"model", model},
             {"layout", layout + " 2"},
-            {"wall_s", median(wall)},
-            {"simulated_s", median(simulated)},
+            {"wall_s", median_of(wall)},
+            {"simulated_s", median_of(simulated)},
             {"simulated_to_wall", ratio},
-            {"simulated_to_calibrated_wall", median(calibrated)},
+            {"simulated_to_calibrated_wall", median_of(calibrated)},
             {"is_within_bound", std::abs(ratio - 1) <= bound},
             {"by_round",
              {{"wall_s", wall},
@@ -167,13 +161,13 @@ Json judge(const Records& records) {
     const Json settings = records.settings();
     const std::vector<double> calibration = records.of_rounds(
         [&](const fs::path& round) { return calibration_of(round, settings.at("models").at(0)); });
-    const std::string why = complaint(records, median(calibration));
+    const std::string why = complaint(records, median_of(calibration));
     Json result{{"verdict", why.empty() ? "VALID" : "INVALID"}};
     if (!why.empty()) result["reason"] = why;
     result["version"] = records.version();
     result["settings"] = settings;
     result["calibration"] = {{"what", "f32 products of two processes at once, of one alone"},
-                             {"median", median(calibration)},
+                             {"median", median_of(calibration)},
                              {"by_round", calibration},
                              {"least", least_calibration}};
     result["bound"] = bound;

@@ -89,6 +89,9 @@ Command plan_command(Words words) {
             cat("--cluster ", config.run.costs.cluster,
                 " is for simulated runs, and a plan is counted in costs; give --profile or --cost"));
     }
+    if (config.run.costs.network == NetworkKind::free)
+        throw ConfigError(
+            "--network free is for simulated runs, and a plan is counted in costs; give send=0 in --cost");
     return config;
 }
 

@@ -64,6 +64,8 @@ TEST(SimulateOptions, AreNotOfAPlan) {
     EXPECT_EQ(
         complaint("plan --cluster c.json"),
         "--cluster c.json is for simulated runs, and a plan is counted in costs; give --profile or --cost");
+    EXPECT_EQ(complaint("plan --network free"),
+              "--network free is for simulated runs, and a plan is counted in costs; give send=0 in --cost");
 }
 
 }  // namespace
