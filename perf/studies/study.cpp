@@ -1,9 +1,10 @@
 // perf_study FILE OUTPUT [--program PATH]: runs a study (study_file.hpp), what of it has not run yet, and
 // writes OUTPUT/NAME.csv and, for each chart, OUTPUT/NAME-Y.svg. Runs leave their records in OUTPUT/NAME/; one
-// that has its summary.json is not run again. A run that fails has its sentence in the table, and is tried
-// again next time.
+// that has its summary.json is not run again, unless the study now gives it other options. A run that fails has
+// its sentence in the table, and is tried again next time.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -86,11 +87,15 @@ Json summary_in(const fs::path& folder) {
 
 Run run_of(const Study& study, const Point& point, const std::string& program, const fs::path& records) {
     const fs::path folder = records / point.folder;
+    const fs::path command = records / (point.folder + ".command");
+    const std::vector<std::string> words = words_for(study, point, program, folder);
+    const std::string text = fmt::format("{}\n", fmt::join(words, "\n"));
     Json known = summary_in(folder);
-    if (known.is_object()) return {.summary = known};
-    fs::remove_all(folder);  // what a run that was cut off has left
+    if (known.is_object() && read_text(command) == text) return {.summary = known};
+    fs::remove_all(folder);  // what a run that was cut off, or was another, has left
+    write_text(command, text);
     const fs::path log = records / (point.folder + ".log");
-    const int code = run(words_for(study, point, program, folder), log);
+    const int code = run(words, log);
     known = summary_in(folder);
     if (code == 0 && known.is_object()) return {.summary = known};
     return {.failure = cat("exit code ", code, ": ", sentence_of(read_text(log)))};

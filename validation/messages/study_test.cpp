@@ -66,6 +66,20 @@ TEST_F(Study, RunsNothingAgainThatIsThere) {
     EXPECT_FALSE(read("out/small/layers-2.steps-4/summary.json").empty());
 }
 
+// All have the same names as before.
+TEST_F(Study, RunsAgainWhatGotOtherOptions) {
+    ASSERT_EQ(study("small.json"), 0) << read("said");
+    const std::vector<std::string> first = table();
+    std::string text = read("small.json");
+    text.replace(text.find("\"batch\": 4"), 10, "\"batch\": 2");
+    write("small.json", text);
+
+    ASSERT_EQ(study("small.json"), 0) << read("said");
+
+    EXPECT_NE(table().at(1), first.at(1));
+    EXPECT_NE(read("out/small/layers-1.steps-2/config.ini").find("batch = 2\n"), std::string::npos);
+}
+
 TEST_F(Study, NamesThePlaceOfWhatIsWrong) {
     for (const auto& [text, sentence] : std::map<std::string, std::string>{
              {"[]", "bad.json must be a study, as JSON"},
