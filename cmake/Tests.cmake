@@ -16,6 +16,12 @@ endfunction()
 # Real corpora and reference token ids; tests that need them skip with a line when the variable is not set.
 set(TRIREME_SOURCE_DIR_DEFINITION TRIREME_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 
+# A hang is a failure after this many times a test's TIMEOUT; sanitizers make all of them slow.
+set(TRIREME_PATIENCE 1)
+if(TRIREME_SANITIZE)
+  set(TRIREME_PATIENCE 4)
+endif()
+
 #   add_test_program(unit_data LABEL unit TIMEOUT 30 SOURCES a_test.cpp b_test.cpp USES data)
 function(add_test_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL;TIMEOUT" "SOURCES;USES;PRIVATE_USES")
@@ -26,8 +32,9 @@ function(add_test_program name)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/validation)
   target_link_libraries(${name} PRIVATE ${arg_USES} ${arg_PRIVATE_USES} GTest::gtest_main trireme_warnings)
   belongs_to_label(${arg_LABEL} ${name})
+  math(EXPR timeout "${arg_TIMEOUT} * ${TRIREME_PATIENCE}")
   gtest_discover_tests(${name} TEST_PREFIX ${arg_LABEL}/ DISCOVERY_MODE PRE_TEST
-                       PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
+                       PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${timeout})
 endfunction()
 
 #   add_room_tests(unit data TIMEOUT 30)   from validation/unit/data/*_test.cpp
@@ -112,6 +119,7 @@ function(add_deadlock_test name)
 endfunction()
 
 function(one_rank_test folder name timeout)
+  math(EXPR timeout "${timeout} * ${TRIREME_PATIENCE}")
   add_test(NAME ${folder}/${name} COMMAND ${ARGN})
   set_tests_properties(${folder}/${name} PROPERTIES LABELS ${folder} PROCESSORS 2 TIMEOUT ${timeout}
                                           FAIL_REGULAR_EXPRESSION "Deadlock detected"
