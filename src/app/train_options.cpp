@@ -187,6 +187,18 @@ Option move_option(PolicyConfig& policy) {
          {"restart", MoveWay::restart}});
 }
 
+std::vector<Option> straggler_options(PolicyConfig& policy) {
+    return {
+        choice({"straggler", "",
+                "ranks that are slower than others: nothing, or shares in proportion to their speed, which "
+                "changes no loss"},
+               policy.straggler, {{"off", StragglerPolicy::off}, {"uneven", StragglerPolicy::uneven}}),
+        whole_number({"look-every", "K", "steps between two looks at what was observed, to decide by"},
+                     policy.look_every, 1),
+        whole_number({"horizon", "STEPS", "in which a change of plan has to repay; 0: in all that are left"},
+                     policy.horizon)};
+}
+
 OptionGroup flexible_options(ScheduleConfig& schedule, LayoutConfig& layout) {
     return {"flexible",
             {
@@ -294,6 +306,7 @@ std::vector<OptionGroup> train_options(RunConfig& config) {
     OptionGroup flexible = flexible_options(config.schedule, config.layout);
     flexible.options.push_back(decisions_option(config.policy));
     flexible.options.push_back(move_option(config.policy));
+    for (const Option& option : straggler_options(config.policy)) flexible.options.push_back(option);
     return {data_options(config.data),
             task_options(config.task),
             model_options(config.model, config.data),

@@ -29,4 +29,18 @@ double Ledger::flops() const {
     return sum;
 }
 
+ProductWork& ProductWork::operator+=(const ProductWork& other) {
+    seconds += other.seconds;
+    flops += other.flops;
+    return *this;
+}
+
+ProductWork ProductWork::operator-(const ProductWork& other) const {
+    return {.seconds = seconds - other.seconds, .flops = flops - other.flops};
+}
+
+ProductWork ProductWork::operator/(double count) const {
+    return {.seconds = seconds / count, .flops = flops / count};
+}
+
 }  // namespace trireme

@@ -48,7 +48,8 @@ Rest give_the_smallest_one_unit(std::vector<std::size_t>& units, Rest rest,
     return rest;
 }
 
-// The method of largest remainders, among those without units. (Hamilton, 1792)
+// Among those without units. What is left over goes, unit by unit, to whoever has the least for his weight
+// then: ranks wait for the one that has the most, so that is kept as little as can be.
 void share_in_proportion(std::vector<std::size_t>& units, Rest rest, std::span<const std::size_t> weights) {
     std::vector<std::size_t> sharers;
     std::size_t left = rest.count;
@@ -58,9 +59,10 @@ void share_in_proportion(std::vector<std::size_t>& units, Rest rest, std::span<c
         units[i] = rest.count * weights[i] / rest.weight;
         left -= units[i];
     }
-    const auto remainder = [&](std::size_t i) { return rest.count * weights[i] % rest.weight; };
-    std::ranges::stable_sort(sharers, std::ranges::greater{}, remainder);
-    for (std::size_t i = 0; i < left; ++i) ++units[sharers[i]];
+    const auto has_less_with_one_more = [&](std::size_t i, std::size_t other) {
+        return (units[i] + 1) * weights[other] < (units[other] + 1) * weights[i];
+    };
+    for (; left > 0; --left) ++units[*std::ranges::min_element(sharers, has_less_with_one_more)];
 }
 
 }  // namespace

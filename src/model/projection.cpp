@@ -3,6 +3,15 @@
 #include "model/family.hpp"
 
 namespace trireme {
+namespace {
+
+template <class Product>
+void multiply(Stream& stream, const Product& product) {
+    const double seconds = launch(stream, product);
+    stream.products += {.seconds = seconds, .flops = product.cost().flops};
+}
+
+}  // namespace
 
 Projection::Projection(const ModelConfig& config, Channels input, std::vector<Part> parts, double deviation,
                        bool has_bias)
@@ -38,11 +47,11 @@ void Projection::forward(const Pass& pass, Weights weights, ConstTensor input, T
     std::size_t next = 0;
     for (const Part& part : parts_) {
         const ConstTensor weight = weights[next++];
-        launch(pass.stream, Linear{.input = input,
-                                   .weight = weight,
-                                   .bias = has_bias_ ? weights[next++] : ConstTensor{},
-                                   .output = output.column_range(column, part.output.count()),
-                                   .axes = axes_});
+        multiply(pass.stream, Linear{.input = input,
+                                     .weight = weight,
+                                     .bias = has_bias_ ? weights[next++] : ConstTensor{},
+                                     .output = output.column_range(column, part.output.count()),
+                                     .axes = axes_});
         column += part.output.count();
     }
 }
@@ -52,12 +61,12 @@ void Projection::backward_input(const Pass& pass, Weights weights, ConstTensor g
     std::size_t column = 0;
     std::size_t next = 0;
     for (const Part& part : parts_) {
-        launch(pass.stream,
-               LinearBackwardInput{.grad_output = grad_output.column_range(column, part.output.count()),
-                                   .weight = weights[next],
-                                   .grad_input = grad_input,
-                                   .axes = axes_,
-                                   .accumulate = column > 0});
+        multiply(pass.stream,
+                 LinearBackwardInput{.grad_output = grad_output.column_range(column, part.output.count()),
+                                     .weight = weights[next],
+                                     .grad_input = grad_input,
+                                     .axes = axes_,
+                                     .accumulate = column > 0});
         column += part.output.count();
         next += has_bias_ ? 2 : 1;
     }
@@ -69,12 +78,12 @@ void Projection::backward_weight(const Pass& pass, ConstTensor input, ConstTenso
     std::size_t next = 0;
     for (const Part& part : parts_) {
         const Tensor grad_weight = gradients[next++];
-        launch(pass.stream,
-               LinearBackwardWeight{.input = input,
-                                    .grad_output = grad_output.column_range(column, part.output.count()),
-                                    .grad_weight = grad_weight,
-                                    .grad_bias = has_bias_ ? gradients[next++] : Tensor{},
-                                    .axes = axes_});
+        multiply(pass.stream,
+                 LinearBackwardWeight{.input = input,
+                                      .grad_output = grad_output.column_range(column, part.output.count()),
+                                      .grad_weight = grad_weight,
+                                      .grad_bias = has_bias_ ? gradients[next++] : Tensor{},
+                                      .axes = axes_});
         column += part.output.count();
     }
 }

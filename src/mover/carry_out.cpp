@@ -36,7 +36,8 @@ struct Journey::State {
           to(new_boxes),
           dtype(type),
           group(ranks),
-          memory(bytes_in_flight(the_move, type, ranks.rank()), Place::memory) {}
+          memory(bytes_in_flight(the_move, type, ranks.rank()),
+                 ranks.is_ghost() ? Place::ghost : Place::memory) {}
 
     void keep() const;
     void start_round();
@@ -73,6 +74,7 @@ Tensor matrix(const Tensor& parcel, const Box& box, std::size_t offset) {
 }  // namespace
 
 void Journey::State::keep() const {
+    if (group.is_ghost()) return;
     for (const Transfer& kept : move.kept) {
         if (kept.destination == group.rank()) to.copy_from(from, move.tensors[kept.tensor], kept.box);
     }
@@ -109,6 +111,7 @@ Tensor Journey::State::take(std::size_t elements) {
 
 Tensor Journey::State::loaded(const Shipment& shipment) {
     const Tensor parcel = take(shipment.elements);
+    if (group.is_ghost()) return parcel;
     for_each_box(shipment, [&](const Transfer& transfer, std::size_t offset) {
         from.read(move.tensors[transfer.tensor], transfer.box, matrix(parcel, transfer.box, offset));
     });
@@ -116,6 +119,7 @@ Tensor Journey::State::loaded(const Shipment& shipment) {
 }
 
 void Journey::State::unload(const Shipment& shipment, const Tensor& parcel) const {
+    if (group.is_ghost()) return;
     for_each_box(shipment, [&](const Transfer& transfer, std::size_t offset) {
         to.write(move.tensors[transfer.tensor], transfer.box, matrix(parcel, transfer.box, offset));
     });

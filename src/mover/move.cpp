@@ -9,6 +9,24 @@
 
 namespace trireme {
 
+namespace {
+
+// Adds what each rank sends and gets.
+void count(const MoveRound& round, std::map<int, std::size_t>& of_rank) {
+    for (const Shipment& shipment : round) {
+        of_rank[shipment.source] += shipment.elements;
+        of_rank[shipment.destination] += shipment.elements;
+    }
+}
+
+std::size_t most_of(const std::map<int, std::size_t>& of_rank) {
+    std::size_t most = 0;
+    for (const auto& [rank, elements] : of_rank) most = std::max(most, elements);
+    return most;
+}
+
+}  // namespace
+
 std::size_t Move::elements_sent() const {
     std::size_t sum = 0;
     for (const MoveRound& round : rounds) {
@@ -17,17 +35,26 @@ std::size_t Move::elements_sent() const {
     return sum;
 }
 
+std::size_t Move::elements_kept() const {
+    std::size_t sum = 0;
+    for (const Transfer& transfer : kept) sum += transfer.box.size();
+    return sum;
+}
+
 std::size_t Move::most_elements() const {
     std::size_t most = 0;
     for (const MoveRound& round : rounds) {
         std::map<int, std::size_t> of_rank;
-        for (const Shipment& shipment : round) {
-            of_rank[shipment.source] += shipment.elements;
-            of_rank[shipment.destination] += shipment.elements;
-        }
-        for (const auto& [rank, elements] : of_rank) most = std::max(most, elements);
+        count(round, of_rank);
+        most = std::max(most, most_of(of_rank));
     }
     return most;
+}
+
+std::size_t Move::most_elements_of_a_rank() const {
+    std::map<int, std::size_t> of_rank;
+    for (const MoveRound& round : rounds) count(round, of_rank);
+    return most_of(of_rank);
 }
 
 Move plan_move(const std::vector<HeldTensor>& before, const std::vector<HeldTensor>& after,

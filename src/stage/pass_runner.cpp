@@ -6,6 +6,10 @@
 
 namespace trireme {
 
+PassTime PassTime::operator/(double count) const {
+    return {.products = products / count, .other_kernels = other_kernels / count, .waits = waits / count};
+}
+
 PassKey PassRunner::key_of(Op op, int number, const Pass& pass) {
     PassKey key{.op = op, .stage = number, .is_training = pass.is_training};
     if (pass.group != nullptr) key.place = pass.group->ranks.rank();
@@ -24,8 +28,10 @@ const PassTime* PassRunner::known(const PassKey& key) const {
 
 // Waiting for tensor ranks is no work of the device.
 void PassRunner::charge(const Pass& pass, const PassTime& time) {
-    spend_seconds(time.kernels);
-    pass.stream.ledger.add({.kernel = "pass"}, time.kernels);
+    const double kernels = time.products.seconds + time.other_kernels;
+    spend_seconds(kernels);
+    pass.stream.ledger.add({.kernel = "pass"}, kernels);
+    pass.stream.products += time.products;
     if (time.waits > 0) rest_seconds(time.waits);
     wait_seconds_ += time.waits;
     if (pass.progress != nullptr) (*pass.progress)();
@@ -35,9 +41,9 @@ void PassRunner::charge(const Pass& pass, const PassTime& time) {
 void PassRunner::charge_layers(const Stage& stage, const Pass& pass, const PassTime& time,
                                const LayerLeft& left) {
     const auto& layers = stage.layer_parameters();
-    const auto count = static_cast<double>(layers.size());
+    const PassTime of_layer = time / static_cast<double>(layers.size());
     for (std::size_t l = layers.size(); l-- > 0;) {
-        charge(pass, {.kernels = time.kernels / count, .waits = time.waits / count});
+        charge(pass, of_layer);
         left(layers[l]);
     }
 }
@@ -47,9 +53,13 @@ void PassRunner::walk(const PassKey& key, const Pass& pass, Walk&& walk) {
     if (!own_) return walk();
     const double begin = now_seconds();
     const double kernels_before = pass.stream.ledger.seconds();
+    const ProductWork products_before = pass.stream.products;
     walk();
     const double kernels = pass.stream.ledger.seconds() - kernels_before;
-    const PassTime time{.kernels = kernels, .waits = std::max(0.0, now_seconds() - begin - kernels)};
+    const ProductWork products = pass.stream.products - products_before;
+    const PassTime time{.products = products,
+                        .other_kernels = kernels - products.seconds,
+                        .waits = std::max(0.0, now_seconds() - begin - kernels)};
     (rehearses_ ? *shared_ : *own_).insert({key, time});
 }
 

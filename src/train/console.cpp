@@ -111,6 +111,10 @@ std::string energy_line(const Figures& f, double joules) {
                        joules / static_cast<double>(f.tokens), joules / f.seconds / f.ranks);
 }
 
+std::string device_of(const Setup& setup, const Manifest& manifest, int rank) {
+    return setup.devices ? setup.devices->of(rank).name : manifest.device;
+}
+
 // At the end of a step's line.
 const char* remark_on(const StepOutcome& outcome) {
     if (outcome.is_skipped) return "  SKIPPED: not finite";
@@ -180,6 +184,22 @@ void Console::waited_to_save(const SaveWait& wait) {
                 "faster disk\n",
                 wait.step, setup_.steps, wait.seconds)
          << std::flush;
+}
+
+void Console::slowness(std::size_t step, const SlownessChange& change, const Manifest& manifest) {
+    if (config_.run.quiet) return;
+    const std::string& host = manifest.hosts.at(static_cast<std::size_t>(change.rank));
+    const std::string is = change.factor == 1
+                               ? "is as fast as others again"
+                               : fmt::format("is slow: {:.1f} times as long as others", change.factor);
+    out_ << fmt::format("step {:>5}/{}  rank {} on {}, {}, {}\n", step + 1, setup_.steps, change.rank, host,
+                        device_of(setup_, manifest, change.rank), is)
+         << std::flush;
+}
+
+void Console::stays_with_plan(std::size_t step, const std::string& why) {
+    if (config_.run.quiet) return;
+    out_ << fmt::format("step {:>5}/{}  stays with its plan: {}\n", step, setup_.steps, why) << std::flush;
 }
 
 void Console::change_of_plan(const Decision& decision, const PlanChange& change) {

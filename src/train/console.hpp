@@ -7,6 +7,7 @@
 #include "train/figures.hpp"
 #include "train/run_directory.hpp"
 #include "train/saving.hpp"
+#include "trireme/policy/slowness_watch.hpp"
 
 namespace trireme {
 
@@ -20,6 +21,9 @@ public:
     void saved(const SaveOutcome& outcome);
     // The first time that is worth a line.
     void waited_to_save(const SaveWait& wait);
+    // Seen in what ranks took, whatever --slow makes of them.
+    void slowness(std::size_t step, const SlownessChange& change, const Manifest& manifest);
+    void stays_with_plan(std::size_t step, const std::string& why);
     void change_of_plan(const Decision& decision, const PlanChange& change);
     void finish(const Figures& figures, const std::string& peak_is, const std::string& run_dir);
 

@@ -16,7 +16,9 @@ namespace {
 constexpr std::size_t most_in_flight = std::size_t{32} << 20;  // bytes: enough to keep a link busy
 constexpr std::size_t least_in_flight = std::size_t{1} << 20;
 
+// Where it was decided: in a file, or by a policy.
 std::string place_of(const RunConfig& config, const Decision& decision) {
+    if (config.policy.decisions.empty()) return cat("policy ", decision.policy, ", step ", decision.step);
     return cat("--decisions ", config.policy.decisions, ", step ", decision.step);
 }
 

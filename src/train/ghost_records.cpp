@@ -9,7 +9,7 @@ void GhostRecords::add(int rank, const StepOutcome& own) {
     StepOutcome& all = step.outcome;
     if (step.ranks++ == 0) {
         all = own;
-        all.compute_of_ranks.assign(static_cast<std::size_t>(ranks_), 0);
+        all.ranks.assign(static_cast<std::size_t>(ranks_), {});
         all.compute_seconds = all.wait_seconds = all.seconds = 0;
         all.padded_tokens = 0;
         all.joules_of_ranks.resize(own.joules_of_ranks.size() * static_cast<std::size_t>(ranks_));
@@ -17,12 +17,12 @@ void GhostRecords::add(int rank, const StepOutcome& own) {
     if (!all.joules_of_ranks.empty())
         all.joules_of_ranks[static_cast<std::size_t>(rank)] = own.joules_of_ranks.front();
     all.seconds = std::max(all.seconds, own.seconds);
-    all.compute_of_ranks[static_cast<std::size_t>(rank)] = own.compute_seconds;
+    all.ranks[static_cast<std::size_t>(rank)] = own.ranks.front();
     all.compute_seconds += own.compute_seconds / ranks_;
     all.wait_seconds += own.wait_seconds / ranks_;
     all.padded_tokens += own.padded_tokens;
     if (step.ranks < ranks_) return;
-    const StepOutcome outcome = std::move(all);
+    StepOutcome outcome = std::move(all);
     steps_.erase(own.step);
     tell_(outcome);
 }

@@ -12,7 +12,7 @@ namespace trireme {
 class GhostRecords {
 public:
     // `tell` is called with each step's outcome, in order, when all `ranks` have added theirs.
-    GhostRecords(int ranks, std::function<void(const StepOutcome&)> tell)
+    GhostRecords(int ranks, std::function<void(StepOutcome&)> tell)
         : ranks_(ranks), tell_(std::move(tell)) {}
 
     // How a step went on this rank.
@@ -25,7 +25,7 @@ private:
     };
 
     int ranks_;
-    std::function<void(const StepOutcome&)> tell_;
+    std::function<void(StepOutcome&)> tell_;
     std::map<std::size_t, Step> steps_;  // that not all have added to
 };
 

@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include "train/console.hpp"
+#include "train/deciding.hpp"
 #include "train/figures.hpp"
 #include "train/ghost_records.hpp"
 #include "train/ghosts.hpp"
@@ -18,6 +19,7 @@
 #include "trireme/comm/collectives.hpp"
 #include "trireme/comm/made_once.hpp"
 #include "trireme/comm/valueless_group.hpp"
+#include "trireme/device/clock.hpp"
 
 namespace trireme {
 namespace {
@@ -65,8 +67,14 @@ struct GhostJob {
         : setup(set_up(config, session.size())),
           gradients(gradient_plan(setup, bucket_rules(session.size()))),
           messages(session.blank_memory(std::size_t{1} << 30)) {
-        if (charges_passes(config, session.size()) && replicas_are_alike(config, setup, session.nodes()))
-            pass_times = std::make_shared<PassTimes>();
+        share_pass_times(config, session);
+    }
+
+    // By the plan that there is.
+    void share_pass_times(const RunConfig& config, const Session& session) {
+        const bool are_shared =
+            charges_passes(config, session.size()) && replicas_are_alike(config, setup, session.nodes());
+        pass_times = are_shared ? std::make_shared<PassTimes>() : nullptr;
     }
 
     Setup setup;
@@ -74,6 +82,13 @@ struct GhostJob {
     std::shared_ptr<const BlankMemory> messages;
     std::shared_ptr<PassTimes> pass_times;  // that replicas share; none: they are not alike
     std::unique_ptr<GhostRecords> records;  // made before the ranks begin
+};
+
+// On the way to another plan: what rank 0 makes of it.
+struct GhostChange {
+    Choice choice;
+    GradientPlan to_hold;
+    StateMoves moves;
 };
 
 // Ranks of a team are alike, and so are the teams of a stage. With buckets as a run has them.
@@ -126,20 +141,96 @@ private:
 
     void take_steps() {
         Tracing tracing(config_.run.trace, control_);
-        RankTrainer trainer(config_, job_->setup, job_->gradients,
-                            {.number = session_.rank(), .trace = tracing.trace()}, groups());
-        if (charges_passes(config_, session_.size())) trainer.charge_whole_passes(job_->pass_times);
-        if (job_->pass_times && is_in_first_replica()) trainer.rehearse();
+        start_trainer(tracing.trace());
         barrier(control_);
-        trainer.begin_stretch(0, job_->setup.steps);
-        for (std::size_t step = 0; step < job_->setup.steps; ++step) {
-            tracing.begin_step(step + 1, step);
-            tracing.made_with(job_->setup.plan);
-            const TraceSpan span(tracing.trace(), TraceLane::step, "step");
-            for (const StepOutcome& outcome : trainer.step()) job_->records->add(session_.rank(), outcome);
-        }
+        for (std::size_t step = 0; step < job_->setup.steps;) step = take_stretch(step, tracing);
         barrier(control_);
         tracing.write(is_first() ? directory_->path() : "", session_.host());
+    }
+
+    void start_trainer(Trace* trace) {
+        trainer_.emplace(config_, job_->setup, job_->gradients,
+                         TrainingRank{.number = session_.rank(), .trace = trace}, groups());
+        if (charges_passes(config_, session_.size())) trainer_->charge_whole_passes(job_->pass_times);
+        if (job_->pass_times && is_in_first_replica()) trainer_->rehearse();
+    }
+
+    // From one chance to change the plan to the next.
+    std::size_t take_stretch(std::size_t first, Tracing& tracing) {
+        const std::size_t end = next_look(config_.policy, first, job_->setup.steps);
+        trainer_->begin_stretch(first, end);
+        for (std::size_t step = first; step < end; ++step) {
+            tracing.begin_step(step + 1, step - first);
+            tracing.made_with(job_->setup.plan);
+            const TraceSpan span(tracing.trace(), TraceLane::step, "step");
+            for (const StepOutcome& outcome : trainer_->step()) job_->records->add(session_.rank(), outcome);
+        }
+        if (end < job_->setup.steps) change_plan(end, tracing.trace());
+        return end;
+    }
+
+    // Collective. As in a run that has values, but for these.
+    void change_plan(std::size_t step, Trace* trace) {
+        barrier(control_);  // all have said how the last step went
+        const auto change = shared_by_first(control_, is_first() ? wanted_change(step) : nullptr);
+        if (!change) return;
+        TraceSpan span(trace, TraceLane::compute, "change of plan");
+        const double begin = now_seconds();
+        trainer_.reset();
+        barrier(control_);  // nobody looks at the old plan any more
+        if (is_first()) follow_change(*change);
+        barrier(control_);
+        start_trainer(trace);
+        move_state(change->moves);
+        barrier(control_);
+        if (is_first()) note(*change, now_seconds() - begin);
+    }
+
+    // Of rank 0, as all that follows. None: the plan stays.
+    std::shared_ptr<GhostChange> wanted_change(std::size_t step) {
+        auto choice = deciding_->choose(step);
+        const std::string complaint = deciding_->take_complaint();
+        if (!complaint.empty()) console_->stays_with_plan(step, complaint);
+        if (!choice) return nullptr;
+        const Setup& setup = job_->setup;
+        GradientPlan to_hold = gradient_plan(choice->next.sized(setup), bucket_rules(session_.size()));
+        StateMoves moves =
+            state_moves(setup.plan, job_->gradients, choice->next.plan, to_hold,
+                        {.nodes = session_.nodes(), .most_elements = choice->next.elements_in_flight});
+        return std::make_shared<GhostChange>(
+            GhostChange{std::move(*choice), std::move(to_hold), std::move(moves)});
+    }
+
+    void follow_change(GhostChange& change) {
+        change.choice.decision.from = hash_of(job_->setup.plan);
+        follow(change.choice.next, job_->setup);
+        job_->gradients = change.to_hold;
+        job_->share_pass_times(config_, session_);
+    }
+
+    void note(GhostChange& change, double seconds) {
+        const Setup& setup = job_->setup;
+        const std::size_t moments = moments_of(config_.optimizer);
+        const std::size_t each = bytes_of(setup.dtype);
+        const PlanChange made{.from = change.choice.decision.from,
+                              .to = hash_of(setup.plan),
+                              .moved_bytes = each * change.moves.elements(&Move::elements_sent, moments),
+                              .kept_bytes = each * change.moves.elements(&Move::elements_kept, moments),
+                              .seconds = seconds};
+        Decision& decision = change.choice.decision;
+        deciding_->note(decision, made);
+        sum_->add_change_of_plan(made, bubble_of_schedule(setup.plan, session_.size()));
+        directory_->add_decision(decision);
+        console_->change_of_plan(decision, made);
+    }
+
+    // Collective. Messages as long as parameters and moments are.
+    void move_state(const StateMoves& moves) {
+        if (!mover_) mover_ = without_values(session_.all_ranks("mover", patience_), job_->messages);
+        const DType dtype = job_->setup.dtype;
+        for (std::size_t moment = 0; moment < moments_of(config_.optimizer); ++moment)
+            carry_out(moves.moments, {}, {}, dtype, *mover_);
+        carry_out(moves.values, {}, {}, dtype, *mover_);
     }
 
     bool is_in_first_replica() const {
@@ -158,8 +249,9 @@ private:
         const std::filesystem::path wished = config_.run.run_dir;
         directory_ = std::make_unique<RunDirectory>(
             wished.empty() ? make_default_run_directory(job->setup.model.name) : wished);
-        job->records = std::make_unique<GhostRecords>(session_.size(),
-                                                      [this](const StepOutcome& outcome) { record(outcome); });
+        job->records =
+            std::make_unique<GhostRecords>(session_.size(), [this](StepOutcome& outcome) { record(outcome); });
+        deciding_.emplace(config_, job->setup, session_.size(), std::vector<Decision>{});
         return job;
     }
 
@@ -218,10 +310,12 @@ private:
         return groups;
     }
 
-    void record(const StepOutcome& outcome) {
+    void record(StepOutcome& outcome) {
         sum_->add(outcome);
+        const std::vector<SlownessChange> changes = deciding_->observe(outcome);
         directory_->add_step(outcome.step + 1, outcome, flops_, manifest_.peak.flops);
         console_->step(outcome.step, outcome, flops_, manifest_.peak.flops);
+        for (const SlownessChange& change : changes) console_->slowness(outcome.step, change, manifest_);
     }
 
     void finish() {
@@ -237,6 +331,8 @@ private:
     Patience patience_;
     std::shared_ptr<GhostJob> job_;
     std::vector<std::string> hosts_;  // of each rank
+    std::optional<RankTrainer> trainer_;
+    std::unique_ptr<Communicator> mover_;  // none: nothing has moved yet
 
     // Of rank 0.
     std::unique_ptr<RunDirectory> directory_;
@@ -245,6 +341,7 @@ private:
     ModelFlops flops_;
     std::optional<Console> console_;
     std::optional<FigureSum> sum_;
+    std::optional<Deciding> deciding_;
 };
 
 }  // namespace

@@ -36,7 +36,9 @@ struct RecordFields {
         skipped,
         rolled_back,
         seconds,
-        compute,
+        products,
+        product_flops,
+        others,
         wait,
         padded_tokens,
         peak_bytes,
@@ -55,6 +57,18 @@ std::size_t norm_scratch_bytes(const ParameterTensors& gradients, const std::vec
 
 KernelSeconds kernel_seconds_of(const Setup& setup, int rank) {
     return setup.kernels ? kernel_seconds_of(*setup.kernels) : kernel_seconds_of(setup.devices, rank);
+}
+
+std::vector<RankTimes> times_of_ranks(const Gathered& all) {
+    const auto products = all.of_ranks(RecordFields::products);
+    const auto flops = all.of_ranks(RecordFields::product_flops);
+    const auto others = all.of_ranks(RecordFields::others);
+    const auto waits = all.of_ranks(RecordFields::wait);
+    std::vector<RankTimes> times;
+    for (std::size_t r = 0; r < products.size(); ++r)
+        times.push_back(
+            {.products = products[r], .product_flops = flops[r], .others = others[r], .waits = waits[r]});
+    return times;
 }
 
 double sum_of_losses(const std::map<int, LossState>& outcomes) {
@@ -293,7 +307,9 @@ void RankTrainer::report(const RoundResult& result, double begin) {
     own[RecordFields::squares] = step.squares;
     own[RecordFields::skipped] = step.outcome.is_skipped ? 1 : 0;
     own[RecordFields::rolled_back] = step.outcome.is_rolled_back.value_or(false) ? 1 : 0;
-    own[RecordFields::compute] = stream_.ledger.seconds();
+    own[RecordFields::products] = stream_.products.seconds;
+    own[RecordFields::product_flops] = stream_.products.flops;
+    own[RecordFields::others] = stream_.ledger.seconds() - stream_.products.seconds;
     own[RecordFields::wait] = model_.wait_seconds();
     own[RecordFields::padded_tokens] = static_cast<double>(result.padded_tokens);
     if (!is_of_ghosts()) own[RecordFields::peak_bytes] = static_cast<double>(peak_resident_bytes());
@@ -315,8 +331,8 @@ StepOutcome RankTrainer::settle() {
         outcome.is_rolled_back = all.sum(RecordFields::rolled_back) > 0;
     }
     outcome.seconds = all.most(RecordFields::seconds);
-    outcome.compute_seconds = all.sum(RecordFields::compute) / ranks;
-    if (ranks > 1) outcome.compute_of_ranks = all.of_ranks(RecordFields::compute);
+    outcome.ranks = times_of_ranks(all);
+    for (const RankTimes& times : outcome.ranks) outcome.compute_seconds += times.busy() / ranks;
     outcome.wait_seconds = all.sum(RecordFields::wait) / ranks;
     outcome.padded_tokens = static_cast<std::size_t>(all.sum(RecordFields::padded_tokens));
     outcome.peak_bytes = static_cast<std::size_t>(all.most(RecordFields::peak_bytes));
@@ -331,6 +347,7 @@ std::vector<StepOutcome> RankTrainer::step() {
     const double begin = now_seconds();
     energy_.begin();
     stream_.ledger.clear();
+    stream_.products = {};
     const std::size_t number = first_ + static_cast<std::size_t>(executed_) + 1;
     stream_.slowness.set(slowness_in(config_.emulation.slow, model_.rank(), number));
     if (!model_.is_idle() && changes_slowness(config_.emulation.slow, number))

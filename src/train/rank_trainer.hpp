@@ -16,6 +16,7 @@
 #include "trireme/data/sampler.hpp"
 #include "trireme/device/trace.hpp"
 #include "trireme/optim/optimizer.hpp"
+#include "trireme/plan/observation.hpp"
 
 namespace trireme {
 
@@ -34,14 +35,15 @@ struct StepOutcome {
     double rate = 0;
     bool is_skipped = false;  // something was not finite, and the update was left out, or that of a stage was
     StepSize size = {};
-    std::optional<bool> is_rolled_back = {};    // its update went ahead of the norm, was wrong, and was made
-                                                // again; none: updates wait for the norm
-    std::size_t padded_tokens = 0;              // computed, over all replicas
-    double seconds = 0;                         // of the slowest rank
-    double compute_seconds = 0;                 // in kernels; mean over the ranks
-    std::vector<double> compute_of_ranks = {};  // seconds, where there are several
-    double wait_seconds = 0;                    // for other ranks; mean over the ranks
-    std::size_t peak_bytes = 0;                 // resident since the start; of the largest rank
+    std::optional<bool> is_rolled_back = {};  // its update went ahead of the norm, was wrong, and was made
+                                              // again; none: updates wait for the norm
+    std::size_t padded_tokens = 0;            // computed, over all replicas
+    double seconds = 0;                       // of the slowest rank
+    double compute_seconds = 0;               // in kernels; mean over the ranks
+    double wait_seconds = 0;                  // for other ranks; mean over the ranks
+    std::vector<RankTimes> ranks = {};        // what each of them did
+    std::vector<double> slowness = {};        // of each, as Observation has it; empty: none is slow
+    std::size_t peak_bytes = 0;               // resident since the start; of the largest rank
     // Of each rank's device; what a rank draws that waits for the last one at its end is of the next step.
     // Empty where some of them are not measured.
     std::vector<double> joules_of_ranks = {};

@@ -53,6 +53,14 @@ void add_scores(Json& record, const Evaluation& e, const std::string& prefix) {
     if (e.f1) record[prefix + "f1"] = *e.f1;
 }
 
+void add_times_of_ranks(Json& record, const std::vector<RankTimes>& ranks) {
+    for (const RankTimes& times : ranks) {
+        record["compute_s"].push_back(times.busy());
+        record["products_s"].push_back(times.products);
+        record["wait_s"].push_back(times.waits);
+    }
+}
+
 Json step_record(std::size_t step, const StepOutcome& outcome, const ModelFlops& flops, double peak_flops) {
     const double available = outcome.seconds * peak_flops;
     Json record{{"step", step}};
@@ -65,7 +73,8 @@ Json step_record(std::size_t step, const StepOutcome& outcome, const ModelFlops&
     record["mfu"] = flops.of_step(outcome.size) / available;
     if (flops.is_causal) record["mfu_causal"] = flops.of_step(outcome.size, 6) / available;
     record["bubble"] = 1 - outcome.compute_seconds / outcome.seconds;
-    if (!outcome.compute_of_ranks.empty()) record["compute_s"] = outcome.compute_of_ranks;
+    if (outcome.ranks.size() > 1) add_times_of_ranks(record, outcome.ranks);
+    if (!outcome.slowness.empty()) record["slowness"] = outcome.slowness;
     record["comm_wait_s"] = outcome.wait_seconds;
     if (!outcome.joules_of_ranks.empty()) record["energy_j"] = sum_of(outcome.joules_of_ranks);
     add_if_finite(record, "grad_norm", outcome.gradient_norm);

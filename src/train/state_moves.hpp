@@ -43,6 +43,12 @@ std::vector<HeldTensor> updated_tensors(const Plan& plan, const GradientPlan& gr
 struct StateMoves {
     Move values;
     Move moments;  // of each of them
+
+    // Of both, with so many moments of each number.
+    using Count = std::size_t (Move::*)() const;
+    std::size_t elements(Count count, std::size_t kept_moments) const {
+        return (values.*count)() + kept_moments * (moments.*count)();
+    }
 };
 
 // From a plan with these gradients to another one.

@@ -12,12 +12,6 @@
 namespace trireme {
 namespace {
 
-std::size_t kept_elements(const Move& move) {
-    std::size_t sum = 0;
-    for (const Transfer& kept : move.kept) sum += kept.box.size();
-    return sum;
-}
-
 // Of values, and of each moment of them.
 std::size_t bytes_of_state(std::size_t values, std::size_t moments, const RunningPlan& running) {
     return (values + moments_of(running.config.optimizer) * moments) * bytes_of(running.setup.dtype);
@@ -34,8 +28,9 @@ Way way_by_messages(const Plan& to, const GradientPlan& to_hold, const MoveRules
                     const RunningPlan& running) {
     StateMoves moves = state_moves(running.setup.plan, running.gradients, to, to_hold, rules);
     const DType dtype = running.setup.dtype;
-    return {.moved_bytes = bytes_of_state(moves.values.elements_sent(), moves.moments.elements_sent(), running),
-            .kept_bytes = bytes_of_state(kept_elements(moves.values), kept_elements(moves.moments), running),
+    const std::size_t moments = moments_of(running.config.optimizer);
+    return {.moved_bytes = moves.elements(&Move::elements_sent, moments) * bytes_of(dtype),
+            .kept_bytes = moves.elements(&Move::elements_kept, moments) * bytes_of(dtype),
             .move = [&running, dtype, moves = std::move(moves)](RankState state) {
                 RankTrainer& trainer = *running.trainer;
                 const StatePlace place = trainer.state_place();
@@ -51,7 +46,7 @@ Way way_by_twins(const Plan& to, const GradientPlan& to_hold, const MoveRules& r
     const DType dtype = running.setup.dtype;
     return {.moved_bytes = bytes_of_state(moves.values.elements(), moves.moments.elements(), running),
             .kept_bytes =
-                bytes_of_state(kept_elements(moves.values.stay), kept_elements(moves.moments.stay), running),
+                bytes_of_state(moves.values.stay.elements_kept(), moves.moments.stay.elements_kept(), running),
             .move = [&running, dtype, moves = std::move(moves)](RankState state) {
                 const int node = running.nodes.at(static_cast<std::size_t>(running.session.rank()));
                 move_state_by_twins(std::move(state), running.trainer->state_place(), moves, dtype,

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <iostream>
 
-#include "train/change_estimate.hpp"
 #include "train/console.hpp"
+#include "train/deciding.hpp"
 #include "train/figures.hpp"
 #include "train/ghosts.hpp"
 #include "train/node_share.hpp"
@@ -28,7 +28,6 @@
 #include "trireme/comm/agreement.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/machine.hpp"
-#include "trireme/policy/policy.hpp"
 
 namespace trireme {
 namespace {
@@ -56,8 +55,7 @@ public:
           flops_(model_flops(setup_.model)),
           most_bytes_(most_bytes(config, setup_, recorded, session.rank())),
           most_twin_bytes_(most_twin_bytes(config, setup_, recorded, session)),
-          decisions_(recorded.decisions),
-          policy_(trireme::recorded(recorded.decisions)),
+          deciding_(config_, setup_, session.size(), recorded.decisions),
           threads_(threads_per_rank(config.run.threads, session, control)),
           is_first_(session.rank() == 0),
           console_(std::cout, config_, setup_),
@@ -174,7 +172,7 @@ private:
             tracing_.begin_step(step + 1, step - first);
             tracing_.made_with(setup_.plan);
             const TraceSpan span(tracing_.trace(), TraceLane::step, "step");
-            for (const StepOutcome& outcome : trainer_->step()) record(outcome, sum);
+            for (StepOutcome& outcome : trainer_->step()) record(outcome, sum);
             advance_saving();
         }
         if (end == setup_.steps) return end;
@@ -185,65 +183,69 @@ private:
 
     static bool is_due(std::size_t period, std::size_t step) { return period > 0 && step % period == 0; }
 
-    // If the policy wants another one behind `step` steps.
+    // If a policy wants another one behind `step` steps.
     void change_plan(std::size_t step, FigureSum& sum) {
-        std::optional<Decision> decision = policy_({.step = step}, setup_.plan);
-        if (!decision) return;
-        DecidedPlan next = decided_plan(config_, setup_, setup_, control_.size(), *decision);
-        decision->schedule = next.plan.schedule;
-        decision->micro_batches = next.plan.micro_batches();
+        std::optional<Choice> choice = deciding_.choose(step);
+        if (choice && !choice->is_recorded && !has_room_for(*choice)) choice.reset();
+        say_what_cannot_be(step);
+        if (!choice) return;
         TraceSpan span(tracing_.trace(), TraceLane::compute, "change of plan");
         saving_->finish();  // what is being copied is about to move
         running_.save = [this, step] {
             return saving_->save_at_once(step, run_facts(config_, setup_, step), trainer_->views(),
                                          trainer_->updates());
         };
-        const PlanChange change = switch_to(std::move(next), running_);
+        const PlanChange change = switch_to(std::move(choice->next), running_);
         span.set_bytes(change.moved_bytes);
         saving_->change_parts(parts_of(gradients_, session_.size()));
         save_before_updates();
         are_steps_apart_ = setup_.plan.training.ends_with_step();
         sum.add_change_of_plan(change, bubble_of_schedule(setup_.plan, control_.size()));
-        record_change(*decision, change);
-    }
-
-    void record_change(Decision& decision, const PlanChange& change) {
-        decision.from = change.from;
-        decision.to = change.to;
-        decision.terms = {{"moved_bytes", static_cast<double>(change.moved_bytes)},
-                          {"kept_bytes", static_cast<double>(change.kept_bytes)}};
-        decision.predicted_seconds = change_estimate_.seconds(change.moved_bytes);
-        decision.measured_seconds = change.seconds;
-        change_estimate_.add(change.moved_bytes, change.seconds);
+        deciding_.note(choice->decision, change);
         if (!is_first_) return;
-        directory_->add_decision(decision);
-        console_.change_of_plan(decision, change);
+        directory_->add_decision(choice->decision);
+        console_.change_of_plan(choice->decision, change);
     }
 
-    // Nothing may be in flight there either.
-    std::size_t next_decision(std::size_t first) const {
-        for (const Decision& decision : decisions_) {
-            if (decision.step > first) return decision.step;
+    // Collective. Of a plan that was not known when the run began.
+    bool has_room_for(const Choice& choice) {
+        const RecordedPlans to{{choice.decision}, {choice.next}};
+        try {
+            refuse_more_than_memory(most_bytes(config_, setup_, to, session_.rank()), session_, control_);
+            agree(control_, [&] {
+                if (twin_)
+                    refuse_more_than_is_left(*twin_, most_twin_bytes(config_, setup_, to, session_), session_);
+            });
+        } catch (const ConfigError& error) {
+            deciding_.refuse(error.what());
+            return false;
         }
-        return setup_.steps;
+        return true;
+    }
+
+    void say_what_cannot_be(std::size_t step) {
+        const std::string complaint = deciding_.take_complaint();
+        if (is_first_ && !complaint.empty()) console_.stays_with_plan(step, complaint);
     }
 
     std::size_t end_of_stretch(std::size_t first) const {
         if (are_steps_apart_) return first + 1;
         constexpr std::size_t most_micro_batches = 1 << 30;  // that a stretch numbers
         const auto each = static_cast<std::size_t>(setup_.plan.micro_batches());
-        std::size_t end = std::min(next_decision(first), first + most_micro_batches / each);
+        std::size_t end = std::min(deciding_.next_chance(first), first + most_micro_batches / each);
         for (const std::size_t period : {config_.run.eval_every, config_.run.checkpoint_every}) {
             if (period > 0) end = std::min(end, (first / period + 1) * period);
         }
         return end;
     }
 
-    void record(const StepOutcome& outcome, FigureSum& sum) {
+    void record(StepOutcome& outcome, FigureSum& sum) {
         sum.add(outcome);
+        const std::vector<SlownessChange> changes = deciding_.observe(outcome);
         if (is_first_) {
             directory_->add_step(outcome.step + 1, outcome, flops_, manifest_.peak.flops);
             console_.step(outcome.step, outcome, flops_, manifest_.peak.flops);
+            for (const SlownessChange& change : changes) console_.slowness(outcome.step, change, manifest_);
         }
         stop_if_diverged(outcome.step, outcome, sum);
     }
@@ -322,15 +324,13 @@ private:
     ModelFlops flops_;
     std::size_t most_bytes_;       // of this rank: by all plans, and between them
     std::size_t most_twin_bytes_;  // of this node; 0: --move does without
-    std::vector<Decision> decisions_;
-    Policy policy_;
+    Deciding deciding_;
     int threads_;
     bool is_first_;
     Console console_;
     Manifest manifest_;
     bool are_steps_apart_ = setup_.plan.training.ends_with_step();
     int skipped_in_a_row_ = 0;
-    ChangeEstimate change_estimate_;
     std::size_t resident_bytes_ = 0;  // before the trainer was made
     Tracing tracing_{config_.run.trace, control_};
     std::optional<RankTrainer> trainer_;

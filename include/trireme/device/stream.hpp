@@ -62,9 +62,20 @@ private:
     std::vector<Entry> entries_;
 };
 
+// What the matrix products of blocks took, which all ranks have alike, more or fewer of them.
+struct ProductWork {
+    double seconds = 0;
+    double flops = 0;
+
+    ProductWork& operator+=(const ProductWork& other);
+    ProductWork operator-(const ProductWork& other) const;
+    ProductWork operator/(double count) const;
+};
+
 struct Stream {
     std::variant<ReferenceStream, CpuStream, GhostStream> backend;
     Ledger ledger = {};
+    ProductWork products = {};      // among what is in the ledger
     KernelSeconds seconds_of = {};  // of a simulated device; none: kernels take what they take
     double clock = 1;               // of the device, as a share of its highest
     Slowness slowness = {};

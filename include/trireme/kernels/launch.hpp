@@ -14,15 +14,17 @@ template <class Op>
 void run(GhostStream&, const Op&) {}
 
 // Checks the shapes once, runs, takes the time that a simulated or a slowed device needs, and enters cost and
-// seconds into the stream's ledger.
+// seconds into the stream's ledger. Gives these seconds.
 template <class Op>
-void launch(Stream& stream, const Op& op) {
+double launch(Stream& stream, const Op& op) {
     op.check();
     const double begin = now_seconds();
     std::visit([&](auto& backend) { run(backend, op); }, stream.backend);
     const Cost cost = op.cost();
     if (stream.seconds_of) spend_seconds(stream.seconds_of(cost, stream.clock));
-    stream.ledger.add(cost, stream.slowness.after_kernel(now_seconds() - begin));
+    const double seconds = stream.slowness.after_kernel(now_seconds() - begin);
+    stream.ledger.add(cost, seconds);
+    return seconds;
 }
 
 }  // namespace trireme

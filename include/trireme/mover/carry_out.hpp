@@ -23,7 +23,7 @@ public:
     // Brings what stays to its new place and starts the first round; waits for nobody. `from` is what this rank
     // has, `to` the memory of what it is to have, elsewhere than that; both in boxes that may be cut in other
     // ways than the move's. `move`, `group` and both memories outlive it. Throws BugError where a box lacks
-    // something that the move names.
+    // something that the move names. Of a group that carries no values it needs neither box.
     Journey(const Move& move, const std::vector<BoxInMemory>& from, const std::vector<BoxInMemory>& to,
             DType dtype, Communicator& group);
     ~Journey();

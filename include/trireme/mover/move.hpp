@@ -46,7 +46,9 @@ struct Move {
     std::vector<MoveRound> rounds = {};
 
     std::size_t elements_sent() const;
-    std::size_t most_elements() const;  // that any rank has in flight in a round
+    std::size_t elements_kept() const;
+    std::size_t most_elements() const;            // that any rank has in flight in a round
+    std::size_t most_elements_of_a_rank() const;  // that any rank sends and gets, in all
 };
 
 // From `before` to `after`; a tensor has the same name and shape in both. Each rank gets exactly the elements

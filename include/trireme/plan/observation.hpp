@@ -2,12 +2,27 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 namespace trireme {
 
+// What a rank did in a step, or in one of several on average.
+struct RankTimes {
+    double products = 0;       // seconds, of the matrix products of blocks
+    double product_flops = 0;  // that they had
+    double others = 0;         // seconds, of all other kernels
+    double waits = 0;          // seconds, for other ranks
+
+    double busy() const { return products + others; }
+};
+
 // The same on every rank.
 struct Observation {
-    std::size_t step = 0;  // how many have been made
+    std::size_t step = 0;               // how many have been made
+    double step_seconds = 0;            // lately
+    std::vector<RankTimes> ranks = {};  // lately, by the plan that there is; empty: not observed yet
+    std::vector<double> slowness = {};  // of each rank: so many times as long as others it takes for a product;
+                                        // 1 where that is nothing to speak of
 };
 
 }  // namespace trireme

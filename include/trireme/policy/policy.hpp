@@ -15,6 +15,13 @@ namespace trireme {
 // ranks take it without a word, and a record of it can be replayed. None: the plan stays.
 using Policy = std::function<std::optional<Decision>(const Observation& observed, const Plan& current)>;
 
+// The term of a decision that says how many seconds shorter each step is to be: whoever follows it sees whether
+// that repays the change.
+inline constexpr const char* gain_term = "gain_s";
+
+// What the first of them decides that decides anything.
+Policy first_of(std::vector<Policy> policies);
+
 // What was decided before, by somebody else, whatever is observed now. Who does not say his name is "recorded".
 Policy recorded(std::vector<Decision> decisions);
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "trireme/device/stream.hpp"
 #include "trireme/schedule/instruction.hpp"
 #include "trireme/stage/stage.hpp"
 
@@ -14,8 +15,11 @@ namespace trireme {
 
 // What whole passes take.
 struct PassTime {
-    double kernels = 0;
+    ProductWork products = {};
+    double other_kernels = 0;
     double waits = 0;
+
+    PassTime operator/(double count) const;
 };
 
 // Told apart by what a pass is, of which stage, by the rank's place in its team, and of samples of which

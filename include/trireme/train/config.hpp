@@ -71,10 +71,17 @@ struct ScheduleConfig {
 //   restart   through a checkpoint
 enum class MoveWay : std::uint8_t { stop, overlap, twins, restart };
 
+// What is done about slow ranks.
+//   uneven   they get smaller shares
+enum class StragglerPolicy : std::uint8_t { off, uneven };
+
 // When the plan changes, and to what.
 struct PolicyConfig {
     std::string decisions;  // a file of them; empty: none
     MoveWay move = MoveWay::stop;
+    StragglerPolicy straggler = StragglerPolicy::off;
+    std::size_t look_every = 10;  // steps between two looks at what was observed
+    std::size_t horizon = 0;      // steps in which a change has to repay; 0: all that are left
 };
 
 // How ghosts are charged for a pass: kernel by kernel, or, like an earlier one, as a whole, as many ranks are.

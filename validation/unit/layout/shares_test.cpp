@@ -35,10 +35,11 @@ TEST(CutInShares, IsInProportion) {
     EXPECT_EQ(shares(6, {7}), (Counts{6}));
 }
 
-TEST(CutInShares, GivesWhatIsLeftToTheLargestRemaindersFirstOfEqualOnesFirst) {
+TEST(CutInShares, GivesWhatIsLeftToThoseWhoHaveTheLeastForTheirWeightFirstOfEqualOnesFirst) {
     EXPECT_EQ(shares(4, {1, 1, 1}), (Counts{2, 1, 1}));
     EXPECT_EQ(shares(12, {5, 2, 1}), (Counts{8, 3, 1}));  // 7.5, 3, 1.5
     EXPECT_EQ(shares(7, {1, 2, 2}), (Counts{1, 3, 3}));   // 1.4, 2.8, 2.8
+    EXPECT_EQ(shares(6, {1, 3}), (Counts{1, 5}));         // 1.5, 4.5: five take 5/3, two would take 2
 }
 
 TEST(CutInShares, GivesEveryoneAtLeastOne) {
@@ -53,15 +54,40 @@ TEST(CutInShares, IsGaplessAndFairForAllSmallShares) {
         const std::size_t sum = weights[0] + weights[1] + weights[2];
         for (std::size_t count = 3; count <= 40; ++count) {
             const std::vector<Range> cut = cut_in_shares(count, weights, "heads");
+            const bool is_without_rest = count % sum == 0;
 
             EXPECT_TRUE(are_gapless(cut, count));
             for (std::size_t i = 0; i < 3; ++i) {
                 EXPECT_GE(cut[i].count, 1U);
                 EXPECT_LT(cut[i].count * sum, count * weights[i] + 2 * sum);
-                if (count * weights[i] % sum == 0 && count >= sum) {
+                if (is_without_rest) {
                     EXPECT_EQ(cut[i].count, count * weights[i] / sum);
                 }
             }
+        }
+    }
+}
+
+double most_for_a_weight(const Counts& units, const Counts& weights) {
+    double most = 0;
+    for (std::size_t i = 0; i < units.size(); ++i) {
+        most = std::max(most, static_cast<double>(units[i]) / static_cast<double>(weights[i]));
+    }
+    return most;
+}
+
+TEST(CutInShares, LetsNobodyHaveMoreForHisWeightThanByTheBestOfAllCuts) {
+    for (std::size_t code = 0; code < 7 * 7 * 7; ++code) {
+        const Counts weights{1 + code % 7, 1 + code / 7 % 7, 1 + code / 49};
+        for (std::size_t count = 3; count <= 16; ++count) {
+            double best = 1e9;
+            for (std::size_t a = 1; a + 2 <= count; ++a) {
+                for (std::size_t b = 1; a + b + 1 <= count; ++b) {
+                    best = std::min(best, most_for_a_weight({a, b, count - a - b}, weights));
+                }
+            }
+            EXPECT_EQ(most_for_a_weight(shares(count, weights), weights), best)
+                << count << " over " << weights[0] << ' ' << weights[1] << ' ' << weights[2];
         }
     }
 }

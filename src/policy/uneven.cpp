@@ -1,0 +1,128 @@
+#include "trireme/policy/uneven.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+
+#include "trireme/layout/shares.hpp"
+
+namespace trireme {
+namespace {
+
+using Shares = std::vector<std::size_t>;
+
+std::vector<double> slowness_of(const std::vector<int>& ranks, const Observation& observed) {
+    std::vector<double> slowness;
+    for (const int rank : ranks) slowness.push_back(observed.slowness[static_cast<std::size_t>(rank)]);
+    return slowness;
+}
+
+// In numbers as small as can be: 8, 1.
+Shares in_proportion_to_speed(const std::vector<double>& slowness) {
+    constexpr double of_the_fastest = 1000;
+    const double least = *std::ranges::min_element(slowness);
+    Shares shares;
+    std::size_t divisor = 0;
+    for (const double each : slowness) {
+        shares.push_back(static_cast<std::size_t>(std::max(1L, std::lround(of_the_fastest * least / each))));
+        divisor = std::gcd(divisor, shares.back());
+    }
+    for (std::size_t& share : shares) share /= divisor;
+    return shares;
+}
+
+// Seconds of a step that one team is at its products, with the shares that it has and with others.
+struct TeamSeconds {
+    double now = 0;
+    double then = 0;
+};
+
+TeamSeconds seconds_of(const std::vector<int>& ranks, const Shares& now, const Shares& then,
+                       const Observation& observed, const std::vector<SharedWidth>& widths) {
+    const std::vector<double> slowness = slowness_of(ranks, observed);
+    double healthy = 0;  // all its products, on one device that is not slow
+    for (std::size_t r = 0; r < ranks.size(); ++r)
+        healthy += observed.ranks[static_cast<std::size_t>(ranks[r])].products / slowness[r];
+    const double each = healthy / static_cast<double>(ranks.size());
+    return {.now = each * stretch_of(widths, now, slowness), .then = each * stretch_of(widths, then, slowness)};
+}
+
+// "rank 3 takes 4.0 times as long as others"
+std::string reason_for(const Observation& observed) {
+    std::string reason;
+    for (std::size_t rank = 0; rank < observed.slowness.size(); ++rank) {
+        if (observed.slowness[rank] == 1) continue;
+        reason += fmt::format("{}rank {} takes {:.1f} times as long as others", reason.empty() ? "" : ", ",
+                              rank, observed.slowness[rank]);
+    }
+    return reason.empty() ? "no rank is slow any more" : reason;
+}
+
+// Of its first stage, and so of all.
+const Shares& shares_of(const Team& team, const Layout& layout) {
+    const StageLayout& stage = layout.stages[static_cast<std::size_t>(team.stages.front())];
+    return std::ranges::find(stage.replicas, team.ranks, &ReplicaLayout::ranks)->shares;
+}
+
+class UnevenShares {
+public:
+    explicit UnevenShares(UnevenRules rules) : rules_(std::move(rules)) {}
+
+    std::optional<Decision> decide(const Observation& observed, const Plan& current) const {
+        if (observed.step % rules_.every != 0 || observed.ranks.empty()) return std::nullopt;
+        Decision decision{.step = observed.step, .layout = current.layout, .policy = "uneven"};
+        TeamSeconds slowest;  // of the teams, now and then
+        for (const Team& team : current.teams) {
+            const Shares shares = in_proportion_to_speed(slowness_of(team.ranks, observed));
+            const TeamSeconds seconds =
+                seconds_of(team.ranks, shares_of(team, current.layout), shares, observed, rules_.widths);
+            slowest.now = std::max(slowest.now, seconds.now);
+            slowest.then = std::max(slowest.then, seconds.then);
+            give(team.ranks, shares, decision.layout);
+        }
+        const double gain = slowest.now - slowest.then;
+        const bool is_little = gain <= rules_.least_gain * observed.step_seconds;
+        if (decision.layout == current.layout || is_little) return std::nullopt;
+        decision.reason = reason_for(observed);
+        decision.terms = {{gain_term, gain}, {"step_s", observed.step_seconds}};
+        return decision;
+    }
+
+private:
+    static void give(const std::vector<int>& ranks, const Shares& shares, Layout& layout) {
+        for (StageLayout& stage : layout.stages) {
+            for (ReplicaLayout& replica : stage.replicas) {
+                if (replica.ranks == ranks) replica.shares = shares;
+            }
+        }
+    }
+
+    UnevenRules rules_;
+};
+
+}  // namespace
+
+double stretch_of(const std::vector<SharedWidth>& widths, const Shares& shares,
+                  const std::vector<double>& slowness) {
+    double stretch = 0;
+    for (const SharedWidth& width : widths) {
+        const std::vector<Range> cut = cut_in_shares(width.units, shares, "units");
+        double last = 0;
+        for (std::size_t r = 0; r < cut.size(); ++r) {
+            last = std::max(last, slowness[r] * static_cast<double>(cut[r].count));
+        }
+        stretch += width.work * last * static_cast<double>(cut.size()) / static_cast<double>(width.units);
+    }
+    return stretch;
+}
+
+Policy uneven_shares(UnevenRules rules) {
+    return [uneven = UnevenShares(std::move(rules))](const Observation& observed, const Plan& current) {
+        return uneven.decide(observed, current);
+    };
+}
+
+}  // namespace trireme

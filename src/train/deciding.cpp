@@ -1,0 +1,125 @@
+#include "train/deciding.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "trireme/base/error.hpp"
+#include "trireme/model/model.hpp"
+#include "trireme/policy/uneven.hpp"
+
+namespace trireme {
+namespace {
+
+template <class Half>
+double weights_of_halves(const ModelConfig& model) {
+    double sum = 0;
+    for (const Layer& layer : build_layers(model)) {
+        if (!std::holds_alternative<Half>(layer)) continue;
+        for (const ParameterSpec& spec : parameters_of(layer)) sum += static_cast<double>(spec.size());
+    }
+    return sum;
+}
+
+// What the ranks of a team share, and how much of their products that is.
+std::vector<SharedWidth> widths_of(const ModelConfig& model) {
+    const double attention = weights_of_halves<AttentionHalf>(model);
+    const double mlp = weights_of_halves<MlpHalf>(model);
+    return {{.units = model.key_groups(), .work = attention / (attention + mlp)},
+            {.units = model.mlp_width, .work = mlp / (attention + mlp)}};
+}
+
+Policy policy_of(const RunConfig& config, const Setup& setup) {
+    switch (config.policy.straggler) {
+        case StragglerPolicy::off:
+            return first_of({});
+        case StragglerPolicy::uneven:
+            return uneven_shares({.every = config.policy.look_every, .widths = widths_of(setup.model)});
+    }
+    throw BugError("unknown policy for stragglers");
+}
+
+}  // namespace
+
+std::size_t next_look(const PolicyConfig& policy, std::size_t first, std::size_t steps) {
+    if (policy.straggler == StragglerPolicy::off) return steps;
+    return std::min(steps, (first / policy.look_every + 1) * policy.look_every);
+}
+
+Deciding::Deciding(const RunConfig& config, const Setup& setup, int ranks, std::vector<Decision> recorded)
+    : config_(config),
+      setup_(setup),
+      ranks_(ranks),
+      recorded_(std::move(recorded)),
+      policy_(first_of({trireme::recorded(recorded_), policy_of(config, setup)})),
+      observer_(ranks) {}
+
+// Of the state, by messages.
+StateMoves Deciding::moves_to(const DecidedPlan& next) const {
+    return state_moves(setup_.plan, gradient_plan(setup_), next.plan, gradient_plan(next.sized(setup_)),
+                       {.most_elements = next.elements_in_flight});
+}
+
+// Until one has been made: as if the rank with the most to send or to get did so at a gigabyte a second.
+double Deciding::predicted_seconds(const StateMoves& moves) const {
+    constexpr double assumed_rate = 1e9;
+    const std::size_t moments = moments_of(config_.optimizer);
+    const std::size_t each = bytes_of(setup_.dtype);
+    const std::size_t sent = each * moves.elements(&Move::elements_sent, moments);
+    const std::size_t most = each * moves.elements(&Move::most_elements_of_a_rank, moments);
+    return estimate_.seconds(sent).value_or(static_cast<double>(most) / assumed_rate);
+}
+
+bool Deciding::repays(const Decision& decision, const DecidedPlan& next) const {
+    std::size_t steps = setup_.steps - decision.step;
+    if (config_.policy.horizon > 0) steps = std::min(steps, config_.policy.horizon);
+    const double gain = decision.terms.at(gain_term) * static_cast<double>(steps);
+    return gain > predicted_seconds(moves_to(next));
+}
+
+std::optional<DecidedPlan> Deciding::possible_plan(const Decision& decision, bool is_recorded) {
+    try {
+        return decided_plan(config_, setup_, setup_, ranks_, decision);
+    } catch (const ConfigError& error) {
+        if (is_recorded) throw;
+        refuse(error.what());
+        return std::nullopt;
+    }
+}
+
+std::optional<Choice> Deciding::choose(std::size_t step) {
+    auto decision = policy_(observer_.observed(step), setup_.plan);
+    if (!decision) return std::nullopt;
+    const bool is_recorded = std::ranges::find(recorded_, step, &Decision::step) != recorded_.end();
+    auto next = possible_plan(*decision, is_recorded);
+    if (!next || !(is_recorded || repays(*decision, *next))) return std::nullopt;
+    decision->schedule = next->plan.schedule;
+    decision->micro_batches = next->plan.micro_batches();
+    return Choice{std::move(*decision), std::move(*next), is_recorded};
+}
+
+void Deciding::note(Decision& decision, const PlanChange& change) {
+    decision.from = change.from;
+    decision.to = change.to;
+    decision.terms["moved_bytes"] = static_cast<double>(change.moved_bytes);
+    decision.terms["kept_bytes"] = static_cast<double>(change.kept_bytes);
+    decision.predicted_seconds = estimate_.seconds(change.moved_bytes);
+    decision.measured_seconds = change.seconds;
+    estimate_.add(change.moved_bytes, change.seconds);
+    observer_.begin_plan();
+}
+
+std::size_t Deciding::next_chance(std::size_t first) const {
+    std::size_t next = setup_.steps;
+    for (const Decision& decision : recorded_) {
+        if (decision.step > first) next = std::min(next, decision.step);
+    }
+    return next_look(config_.policy, first, next);
+}
+
+std::string Deciding::take_complaint() {
+    const std::string complaint = std::exchange(complaint_, "");
+    if (complaint.empty() || complaint == last_complaint_) return {};
+    return last_complaint_ = complaint;
+}
+
+}  // namespace trireme

@@ -1,0 +1,64 @@
+// How a run comes to another plan: what is recorded, or what the policies that were asked for make of what is
+// observed. The same on every rank.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "train/change_estimate.hpp"
+#include "train/decided_plan.hpp"
+#include "train/figures.hpp"
+#include "train/observer.hpp"
+#include "train/state_moves.hpp"
+#include "trireme/policy/policy.hpp"
+
+namespace trireme {
+
+// A change of plan that can be made.
+struct Choice {
+    Decision decision;
+    DecidedPlan next;
+    bool is_recorded = false;  // and was known before the first step
+};
+
+// The first step behind `first` where a policy looks at what was observed; `steps` if none does.
+std::size_t next_look(const PolicyConfig& policy, std::size_t first, std::size_t steps);
+
+class Deciding {
+public:
+    // Both outlive it. `recorded` are those of --decisions.
+    Deciding(const RunConfig& config, const Setup& setup, int ranks, std::vector<Decision> recorded);
+
+    // Notes what a step has shown, and in `outcome` how slow ranks are. Gives what is new of them.
+    std::vector<SlownessChange> observe(StepOutcome& outcome) { return observer_.add(outcome); }
+
+    // Behind `step` steps. None: the plan stays.
+    std::optional<Choice> choose(std::size_t step);
+    // It was made, and from here on steps are by the next plan. Completes the decision.
+    void note(Decision& decision, const PlanChange& change);
+
+    // The first step behind `first` where the plan may change; the end of the run if there is none.
+    std::size_t next_chance(std::size_t first) const;
+
+    // What a policy wanted cannot be done, and why. Said once, however often it is wanted in a row.
+    void refuse(const std::string& why) { complaint_ = why; }
+    std::string take_complaint();  // empty: there is nothing to say
+
+private:
+    StateMoves moves_to(const DecidedPlan& next) const;
+    double predicted_seconds(const StateMoves& moves) const;
+    bool repays(const Decision& decision, const DecidedPlan& next) const;
+    std::optional<DecidedPlan> possible_plan(const Decision& decision, bool is_recorded);
+
+    const RunConfig& config_;
+    const Setup& setup_;
+    int ranks_;
+    std::vector<Decision> recorded_;
+    Policy policy_;  // beside what is recorded
+    Observer observer_;
+    ChangeEstimate estimate_;
+    std::string complaint_, last_complaint_;
+};
+
+}  // namespace trireme

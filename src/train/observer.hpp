@@ -1,0 +1,31 @@
+// What the steps of a run have shown, for whoever decides. The same on every rank: it is made from what all
+// have said.
+#pragma once
+
+#include <vector>
+
+#include "train/rank_trainer.hpp"
+#include "trireme/policy/slowness_watch.hpp"
+
+namespace trireme {
+
+class Observer {
+public:
+    explicit Observer(int ranks) : watch_(ranks) {}
+
+    // Notes in `outcome` how slow ranks are. Gives what is new of them.
+    std::vector<SlownessChange> add(StepOutcome& outcome);
+
+    // Behind a change of plan nothing is known of what ranks take for theirs.
+    void begin_plan();
+
+    // When `step` steps have been made.
+    Observation observed(std::size_t step) const;
+
+private:
+    SlownessWatch watch_;
+    double step_seconds_ = 0;       // lately
+    std::vector<RankTimes> ranks_;  // likewise; empty: there was no step yet
+};
+
+}  // namespace trireme

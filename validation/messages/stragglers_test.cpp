@@ -1,0 +1,199 @@
+// Ranks that become slow and recover, and what is done about them: steps become shorter, and losses stay what
+// they are.
+#include "messages/simulated_runs.hpp"
+
+namespace trireme::messages {
+namespace {
+
+constexpr const char* of_model =
+    "--corpus corpus.h5 --model gpt2-tiny --layers 2 --width 32 --heads 8 --mlp-width 128 --positions 32 "
+    "--validation-share 0.2 --batch 4 --dtype f64 --device reference --dropout 0.1 --lr 3e-3 "
+    "--threads 1 ";
+constexpr const char* come_and_go = "--slow rank=1,factor=4,steps=11:40 --slow rank=3,factor=2.5,steps=31:70 ";
+
+class Stragglers : public Simulate {
+protected:
+    // Devices and links with which little but products takes time.
+    void SetUp() override {
+        Simulate::SetUp();
+        json cluster = abacus();
+        cluster["device"].merge_patch(
+            {{"flops", {{"f64", 1e8}, {"f32", 1e8}}}, {"launch", 1e-6}, {"bandwidth", 1e10}});
+        for (const char* const links : {"inside", "between"})
+            cluster[links] = {{"latency", 1e-6}, {"bandwidth", 1e9}};
+        write("double.json", cluster.dump());
+    }
+
+    Outcome simulate(const std::string& options, int steps = 100) const {
+        const Outcome outcome = run("simulate --ranks 4 --cluster double.json --tensor 4 --steps " +
+                                    std::to_string(steps) + ' ' + of_model + options);
+        EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+        return outcome;
+    }
+
+    std::vector<json> training_steps(const std::string& folder) const {
+        std::vector<json> trained = steps(folder);
+        std::erase_if(trained, [](const json& record) { return !record.contains("grad_norm"); });
+        return trained;
+    }
+
+    std::vector<double> losses(const std::string& folder) const {
+        std::vector<double> all;
+        for (const json& step : training_steps(folder)) all.push_back(step.at("loss"));
+        return all;
+    }
+
+    std::vector<json> decisions(const std::string& folder) const {
+        std::istringstream lines(read(folder + "/decisions.jsonl"));
+        std::vector<json> made;
+        for (std::string line; std::getline(lines, line);) made.push_back(json::parse(line));
+        return made;
+    }
+};
+
+double most_apart(const std::vector<double>& these, const std::vector<double>& those) {
+    double most = 0;
+    EXPECT_EQ(these.size(), those.size());
+    for (std::size_t i = 0; i < std::min(these.size(), those.size()); ++i)
+        most = std::max(most, std::abs(these[i] / those[i] - 1));
+    return most;
+}
+
+using Shares = std::vector<std::size_t>;
+
+// Of the only team; none where they are even.
+Shares shares_of(const json& decision) {
+    return decision.at("layout").at("stages")[0].at("replicas")[0].value("shares", Shares{});
+}
+
+TEST_F(Stragglers, GetSmallerSharesWhileTheyAreSlowAndLossesAreThoseOfOneRank) {
+    ASSERT_EQ(run("train --steps 100 " + std::string(of_model) + "--run-dir one", 1, 0).code, 0);
+
+    simulate(std::string(come_and_go) + "--straggler uneven --look-every 5 --run-dir uneven");
+
+    EXPECT_LE(most_apart(losses("uneven"), losses("one")), 1e-10);
+    const std::vector<json> made = decisions("uneven");
+    ASSERT_EQ(made.size(), 4U);
+    EXPECT_EQ(shares_of(made[0]), (Shares{4, 1, 4, 4}));
+    EXPECT_EQ(made[0].at("step"), 15U);
+    EXPECT_EQ(shares_of(made[1]), (Shares{20, 5, 20, 8}));
+    EXPECT_EQ(made[1].at("step"), 35U);
+    EXPECT_EQ(shares_of(made[2]), (Shares{5, 5, 5, 2}));
+    EXPECT_EQ(made[2].at("step"), 45U);
+    EXPECT_EQ(shares_of(made[3]), Shares{});
+    EXPECT_EQ(made[3].at("step"), 75U);
+}
+
+TEST_F(Stragglers, AreNotedInTheStepsAndNamedInTheLog) {
+    const Outcome outcome = simulate(std::string(come_and_go) + "--run-dir off");
+
+    EXPECT_NE(
+        outcome.out.find("step    13/100  rank 1 on node-0-device-1, abacus, is slow: 4.0 times as long as "
+                         "others\n"),
+        std::string::npos)
+        << outcome.out;
+    EXPECT_NE(
+        outcome.out.find("step    43/100  rank 1 on node-0-device-1, abacus, is as fast as others again\n"),
+        std::string::npos)
+        << outcome.out;
+    const std::vector<json> all = training_steps("off");
+    EXPECT_FALSE(all[11].contains("slowness"));
+    EXPECT_EQ(all[12].at("slowness")[0], 1);
+    EXPECT_NEAR(all[12].at("slowness")[1].get<double>(), 4, 1e-6);
+    EXPECT_NEAR(all[20].at("products_s")[1].get<double>(), 4 * all[20].at("products_s")[0].get<double>(), 1e-9);
+    EXPECT_GT(all[20].at("wait_s")[0], all[20].at("wait_s")[1]);
+}
+
+TEST_F(Stragglers, MakeShorterStepsWithUnevenShares) {
+    simulate(std::string(come_and_go) + "--run-dir off");
+    simulate(std::string(come_and_go) + "--straggler uneven --look-every 5 --run-dir uneven");
+
+    const std::vector<json> off = training_steps("off");
+    const std::vector<json> uneven = training_steps("uneven");
+    for (const std::size_t step : {20U, 30U, 38U, 50U, 60U})
+        EXPECT_LT(uneven[step].at("seconds"), 0.8 * off[step].at("seconds").get<double>()) << step;
+    for (const std::size_t step : {5U, 80U, 99U})
+        EXPECT_EQ(uneven[step].at("seconds"), off[step].at("seconds"));
+}
+
+TEST_F(Stragglers, DecisionsReplayToTheSameBits) {
+    simulate(std::string(come_and_go) + "--straggler uneven --look-every 5 --run-dir first");
+
+    simulate("--decisions first/decisions.jsonl --run-dir again");
+
+    EXPECT_EQ(losses("again"), losses("first"));
+}
+
+// Without arithmetic the same is observed, and the same decided.
+TEST_F(Stragglers, AreTreatedAlikeByGhosts) {
+    const std::string options = std::string(come_and_go) + "--straggler uneven --look-every 5 --length fixed ";
+    simulate(options + "--run-dir real");
+    std::string ghosts =
+        "simulate --ranks 4 --cluster double.json --tensor 4 --steps 100 " + std::string(of_model) + options;
+    ghosts.replace(ghosts.find("--device reference"), 18, "--math off");
+
+    const Outcome outcome = run(ghosts + "--run-dir ghosts");
+
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const std::vector<json> made = decisions("ghosts");
+    const std::vector<json> real = decisions("real");
+    ASSERT_EQ(made.size(), real.size());
+    for (std::size_t d = 0; d < made.size(); ++d) {
+        for (const char* const field : {"step", "layout", "reason"})
+            EXPECT_EQ(made[d].at(field), real[d].at(field));
+        for (const char* const term : {"moved_bytes", "kept_bytes"})
+            EXPECT_EQ(made[d].at("terms").at(term), real[d].at("terms").at(term));
+    }
+}
+
+// Whatever is decided there, and whenever: by the wall nobody knows.
+TEST_F(Stragglers, ChangeNoLossByTheWall) {
+    ASSERT_EQ(run("train --steps 100 " + std::string(of_model) + "--run-dir one", 1, 0).code, 0);
+    for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
+        const std::string folder = "two-" + std::to_string(mpi);
+
+        const Outcome outcome =
+            run("train --tensor 2 --slow rank=1,factor=30,steps=11:60 --straggler uneven "
+                "--look-every 5 --steps 100 --run-dir " +
+                    folder + " " + of_model,
+                2, mpi);
+
+        ASSERT_EQ(outcome.code, 0) << outcome.err;
+        EXPECT_LE(most_apart(losses(folder), losses("one")), 1e-10);
+        EXPECT_FALSE(decisions(folder).empty());
+    }
+}
+
+TEST_F(Stragglers, ChangesThatDoNotRepayAreNotMade) {
+    json cluster = json::parse(read("double.json"));
+    cluster["device"].merge_patch({{"flops", {{"f64", 3e11}}}, {"launch", 1e-7}, {"bandwidth", 1e12}});
+    write("double.json", cluster.dump());
+
+    simulate(std::string(come_and_go) + "--straggler uneven --look-every 5 --run-dir patient");
+    simulate(std::string(come_and_go) + "--straggler uneven --look-every 5 --horizon 1 --run-dir hasty");
+
+    EXPECT_FALSE(decisions("patient").empty());
+    EXPECT_FALSE(std::filesystem::exists(path("hasty/decisions.jsonl")));
+}
+
+TEST_F(Stragglers, StayWithAPlanThatMemoryLeavesNoChoiceAbout) {
+    simulate("--run-dir measured", 1);
+    const std::size_t most = json::parse(read("measured/summary.json")).at("memory_bytes").at("predicted");
+
+    const Outcome outcome = simulate(std::string(come_and_go) + "--straggler uneven --memory-limit " +
+                                     std::to_string(most) + " --run-dir little");
+
+    EXPECT_NE(outcome.out.find("stays with its plan: policy uneven, step 20: "), std::string::npos)
+        << outcome.out;
+    EXPECT_FALSE(std::filesystem::exists(path("little/decisions.jsonl")));
+}
+
+TEST_F(Stragglers, OptionsOfAreChecked) {
+    EXPECT_EQ(run("train --corpus corpus.h5 --straggler unevn", 1, 0).code, 2);
+    EXPECT_NE(run("train --corpus corpus.h5 --straggler unevn", 1, 0).err.find("did you mean uneven"),
+              std::string::npos);
+    EXPECT_EQ(run("train --corpus corpus.h5 --look-every 0", 1, 0).code, 2);
+}
+
+}  // namespace
+}  // namespace trireme::messages

@@ -1,0 +1,142 @@
+// Steps are made up: each rank has one operation a step, so that what it takes for it is its pace.
+#include "trireme/policy/slowness_watch.hpp"
+
+#include <gtest/gtest.h>
+
+namespace trireme {
+namespace {
+
+using Changes = std::vector<SlownessChange>;
+
+std::vector<RankTimes> paces(const std::vector<double>& seconds) {
+    std::vector<RankTimes> step;
+    for (const double each : seconds) step.push_back({.products = each, .product_flops = 1});
+    return step;
+}
+
+// A watch that has seen the first step.
+SlownessWatch watch_of(int ranks) {
+    SlownessWatch watch(ranks);
+    watch.add(paces(std::vector<double>(static_cast<std::size_t>(ranks), 1)));
+    return watch;
+}
+
+// What `steps` steps like this one tell, in all.
+Changes after(SlownessWatch& watch, std::size_t steps, const std::vector<double>& seconds) {
+    Changes all;
+    for (std::size_t step = 0; step < steps; ++step) {
+        for (const SlownessChange& change : watch.add(paces(seconds))) all.push_back(change);
+    }
+    return all;
+}
+
+TEST(SlownessWatch, NamesASlowRankInTheThirdStepAndOnce) {
+    SlownessWatch watch = watch_of(4);
+
+    EXPECT_EQ(after(watch, 2, {1, 1, 4, 1}), Changes{});
+    EXPECT_EQ(after(watch, 1, {1, 1, 4, 1}), (Changes{{2, 4}}));
+    EXPECT_EQ(after(watch, 50, {1, 1, 4, 1}), Changes{});
+    EXPECT_EQ(watch.factors(), (std::vector<double>{1, 1, 4, 1}));
+}
+
+TEST(SlownessWatch, TellsInTheThirdStepThatARankIsSlowNoMore) {
+    SlownessWatch watch = watch_of(2);
+    after(watch, 10, {1, 3});
+
+    EXPECT_EQ(after(watch, 2, {1, 1}), Changes{});
+    EXPECT_EQ(after(watch, 1, {1, 1}), (Changes{{1, 1}}));
+    EXPECT_EQ(watch.factors(), (std::vector<double>{1, 1}));
+}
+
+TEST(SlownessWatch, TellsWhenASlowRankBecomesMuchSlowerOrFaster) {
+    SlownessWatch watch = watch_of(2);
+    after(watch, 10, {1, 2});
+
+    EXPECT_EQ(after(watch, 10, {1, 2.3}), Changes{});
+    EXPECT_EQ(after(watch, 3, {1, 4}), (Changes{{1, 4}}));
+    EXPECT_EQ(after(watch, 3, {1, 2}), (Changes{{1, 2}}));
+}
+
+TEST(SlownessWatch, IsNotMovedBySingleSteps) {
+    SlownessWatch watch = watch_of(2);
+    for (int time = 0; time < 20; ++time) {
+        EXPECT_EQ(after(watch, 2, {1, 5}), Changes{});
+        EXPECT_EQ(after(watch, 1, {1, 1}), Changes{});
+        EXPECT_EQ(after(watch, 1, {1, 1.1}), Changes{});
+        EXPECT_EQ(after(watch, 1, {1, 0.9}), Changes{});
+    }
+}
+
+TEST(SlownessWatch, HasTheFirstStepOfARunTellNothing) {
+    SlownessWatch watch(2);
+
+    EXPECT_EQ(after(watch, 3, {1, 9}), Changes{});
+    EXPECT_EQ(after(watch, 1, {1, 9}), (Changes{{1, 9}}));
+}
+
+TEST(SlownessWatch, AsksMoreOfARankToFallBehindThanToStayThere) {
+    SlownessWatch never = watch_of(2);
+    EXPECT_EQ(after(never, 100, {1, 1.15}), Changes{});
+
+    SlownessWatch once = watch_of(2);
+    EXPECT_EQ(after(once, 100, {1, 1.3}).size(), 1U);
+    EXPECT_EQ(after(once, 100, {1, 1.15}), Changes{});
+    EXPECT_EQ(after(once, 100, {1, 1.05}), (Changes{{1, 1}}));
+}
+
+TEST(SlownessWatch, ComparesWithTheFasterHalf) {
+    SlownessWatch watch = watch_of(8);
+
+    EXPECT_EQ(after(watch, 3, {8, 6, 4, 2, 1, 1, 1, 1}), (Changes{{0, 8}, {1, 6}, {2, 4}, {3, 2}}));
+}
+
+TEST(SlownessWatch, ComparesWhatProductsTakeAndNotHowManyThereAre) {
+    SlownessWatch watch = watch_of(2);
+    std::vector<RankTimes> step = paces({1, 1});
+    step[1] = {.products = 3, .product_flops = 3, .others = 5};
+
+    for (int time = 0; time < 10; ++time) EXPECT_EQ(watch.add(step), Changes{});
+}
+
+TEST(SlownessWatch, LeavesRanksAloneThatHaveNoProducts) {
+    SlownessWatch watch = watch_of(3);
+    std::vector<RankTimes> step = paces({1, 1, 1});
+    step[2] = {};
+
+    for (int time = 0; time < 10; ++time) EXPECT_EQ(watch.add(step), Changes{});
+    EXPECT_EQ(after(watch, 3, {1, 4, 1}), (Changes{{1, 4}}));
+    EXPECT_EQ(SlownessWatch(2).add({{}, {}}), Changes{});
+}
+
+// A smaller share of a slow rank is in matrices that are slower still.
+TEST(SlownessWatch, DoesNotTakeNewShapesForNewSlowness) {
+    SlownessWatch watch = watch_of(2);
+    after(watch, 10, {1, 3});
+
+    watch.shapes_change();
+
+    EXPECT_EQ(after(watch, 10, {1, 3.6}), Changes{});
+    EXPECT_NEAR(watch.factors()[1], 3, 0.3);
+    EXPECT_EQ(after(watch, 3, {1, 1.2}), (Changes{{1, 1}}));
+}
+
+TEST(SlownessWatch, SeesARankRecoverInTheStepInWhichShapesChange) {
+    SlownessWatch watch = watch_of(2);
+    after(watch, 10, {1, 3});
+    watch.shapes_change();
+
+    EXPECT_EQ(after(watch, 3, {1, 1}), (Changes{{1, 1}}));
+}
+
+TEST(SlownessWatch, ForgetsWhatItWronglyTookForShapes) {
+    SlownessWatch watch = watch_of(2);
+    after(watch, 10, {1, 3});
+    watch.shapes_change();
+
+    after(watch, 200, {1, 2.6});  // it became a little faster in that very step
+
+    EXPECT_NEAR(watch.factors()[1], 2.6, 0.02);
+}
+
+}  // namespace
+}  // namespace trireme

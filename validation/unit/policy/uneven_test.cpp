@@ -1,0 +1,158 @@
+#include "trireme/policy/uneven.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "trireme/layout/shares.hpp"
+
+namespace trireme {
+namespace {
+
+using Shares = std::vector<std::size_t>;
+
+constexpr std::size_t layers = 51;
+
+UnevenRules rules() { return {.every = 5, .widths = {{16, 1.0 / 3}, {8192, 2.0 / 3}}}; }
+
+Plan plan_of(const Grid& grid) {
+    const auto stages = static_cast<std::size_t>(grid.pipe * grid.chunks);
+    std::vector<std::size_t> cuts(stages, layers / stages);
+    cuts.back() += layers % stages;
+    Plan plan;
+    plan.layout = grid_layout(grid, cuts);
+    plan.teams = teams_of(plan.layout);
+    return plan;
+}
+
+// Behind step 10, when a healthy rank is for one second at its products.
+Observation observed(const std::vector<double>& slowness) {
+    Observation observation{.step = 10, .step_seconds = 1.25, .slowness = slowness};
+    for (const double factor : slowness) observation.ranks.push_back({.products = factor, .product_flops = 1});
+    return observation;
+}
+
+const Shares& shares_of(const Decision& decision, std::size_t stage = 0, std::size_t replica = 0) {
+    return decision.layout.stages.at(stage).replicas.at(replica).shares;
+}
+
+TEST(UnevenShares, AreInProportionToSpeed) {
+    const auto decision = uneven_shares(rules())(observed({1, 4}), plan_of({.tensor = 2}));
+
+    ASSERT_TRUE(decision);
+    EXPECT_EQ(shares_of(*decision), (Shares{4, 1}));
+    EXPECT_EQ(decision->step, 10U);
+    EXPECT_EQ(decision->policy, "uneven");
+    EXPECT_EQ(decision->reason, "rank 1 takes 4.0 times as long as others");
+    // Half of all products each took 4 s; 13 of 16 heads and 4/5 of the columns take 1.6 s.
+    EXPECT_NEAR(decision->terms.at(gain_term), 4 - 2 * (13.0 / 16 / 3 + 0.8 * 2 / 3), 1e-3);
+}
+
+TEST(UnevenShares, AreThoseOfEachTeamInAllItsStages) {
+    const Plan plan = plan_of({.pipe = 2, .data = 2, .tensor = 2, .chunks = 2});
+
+    const auto decision = uneven_shares(rules())(observed({1, 1, 1, 2, 1, 1, 1, 1}), plan);
+
+    ASSERT_TRUE(decision);
+    for (std::size_t stage = 0; stage < 4; ++stage) {
+        for (std::size_t replica = 0; replica < 2; ++replica) {
+            const bool has_slow_rank = stage % 2 == 0 && replica == 1;
+            EXPECT_EQ(shares_of(*decision, stage, replica), has_slow_rank ? (Shares{2, 1}) : (Shares{1, 1}));
+        }
+    }
+}
+
+TEST(UnevenShares, AreLookedForOnlyWhenItIsTime) {
+    Observation between = observed({1, 4});
+    between.step = 11;
+
+    EXPECT_FALSE(uneven_shares(rules())(between, plan_of({.tensor = 2})));
+}
+
+TEST(UnevenShares, WaitUntilSomethingHasBeenObserved) {
+    EXPECT_FALSE(uneven_shares(rules())({.step = 0}, plan_of({.tensor = 2})));
+}
+
+TEST(UnevenShares, StayWhereNobodyIsSlow) {
+    EXPECT_FALSE(uneven_shares(rules())(observed({1, 1, 1, 1}), plan_of({.tensor = 4})));
+}
+
+TEST(UnevenShares, AreOfNoUseToARankAlone) {
+    EXPECT_FALSE(uneven_shares(rules())(observed({1, 4}), plan_of({.pipe = 2})));
+}
+
+TEST(UnevenShares, StayWhereTheGainIsSmall) {
+    const Plan plan = plan_of({.tensor = 2, .shares = {4, 1}});
+
+    EXPECT_FALSE(uneven_shares(rules())(observed({1, 4.2}), plan));
+    EXPECT_TRUE(uneven_shares(rules())(observed({1, 8}), plan));
+}
+
+TEST(UnevenShares, BecomeEvenWhenNobodyIsSlowAnyMore) {
+    const auto decision = uneven_shares(rules())(observed({1, 1}), plan_of({.tensor = 2, .shares = {4, 1}}));
+
+    ASSERT_TRUE(decision);
+    EXPECT_EQ(shares_of(*decision), (Shares{1, 1}));
+    EXPECT_EQ(decision->reason, "no rank is slow any more");
+}
+
+// Seconds of a step as if `units` heads took one second on one healthy device, by the best of all cuts: the
+// shortest time in which the ranks can do all of them.
+double best_seconds(std::size_t units, const std::vector<double>& slowness) {
+    double best = 1e9;
+    for (const double factor : slowness) {
+        for (std::size_t most = 1; most <= units; ++most) {
+            const double seconds = factor * static_cast<double>(most);
+            std::size_t done = 0;
+            bool has_all = true;
+            for (const double other : slowness) {
+                const auto own = static_cast<std::size_t>(seconds / other + 1e-9);
+                has_all = has_all && own > 0;
+                done += own;
+            }
+            if (has_all && done >= units) best = std::min(best, seconds);
+        }
+    }
+    return best / static_cast<double>(units);
+}
+
+double seconds_of_policy(std::size_t units, const std::vector<double>& slowness) {
+    UnevenRules only{.every = 5, .widths = {{units, 1}}, .least_gain = 0};
+    const int ranks = static_cast<int>(slowness.size());
+    const auto decision = uneven_shares(only)(observed(slowness), plan_of({.tensor = ranks}));
+    const Shares shares = decision ? shares_of(*decision) : Shares(slowness.size(), 1);
+    return stretch_of(only.widths, shares, slowness) / ranks;
+}
+
+TEST(UnevenShares, TakeAsLongAsTheBestCutIntoWholeHeads) {
+    for (const std::size_t heads : {8U, 12U, 16U, 24U, 96U}) {
+        for (const std::vector<double>& slowness : std::vector<std::vector<double>>{{2, 1},
+                                                                                    {3, 1},
+                                                                                    {2, 1, 1, 1},
+                                                                                    {4, 1, 1, 1},
+                                                                                    {8, 1, 1, 1},
+                                                                                    {2, 1, 1, 1, 1, 1, 1, 1},
+                                                                                    {4, 1, 1, 1, 1, 1, 1, 1},
+                                                                                    {8, 1, 1, 1, 1, 1, 1, 1},
+                                                                                    {8, 6, 4, 2, 1, 1, 1, 1},
+                                                                                    {4, 3, 2, 1}}) {
+            EXPECT_LE(seconds_of_policy(heads, slowness), 1.02 * best_seconds(heads, slowness))
+                << heads << " heads over " << slowness.size() << ", the first " << slowness.front();
+        }
+    }
+}
+
+TEST(UnevenShares, TakeWhatTheFormulaSaysWhereUnitsAreFine) {
+    for (const double ranks : {2.0, 4.0, 8.0}) {
+        for (const double factor : {2.0, 4.0, 8.0}) {
+            std::vector<double> slowness(static_cast<std::size_t>(ranks), 1);
+            slowness[0] = factor;
+
+            EXPECT_NEAR(ranks * seconds_of_policy(8192, slowness), ranks / (ranks - 1 + 1 / factor), 0.01);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace trireme
