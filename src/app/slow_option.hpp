@@ -1,5 +1,5 @@
-// Ranks that are made slow: "rank=3,factor=4,steps=100:200", or several such texts with ; between them, or
-// "off".
+// Ranks that are made slow: "rank=3,factor=4,steps=100:200", "rank=turn,factor=4,every=50,on=products",
+// "rank=random,factor=2:4" or "trace=slow.csv", or several such texts with ; between them, or "off".
 #pragma once
 
 #include <vector>

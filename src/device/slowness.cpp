@@ -1,6 +1,7 @@
 #include "trireme/device/slowness.hpp"
 
 #include "trireme/device/clock.hpp"
+#include "trireme/device/stream.hpp"
 
 namespace trireme {
 namespace {
@@ -9,15 +10,16 @@ constexpr double least_sleep = 200e-6;  // seconds: four times what a sleep take
 
 }  // namespace
 
-void Slowness::set(double factor) {
-    if (factor != factor_) owed_ = 0;
-    factor_ = factor;
+void Slowness::set(const SlowFactors& factors) {
+    if (factors != factors_) owed_ = 0;
+    factors_ = factors;
 }
 
-double Slowness::prolong(double seconds) {
-    owed_ += (factor_ - 1) * seconds;
+double Slowness::prolong(const Cost& cost, double seconds) {
+    const double factor = factors_.all * (cost.is_product() ? factors_.products : 1);
+    owed_ += (factor - 1) * seconds;
     if (owed_ >= least_sleep || time_is_simulated()) settle();
-    return factor_ * seconds;
+    return factor * seconds;
 }
 
 void Slowness::settle() {

@@ -88,13 +88,28 @@ Summary summary_from(const JsonFields& f) {
             .predicted_bytes = f.number("/memory_bytes/predicted")};
 }
 
+// "rank 3", or "each rank in turn (5 steps each)"
+std::string slowed_subject(const JsonFields& f, const Json& record) {
+    if (!record.contains("rank") || !record.at("rank").is_string()) {
+        const Figure rank = f.number("/rank");
+        return rank ? cat("rank ", significant(*rank)) : "rank";
+    }
+    const Figure every = f.number("/every");
+    const std::string period = every ? plural(*every, "step") : "an epoch";
+    if (f.text("/rank") == "turn") return cat("each rank in turn (", period, " each)");
+    return cat("a rank drawn anew for ", period);
+}
+
 // "rank 3 to take 4 times as long from step 100 to 200"
-std::string slowed_rank(const JsonFields& f) {
+std::string slowed_rank(const Json& record) {
+    const JsonFields f(record, "manifest.json");
+    if (const Words trace = f.text("/trace")) return cat("ranks as ", *trace, " says");
     const auto text = [&](const char* before, const char* field) {
         const Figure number = f.number(field);
         return number ? cat(before, significant(*number)) : std::string();
     };
-    return cat("rank", text(" ", "/rank"), " to take", text(" ", "/factor"), " times as long",
+    return cat(f.text("/on") == "products" ? "matrix products of " : "", slowed_subject(f, record), " to take",
+               text(" ", "/factor"), text(" to ", "/highest_factor"), " times as long",
                text(" from step ", "/first_step"), text(" to ", "/last_step"));
 }
 
@@ -116,7 +131,7 @@ Manifest manifest_from(const JsonFields& f, const Json& json) {
         if (host.is_string()) manifest.hosts.push_back(host);
     }
     for (const Json& each : json.value("slow", Json::array())) {
-        if (each.is_object()) manifest.slowed.push_back(slowed_rank(JsonFields(each, "manifest.json")));
+        if (each.is_object()) manifest.slowed.push_back(slowed_rank(each));
     }
     return manifest;
 }

@@ -12,7 +12,6 @@
 #include "train/rank_trainer.hpp"
 #include "train/run_directory.hpp"
 #include "train/setup.hpp"
-#include "train/slow_ranks.hpp"
 #include "train/tracing.hpp"
 #include "trireme/base/version.hpp"
 #include "trireme/comm/agreement.hpp"
@@ -244,7 +243,7 @@ private:
     std::shared_ptr<GhostJob> prepare() {
         auto job = std::make_shared<GhostJob>(config_, session_);
         check_traced_steps(config_.run.trace, job->setup.steps);
-        check_slow_ranks(config_.emulation.slow, session_.size(), job->setup.steps);
+        job->setup.slow = slow_run_of(config_, job->setup, session_.size());
         if (config_.run.dry_run) return job;
         const std::filesystem::path wished = config_.run.run_dir;
         directory_ = std::make_unique<RunDirectory>(

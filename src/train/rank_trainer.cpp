@@ -349,9 +349,8 @@ std::vector<StepOutcome> RankTrainer::step() {
     stream_.ledger.clear();
     stream_.products = {};
     const std::size_t number = first_ + static_cast<std::size_t>(executed_) + 1;
-    stream_.slowness.set(slowness_in(config_.emulation.slow, model_.rank(), number));
-    if (!model_.is_idle() && changes_slowness(config_.emulation.slow, number))
-        model_.stages().passes().forget();
+    stream_.slowness.set(slowness_in(setup_.slow, model_.rank(), number));
+    if (!model_.is_idle() && changes_slowness(setup_.slow, number)) model_.stages().passes().forget();
     model_.reset_traffic();
     look_ahead();
     if (executed_ == 0) model_.begin_steps();

@@ -130,13 +130,21 @@ Json summary_of(const Figures& f, const std::string& peak_is) {
     return summary;
 }
 
+Json slow_record(const SlowRank& slow) {
+    if (slow.choice == SlowChoice::trace) return {{"trace", slow.trace}};
+    Json record{{"rank", slow.rank}, {"factor", slow.factor}};
+    if (slow.choice != SlowChoice::named) record["rank"] = slow.choice == SlowChoice::turn ? "turn" : "random";
+    if (slow.highest_factor) record["highest_factor"] = *slow.highest_factor;
+    record["first_step"] = slow.first_step;
+    if (slow.last_step) record["last_step"] = *slow.last_step;
+    if (slow.every) record["every"] = *slow.every;
+    if (slow.on == SlowKernels::products) record["on"] = "products";
+    return record;
+}
+
 Json slow_records(const std::vector<SlowRank>& slow) {
     Json records = Json::array();
-    for (const SlowRank& each : slow) {
-        Json record{{"rank", each.rank}, {"factor", each.factor}, {"first_step", each.first_step}};
-        if (each.last_step) record["last_step"] = *each.last_step;
-        records.push_back(record);
-    }
+    for (const SlowRank& each : slow) records.push_back(slow_record(each));
     return records;
 }
 

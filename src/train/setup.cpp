@@ -222,6 +222,14 @@ Setup set_up(const RunConfig& config, int ranks) {
     return setup;
 }
 
+SlowRun slow_run_of(const RunConfig& config, const Setup& setup, int ranks) {
+    return slow_run(config.emulation.slow, {.ranks = ranks,
+                                            .steps = setup.steps,
+                                            .samples = setup.samples.train.size(),
+                                            .batch = config.run.batch,
+                                            .seed = config.run.seed});
+}
+
 Setup set_up_evaluation(const EvaluateConfig& config, int ranks) {
     refuse_ghosts(config.run, "an evaluation");
     RunConfig run = config.run;

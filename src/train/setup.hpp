@@ -7,6 +7,7 @@
 
 #include "train/profiled_kernels.hpp"
 #include "train/simulated_device.hpp"
+#include "train/slow_ranks.hpp"
 #include "trireme/checkpoint/stored_model.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/model/config.hpp"
@@ -34,6 +35,7 @@ struct Setup {
     std::vector<BatchShape> largest = {};          // micro-batches that a step and an evaluation may hold
     std::optional<SimulatedDevices> devices = {};  // whose time kernels take; none: their own
     std::optional<ProfiledKernels> kernels = {};   // whose time they take on these; none: by their rates
+    SlowRun slow = {};                             // on purpose; nothing that decides may read it
 };
 
 DType dtype_of(Precision precision);
@@ -54,6 +56,8 @@ void check_batch_is_enough(const RunConfig& config, const Plan& plan);
 
 // Throws ConfigError for whatever of the configuration cannot be used with `ranks` ranks. Communicates nothing.
 Setup set_up(const RunConfig& config, int ranks);
+// Likewise, for what --slow names: who is slow in that run, and when.
+SlowRun slow_run_of(const RunConfig& config, const Setup& setup, int ranks);
 Setup set_up_evaluation(const EvaluateConfig& config, int ranks);  // without a sample to train on
 
 }  // namespace trireme

@@ -18,7 +18,6 @@
 #include "train/run_directory.hpp"
 #include "train/saving.hpp"
 #include "train/setup.hpp"
-#include "train/slow_ranks.hpp"
 #include "train/switching.hpp"
 #include "train/tracing.hpp"
 #include "train/watchdog.hpp"
@@ -370,7 +369,7 @@ void train(const RunConfig& config, Session& session) {
         setup = set_up(run, session.size());
         if (checkpoint) take_up(config, *setup);
         check_traced_steps(config.run.trace, setup->steps);
-        check_slow_ranks(config.emulation.slow, session.size(), setup->steps);
+        setup->slow = slow_run_of(config, *setup, session.size());
         recorded = recorded_plans(config, *setup, session.size());
         follow_until(setup->first_step, recorded, *setup);
     });

@@ -56,9 +56,12 @@ TEST_F(Slow, RankChangesNoBit) {
             const auto healthy = losses_and_norms();
             ASSERT_EQ(healthy.size(), 6U);
 
-            train_six(layout + "--slow rank=1,factor=4,steps=3:4", mpi);
+            for (const std::string slow :
+                 {"rank=1,factor=4,steps=3:4", "rank=turn,factor=4,every=2,on=products"}) {
+                train_six(layout + "--slow " + slow, mpi);
 
-            EXPECT_EQ(losses_and_norms(), healthy) << layout << program_path(mpi);
+                EXPECT_EQ(losses_and_norms(), healthy) << layout << slow << program_path(mpi);
+            }
         }
     }
 }
@@ -95,6 +98,40 @@ TEST_F(Slow, RankIsToldAndOnRecord) {
               std::string::npos);
 }
 
+TEST_F(Slow, RanksInTurnByLotAndByATraceAreToldAndOnRecord) {
+    write("slow.csv", "step,rank,factor,on\n# hot\n2,0,3,products\n");
+
+    const Outcome outcome = train(
+        "--run-dir run --data 2 --slow rank=turn,factor=2,every=1,on=products --slow rank=random,factor=1:2 "
+        "--slow trace=slow.csv",
+        2);
+
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_NE(
+        outcome.out.find("slow      on purpose: matrix products of each rank in turn (1 step each) take 2 "
+                         "times as long; a rank drawn anew for an epoch takes 1 to 2 times as long; ranks "
+                         "take as long as slow.csv says\n"),
+        std::string::npos)
+        << outcome.out;
+    EXPECT_EQ(json::parse(read("run/manifest.json")).at("slow"),
+              json::parse(R"([{"rank": "turn", "factor": 2, "first_step": 1, "every": 1, "on": "products"},)"
+                          R"( {"rank": "random", "factor": 1, "highest_factor": 2, "first_step": 1},)"
+                          R"( {"trace": "slow.csv"}])"));
+    EXPECT_NE(read("run/config.ini")
+                  .find("\nslow = \"rank=turn,factor=2,every=1,on=products;rank=random,factor=1:2;"
+                        "trace=slow.csv\"\n"),
+              std::string::npos);
+    const Outcome again = run("train --config run/config.ini --run-dir again", 2);
+    EXPECT_EQ(again.code, 0) << again.err;
+    EXPECT_EQ(run("report run").code, 0);
+    const std::string page = read("run/report.html");
+    for (const std::string words :
+         {"made slow: matrix products of each rank in turn (1 step each) to take 2 times as long from step 1",
+          "made slow: a rank drawn anew for an epoch to take 1 to 2 times as long from step 1",
+          "made slow: ranks as slow.csv says"})
+        EXPECT_NE(page.find(words), std::string::npos) << words;
+}
+
 TEST_F(Slow, RankThatIsNotThereIsRefused) {
     expect_train_refusal("--slow rank=2,factor=2",
                          {"--slow names rank 2, and the job has ranks 0 to 1; name one of these"}, 2);
@@ -103,6 +140,39 @@ TEST_F(Slow, RankThatIsNotThereIsRefused) {
                          2);
     expect_train_refusal("--slow rank=0,factor=0.5",
                          {"--slow factor expects a number from 1 to 1000, not '0.5'"}, 2);
+    expect_train_refusal("--slow rank=turn,factor=2,steps=3:",
+                         {"--slow of rank=turn begins in step 3, behind the last of 2 steps"}, 2);
+}
+
+TEST_F(Slow, ChoiceThatIsNotKnownIsRefused) {
+    expect_train_refusal("--slow rank=trun,factor=2",
+                         {"--slow rank expects a whole number, turn or random, not 'trun'; did you mean turn?"},
+                         2);
+    expect_train_refusal("--slow rank=0,factor=2,on=product",
+                         {"--slow on expects one of all, products, not 'product'; did you mean products?"});
+    expect_train_refusal("--slow rank=0,factor=2:3", {"only rank=random draws from a range, not '2:3'"});
+    expect_train_refusal("--slow rank=0,factor=2,every=3", {"use rank=turn or rank=random"});
+    expect_train_refusal("--slow trace=slow.csv,factor=2", {"--slow expects trace=FILE alone"});
+}
+
+TEST_F(Slow, TraceThatCannotBeFollowedIsRefused) {
+    const std::string header = "step,rank,factor,on\n";
+    write("column.csv", "step,rank,factr\n1,0,2\n");
+    write("factor.csv", header + "# hot\n1,0,0.5,all\n");
+    write("rank.csv", header + "1,2,2,all\n");
+    write("order.csv", header + "2,0,2,all\n1,1,2,all\n");
+    write("late.csv", header + "3,0,2,all\n");
+
+    expect_train_refusal("--slow trace=none.csv", {"--slow trace none.csv cannot be read; name a file"});
+    expect_train_refusal("--slow trace=column.csv", {"column.csv, line 1: ", "did you mean factor?"});
+    expect_train_refusal("--slow trace=factor.csv",
+                         {"factor.csv, line 3: factor expects a number from 1 to 1000, not '0.5'"});
+    expect_train_refusal("--slow trace=rank.csv",
+                         {"rank.csv, line 2 names rank 2, and the job has ranks 0 to 1; name one of these"}, 2);
+    expect_train_refusal("--slow trace=order.csv",
+                         {"order.csv, line 3 is of step 1, and the one before it of step 2"});
+    expect_train_refusal("--slow trace=late.csv",
+                         {"--slow of trace=late.csv begins in step 3, behind the last of 2 steps"});
 }
 
 }  // namespace

@@ -26,6 +26,9 @@ struct Cost {
     double bytes = 0;         // read and written once
     std::array<std::size_t, 3>
         product{};  // rows, columns and depth of its matrix product; zeros if it has none
+
+    // With weights, that is: attention's are many small ones.
+    bool is_product() const { return product[0] > 0; }
 };
 
 // How fast a device is that somebody described: what its kernels take in a simulation.

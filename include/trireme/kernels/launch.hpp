@@ -22,7 +22,7 @@ double launch(Stream& stream, const Op& op) {
     std::visit([&](auto& backend) { run(backend, op); }, stream.backend);
     const Cost cost = op.cost();
     if (stream.seconds_of) spend_seconds(stream.seconds_of(cost, stream.clock));
-    const double seconds = stream.slowness.after_kernel(now_seconds() - begin);
+    const double seconds = stream.slowness.after_kernel(cost, now_seconds() - begin);
     stream.ledger.add(cost, seconds);
     return seconds;
 }

@@ -2,6 +2,7 @@
 
 #include "oracle.hpp"
 #include "trireme/device/buffer.hpp"
+#include "trireme/kernels/attention.hpp"
 #include "trireme/kernels/fill.hpp"
 #include "trireme/kernels/linear.hpp"
 
@@ -59,7 +60,7 @@ void run(CpuStream&, const Nap&) { spend_seconds(Nap::seconds); }
 
 TEST(Launch, OnASlowStreamTakesLongerAndSaysSo) {
     Stream stream{CpuStream{}};
-    stream.slowness.set(4);
+    stream.slowness.set({.all = 4});
     const double begin = now_seconds();
 
     launch(stream, Nap{});
@@ -68,6 +69,43 @@ TEST(Launch, OnASlowStreamTakesLongerAndSaysSo) {
     const double taken = now_seconds() - begin;
     EXPECT_GE(stream.ledger.seconds(), 4 * Nap::seconds);
     EXPECT_GE(taken, stream.ledger.seconds());
+}
+
+// A matrix product that takes a known time.
+struct NapOfProduct : Nap {
+    Cost cost() const { return {.kernel = "nap of a product", .product = {1, 1, 1}}; }
+};
+
+TEST(Launch, OnAStreamWithSlowProductsTakesLongerForThemAlone) {
+    Stream stream{CpuStream{}};
+    stream.slowness.set({.products = 4});
+
+    launch(stream, Nap{});
+    EXPECT_EQ(stream.slowness.owed(), 0);
+    launch(stream, NapOfProduct{});
+
+    ASSERT_EQ(stream.ledger.entries().size(), 2);
+    EXPECT_GE(stream.ledger.entries()[1].seconds, 4 * Nap::seconds);
+    EXPECT_LE(stream.slowness.owed(), 0);
+}
+
+TEST(Launch, KnowsProductsWithWeights) {
+    Operands t;
+    const Tensor rows = t.random(3, 4), weight = t.random(4, 5), results = t.random(3, 5);
+    const Tensor scores = t.random(3, 1);
+    const Segment whole{.length = 3};
+    const Attention attention{.query = rows,
+                              .key = rows,
+                              .value = rows,
+                              .output = rows,
+                              .log_sum = scores,
+                              .shape = {.segments = {&whole, 1}}};
+
+    EXPECT_TRUE((Linear{rows, weight, {}, results}.cost().is_product()));
+    EXPECT_TRUE((LinearBackwardInput{results, weight, rows}.cost().is_product()));
+    EXPECT_TRUE((LinearBackwardWeight{rows, results, weight, {}}.cost().is_product()));
+    EXPECT_FALSE(attention.cost().is_product());
+    EXPECT_FALSE((Fill{rows, 1}.cost().is_product()));
 }
 
 // A write to a ghost's address would end the program.

@@ -109,7 +109,8 @@ TEST(DumpedConfig, ReadsBackToItself) {
         "--corpus a.h5 --steps 5 --tied off --dropout 0.3 --lr 1e-3 --epsilon 1e-9 --layers 3 --length pack "
         "--seed 18446744073709551615 --validation-share 0.1 --dry-run --long refuse --document-end none "
         "--task masked --init runs/a --groups 3 --patch 2 --slow rank=1,factor=1.5,steps=3: --slow "
-        "rank=0,factor=2;rank=1,factor=3,steps=4:4");
+        "rank=0,factor=2;rank=1,factor=3,steps=4:4 --slow rank=random,factor=2:3,every=5,on=products "
+        "--slow rank=turn,factor=2;trace=slow.csv");
     const TemporaryFile file("dump.ini", first);
 
     EXPECT_EQ(resolved("--config " + file.path()), first);

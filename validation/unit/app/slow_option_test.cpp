@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "error_message.hpp"
 #include "unit/app/arguments.hpp"
 
 namespace trireme::app {
 namespace {
+
+using validation::says;
 
 std::vector<SlowRank> slow(const std::string& options) { return train_config(options).emulation.slow; }
 
@@ -48,6 +51,48 @@ TEST(SlowOption, MayComeSeveralTimes) {
     EXPECT_EQ(plan.run.emulation.slow.size(), 2U);
 }
 
+TEST(SlowOption, MayBeOfProductsAlone) {
+    EXPECT_EQ(slow("--slow rank=0,factor=2")[0].on, SlowKernels::all);
+    EXPECT_EQ(slow("--slow rank=0,factor=2,on=all")[0].on, SlowKernels::all);
+    EXPECT_EQ(slow("--slow on=products,rank=0,factor=2")[0].on, SlowKernels::products);
+}
+
+TEST(SlowOption, MayTakeRanksInTurnOrByLot) {
+    const SlowRank turn = slow("--slow factor=4,rank=turn,steps=3:9")[0];
+    const SlowRank random = slow("--slow factor=2:4.5,every=50,rank=random")[0];
+
+    EXPECT_EQ(turn.choice, SlowChoice::turn);
+    EXPECT_EQ(turn.factor, 4);
+    EXPECT_EQ(turn.first_step, 3U);
+    EXPECT_EQ(turn.last_step, 9U);
+    EXPECT_EQ(turn.every, std::nullopt);
+    EXPECT_EQ(random.choice, SlowChoice::random);
+    EXPECT_EQ(random.factor, 2);
+    EXPECT_EQ(random.highest_factor, 4.5);
+    EXPECT_EQ(random.every, 50U);
+    EXPECT_EQ(slow("--slow rank=random,factor=2")[0].highest_factor, std::nullopt);
+}
+
+TEST(SlowOption, MayNameATrace) {
+    const std::vector<SlowRank> given = slow("--slow trace=traces/a=1.csv;rank=1,factor=2");
+
+    ASSERT_EQ(given.size(), 2U);
+    EXPECT_EQ(given[0].choice, SlowChoice::trace);
+    EXPECT_EQ(given[0].trace, "traces/a=1.csv");
+    EXPECT_EQ(given[1].choice, SlowChoice::named);
+}
+
+TEST(SlowOption, IsPrintedAsItIsRead) {
+    for (const std::string text :
+         {"rank=3,factor=4,steps=100:200", "rank=0,factor=1.5,on=products", "rank=turn,factor=4",
+          "rank=turn,factor=4,steps=3:,every=5,on=products", "rank=random,factor=2,every=1",
+          "rank=random,factor=2:4.5,steps=2:9", "trace=traces/a.csv",
+          "rank=random,factor=2:2;trace=a.csv;rank=1,factor=2"}) {
+        EXPECT_TRUE(says(train_config("--slow " + text).resolved, text)) << text;
+    }
+    EXPECT_TRUE(says(train_config("--slow rank=0,factor=2,on=all").resolved, "\nslow = rank=0,factor=2\n"));
+}
+
 TEST(SlowOption, RefusesWhatItDoesNotKnow) {
     const std::string form =
         "--slow expects ranks such as rank=3,factor=4,steps=100:200, with ; between several, not ";
@@ -71,6 +116,51 @@ TEST(SlowOption, RefusesWhatIsNoRankAndNoFactor) {
     EXPECT_EQ(slow_complaint("rank=0,factor=inf"), factors + "'inf'");
     EXPECT_EQ(slow_complaint("rank=0,factor=four"), factors + "'four'");
     EXPECT_EQ(slow_complaint("rank=0,factor="), factors + "''");
+}
+
+TEST(SlowOption, RefusesWhatItCannotChoose) {
+    EXPECT_EQ(slow_complaint("rank=turns,factor=2"),
+              "--slow rank expects a whole number, turn or random, not 'turns'; did you mean turn?");
+    EXPECT_EQ(slow_complaint("rank=Random,factor=2"),
+              "--slow rank expects a whole number, turn or random, not 'Random'; did you mean random?");
+    EXPECT_EQ(slow_complaint("rank=three,factor=2"),
+              "--slow rank expects a whole number, turn or random, not 'three'");
+    EXPECT_EQ(slow_complaint("rank=0,factor=2,on=product"),
+              "--slow on expects one of all, products, not 'product'; did you mean products?");
+    EXPECT_EQ(slow_complaint("rank=turn,factor=2,evry=3"),
+              "--slow expects ranks such as rank=3,factor=4,steps=100:200, with ; between several, not "
+              "'rank=turn,factor=2,evry=3'; did you mean every?");
+}
+
+TEST(SlowOption, RefusesRangesThatAreNone) {
+    EXPECT_EQ(slow_complaint("rank=0,factor=2:4"),
+              "--slow factor expects a single number, because only rank=random draws from a range, not '2:4'");
+    EXPECT_EQ(slow_complaint("rank=random,factor=4:2"),
+              "--slow factor expects a highest factor that is not below the lowest, such as 2:4, not '4:2'");
+    EXPECT_EQ(slow_complaint("rank=random,factor=2:3:4"),
+              "--slow factor expects the lowest and the highest factor, such as 2:4, not '2:3:4'");
+    EXPECT_EQ(slow_complaint("rank=random,factor=2:"), "--slow factor expects a number from 1 to 1000, not ''");
+}
+
+TEST(SlowOption, RefusesPeriodsThatAreNone) {
+    EXPECT_EQ(slow_complaint("rank=turn,factor=2,every=0"),
+              "--slow every expects a whole number of at least 1, not '0'");
+    EXPECT_EQ(
+        slow_complaint("rank=3,factor=2,every=5"),
+        "--slow every=5 says when another rank has its turn, and rank=3 is always the same; leave it out, "
+        "or use rank=turn or rank=random");
+}
+
+TEST(SlowOption, RefusesATraceThatIsNotAlone) {
+    const std::string alone =
+        "--slow expects trace=FILE alone, because the file says who is slow and when, not ";
+
+    EXPECT_EQ(slow_complaint("trace=a.csv,factor=2"), alone + "'trace=a.csv,factor=2'");
+    EXPECT_EQ(slow_complaint("on=products,trace=a.csv"), alone + "'on=products,trace=a.csv'");
+    EXPECT_EQ(slow_complaint("trace="), "--slow trace expects a file, not ''");
+    EXPECT_EQ(slow_complaint("trce=a.csv"),
+              "--slow expects ranks such as rank=3,factor=4,steps=100:200, with ; between several, not "
+              "'trce=a.csv'; did you mean trace?");
 }
 
 TEST(SlowOption, RefusesStepsThatAreNone) {

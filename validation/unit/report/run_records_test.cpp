@@ -63,6 +63,24 @@ TEST(RunRecords, HoldWhatAnEvaluationCounted) {
     EXPECT_EQ(records.summary->f1, 0.75);
 }
 
+TEST(RunRecords, SayInWordsWhoWasMadeSlow) {
+    const FinishedRun run;
+    run.write("manifest.json",
+              R"({"slow":[{"rank":3,"factor":4,"first_step":100,"last_step":200},)"
+              R"({"rank":0,"factor":2,"first_step":1,"on":"products"},)"
+              R"({"rank":"turn","factor":2,"first_step":1,"every":5},)"
+              R"({"rank":"random","factor":2,"highest_factor":4,"first_step":7},{"trace":"slow.csv"}]})");
+
+    const std::vector<std::string> slowed = read_run(run.path()).manifest->slowed;
+
+    EXPECT_EQ(slowed, (std::vector<std::string>{
+                          "rank 3 to take 4 times as long from step 100 to 200",
+                          "matrix products of rank 0 to take 2 times as long from step 1",
+                          "each rank in turn (5 steps each) to take 2 times as long from step 1",
+                          "a rank drawn anew for an epoch to take 2 to 4 times as long from step 7",
+                          "ranks as slow.csv says"}));
+}
+
 TEST(RunRecords, AreWhatIsThereOfARunThatGoesOn) {
     const FixtureRun run(two_steps + R"({"step":3,"lo)");
 
