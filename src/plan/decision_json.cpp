@@ -36,12 +36,22 @@ void take_seconds(const JsonNode& node, Decision& decision) {
     if (seconds.has("measured")) decision.measured_seconds = seconds.at("measured").number();
 }
 
+// Of each rank, at least something of whose products is left.
+std::vector<double> parts_of(const JsonNode& node) {
+    std::vector<double> parts;
+    for (const JsonNode& part : node.items()) {
+        parts.push_back(part.number());
+        if (parts.back() >= 1) part.refuse("a part: at least 0, and less than 1");
+    }
+    return parts;
+}
+
 Decision decision_of(const std::string& text, const std::string& place) {
     const nlohmann::json line = json_of_file(text, place);
     const JsonNode node(line, place);
     const std::array<std::string, 2> needed{"step", "layout"};
-    const std::array<std::string, 8> optional{"policy",   "from",   "to",    "microbatches",
-                                              "schedule", "reason", "terms", "seconds"};
+    const std::array<std::string, 9> optional{"policy",   "from",   "to",    "microbatches", "schedule",
+                                              "left_out", "reason", "terms", "seconds"};
     node.require_keys(needed, optional);
     Decision decision{.step = node.at("step").whole_number(),
                       .layout = layout_from_json(text, place),
@@ -56,6 +66,7 @@ Decision decision_of(const std::string& text, const std::string& place) {
         if (*decision.micro_batches == 0) node.at("microbatches").refuse("at least 1");
     }
     if (node.has("schedule")) decision.schedule = node.at("schedule").text();
+    if (node.has("left_out")) decision.left_out = parts_of(node.at("left_out"));
     return decision;
 }
 
@@ -101,6 +112,7 @@ std::string json_of(const Decision& decision) {
     line["layout"] = json_value_of(decision.layout);
     if (decision.micro_batches) line["microbatches"] = *decision.micro_batches;
     if (decision.schedule) line["schedule"] = *decision.schedule;
+    if (!decision.left_out.empty()) line["left_out"] = decision.left_out;
     if (!decision.reason.empty()) line["reason"] = decision.reason;
     if (!decision.terms.empty()) line["terms"] = json_value_of(decision.terms);
     if (decision.predicted_seconds) line["seconds"]["predicted"] = *decision.predicted_seconds;

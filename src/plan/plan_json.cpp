@@ -30,14 +30,15 @@ Json json_value_of(const ProvedPrograms& proved) {
 std::string json_of(const Plan& plan) {
     Json recompute = Json::array();
     for (const Recompute way : plan.recompute) recompute.push_back(name_of(way));
-    const Json value{{"layout", json_value_of(plan.layout)},
-                     {"recompute", recompute},
-                     {"cuts_rows", plan.cuts_rows},
-                     {"shards_optimizer", plan.shards_optimizer},
-                     {"schedule", plan.schedule},
-                     {"micro_batches", plan.micro_batches()},
-                     {"training", json_value_of(plan.training)},
-                     {"evaluation", json_value_of(plan.evaluation)}};
+    Json value{{"layout", json_value_of(plan.layout)},
+               {"recompute", recompute},
+               {"cuts_rows", plan.cuts_rows},
+               {"shards_optimizer", plan.shards_optimizer},
+               {"schedule", plan.schedule},
+               {"micro_batches", plan.micro_batches()},
+               {"training", json_value_of(plan.training)},
+               {"evaluation", json_value_of(plan.evaluation)}};
+    if (!plan.left_out.empty()) value["left_out"] = plan.left_out;
     return value.dump();
 }
 

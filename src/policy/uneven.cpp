@@ -1,12 +1,10 @@
 #include "trireme/policy/uneven.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <string>
 
+#include "policy/slowness_words.hpp"
 #include "trireme/layout/shares.hpp"
 
 namespace trireme {
@@ -50,17 +48,6 @@ TeamSeconds seconds_of(const std::vector<int>& ranks, const Shares& now, const S
     return {.now = each * stretch_of(widths, now, slowness), .then = each * stretch_of(widths, then, slowness)};
 }
 
-// "rank 3 takes 4.0 times as long as others"
-std::string reason_for(const Observation& observed) {
-    std::string reason;
-    for (std::size_t rank = 0; rank < observed.slowness.size(); ++rank) {
-        if (observed.slowness[rank] == 1) continue;
-        reason += fmt::format("{}rank {} takes {:.1f} times as long as others", reason.empty() ? "" : ", ",
-                              rank, observed.slowness[rank]);
-    }
-    return reason.empty() ? "no rank is slow any more" : reason;
-}
-
 // Of its first stage, and so of all.
 const Shares& shares_of(const Team& team, const Layout& layout) {
     const StageLayout& stage = layout.stages[static_cast<std::size_t>(team.stages.front())];
@@ -86,7 +73,7 @@ public:
         const double gain = slowest.now - slowest.then;
         const bool is_little = gain <= rules_.least_gain * observed.step_seconds;
         if (decision.layout == current.layout || is_little) return std::nullopt;
-        decision.reason = reason_for(observed);
+        decision.reason = words_of_slowness(observed);
         decision.terms = {{gain_term, gain}, {"step_s", observed.step_seconds}};
         return decision;
     }

@@ -17,6 +17,7 @@ struct Decision {
     Layout layout = {};
     std::optional<int> micro_batches = {};         // of a step, in all; none: as many as before
     std::optional<std::string> schedule = {};      // its name; none: as before
+    std::vector<double> left_out = {};             // as Plan has it
     std::string policy = {};                       // that decided
     std::string reason = {};                       // for people
     std::string from = {}, to = {};                // hashes of the plans; empty: not said
@@ -28,9 +29,9 @@ struct Decision {
 };
 
 // A line of {"step": 5, "policy": "by hand", "from": "31a0...", "to": "7bcb...", "layout": {...},
-// "microbatches": 4, "schedule": "1f1b", "reason": "...", "terms": {...}, "seconds": {"predicted": 0.2,
-// "measured": 0.1}} each. Of a file that somebody writes, step and layout are enough. Throws ConfigError for
-// anything else, naming line and place, and for steps that do not rise.
+// "microbatches": 4, "schedule": "1f1b", "left_out": [0, 0.75], "reason": "...", "terms": {...}, "seconds":
+// {"predicted": 0.2, "measured": 0.1}} each. Of a file that somebody writes, step and layout are enough. Throws
+// ConfigError for anything else, naming line and place, and for steps that do not rise.
 std::vector<Decision> decisions_from_jsonl(std::string_view text, const std::string& file);
 std::string json_of(const Decision& decision);  // without an end of line
 

@@ -32,11 +32,13 @@ struct ProvedPrograms {
 
 struct Plan {
     Layout layout;
-    std::vector<Team> teams;           // of the layout
-    std::vector<Recompute> recompute;  // per stage
-    bool cuts_rows = false;            // sequence parallelism
-    bool shards_optimizer = true;      // each holder of a piece updates its shard of it
-    std::string schedule = "1f1b";     // a name, or a file's
+    std::vector<Team> teams;            // of the layout
+    std::vector<Recompute> recompute;   // per stage
+    bool cuts_rows = false;             // sequence parallelism
+    bool shards_optimizer = true;       // each holder of a piece updates its shard of it
+    std::string schedule = "1f1b";      // a name, or a file's
+    std::vector<double> left_out = {};  // of each rank, the part of its blocks' matrix products that it leaves
+                                        // out in training; empty: nobody leaves out anything
     ProvedPrograms training;
     ProvedPrograms evaluation;  // forward only, of as many micro-batches
 

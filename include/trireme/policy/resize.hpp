@@ -1,0 +1,28 @@
+// ZERO-resizing (FlexTP): a slow rank leaves out so much of its matrix products that it is done when the others
+// are. What is left out is lost: losses are no longer those of a single rank.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "trireme/policy/policy.hpp"
+
+namespace trireme {
+
+struct ResizeRules {
+    std::size_t every = 10;      // steps between two looks
+    double limit = 0.9;          // of what a rank leaves out
+    double least_change = 0.02;  // less is not worth other lists
+};
+
+// Of the ranks of a team, of which rank r takes times[r] and leaves out left_out[r] now: the parts that are to
+// be left out by those that are slow, so that each takes as long as the fastest one would if it left out
+// nothing. Times are held beside each other as they would be if nobody left out anything: what was measured
+// with some left out says how long the rest takes, and the rule of the published code, which takes that for the
+// whole, never settles.
+std::vector<double> parts_to_leave_out(const std::vector<RankTimes>& times, const std::vector<double>& left_out,
+                                       const std::vector<double>& slowness, double limit);
+
+Policy resized_products(ResizeRules rules);
+
+}  // namespace trireme

@@ -1,0 +1,102 @@
+#include "trireme/policy/resize.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "policy/slowness_words.hpp"
+
+namespace trireme {
+namespace {
+
+struct DenseTimes {
+    double products = 0;
+    double all = 0;
+};
+
+// If nothing were left out.
+DenseTimes dense(const RankTimes& times, double left_out) {
+    const double products = times.products / (1 - left_out);
+    return {.products = products, .all = products + times.others};
+}
+
+// One for each rank that is named, of a list that may be empty.
+std::vector<double> of_ranks(const std::vector<int>& ranks, const std::vector<double>& all, double otherwise) {
+    std::vector<double> own;
+    for (const int rank : ranks) own.push_back(all.empty() ? otherwise : all[static_cast<std::size_t>(rank)]);
+    return own;
+}
+
+double seconds_of(const std::vector<RankTimes>& times, const std::vector<double>& now,
+                  const std::vector<double>& then) {
+    double most = 0;
+    for (std::size_t r = 0; r < times.size(); ++r) {
+        const DenseTimes whole = dense(times[r], now[r]);
+        most = std::max(most, whole.all - then[r] * whole.products);
+    }
+    return most;
+}
+
+class ResizedProducts {
+public:
+    explicit ResizedProducts(const ResizeRules& rules) : rules_(rules) {}
+
+    std::optional<Decision> decide(const Observation& observed, const Plan& current) const {
+        if (observed.step % rules_.every != 0 || observed.ranks.empty()) return std::nullopt;
+        std::vector<double> left_out(observed.ranks.size(), 0);
+        double now = 0;
+        double then = 0;
+        for (const Team& team : current.teams) {
+            std::vector<RankTimes> times;
+            for (const int rank : team.ranks) times.push_back(observed.ranks[static_cast<std::size_t>(rank)]);
+            const auto before = of_ranks(team.ranks, current.left_out, 0);
+            const auto parts =
+                parts_to_leave_out(times, before, of_ranks(team.ranks, observed.slowness, 1), rules_.limit);
+            for (std::size_t r = 0; r < parts.size(); ++r)
+                left_out[static_cast<std::size_t>(team.ranks[r])] = parts[r];
+            now = std::max(now, seconds_of(times, before, before));
+            then = std::max(then, seconds_of(times, before, parts));
+        }
+        if (!is_worth(left_out, current.left_out)) return std::nullopt;
+        Decision decision{.step = observed.step, .layout = current.layout, .policy = "resize"};
+        const bool is_whole = std::ranges::all_of(left_out, [](double part) { return part == 0; });
+        if (!is_whole) decision.left_out = left_out;
+        decision.reason = words_of_slowness(observed);
+        decision.terms = {{gain_term, std::max(0.0, now - then)}, {"step_s", observed.step_seconds}};
+        return decision;
+    }
+
+private:
+    bool is_worth(const std::vector<double>& next, const std::vector<double>& current) const {
+        for (std::size_t rank = 0; rank < next.size(); ++rank) {
+            const double before = current.empty() ? 0 : current[rank];
+            if (std::abs(next[rank] - before) > rules_.least_change) return true;
+            if (next[rank] == 0 && before > 0) return true;
+        }
+        return false;
+    }
+
+    ResizeRules rules_;
+};
+
+}  // namespace
+
+std::vector<double> parts_to_leave_out(const std::vector<RankTimes>& times, const std::vector<double>& left_out,
+                                       const std::vector<double>& slowness, double limit) {
+    double goal = dense(times.front(), left_out.front()).all;
+    for (std::size_t r = 1; r < times.size(); ++r) goal = std::min(goal, dense(times[r], left_out[r]).all);
+    std::vector<double> parts;
+    for (std::size_t r = 0; r < times.size(); ++r) {
+        const DenseTimes whole = dense(times[r], left_out[r]);
+        const bool leaves_out = slowness[r] > 1 && whole.products > 0;
+        parts.push_back(leaves_out ? std::clamp((whole.all - goal) / whole.products, 0.0, limit) : 0);
+    }
+    return parts;
+}
+
+Policy resized_products(ResizeRules rules) {
+    return [resized = ResizedProducts(rules)](const Observation& observed, const Plan& current) {
+        return resized.decide(observed, current);
+    };
+}
+
+}  // namespace trireme
