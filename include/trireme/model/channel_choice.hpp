@@ -13,8 +13,8 @@ namespace trireme {
 // part of one more takes as long as with all of it.
 inline constexpr std::size_t channel_tile = 8;
 
-// How many are kept where `ratio` of them, in [0, 1), is to be left out: the nearest number of tiles is, but
-// one tile at least is kept.
+// How many are kept where `ratio` of them, in [0, 1), is to be left out: the nearest number of tiles is (of
+// equals the larger), but one tile at least is kept.
 std::size_t kept_count(std::size_t channels, double ratio);
 
 // A projection beside others among which a ratio is shared.

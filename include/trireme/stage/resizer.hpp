@@ -15,7 +15,7 @@ namespace trireme {
 struct ResizerConfig {
     ChannelPolicy policy = ChannelPolicy::priority;
     Filling filling = Filling::zero;
-    double limit = 0.5;         // of the ratio, of the rank and of each projection
+    double limit = 0.5;         // of the ratio, before tiles are counted
     bool by_variation = false;  // projections that vary more leave out less: see kept_counts()
     RandomKey key = {};         // of ChannelPolicy::random: the run's seed, and the rank
     DType dtype = DType::f32;   // of the weights
