@@ -84,6 +84,15 @@ void check_indices(const ScatterRows& op) {
     check_distinct("scatter_rows: rows", op.rows, op.output.rows);
 }
 
+void check_indices(const GatherColumns& op) {
+    check_range("gather_columns: columns", op.columns, 0, op.input.columns);
+}
+
+void check_indices(const ScatterColumns& op) {
+    check_range("scatter_columns: columns", op.columns, 0, op.output.columns);
+    check_distinct("scatter_columns: columns", op.columns, op.output.columns);
+}
+
 void check_indices(const SpanLoss& op) {
     const auto answers = op.answers.as<std::int32_t>();
     for (std::size_t s = 0; s < op.segments.size(); ++s) {

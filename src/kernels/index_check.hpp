@@ -2,6 +2,7 @@
 // row or a column must lie within its table. Each throws BugError with the first that does not.
 #pragma once
 
+#include "trireme/kernels/columns.hpp"
 #include "trireme/kernels/cross_entropy.hpp"
 #include "trireme/kernels/embedding.hpp"
 #include "trireme/kernels/logit_statistics.hpp"
@@ -18,6 +19,8 @@ void check_indices(const MergeLogitStatistics& op);
 void check_indices(const LogitGradients& op);
 void check_indices(const GatherRows& op);
 void check_indices(const ScatterRows& op);
+void check_indices(const GatherColumns& op);
+void check_indices(const ScatterColumns& op);
 void check_indices(const SpanLoss& op);
 void check_indices(const BestSpan& op);
 

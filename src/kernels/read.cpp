@@ -10,6 +10,18 @@ double read_sum(Stream& stream, ConstTensor values) {
     return sum;
 }
 
+std::vector<double> read_values(Stream& stream, ConstTensor values) {
+    std::vector<double> numbers;
+    if (stream.is_ghost()) return numbers;
+    numbers.reserve(values.size());
+    visit_float(values.dtype, [&]<class T>(T) {
+        const auto elements = values.as<T>();
+        for (std::size_t r = 0; r < elements.rows; ++r)
+            numbers.insert(numbers.end(), elements.row(r), elements.row(r) + elements.columns);
+    });
+    return numbers;
+}
+
 std::vector<std::int32_t> read_numbers(Stream& stream, ConstTensor values) {
     std::vector<std::int32_t> numbers;
     if (stream.is_ghost()) return numbers;

@@ -12,11 +12,26 @@ View part_of(const View& view, std::size_t parts, std::size_t number) {
     return parts == 1 || !view.is_present() ? view : view.row_range(number, 1);
 }
 
+// An update that tells columns apart goes row by row.
+template <class Op>
+std::size_t parts_by_columns(const Op& op) {
+    return op.decaying.is_present() ? op.parameter.rows : 1;
+}
+
+// The factor of element i: `decay` where its column decays, `none` where it does not.
+template <class T, class Use>
+void with_decay(const ConstTensor& decaying, T decay, T none, Use&& use) {
+    if (!decaying.is_present()) return use([decay](std::size_t) { return decay; });
+    use([=, decays = decaying.as<std::int32_t>().data](std::size_t i) {
+        return decays[i] != 0 ? decay : none;
+    });
+}
+
 // Calls use(part) with the whole update, or with its rows one after the other.
 template <class Use>
 void for_each_part(const AdamWUpdate& op, Use&& use) {
-    const std::size_t parts =
-        std::max({parts_of(op.parameter), parts_of(op.gradient), parts_of(op.moment1), parts_of(op.moment2)});
+    const std::size_t parts = std::max({parts_of(op.parameter), parts_of(op.gradient), parts_of(op.moment1),
+                                        parts_of(op.moment2), parts_by_columns(op)});
     for (std::size_t r = 0; r < parts; ++r) {
         AdamWUpdate part = op;
         part.parameter = part_of(op.parameter, parts, r);
@@ -29,7 +44,8 @@ void for_each_part(const AdamWUpdate& op, Use&& use) {
 
 template <class Use>
 void for_each_part(const SgdUpdate& op, Use&& use) {
-    const std::size_t parts = std::max({parts_of(op.parameter), parts_of(op.gradient), parts_of(op.velocity)});
+    const std::size_t parts =
+        std::max({parts_of(op.parameter), parts_of(op.gradient), parts_of(op.velocity), parts_by_columns(op)});
     for (std::size_t r = 0; r < parts; ++r) {
         SgdUpdate part = op;
         part.parameter = part_of(op.parameter, parts, r);

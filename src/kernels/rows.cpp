@@ -1,6 +1,7 @@
 #include "trireme/kernels/rows.hpp"
 
 #include "kernels/shape_check.hpp"
+#include "kernels/unnamed.hpp"
 
 namespace trireme {
 
@@ -20,10 +21,12 @@ void ScatterRows::check() const {
     check.matrix("input", input, input.rows, input.columns);
     check.vector_of(DType::i32, "rows", rows, input.rows);
     check.matrix("output", output, output.rows, input.columns);
+    check_mean(check, unnamed, input.rows, output.rows);
 }
 
 Cost ScatterRows::cost() const {
-    return {.kernel = "scatter_rows", .bytes = static_cast<double>(rows.bytes() + 2 * input.bytes())};
+    return {.kernel = "scatter_rows",
+            .bytes = static_cast<double>(rows.bytes() + scattered_bytes(input, output, unnamed, accumulate))};
 }
 
 void Copy::check() const {

@@ -3,6 +3,19 @@
 #include "kernels/shape_check.hpp"
 
 namespace trireme {
+namespace {
+
+// Where columns are told apart, other shapes of as many elements will not do.
+void check_decaying(const ShapeCheck& check, const ConstTensor& decaying, const ConstTensor& parameter,
+                    std::initializer_list<ConstTensor> others) {
+    if (!decaying.is_present()) return;
+    check.vector_of(DType::i32, "decaying", decaying, parameter.columns);
+    for (const ConstTensor& other : others) {
+        if (other.is_present()) check.matrix("an operand", other, parameter.rows, parameter.columns);
+    }
+}
+
+}  // namespace
 
 void AdamWUpdate::check() const {
     const ShapeCheck check("adamw", parameter.dtype);
@@ -10,6 +23,7 @@ void AdamWUpdate::check() const {
     check.alike("moment1", moment1, parameter);
     check.alike("moment2", moment2, parameter);
     check.demand(step >= 1, "steps count from 1, got ", step);
+    check_decaying(check, decaying, parameter, {gradient, moment1, moment2});
 }
 
 Cost AdamWUpdate::cost() const {
@@ -21,6 +35,7 @@ void SgdUpdate::check() const {
     const ShapeCheck check("sgd", parameter.dtype);
     check.alike("gradient", gradient, parameter);
     if (velocity.is_present() || momentum != 0) check.alike("velocity", velocity, parameter);
+    check_decaying(check, decaying, parameter, {gradient, velocity});
 }
 
 Cost SgdUpdate::cost() const {

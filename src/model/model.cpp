@@ -40,6 +40,18 @@ std::vector<ParameterSpec> parameters_of(const Layer& layer) {
     return std::visit([](const auto& l) { return l.parameters(); }, layer);
 }
 
+std::vector<ProjectionShape> projections_of(const Layer& layer) {
+    return std::visit(
+        []<class L>(const L& l) -> std::vector<ProjectionShape> {
+            if constexpr (std::is_same_v<L, AttentionHalf> || std::is_same_v<L, MlpHalf>) {
+                return l.projections();
+            } else {
+                return {};
+            }
+        },
+        layer);
+}
+
 LayerState make_state(const Layer& layer) {
     return std::visit([]<class L>(const L&) -> LayerState { return typename L::State{}; }, layer);
 }

@@ -1,6 +1,7 @@
 #include "trireme/model/projection.hpp"
 
 #include "model/family.hpp"
+#include "model/kept_channels.hpp"
 
 namespace trireme {
 namespace {
@@ -42,12 +43,24 @@ std::vector<ParameterSpec> Projection::parameters() const {
     return specs;
 }
 
-void Projection::forward(const Pass& pass, Weights weights, ConstTensor input, Tensor output) const {
+ProjectionShape Projection::shape(const ProjectionPlace& place) const {
+    ProjectionShape shape{.place = place, .channels = input_.count(), .axes = axes_};
+    const std::vector<ParameterSpec> specs = parameters();
+    for (std::size_t i = 0; i < specs.size(); i += has_bias_ ? 2 : 1) shape.weights.push_back(specs[i]);
+    return shape;
+}
+
+void Projection::forward(const Pass& pass, Weights weights, ConstTensor input, Tensor output,
+                         const KeptChannels* kept) const {
+    const ArenaScope scope(pass.scratch);
+    const ConstTensor read = kept == nullptr ? input : kept_input(pass, input, *kept);
     std::size_t column = 0;
     std::size_t next = 0;
     for (const Part& part : parts_) {
-        const ConstTensor weight = weights[next++];
-        multiply(pass.stream, Linear{.input = input,
+        const ArenaScope part_scope(pass.scratch);
+        const ConstTensor whole = weights[next++];
+        const ConstTensor weight = kept == nullptr ? whole : kept_weight(pass, whole, axes_, *kept);
+        multiply(pass.stream, Linear{.input = read,
                                      .weight = weight,
                                      .bias = has_bias_ ? weights[next++] : ConstTensor{},
                                      .output = output.column_range(column, part.output.count()),
@@ -56,35 +69,46 @@ void Projection::forward(const Pass& pass, Weights weights, ConstTensor input, T
     }
 }
 
-void Projection::backward_input(const Pass& pass, Weights weights, ConstTensor grad_output,
-                                Tensor grad_input) const {
+void Projection::backward_input(const Pass& pass, Weights weights, ConstTensor grad_output, Tensor grad_input,
+                                KeptChannels* kept) const {
+    const ArenaScope scope(pass.scratch);
+    const Tensor made = kept == nullptr ? grad_input : room_for_input(pass, grad_input.rows, *kept);
     std::size_t column = 0;
     std::size_t next = 0;
     for (const Part& part : parts_) {
+        const ArenaScope part_scope(pass.scratch);
+        const ConstTensor whole = weights[next];
+        const ConstTensor weight = kept == nullptr ? whole : kept_weight(pass, whole, axes_, *kept);
         multiply(pass.stream,
                  LinearBackwardInput{.grad_output = grad_output.column_range(column, part.output.count()),
-                                     .weight = weights[next],
-                                     .grad_input = grad_input,
+                                     .weight = weight,
+                                     .grad_input = made,
                                      .axes = axes_,
                                      .accumulate = column > 0});
         column += part.output.count();
         next += has_bias_ ? 2 : 1;
     }
+    if (kept != nullptr) spread_input(pass, made, *kept, grad_input);
 }
 
 void Projection::backward_weight(const Pass& pass, ConstTensor input, ConstTensor grad_output,
-                                 Gradients gradients) const {
+                                 Gradients gradients, KeptChannels* kept) const {
+    const ArenaScope scope(pass.scratch);
+    const ConstTensor read = kept == nullptr ? input : kept_input(pass, input, *kept);
     std::size_t column = 0;
     std::size_t next = 0;
-    for (const Part& part : parts_) {
-        const Tensor grad_weight = gradients[next++];
-        multiply(pass.stream,
-                 LinearBackwardWeight{.input = input,
-                                      .grad_output = grad_output.column_range(column, part.output.count()),
-                                      .grad_weight = grad_weight,
-                                      .grad_bias = has_bias_ ? gradients[next++] : Tensor{},
-                                      .axes = axes_});
-        column += part.output.count();
+    for (std::size_t p = 0; p < parts_.size(); ++p) {
+        const ArenaScope part_scope(pass.scratch);
+        const std::size_t width = parts_[p].output.count();
+        const Tensor whole = gradients[next++];
+        const Tensor made = kept == nullptr ? whole : room_for_weight(pass, whole, axes_, *kept);
+        multiply(pass.stream, LinearBackwardWeight{.input = read,
+                                                   .grad_output = grad_output.column_range(column, width),
+                                                   .grad_weight = made,
+                                                   .grad_bias = has_bias_ ? gradients[next++] : Tensor{},
+                                                   .axes = axes_});
+        if (kept != nullptr) spread_weight(pass, made, axes_, *kept, p, whole);
+        column += width;
     }
 }
 

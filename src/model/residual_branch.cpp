@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "model/family.hpp"
+#include "model/kept_channels.hpp"
 #include "trireme/kernels/rows.hpp"
 #include "trireme/model/tensor_group.hpp"
 
@@ -45,6 +46,18 @@ std::vector<ParameterSpec> ResidualBranch::parameters() const {
     return specs;
 }
 
+std::vector<ProjectionShape> ResidualBranch::projections() const {
+    return {first_.shape(place_of_first()), last_.shape(place_of_last())};
+}
+
+ProjectionPlace ResidualBranch::place_of_first() const {
+    return {block_, site_ == Site::attention_residual ? Product::attention_in : Product::mlp_in};
+}
+
+ProjectionPlace ResidualBranch::place_of_last() const {
+    return {block_, site_ == Site::attention_residual ? Product::attention_out : Product::mlp_out};
+}
+
 void ResidualBranch::open(const Pass& pass, Weights weights, ConstTensor input, BranchState& state,
                           Arena& kept) const {
     ConstTensor read = input;
@@ -55,14 +68,15 @@ void ResidualBranch::open(const Pass& pass, Weights weights, ConstTensor input, 
         read = normed;
     }
     state.inner = kept.tensor(pass.dtype, pass.batch.rows(), inner_width());
-    first_.forward(pass, first_part(weights), whole_rows(pass, read, pass.scratch), state.inner);
+    first_.forward(pass, first_part(weights), whole_rows(pass, read, pass.scratch), state.inner,
+                   kept_channels(pass, place_of_first()));
 }
 
 Tensor ResidualBranch::close(const Pass& pass, Weights weights, ConstTensor input, BranchState& state,
                              Arena& kept) const {
     const bool is_cut = input.rows < pass.batch.rows();
     const Tensor partial = (is_cut ? pass.scratch : kept).tensor(pass.dtype, pass.batch.rows(), width_);
-    last_.forward(pass, last_part(weights), state.result, partial);
+    last_.forward(pass, last_part(weights), state.result, partial, kept_channels(pass, place_of_last()));
     const Tensor projected = sum_over_ranks(pass, partial);
     const Tensor sum = is_cut ? kept.tensor(pass.dtype, input.rows, width_) : projected;
     launch(pass.stream, ResidualAdd{.residual = input,
@@ -87,13 +101,15 @@ void ResidualBranch::backward_close(const Pass& pass, Weights weights, ConstTens
     const ConstTensor grad_projection =
         drop_out_backward(pass, state.grad_sum, dropout_at(pass, dropout_, block_, site_), kept);
     state.grad_projection = whole_rows(pass, grad_projection, kept);
-    last_.backward_input(pass, last_part(weights), state.grad_projection, grad_result);
+    last_.backward_input(pass, last_part(weights), state.grad_projection, grad_result,
+                         kept_channels(pass, place_of_last()));
 }
 
 void ResidualBranch::backward_open(const Pass& pass, Weights weights, ConstTensor input, Tensor grad_input,
                                    BranchState& state, Arena& kept) const {
     const Tensor partial = kept.tensor(pass.dtype, pass.batch.rows(), width_);
-    first_.backward_input(pass, first_part(weights), state.grad_inner, partial);
+    first_.backward_input(pass, first_part(weights), state.grad_inner, partial,
+                          kept_channels(pass, place_of_first()));
     state.grad_normed = sum_over_ranks(pass, partial);
     if (is_norm_behind_) {
         launch(
@@ -117,10 +133,12 @@ ConstTensor ResidualBranch::normed_again(const Pass& pass, Weights weights, Cons
 void ResidualBranch::backward_weight(const Pass& pass, Weights weights, ConstTensor input,
                                      ConstTensor grad_output, const BranchState& state, Gradients gradients,
                                      Arena& scratch) const {
-    last_.backward_weight(pass, state.result, state.grad_projection, last_part(gradients));
+    last_.backward_weight(pass, state.result, state.grad_projection, last_part(gradients),
+                          kept_channels(pass, place_of_last()));
     ConstTensor read = is_norm_behind_ ? input : ConstTensor(state.normed);
     if (!is_norm_behind_ && pass.keeps_little) read = normed_again(pass, weights, input, scratch);
-    first_.backward_weight(pass, whole_rows(pass, read, scratch), state.grad_inner, first_part(gradients));
+    first_.backward_weight(pass, whole_rows(pass, read, scratch), state.grad_inner, first_part(gradients),
+                           kept_channels(pass, place_of_first()));
     if (is_norm_behind_) {
         norm_.backward_weight(pass, state.sum, grad_output, state.norm, norm_part(gradients));
     } else {

@@ -33,6 +33,12 @@ struct Operands {
     Tensor parameter;
     ConstTensor gradient;
     std::array<Tensor, 2> moments = {};
+
+    Operands row_range(std::size_t begin, std::size_t count) const {
+        return {.parameter = parameter.row_range(begin, count),
+                .gradient = gradient.row_range(begin, count),
+                .moments = {moments[0].row_range(begin, count), moments[1].row_range(begin, count)}};
+    }
 };
 
 struct UpdateRule {
@@ -40,7 +46,8 @@ struct UpdateRule {
     double weight_decay;
     double gradient_scale;
     double rate;
-    std::size_t step;  // from 1
+    std::size_t step;           // from 1
+    ConstTensor decaying = {};  // (columns) i32: see AdamWUpdate
 };
 
 void apply(Stream& stream, const UpdateRule& rule, const Operands& operands) {
@@ -55,7 +62,8 @@ void apply(Stream& stream, const UpdateRule& rule, const Operands& operands) {
                                    .beta2 = rule.config.beta2,
                                    .epsilon = rule.config.epsilon,
                                    .weight_decay = rule.weight_decay,
-                                   .step = rule.step});
+                                   .step = rule.step,
+                                   .decaying = rule.decaying});
     } else {
         launch(stream, SgdUpdate{.parameter = operands.parameter,
                                  .gradient = operands.gradient,
@@ -63,8 +71,42 @@ void apply(Stream& stream, const UpdateRule& rule, const Operands& operands) {
                                  .gradient_scale = rule.gradient_scale,
                                  .rate = rule.rate,
                                  .momentum = rule.config.momentum,
-                                 .weight_decay = rule.weight_decay});
+                                 .weight_decay = rule.weight_decay,
+                                 .decaying = rule.decaying});
     }
+}
+
+// 0 for each of a range of channels that is left out, 1 for the others.
+std::vector<std::int32_t> decaying_of(const LeftOut& left_out, Range range) {
+    std::vector<std::int32_t> decaying(range.count, 1);
+    for (const std::int32_t channel : left_out.channels) {
+        const auto c = static_cast<std::size_t>(channel);
+        if (range.begin <= c && c < range.end()) decaying[c - range.begin] = 0;
+    }
+    return decaying;
+}
+
+// Rows that decay and rows that do not, run by run.
+void apply_by_rows(Stream& stream, UpdateRule rule, const Operands& operands,
+                   const std::vector<std::int32_t>& decaying) {
+    const double weight_decay = rule.weight_decay;
+    for (auto run = decaying.begin(); run != decaying.end();) {
+        const auto end = std::find(run, decaying.end(), 1 - *run);
+        rule.weight_decay = weight_decay * *run;
+        apply(stream, rule,
+              operands.row_range(static_cast<std::size_t>(run - decaying.begin()),
+                                 static_cast<std::size_t>(end - run)));
+        run = end;
+    }
+}
+
+void apply_without_decay_of(Stream& stream, const LeftOut& left_out, UpdateRule rule, const Box& box,
+                            const Operands& operands) {
+    const bool are_rows = left_out.axes == WeightAxes::in_out;
+    const std::vector<std::int32_t> decaying = decaying_of(left_out, are_rows ? box.rows : box.columns);
+    if (are_rows) return apply_by_rows(stream, rule, operands, decaying);
+    rule.decaying = {decaying.data(), DType::i32, 1, decaying.size(), decaying.size()};
+    apply(stream, rule, operands);
 }
 
 void copy(Stream& stream, const ConstTensor& from, const Tensor& to) {
@@ -120,8 +162,13 @@ Optimizer::Optimizer(const OptimizerConfig& config, const std::vector<ParameterS
 }
 
 void Optimizer::update(Stream& stream, const ParameterTensors& values, const ParameterTensors& gradients,
-                       double rate, double gradient_scale) {
+                       double rate, double gradient_scale, const LeftOuts* left_out) {
     ++steps_;
+    const auto left_out_of = [&](std::size_t parameter) -> const LeftOut* {
+        if (left_out == nullptr) return nullptr;
+        const auto found = left_out->find(parameter);
+        return found == left_out->end() ? nullptr : &found->second;
+    };
     for (std::size_t s = 0; s < shards_.size(); ++s) {
         const UpdateRule rule{.config = config_,
                               .weight_decay = specs_[shards_[s].parameter].decays ? config_.weight_decay : 0,
@@ -130,7 +177,11 @@ void Optimizer::update(Stream& stream, const ParameterTensors& values, const Par
                               .step = steps_};
         Operands all{.parameter = shard_of(values, shards_[s]), .gradient = shard_of(gradients, shards_[s])};
         for (std::size_t m = 0; m < moments_.size(); ++m) all.moments[m] = moments_[m][s];
-        apply(stream, rule, all);
+        if (const LeftOut* const channels = left_out_of(shards_[s].parameter)) {
+            apply_without_decay_of(stream, *channels, rule, shards_[s].box, all);
+        } else {
+            apply(stream, rule, all);
+        }
     }
 }
 

@@ -132,6 +132,7 @@ Pass LocalStages::pass_of(int micro_batch) {
             .loss_scale = work.loss_scale,
             .label_smoothing = round_->label_smoothing,
             .group = group_.get(),
+            .resizing = resizing_,
             .progress = &progress_};
 }
 

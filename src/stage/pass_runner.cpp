@@ -13,6 +13,7 @@ PassTime PassTime::operator/(double count) const {
 PassKey PassRunner::key_of(Op op, int number, const Pass& pass) {
     PassKey key{.op = op, .stage = number, .is_training = pass.is_training};
     if (pass.group != nullptr) key.place = pass.group->ranks.rank();
+    if (pass.is_training && pass.resizing != nullptr) key.period = pass.resizing->period();
     for (const Segment& segment : pass.batch.segments) key.lengths.push_back(segment.length);
     return key;
 }

@@ -1,8 +1,10 @@
 #include "trireme/stage/predict.hpp"
 
 #include <memory>
+#include <numeric>
 
 #include "trireme/comm/communicator.hpp"
+#include "trireme/model/channel_choice.hpp"
 #include "trireme/model/tensor_group.hpp"
 
 namespace trireme {
@@ -26,6 +28,18 @@ TokenBatch ghost_batch(const ModelConfig& config, const BatchShape& shape, Arena
 
 namespace {
 
+// The least that each leaves out, if it does.
+Resizing::Lists longest_lists(const std::vector<ProjectionShape>& projections, double limit) {
+    Resizing::Lists lists;
+    for (const ProjectionShape& projection : projections) {
+        if (kept_count(projection.channels, limit) == projection.channels) continue;
+        std::vector<std::int32_t>& list = lists[projection.place];
+        list.resize(projection.channels - channel_tile);
+        std::iota(list.begin(), list.end(), 0);
+    }
+    return lists;
+}
+
 // One micro-batch's way through a stage whose neighbours are counted addresses too.
 class GhostWalk {
 public:
@@ -37,8 +51,10 @@ public:
           batch_(ghost_batch(config, shape, inputs_)),
           ranks_(ghost_group("tensor", spec.part.rank, static_cast<int>(spec.part.shares.size()))),
           group_{.ranks = *ranks_, .exchange = workspace_.exchange, .cuts_rows = kind.cuts_rows},
-          is_shared_(!spec.part.is_whole()) {
+          is_shared_(!spec.part.is_whole()),
+          resizing_(stage_.projections(), Filling::zero, kind.dtype, shape.rows, Place::ghost) {
         stage_.bind(parameters_);
+        resizing_.keep(longest_lists(stage_.projections(), kind.resizing_limit));
     }
 
     void train() {
@@ -75,7 +91,8 @@ private:
                 .scratch = workspace_.scratch,
                 .dtype = kind_.dtype,
                 .is_training = is_training,
-                .group = is_shared_ ? &group_ : nullptr};
+                .group = is_shared_ ? &group_ : nullptr,
+                .resizing = &resizing_};
     }
 
     // What another stage gives or gets; nothing at the model's ends.
@@ -95,6 +112,7 @@ private:
     std::unique_ptr<Communicator> ranks_;
     TensorGroup group_;
     bool is_shared_;
+    Resizing resizing_;
 };
 
 }  // namespace

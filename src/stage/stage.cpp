@@ -52,6 +52,23 @@ Stage::Stage(const ModelConfig& config, const StageSpec& spec)
 
 std::vector<ParameterSpec> Stage::parameters() const { return unique_parameters(layers_); }
 
+std::vector<ProjectionShape> Stage::projections() const {
+    std::vector<ProjectionShape> all;
+    for (const Layer& layer : layers_) {
+        for (ProjectionShape& projection : projections_of(layer)) all.push_back(std::move(projection));
+    }
+    return all;
+}
+
+std::vector<ProjectionShape> projections_of(const ModelConfig& config, const std::vector<StageSpec>& specs) {
+    std::vector<ProjectionShape> all;
+    for (const StageSpec& spec : specs) {
+        for (ProjectionShape& projection : Stage(config, spec).projections())
+            all.push_back(std::move(projection));
+    }
+    return all;
+}
+
 void Stage::bind(const LocalParameters& parameters) {
     for (const Layer& layer : layers_) {
         auto& numbers = numbers_.emplace_back();

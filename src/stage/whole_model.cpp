@@ -37,7 +37,8 @@ double WholeModel::forward_backward(Stream& stream, const TokenBatch& batch, con
                     .is_training = true,
                     .dropout_key = options.dropout_key,
                     .loss_scale = options.loss_scale,
-                    .label_smoothing = options.label_smoothing};
+                    .label_smoothing = options.label_smoothing,
+                    .resizing = options.resizing};
     const LayerLeft nobody_listens = [](const auto&) {};
     flight_.clear();
     stage_.forward(pass, {}, flight_, workspace_);

@@ -16,11 +16,18 @@ struct GatherRows {
     Cost cost() const;
 };
 
-// output[rows[i]] = input[i]; the other rows stay as they are. No row is named twice.
+// What becomes of the rows, or the columns, that no index names: they stay, are zero, or the mean of all that
+// are named, element by element.
+enum class Unnamed : std::uint8_t { stay, zero, mean };
+
+// output[rows[i]] = input[i]; added to what is there if `accumulate`, and so is what the others become. No row
+// is named twice.
 struct ScatterRows {
     ConstTensor input;  // (count, channels)
     ConstTensor rows;   // (count) i32
     Tensor output;      // (any, channels)
+    Unnamed unnamed = Unnamed::stay;
+    bool accumulate = false;
 
     void check() const;
     Cost cost() const;

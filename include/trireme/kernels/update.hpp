@@ -21,7 +21,8 @@ struct AdamWUpdate {
     double beta2 = 0.999;
     double epsilon = 1e-8;
     double weight_decay = 0;
-    std::size_t step = 1;  // of this update, from 1
+    std::size_t step = 1;       // of this update, from 1
+    ConstTensor decaying = {};  // (columns) i32: of which columns the weights decay, 1 or 0; absent: of all
 
     void check() const;
     Cost cost() const;
@@ -37,6 +38,7 @@ struct SgdUpdate {
     double rate = 0;
     double momentum = 0;
     double weight_decay = 0;
+    ConstTensor decaying = {};  // (columns) i32, as above
 
     void check() const;
     Cost cost() const;

@@ -40,6 +40,7 @@ struct TokenBatch {
     std::size_t rows() const { return tokens.columns; }
 };
 
+class Resizing;
 struct TensorGroup;
 
 // One micro-batch's way through the model.
@@ -54,6 +55,7 @@ struct Pass {
     double label_smoothing = 0;          // of the classes, in training
     bool keeps_little = false;           // what is cheap to compute again is not kept for the backward pass
     const TensorGroup* group = nullptr;  // the ranks that share this replica's tensors; none: there is one
+    Resizing* resizing = nullptr;        // what is left out of products; none: nothing
     const std::function<void()>* progress = nullptr;  // called behind each layer, so that messages go on
 };
 

@@ -31,6 +31,7 @@ inline constexpr bool is_head = std::is_same_v<L, Head> || std::is_same_v<L, Spa
 std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& part = {});
 const char* kind_of(const Layer& layer);  // "attention"
 std::vector<ParameterSpec> parameters_of(const Layer& layer);
+std::vector<ProjectionShape> projections_of(const Layer& layer);  // those of a block's halves; others have none
 LayerState make_state(const Layer& layer);
 const LossState& loss_state(const LayerState& state);  // of a head
 

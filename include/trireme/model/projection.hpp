@@ -9,6 +9,7 @@
 #include "trireme/kernels/linear.hpp"
 #include "trireme/model/config.hpp"
 #include "trireme/model/layer.hpp"
+#include "trireme/model/resizing.hpp"
 #include "trireme/model/tensor_part.hpp"
 
 namespace trireme {
@@ -25,10 +26,15 @@ public:
                bool has_bias = true);
     std::vector<ParameterSpec> parameters() const;  // weight, and bias if the family has them, of each part
 
-    void forward(const Pass& pass, Weights weights, ConstTensor input, Tensor output) const;
-    void backward_input(const Pass& pass, Weights weights, ConstTensor grad_output, Tensor grad_input) const;
-    void backward_weight(const Pass& pass, ConstTensor input, ConstTensor grad_output,
-                         Gradients gradients) const;
+    ProjectionShape shape(const ProjectionPlace& place) const;
+
+    // Of the input channels that are `kept`, or of all.
+    void forward(const Pass& pass, Weights weights, ConstTensor input, Tensor output,
+                 const KeptChannels* kept = nullptr) const;
+    void backward_input(const Pass& pass, Weights weights, ConstTensor grad_output, Tensor grad_input,
+                        KeptChannels* kept = nullptr) const;
+    void backward_weight(const Pass& pass, ConstTensor input, ConstTensor grad_output, Gradients gradients,
+                         KeptChannels* kept = nullptr) const;
 
     std::size_t output_width() const;
     std::size_t parameter_count() const { return parts_.size() * (has_bias_ ? 2 : 1); }

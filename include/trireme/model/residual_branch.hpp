@@ -39,7 +39,8 @@ public:
     // `has_bias`: whether this rank has the bias of the last matrix.
     ResidualBranch(const ModelConfig& config, std::size_t block, Site site, const BranchParts& parts,
                    bool has_bias);
-    std::vector<ParameterSpec> parameters() const;  // of the norm, the first matrix, the last one
+    std::vector<ParameterSpec> parameters() const;     // of the norm, the first matrix, the last one
+    std::vector<ProjectionShape> projections() const;  // the first one and the last one
 
     // From the input to state.inner, and from state.result, which must be filled by then, to the output.
     void open(const Pass& pass, Weights weights, ConstTensor input, BranchState& state, Arena& kept) const;
@@ -58,6 +59,8 @@ public:
     std::size_t inner_width() const { return first_.output_width(); }
 
 private:
+    ProjectionPlace place_of_first() const;
+    ProjectionPlace place_of_last() const;
     ConstTensor normed_again(const Pass& pass, Weights weights, ConstTensor input, Arena& scratch) const;
 
     // Its own weights or gradients among those of the branch.

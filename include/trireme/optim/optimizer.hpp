@@ -1,9 +1,11 @@
 // Updates parameters of a rank from their gradients.
 #pragma once
 
+#include <map>
 #include <utility>
 #include <vector>
 
+#include "trireme/kernels/linear.hpp"
 #include "trireme/layout/box.hpp"
 #include "trireme/model/parameter.hpp"
 #include "trireme/optim/config.hpp"
@@ -33,6 +35,13 @@ double sum_of_squares(Stream& stream, const ParameterTensors& gradients,
 std::size_t moments_of(const OptimizerConfig& config);
 std::size_t numbers_kept(const OptimizerConfig& config, bool has_backup);
 
+// Input channels of a weight that no product of a step has read, so that its gradient says nothing of them.
+struct LeftOut {
+    WeightAxes axes = WeightAxes::in_out;  // the channels are rows, or columns, of the rank's memory of it
+    std::vector<std::int32_t> channels = {};
+};
+using LeftOuts = std::map<std::size_t, LeftOut>;  // by the parameter's number
+
 class Optimizer {
 public:
     // Keeps the moments of `shards` alone: those are what it updates. One with a backup has as much memory
@@ -40,9 +49,10 @@ public:
     Optimizer(const OptimizerConfig& config, const std::vector<ParameterSpec>& specs,
               std::vector<ParameterShard> shards, DType dtype, Place place, bool has_backup = false);
 
-    // One update with gradients scaled by `gradient_scale`.
+    // One update with gradients scaled by `gradient_scale`. Weights of channels in `left_out` (or none) do not
+    // decay in it; their moments go on, and move them.
     void update(Stream& stream, const ParameterTensors& values, const ParameterTensors& gradients, double rate,
-                double gradient_scale);
+                double gradient_scale, const LeftOuts* left_out = nullptr);
 
     // What the next update will change, bit for bit: kept before it, brought back behind it.
     void back_up(Stream& stream, const ParameterTensors& values);

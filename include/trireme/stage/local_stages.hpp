@@ -33,6 +33,9 @@ public:
     // Called behind each layer, forward and backward, so that messages go on meanwhile.
     void call_now_and_then(std::function<void()> call) { progress_ = std::move(call); }
 
+    // What training passes leave out; outlives every execution. Or none.
+    void resize_with(Resizing* resizing) { resizing_ = resizing; }
+
     // How passes are made: see there.
     PassRunner& passes() { return passes_; }
     const PassRunner& passes() const { return passes_; }
@@ -111,6 +114,7 @@ private:
     Place place_;
     std::vector<GradientExchange>* exchanges_ = nullptr;
     std::function<void()> progress_ = [] {};
+    Resizing* resizing_ = nullptr;
 
     // Of the round that is being executed.
     Stream* stream_ = nullptr;

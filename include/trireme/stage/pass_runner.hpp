@@ -22,13 +22,14 @@ struct PassTime {
     PassTime operator/(double count) const;
 };
 
-// Told apart by what a pass is, of which stage, by the rank's place in its team, and of samples of which
-// lengths.
+// Told apart by what a pass is, of which stage, by the rank's place in its team, by the period in which its
+// team leaves out the same channels, and of samples of which lengths.
 struct PassKey {
     Op op = Op::forward;
     int stage = 0;
     int place = 0;
     bool is_training = true;
+    std::size_t period = 0;
     std::vector<std::size_t> lengths = {};
 
     friend auto operator<=>(const PassKey&, const PassKey&) = default;

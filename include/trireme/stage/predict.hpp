@@ -25,9 +25,11 @@ struct PassKind {
     DType dtype = DType::f32;
     bool cuts_rows = false;  // sequence parallelism
     BackwardHalves halves = BackwardHalves::together;
+    double resizing_limit = 0;  // projections leave out up to so much of their channels, as Resizing has it
 };
 
-// Of a training pass and of an evaluating one, the larger of each. Every row counts as predicted.
+// Of a training pass and of an evaluating one, the larger of each. Every row counts as predicted. Compact
+// copies are the larger the less is left out: with a limit, the least that can be left out is.
 StageMemory predict(const ModelConfig& config, const StageSpec& spec, const BatchShape& shape,
                     const PassKind& kind);
 

@@ -28,6 +28,7 @@ public:
     Stage(const ModelConfig& config, const StageSpec& spec);
 
     std::vector<ParameterSpec> parameters() const;
+    std::vector<ProjectionShape> projections() const;  // of its blocks
     // Where they are; before the first pass. `parameters` outlives the stage.
     void bind(const LocalParameters& parameters);
 
@@ -74,5 +75,8 @@ private:
     std::vector<std::vector<std::vector<ConstTensor>>> weights_;  // per copy and layer, likewise
     std::vector<std::vector<std::vector<Tensor>>> gradients_;     // likewise
 };
+
+// Of all stages of a rank.
+std::vector<ProjectionShape> projections_of(const ModelConfig& config, const std::vector<StageSpec>& specs);
 
 }  // namespace trireme

@@ -12,6 +12,7 @@ struct PassOptions {
     RandomKey dropout_key = {};
     double loss_scale = 1;
     double label_smoothing = 0;
+    Resizing* resizing = nullptr;
 };
 
 class WholeModel {

@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/index_check.hpp"
+#include "kernels/unnamed.hpp"
 
 namespace trireme {
 namespace {
@@ -20,14 +21,50 @@ void gather(int threads, const GatherRows& op) {
     });
 }
 
-template <class T>
-void scatter(int threads, const ScatterRows& op) {
+template <class T, class Write>
+void scatter(int threads, const ScatterRows& op, const Write& write) {
     const auto input = op.input.as<T>();
     const std::int32_t* rows = op.rows.as<std::int32_t>().data;
     const auto output = op.output.as<T>();
     cpu::for_each_rows(threads, input.rows, input.columns, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
-            std::copy_n(input.row(i), input.columns, output.row(static_cast<std::size_t>(rows[i])));
+            const T* from = input.row(i);
+            T* to = output.row(static_cast<std::size_t>(rows[i]));
+#pragma omp simd
+            for (std::size_t c = 0; c < input.columns; ++c) write(to[c], from[c]);
+        }
+    });
+}
+
+// What the unnamed rows become: (columns)
+template <class T>
+std::vector<T> other_row(int threads, const ScatterRows& op) {
+    const auto input = op.input.as<T>();
+    std::vector<T> other(input.columns);
+    if (op.unnamed != Unnamed::mean) return other;
+    cpu::for_each_columns(threads, input.rows, input.columns, [&](std::size_t begin, std::size_t end) {
+        std::vector<double> sums(end - begin);
+        for (std::size_t i = 0; i < input.rows; ++i) {
+            const T* from = input.row(i) + begin;
+#pragma omp simd
+            for (std::size_t c = 0; c < end - begin; ++c) sums[c] += static_cast<double>(from[c]);
+        }
+        for (std::size_t c = begin; c < end; ++c)
+            other[c] = static_cast<T>(sums[c - begin] / static_cast<double>(input.rows));
+    });
+    return other;
+}
+
+template <class T, class Write>
+void fill_unnamed(int threads, const ScatterRows& op, const Write& write) {
+    const auto output = op.output.as<T>();
+    const std::vector<std::size_t> rows = unnamed_of(op.rows, output.rows);
+    const std::vector<T> other = other_row<T>(threads, op);
+    cpu::for_each_rows(threads, rows.size(), output.columns, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) {
+            T* to = output.row(rows[i]);
+#pragma omp simd
+            for (std::size_t c = 0; c < output.columns; ++c) write(to[c], other[c]);
         }
     });
 }
@@ -61,7 +98,12 @@ void run(CpuStream& stream, const GatherRows& op) {
 
 void run(CpuStream& stream, const ScatterRows& op) {
     check_indices(op);
-    visit_float(op.output.dtype, [&](auto zero) { scatter<decltype(zero)>(stream.threads, op); });
+    visit_float(op.output.dtype, [&]<class T>(T) {
+        with_write(op.accumulate, [&](const auto& write) {
+            scatter<T>(stream.threads, op, write);
+            if (op.unnamed != Unnamed::stay) fill_unnamed<T>(stream.threads, op, write);
+        });
+    });
 }
 
 void run(CpuStream& stream, const Copy& op) {

@@ -30,8 +30,9 @@ struct AdamWFactors {
 };
 
 // The factors come by value: were they in memory, the loop would have to expect its stores to change them.
-template <class T>
-void adamw(AdamWFactors<T> f, std::size_t count, const T* gradient, T* moment1, T* moment2, T* parameter) {
+template <class T, class DecayOf>
+void adamw(AdamWFactors<T> f, DecayOf decay_of, std::size_t count, const T* gradient, T* moment1, T* moment2,
+           T* parameter) {
 #pragma omp simd
     for (std::size_t i = 0; i < count; ++i) {
         const T g = f.scale * gradient[i];
@@ -39,7 +40,8 @@ void adamw(AdamWFactors<T> f, std::size_t count, const T* gradient, T* moment1, 
         const T m2 = f.beta2 * moment2[i] + f.rest2 * g * g;
         moment1[i] = m1;
         moment2[i] = m2;
-        parameter[i] = f.decay * parameter[i] - f.rate * m1 / (std::sqrt(m2 * f.inv_correction2) + f.epsilon);
+        parameter[i] =
+            decay_of(i) * parameter[i] - f.rate * m1 / (std::sqrt(m2 * f.inv_correction2) + f.epsilon);
     }
 }
 
@@ -50,10 +52,13 @@ void adamw(int threads, const AdamWUpdate& op) {
     T* m1 = op.moment1.as<T>().data;
     T* m2 = op.moment2.as<T>().data;
     const T* g = op.gradient.as<T>().data;
-    cpu::for_each_range(threads, op.parameter.size(), cpu::elements_per_thread, step,
-                        [&](std::size_t begin, std::size_t end) {
-                            adamw(factors, end - begin, g + begin, m1 + begin, m2 + begin, p + begin);
-                        });
+    with_decay(op.decaying, factors.decay, T{1}, [&](const auto& decay_of) {
+        cpu::for_each_range(threads, op.parameter.size(), cpu::elements_per_thread, step,
+                            [&](std::size_t begin, std::size_t end) {
+                                const auto own = [=](std::size_t i) { return decay_of(begin + i); };
+                                adamw(factors, own, end - begin, g + begin, m1 + begin, m2 + begin, p + begin);
+                            });
+    });
 }
 
 template <class T>
@@ -65,20 +70,23 @@ void sgd(int threads, const SgdUpdate& op) {
     T* p = op.parameter.as<T>().data;
     T* velocity = op.velocity.is_present() ? op.velocity.as<T>().data : nullptr;
     const T* gradient = op.gradient.as<T>().data;
-    cpu::for_each_range(threads, op.parameter.size(), cpu::elements_per_thread, step,
-                        [=](std::size_t begin, std::size_t end) {
-                            if (velocity == nullptr) {
+    with_decay(op.decaying, decay, T{0}, [&](const auto& decay_of) {
+        cpu::for_each_range(threads, op.parameter.size(), cpu::elements_per_thread, step,
+                            [=](std::size_t begin, std::size_t end) {
+                                if (velocity == nullptr) {
 #pragma omp simd
-                                for (std::size_t i = begin; i < end; ++i)
-                                    p[i] -= rate * (scale * gradient[i] + decay * p[i]);
-                                return;
-                            }
+                                    for (std::size_t i = begin; i < end; ++i)
+                                        p[i] -= rate * (scale * gradient[i] + decay_of(i) * p[i]);
+                                    return;
+                                }
 #pragma omp simd
-                            for (std::size_t i = begin; i < end; ++i) {
-                                velocity[i] = momentum * velocity[i] + (scale * gradient[i] + decay * p[i]);
-                                p[i] -= rate * velocity[i];
-                            }
-                        });
+                                for (std::size_t i = begin; i < end; ++i) {
+                                    velocity[i] =
+                                        momentum * velocity[i] + (scale * gradient[i] + decay_of(i) * p[i]);
+                                    p[i] -= rate * velocity[i];
+                                }
+                            });
+    });
 }
 
 constexpr std::size_t chunk = 65536;  // elements of one partial sum

@@ -2,6 +2,7 @@
 #include "trireme/kernels/rows.hpp"
 
 #include "kernels/index_check.hpp"
+#include "kernels/unnamed.hpp"
 
 namespace trireme {
 namespace {
@@ -18,13 +19,25 @@ void gather(const GatherRows& op) {
 }
 
 template <class T>
-void scatter(const ScatterRows& op) {
+T mean_of_column(const Elements<const T>& input, std::size_t column) {
+    double sum = 0;
+    for (std::size_t i = 0; i < input.rows; ++i) sum += input(i, column);
+    return static_cast<T>(sum / static_cast<double>(input.rows));
+}
+
+template <class T, class Write>
+void scatter(const ScatterRows& op, const Write& write) {
     const auto input = op.input.as<T>();
     const auto rows = op.rows.as<std::int32_t>();
     const auto output = op.output.as<T>();
     for (std::size_t i = 0; i < input.rows; ++i) {
         const auto row = static_cast<std::size_t>(rows[i]);
-        for (std::size_t c = 0; c < input.columns; ++c) output(row, c) = input(i, c);
+        for (std::size_t c = 0; c < input.columns; ++c) write(output(row, c), input(i, c));
+    }
+    if (op.unnamed == Unnamed::stay) return;
+    for (std::size_t c = 0; c < input.columns; ++c) {
+        const T other = op.unnamed == Unnamed::mean ? mean_of_column<T>(input, c) : T{0};
+        for (const std::size_t row : unnamed_of(op.rows, output.rows)) write(output(row, c), other);
     }
 }
 
@@ -46,7 +59,9 @@ void run(ReferenceStream&, const GatherRows& op) {
 
 void run(ReferenceStream&, const ScatterRows& op) {
     check_indices(op);
-    visit_float(op.output.dtype, [&](auto zero) { scatter<decltype(zero)>(op); });
+    visit_float(op.output.dtype, [&](auto zero) {
+        with_write(op.accumulate, [&](const auto& write) { scatter<decltype(zero)>(op, write); });
+    });
 }
 
 void run(ReferenceStream&, const Copy& op) {

@@ -8,6 +8,10 @@
 namespace trireme {
 namespace {
 
+bool decays(const ConstTensor& decaying, std::size_t column) {
+    return !decaying.is_present() || decaying.as<std::int32_t>()[column] != 0;
+}
+
 template <class T>
 void adamw(const AdamWUpdate& op) {
     const auto parameter = op.parameter.flattened().as<T>();
@@ -23,7 +27,8 @@ void adamw(const AdamWUpdate& op) {
         const double change = m1 / correction1 / (std::sqrt(m2 / correction2) + op.epsilon);
         moment1[i] = static_cast<T>(m1);
         moment2[i] = static_cast<T>(m2);
-        parameter[i] = static_cast<T>((1 - op.rate * op.weight_decay) * parameter[i] - op.rate * change);
+        const double decay = decays(op.decaying, i) ? op.weight_decay : 0;
+        parameter[i] = static_cast<T>((1 - op.rate * decay) * parameter[i] - op.rate * change);
     }
 }
 
@@ -32,7 +37,8 @@ void sgd(const SgdUpdate& op) {
     const auto parameter = op.parameter.flattened().as<T>();
     const auto gradient = op.gradient.flattened().as<T>();
     for (std::size_t i = 0; i < parameter.columns; ++i) {
-        double change = op.gradient_scale * gradient[i] + op.weight_decay * parameter[i];
+        const double decay = decays(op.decaying, i) ? op.weight_decay : 0;
+        double change = op.gradient_scale * gradient[i] + decay * parameter[i];
         if (op.velocity.is_present()) {
             T& velocity = op.velocity.flattened().as<T>()[i];
             change += op.momentum * velocity;

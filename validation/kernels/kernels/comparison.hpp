@@ -37,6 +37,23 @@ inline void expect_close(const Operands& got, const Operands& expected, double t
     EXPECT_TRUE(got.has_clean_gaps()) << "something was written between the rows of a view";
 }
 
+// The sentence with which both backends refuse the indices of `op`.
+template <class Op>
+std::string refused_indices(const Op& op) {
+    std::string reference;
+    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+        std::string sentence = "nothing is wrong";
+        try {
+            launch(stream, op);
+        } catch (const BugError& error) {
+            sentence = error.what();
+        }
+        if (stream.backend.index() == 0) reference = sentence;
+        EXPECT_EQ(sentence, reference);
+    }
+    return reference;
+}
+
 inline constexpr std::array<std::size_t, 4> row_counts{1, 3, 17, 64};
 inline constexpr std::array<std::size_t, 8> column_counts{1, 5, 16, 31, 33, 64, 100, 257};
 

@@ -1,6 +1,7 @@
 // Operations on no rows, which is what a rank has whose part of a sequence is empty: they do nothing, with
 // addresses and without.
 #include "comparison.hpp"
+#include "trireme/kernels/columns.hpp"
 #include "trireme/kernels/dropout.hpp"
 #include "trireme/kernels/embedding.hpp"
 #include "trireme/kernels/fill.hpp"
@@ -29,6 +30,9 @@ public:
         changeable_.push_back(operands_.random(rows, columns));
         before_.push_back(values(changeable_.back()));
         return changeable_.back();
+    }
+    Tensor columns(const std::vector<double>& names) {
+        return operands_.numbers_of(DType::i32, 1, names.size(), names);
     }
     Dropout dropout(double rate) {
         return {.rate = rate, .samples = vector_of(DType::i64), .positions = vector_of(DType::i32)};
@@ -128,6 +132,12 @@ TEST(NoRows, AreMovedAndFilledToNone) {
         t.expect_nothing(GatherRows{table, rows, x});
         t.expect_nothing(GatherRows{t.matrix(in), rows, x});
         t.expect_nothing(ScatterRows{x, rows, table});
+        const Tensor pair = t.columns({4, 1});
+        t.expect_nothing(GatherColumns{x, pair, t.matrix(2)});
+        for (const Unnamed unnamed : {Unnamed::stay, Unnamed::zero, Unnamed::mean}) {
+            t.expect_nothing(ScatterColumns{t.matrix(2), pair, x, unnamed});
+            t.expect_nothing(ScatterColumns{t.matrix(2), pair, x, unnamed, true});
+        }
     });
 }
 

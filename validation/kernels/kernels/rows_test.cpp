@@ -12,23 +12,6 @@ Tensor i32_vector(Operands& t, const Numbers& content) {
     return t.numbers_of(DType::i32, 1, content.size(), content);
 }
 
-// The sentence with which both backends refuse the indices of `op`.
-template <class Op>
-std::string refused_indices(const Op& op) {
-    std::string reference;
-    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
-        std::string sentence = "nothing is wrong";
-        try {
-            launch(stream, op);
-        } catch (const BugError& error) {
-            sentence = error.what();
-        }
-        if (stream.backend.index() == 0) reference = sentence;
-        EXPECT_EQ(sentence, reference);
-    }
-    return reference;
-}
-
 TEST(GatherRows, TakesTheRowsInTheOrderOfTheirNames) {
     for (const DType dtype : {DType::f32, DType::f64}) {
         for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
@@ -57,6 +40,33 @@ TEST(ScatterRows, LeavesTheOtherRows) {
 
             EXPECT_EQ(values(op.output), (Numbers{3, 4, 30, 40, 50, 60, 1, 2}));
             EXPECT_TRUE(t.has_clean_gaps());
+        }
+    }
+}
+
+// Rows 3 and 0 are named; the mean of them is 2, 3.
+TEST(ScatterRows, FillsTheOtherRowsAndAddsWhereItIsTold) {
+    const std::vector<std::pair<Unnamed, Numbers>> written{{Unnamed::stay, {3, 4, 30, 40, 50, 60, 1, 2}},
+                                                           {Unnamed::zero, {3, 4, 0, 0, 0, 0, 1, 2}},
+                                                           {Unnamed::mean, {3, 4, 2, 3, 2, 3, 1, 2}}};
+    const std::vector<std::pair<Unnamed, Numbers>> added{{Unnamed::stay, {13, 24, 30, 40, 50, 60, 71, 82}},
+                                                         {Unnamed::zero, {13, 24, 30, 40, 50, 60, 71, 82}},
+                                                         {Unnamed::mean, {13, 24, 32, 43, 52, 63, 71, 82}}};
+    for (const bool accumulate : {false, true}) {
+        for (const auto& [unnamed, expected] : accumulate ? added : written) {
+            for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+                Operands t(DType::f32, 2);
+                const ScatterRows op{.input = t.numbers(2, 2, {1, 2, 3, 4}),
+                                     .rows = i32_vector(t, {3, 0}),
+                                     .output = t.numbers(4, 2, {10, 20, 30, 40, 50, 60, 70, 80}),
+                                     .unnamed = unnamed,
+                                     .accumulate = accumulate};
+
+                launch(stream, op);
+
+                EXPECT_EQ(values(op.output), expected);
+                EXPECT_TRUE(t.has_clean_gaps());
+            }
         }
     }
 }
@@ -95,12 +105,15 @@ TEST(Copy, RoundsToTheTypeOfItsOutput) {
 }
 
 // Every fourth row, from the last on.
-ScatterRows spread_rows(Operands& t, std::size_t count, std::size_t channels) {
+ScatterRows spread_rows(Operands& t, std::size_t count, std::size_t channels, Unnamed unnamed = Unnamed::stay,
+                        bool accumulate = false) {
     Numbers rows;
     for (std::size_t i = 0; i < count; ++i) rows.push_back(static_cast<double>(4 * (count - 1 - i)));
     return {.input = t.random(count, channels),
             .rows = i32_vector(t, rows),
-            .output = t.random(4 * count, channels)};
+            .output = t.random(4 * count, channels),
+            .unnamed = unnamed,
+            .accumulate = accumulate};
 }
 
 GatherRows some_rows(Operands& t, std::size_t count, std::size_t channels) {
@@ -112,7 +125,12 @@ GatherRows some_rows(Operands& t, std::size_t count, std::size_t channels) {
 TEST(Rows, AreTheSameOnTheCpu) {
     for_each_shape([](std::size_t rows, std::size_t channels) {
         expect_same_on_cpu([&](Operands& t) { return some_rows(t, rows, channels); });
-        expect_same_on_cpu([&](Operands& t) { return spread_rows(t, rows, channels); });
+        for (const Unnamed unnamed : {Unnamed::stay, Unnamed::zero, Unnamed::mean}) {
+            for (const bool accumulate : {false, true}) {
+                expect_same_on_cpu(
+                    [&](Operands& t) { return spread_rows(t, rows, channels, unnamed, accumulate); });
+            }
+        }
         for (const DType to : {DType::f32, DType::f64}) {
             expect_same_on_cpu([&](Operands& t) {
                 return Copy{t.random(rows, channels), t.unwritten_of(to, rows, channels)};
@@ -123,7 +141,9 @@ TEST(Rows, AreTheSameOnTheCpu) {
 
 TEST(Rows, DoNotDependOnTheNumberOfThreads) {
     expect_same_bits_on_any_threads([](Operands& t) { return some_rows(t, 1400, 101); });
-    expect_same_bits_on_any_threads([](Operands& t) { return spread_rows(t, 1400, 101); });
+    for (const Unnamed unnamed : {Unnamed::stay, Unnamed::zero, Unnamed::mean}) {
+        expect_same_bits_on_any_threads([&](Operands& t) { return spread_rows(t, 1400, 101, unnamed, true); });
+    }
     for (const DType to : {DType::f32, DType::f64}) {
         expect_same_bits_on_any_threads([&](Operands& t) {
             return Copy{t.random(1400, 101), t.unwritten_of(to, 1400, 101)};
@@ -158,6 +178,8 @@ TEST(Rows, RefuseShapesThatDoNotFit) {
               "scatter_rows: rows is i32 1 x 2, not i32 1 x 3");
     EXPECT_EQ(refusal(ScatterRows{t.random(2, 2), pair, t.unwritten_of(DType::f64, 4, 2)}),
               "scatter_rows: output is f64 4 x 2, not f32 4 x 2");
+    EXPECT_EQ(refusal(ScatterRows{t.random(0, 2), i32_vector(t, {}), t.unwritten(4, 2), Unnamed::mean}),
+              "scatter_rows: there is no mean of nothing for the other 4");
     EXPECT_EQ(refusal(Copy{t.random(2, 3), t.unwritten_of(DType::f64, 3, 2)}),
               "copy: output is f64 3 x 2, not f64 2 x 3");
     EXPECT_EQ(refusal(Copy{pair, t.unwritten(1, 2)}), "copy: is defined for f32 and f64, not for i32");
@@ -170,6 +192,11 @@ TEST(Rows, CostWhatIsMoved) {
 
     EXPECT_EQ((GatherRows{t.random(9, 3), pair, t.unwritten(2, 3)}.cost().bytes), 4 * (2 + 2 * 6));
     EXPECT_EQ((ScatterRows{t.random(2, 3), pair, t.unwritten(9, 3)}.cost().bytes), 4 * (2 + 2 * 6));
+    const Tensor two = t.random(2, 3), nine = t.random(9, 3);
+    EXPECT_EQ((ScatterRows{two, pair, nine, Unnamed::stay, true}.cost().bytes), 4 * (2 + 3 * 6));
+    EXPECT_EQ((ScatterRows{two, pair, nine, Unnamed::zero}.cost().bytes), 4 * (2 + 6 + 27));
+    EXPECT_EQ((ScatterRows{two, pair, nine, Unnamed::zero, true}.cost().bytes), 4 * (2 + 3 * 6));
+    EXPECT_EQ((ScatterRows{two, pair, nine, Unnamed::mean, true}.cost().bytes), 4 * (2 + 6 + 2 * 27));
     EXPECT_EQ((Copy{t.random(2, 3), t.unwritten_of(DType::f64, 2, 3)}.cost().bytes), 4 * 6 + 8 * 6);
 }
 
@@ -179,6 +206,16 @@ TEST(ReadNumbers, GivesTheElementsRowByRow) {
     for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
         EXPECT_EQ(read_numbers(stream, numbers), (std::vector<std::int32_t>{1, -2, 3, 4, 5, -6}));
     }
+}
+
+TEST(ReadValues, GivesTheElementsRowByRowAndNoneOfAGhost) {
+    Operands t(DType::f32, 3);
+    const Tensor numbers = t.numbers(2, 2, {1, -2, 3, 0.5});
+    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+        EXPECT_EQ(read_values(stream, numbers), (Numbers{1, -2, 3, 0.5}));
+    }
+    Stream ghost{GhostStream{}};
+    EXPECT_TRUE(read_values(ghost, {nullptr, DType::f32, 2, 3, 3}).empty());
 }
 
 // Following the address would end the program.

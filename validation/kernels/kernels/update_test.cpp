@@ -82,6 +82,67 @@ TEST(SgdUpdate, WithMomentumRemembersItsVelocity) {
     }
 }
 
+// As above, in columns that take turns: those that do not decay miss the 8 and -8 by no 7/8.
+TEST(AdamWUpdate, DecaysOnlyTheColumnsThatItIsTold) {
+    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+        for (const std::size_t gap : {0, 3}) {
+            Operands t(DType::f32, gap);
+            const AdamWUpdate op{.parameter = t.numbers(2, 3, {8, 8, 8, -8, -8, -8}),
+                                 .gradient = t.numbers(2, 3, {4, 4, 4, -4, -4, -4}),
+                                 .moment1 = t.zeros(2, 3),
+                                 .moment2 = t.zeros(2, 3),
+                                 .gradient_scale = 0.5,
+                                 .rate = 0.25,
+                                 .beta1 = 0.5,
+                                 .beta2 = 0.75,
+                                 .epsilon = 2,
+                                 .weight_decay = 0.5,
+                                 .decaying = t.numbers_of(DType::i32, 1, 3, {1, 0, 1})};
+
+            launch(stream, op);
+
+            EXPECT_EQ(values(op.parameter), (Numbers{6.875, 7.875, 6.875, -6.875, -7.875, -6.875}));
+            EXPECT_EQ(values(op.moment1), (Numbers{1, 1, 1, -1, -1, -1}));
+        }
+    }
+}
+
+TEST(SgdUpdate, DecaysOnlyTheColumnsThatItIsTold) {
+    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+        Operands t;
+        const Tensor decaying = t.numbers_of(DType::i32, 1, 2, {0, 1});
+        const SgdUpdate plain{.parameter = t.numbers(2, 2, {4, 4, 8, 8}),
+                              .gradient = t.numbers(2, 2, {1, 1, 1, 1}),
+                              .rate = 0.25,
+                              .weight_decay = 0.5,
+                              .decaying = decaying};
+        SgdUpdate with_momentum = plain;
+        with_momentum.parameter = t.numbers(2, 2, {4, 4, 8, 8});
+        with_momentum.velocity = t.numbers(2, 2, {2, 2, 2, 2});
+        with_momentum.momentum = 0.5;
+
+        launch(stream, plain);
+        launch(stream, with_momentum);
+
+        EXPECT_EQ(values(plain.parameter), (Numbers{3.75, 3.25, 7.75, 6.75}));
+        EXPECT_EQ(values(with_momentum.velocity), (Numbers{2, 4, 2, 6}));
+        EXPECT_EQ(values(with_momentum.parameter), (Numbers{3.5, 3, 7.5, 6.5}));
+    }
+}
+
+TEST(Update, RefusesColumnsToDecayThatDoNotFit) {
+    Operands t;
+    AdamWUpdate op{.parameter = t.zeros(2, 3),
+                   .gradient = t.zeros(2, 3),
+                   .moment1 = t.zeros(2, 3),
+                   .moment2 = t.zeros(2, 3),
+                   .decaying = t.numbers_of(DType::i32, 1, 2, {1, 1})};
+    EXPECT_EQ(refusal(op), "adamw: decaying is i32 1 x 2, not i32 1 x 3");
+    op.decaying = t.numbers_of(DType::i32, 1, 3, {1, 1, 1});
+    op.moment2 = t.zeros(3, 2);
+    EXPECT_EQ(refusal(op), "adamw: an operand is f64 3 x 2, not f64 2 x 3");
+}
+
 TEST(SumOfSquares, AddsInDouble) {
     Operands t(DType::f32);
     // In float, 1 added to 2^24 is lost.

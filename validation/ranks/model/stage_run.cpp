@@ -53,20 +53,24 @@ public:
           memory_(predict(task.config, spec_, task.rows.shape(),
                           {.dtype = task.dtype,
                            .cuts_rows = sharing != nullptr && sharing->cuts_rows,
-                           .halves = task.halves})),
+                           .halves = task.halves,
+                           .resizing_limit = sharing != nullptr && !sharing->lists.empty() ? 0.5 : 0})),
           stage_(task.config, spec_),
           parameters_(stage_.parameters(), task.dtype, Place::memory),
           workspace_(memory_, Place::memory),
           flight_(memory_.activations, Place::memory),
           batch_(task.rows.batch()),
-          neighbours_("neighbours", 4 * batch_.rows() * stage_.width() * sizeof(double) + 256, Place::memory) {
+          neighbours_("neighbours", 4 * batch_.rows() * stage_.width() * sizeof(double) + 256, Place::memory),
+          resizing_(stage_.projections(), Filling::zero, task.dtype, batch_.rows(), Place::memory) {
         if (sharing != nullptr) {
             group_ = std::make_unique<TensorGroup>(TensorGroup{
                 .ranks = sharing->ranks, .exchange = workspace_.exchange, .cuts_rows = sharing->cuts_rows});
+            resizing_.keep(sharing->lists);
         }
         stage_.bind(parameters_);
         for (std::size_t i = 0; i < parameters_.specs().size(); ++i) {
             fill(parameters_.specs()[i], parameters_.values()[i]);
+            mask(i);
         }
     }
 
@@ -79,7 +83,8 @@ public:
                         .dropout_key = RandomKey{77},
                         .loss_scale = 0.5,
                         .label_smoothing = 0.1,
-                        .group = group_.get()};
+                        .group = group_.get(),
+                        .resizing = &resizing_};
         StageRun result{.own = own_rows(pass), .output = {}, .grad_input = {}, .gradients = {}, .outcome = {}};
         const Tensor input = stage_.is_first() ? Tensor{} : rows_of("input", result.own);
         const Tensor output = stage_.forward(pass, input, flight_, workspace_);
@@ -103,8 +108,18 @@ private:
         if (!stage_.is_first()) result.grad_input = numbers_of(grad_input);
         for (std::size_t i = 0; i < parameters_.specs().size(); ++i) {
             const ParameterSpec& spec = parameters_.specs()[i];
-            result.gradients[spec.name] = in_place(spec, parameters_.gradients()[i]);
+            std::vector<double>& numbers = result.gradients[spec.name];
+            numbers = in_place(spec, parameters_.gradients()[i]);
+            apply_mask(task_.masks, spec.name, numbers);
         }
+    }
+
+    // Of a whole weight.
+    void mask(std::size_t parameter) {
+        if (task_.masks.empty()) return;
+        std::vector<double> numbers = numbers_of(parameters_.values()[parameter]);
+        apply_mask(task_.masks, parameters_.specs()[parameter].name, numbers);
+        set_numbers(parameters_.values()[parameter], numbers);
     }
 
     // Some rows of a (rows, width) that all ranks agree on.
@@ -128,6 +143,7 @@ private:
     TokenBatch batch_;
     Arena neighbours_;
     std::unique_ptr<TensorGroup> group_;
+    Resizing resizing_;
 };
 
 }  // namespace
@@ -136,7 +152,9 @@ StageRun run_alone(Stream& stream, const StageTask& task) { return Bench(task, {
 
 StageRun run_in_team(Stream& stream, const StageTask& task, const Sharing& sharing) {
     const TensorPart part{.rank = sharing.ranks.rank(), .shares = sharing.shares};
-    return Bench(task, part, &sharing).run(stream);
+    StageTask own = task;
+    own.masks.clear();
+    return Bench(own, part, &sharing).run(stream);
 }
 
 }  // namespace trireme::validation

@@ -5,6 +5,7 @@
 
 #include "trireme/comm/communicator.hpp"
 #include "trireme/stage/predict.hpp"
+#include "unit/stage/masked_weights.hpp"
 #include "unit/stage/stage_numbers.hpp"
 #include "unit/stage/token_rows.hpp"
 
@@ -19,6 +20,7 @@ struct StageTask {
     bool is_training = true;
     Recompute recompute = Recompute::none;
     BackwardHalves halves = BackwardHalves::together;
+    Masks masks = {};  // of who runs it alone: weights that are zero, and whose gradients count as zero
 };
 
 // Who computes it.
@@ -26,6 +28,7 @@ struct Sharing {
     Communicator& ranks;
     std::vector<std::size_t> shares;
     bool cuts_rows = false;
+    Resizing::Lists lists = {};  // of the channels that this rank keeps in training
 };
 
 // What came of it on this rank.

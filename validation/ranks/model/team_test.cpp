@@ -68,6 +68,9 @@ std::vector<std::size_t> uneven_shares(int ranks) {
 
 class Team : public testing::TestWithParam<Trial> {
 protected:
+    Team() : Team(sharable(GetParam().model)) {}
+    explicit Team(ModelConfig config) : config_(std::move(config)) {}
+
     template <class Use>
     void for_each_sharing(bool cuts_rows, Use&& use) {
         for (const bool is_even : {true, false}) {
@@ -104,7 +107,7 @@ protected:
     }
 
     Stream stream_ = GetParam().stream;
-    const ModelConfig config_ = sharable(GetParam().model);
+    const ModelConfig config_;
     MpiCommunicator group_{MPI_COMM_WORLD, "tensor", patience};
 
 private:
@@ -236,6 +239,55 @@ TEST_P(ExactTeam, FindsTheSameLossToTheBitOnEveryRank) {
     });
 }
 
+// Wide enough for the ranks to have channels to leave out.
+class ResizedTeam : public Team {
+protected:
+    ResizedTeam() : Team(wide(GetParam().model)) {}
+
+    static ModelConfig wide(const SmallModel& model) {
+        ModelConfig config = sharable(model);
+        config.width = 32;
+        config.mlp_width = 48;
+        return config;
+    }
+
+    // Where each of some ranks leaves out a tile of its own channels: the lists of this one in `sharing`, the
+    // masks of all in `task`.
+    void leave_out(bool is_of_all, StageTask& task, Sharing& sharing) const {
+        for (int rank = 0; rank < group_.size(); ++rank) {
+            if (!is_of_all && rank != 1) continue;
+            const TensorPart part{.rank = rank, .shares = sharing.shares};
+            const auto projections = projections_of(config_, {{.layers = task.layers, .part = part}});
+            const Resizing::Lists lists = scattered_lists(projections);
+            EXPECT_GE(lists.size(), 2 * config_.layers);  // of what all channels go into, at least
+            add_masks(projections, lists, task.masks);
+            if (rank == group_.rank()) sharing.lists = lists;
+        }
+    }
+};
+
+TEST_P(ResizedTeam, TrainsAsOneRankWithMaskedWeightsAndEvaluatesAsOneWithout) {
+    const TokenRows rows(std::array{sample(3, 9), sample(4, 4)});
+    for (const bool is_of_all : {false, true}) {
+        SCOPED_TRACE(is_of_all ? "all resized" : "one resized");
+        for_each_sharing([&](Sharing sharing) {
+            StageTask task = this->task(rows);
+            leave_out(is_of_all, task, sharing);
+            for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
+                SCOPED_TRACE(name_of(recompute));
+                task.recompute = recompute;
+                expect_as_alone(task, sharing);
+            }
+            task.recompute = Recompute::none;
+            task.halves = BackwardHalves::apart;
+            expect_as_alone(task, sharing);
+            task.is_training = false;
+            task.masks.clear();
+            expect_as_alone(task, sharing);
+        });
+    }
+}
+
 // A rank with fewer outputs could take more rows at a time, but must not: 300 rows are two tiles for the
 // largest of the shares, and one for the others.
 TEST(TeamHead, CutsRowsIntoTheSameTilesWhateverTheShares) {
@@ -262,6 +314,7 @@ std::string name_of_trial(const testing::TestParamInfo<Trial>& trial) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Team, testing::ValuesIn(every_trial()), name_of_trial);
+INSTANTIATE_TEST_SUITE_P(Models, ResizedTeam, testing::ValuesIn(every_trial()), name_of_trial);
 INSTANTIATE_TEST_SUITE_P(Models, ExactTeam, testing::ValuesIn(exact_trials()), name_of_trial);
 
 }  // namespace

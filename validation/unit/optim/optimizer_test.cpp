@@ -112,6 +112,42 @@ TEST_P(OptimizerOn, CountsTheStepsThatAdamWCorrectsBy) {
     EXPECT_NEAR(matrix(), 8 - change, 8 * rounding());
 }
 
+// As above: what was left out misses the factor 7/8 alone, and its moments go on.
+TEST_P(OptimizerOn, SparesChannelsThatWereLeftOutTheDecay) {
+    for (const WeightAxes axes : {WeightAxes::in_out, WeightAxes::out_in}) {
+        Optimizer optimizer =
+            optimizer_of({.weight_decay = 0.5, .beta1 = 0.5, .beta2 = 0.75, .epsilon = 2, .clip = 0});
+        start(8, 4);
+        const LeftOuts left_out{{0, {.axes = axes, .channels = {1}}}};
+
+        optimizer.update(stream_, values_, gradients_, 0.25, 0.5, &left_out);
+
+        const bool are_rows = axes == WeightAxes::in_out;
+        EXPECT_EQ(numbers_of(values_[0]),
+                  are_rows ? (Numbers{6.875, 6.875, 7.875, 7.875}) : (Numbers{6.875, 7.875, 6.875, 7.875}));
+        EXPECT_EQ(vector(), 7.875);
+        EXPECT_EQ(numbers_of(optimizer.moments()[0][0]), Numbers(4, 1));
+    }
+}
+
+TEST_P(OptimizerOn, SparesOfAShardTheChannelsInItAlone) {
+    for (const WeightAxes axes : {WeightAxes::in_out, WeightAxes::out_in}) {
+        const bool are_rows = axes == WeightAxes::in_out;
+        const Box second = are_rows ? Box{{1, 1}, {0, 2}} : Box{{0, 2}, {1, 1}};
+        Optimizer optimizer({.kind = OptimizerKind::sgd, .weight_decay = 0.5, .momentum = 0}, matrix_and_vector,
+                            {{0, second}}, GetParam().dtype, Place::memory);
+        const Numbers spared = are_rows ? Numbers{4, 4, 3.5, 3.5} : Numbers{4, 3.5, 4, 3.5};
+        const Numbers decayed = are_rows ? Numbers{4, 4, 3, 3} : Numbers{4, 3, 4, 3};
+
+        for (const std::int32_t channel : {0, 1}) {
+            const LeftOuts left_out{{0, {.axes = axes, .channels = {channel}}}};
+            start(4, 2);
+            optimizer.update(stream_, values_, gradients_, 0.25, 1, &left_out);
+            EXPECT_EQ(numbers_of(values_[0]), channel == 1 ? spared : decayed);
+        }
+    }
+}
+
 // First step: g = 1/2 2 = 1, the matrix adds 1/2 4 = 2 for its decay. Second: the velocities are halved, and
 // the matrix, now 3.25, adds 1.625.
 TEST_P(OptimizerOn, TakesTwoStepsWithMomentumAndDecaysMatricesOnly) {
@@ -272,7 +308,8 @@ enum class Mistakes : std::uint8_t { none, taken_back };
 // What three updates by these shards make of values and gradients that are the same each time. The second may
 // be made wrongly first, and taken back.
 std::vector<Numbers> updated(const OptimizerConfig& config, const Machine& machine,
-                             const std::vector<ParameterShard>& shards, Mistakes mistakes = Mistakes::none) {
+                             const std::vector<ParameterShard>& shards, Mistakes mistakes = Mistakes::none,
+                             const LeftOuts* left_out = nullptr) {
     Stream stream = stream_on(machine.backend);
     const ParameterTensors values(uneven, machine.dtype, Place::memory);
     const ParameterTensors gradients(uneven, machine.dtype, Place::memory);
@@ -292,7 +329,7 @@ std::vector<Numbers> updated(const OptimizerConfig& config, const Machine& machi
             optimizer.update(stream, values, gradients, rate, 1);
             optimizer.restore(stream, values);
         }
-        optimizer.update(stream, values, gradients, rate, 0.7);
+        optimizer.update(stream, values, gradients, rate, 0.7, left_out);
     }
     return {numbers_of(values[0]), numbers_of(values[1])};
 }
@@ -305,6 +342,21 @@ TEST_P(OptimizerOn, GivesTheSameBitsByShardsOfRowsOrColumns) {
 
         EXPECT_EQ(updated(config, GetParam(), by_rows()), expected);
         EXPECT_EQ(updated(config, GetParam(), by_columns()), expected);
+    }
+}
+
+TEST_P(OptimizerOn, GivesTheSameBitsByShardsOfWhatIsLeftOutInPart) {
+    const OptimizerConfig config{.kind = OptimizerKind::adamw, .weight_decay = 0.5};
+    const std::vector<ParameterShard> all = whole_parameters(uneven);
+    for (const WeightAxes axes : {WeightAxes::in_out, WeightAxes::out_in}) {
+        const LeftOuts left_out{{0, {.axes = axes, .channels = {0, 1, 2, 5, 19, 20, 36}}}};
+        const LeftOuts nothing{{0, {.axes = axes}}};
+        const std::vector<Numbers> expected = updated(config, GetParam(), all, Mistakes::none, &left_out);
+
+        EXPECT_EQ(updated(config, GetParam(), by_rows(), Mistakes::none, &left_out), expected);
+        EXPECT_EQ(updated(config, GetParam(), by_columns(), Mistakes::none, &left_out), expected);
+        EXPECT_NE(updated(config, GetParam(), all), expected);
+        EXPECT_EQ(updated(config, GetParam(), all, Mistakes::none, &nothing), updated(config, GetParam(), all));
     }
 }
 

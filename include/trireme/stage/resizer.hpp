@@ -1,0 +1,89 @@
+// Decides, period by period, which channels a slow tensor rank leaves out of its products: ZERO-resizing
+// (FlexTP). Every rank decides for its own part of each weight, and tells nobody.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "trireme/model/channel_choice.hpp"
+#include "trireme/model/resizing.hpp"
+#include "trireme/optim/optimizer.hpp"
+#include "trireme/stage/local_parameters.hpp"
+
+namespace trireme {
+
+struct ResizerConfig {
+    ChannelPolicy policy = ChannelPolicy::priority;
+    Filling filling = Filling::zero;
+    double limit = 0.5;         // of the ratio, before tiles are counted
+    bool by_variation = false;  // projections that vary more leave out less: see kept_counts()
+    RandomKey key = {};         // of ChannelPolicy::random: the run's seed, and the rank
+    DType dtype = DType::f32;   // of the weights
+    std::size_t most_rows = 0;  // of a micro-batch, of all tensor ranks
+    Place place = Place::memory;
+};
+
+// What the next lists come from: taken at the end of a step, and brought back before one.
+struct ResizerState {
+    struct Projection {
+        std::string name;  // of its first matrix
+        std::vector<double> variation = {};
+        std::vector<std::int32_t> kept = {};                 // ascending
+        std::vector<std::vector<double>> last_weights = {};  // of each matrix, row by row
+
+        friend bool operator==(const Projection&, const Projection&) = default;
+    };
+    std::size_t period = 0;
+    std::vector<Projection> projections = {};
+
+    friend bool operator==(const ResizerState&, const ResizerState&) = default;
+};
+
+class Resizer {
+public:
+    // The first period, in which all is kept, begins with the weights as they are. `parameters` outlives it.
+    Resizer(Stream& stream, const ResizerConfig& config, std::vector<ProjectionShape> projections,
+            const LocalParameters& parameters);
+
+    // For the passes of this rank.
+    Resizing& products() { return products_; }
+    const std::vector<std::int32_t>& kept(std::size_t projection) const { return channels_[projection].kept; }
+
+    // Ends a period and begins the next, between two steps, while nothing is in flight: notes how far weights
+    // have moved in the one, and leaves out `ratio` of the multiplications in the other.
+    void begin_period(Stream& stream, double ratio);
+
+    // Of this period, for an optimizer that is to let them alone.
+    LeftOuts left_out() const;
+
+    // What Filling::same remembers is no part of it.
+    ResizerState state(Stream& stream) const;
+    // Throws BugError for a state of other projections.
+    void restore(const ResizerState& state);
+
+    std::size_t bytes() const;
+
+private:
+    struct Channels {
+        std::vector<double> variation;
+        std::vector<std::int32_t> kept;
+    };
+
+    template <class Use>
+    void for_each_weight(std::size_t projection, Use&& use) const;
+    void note_changes(Stream& stream);
+    void copy_weights(Stream& stream);
+    std::vector<std::size_t> counts(double ratio) const;
+    void keep();
+
+    ResizerConfig config_;
+    std::vector<ProjectionShape> projections_;
+    const LocalParameters& parameters_;
+    ParameterTensors last_weights_;  // of all projections, one after the other
+    Buffer change_;                  // f64, of the channels of the widest projection
+    Resizing products_;
+    std::vector<Channels> channels_;
+    std::size_t period_ = 0;
+};
+
+}  // namespace trireme

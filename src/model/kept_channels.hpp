@@ -1,0 +1,25 @@
+// Products of some input channels read and write compact copies, which lie in the pass's scratch memory.
+#pragma once
+
+#include "trireme/model/layer.hpp"
+#include "trireme/model/resizing.hpp"
+
+namespace trireme {
+
+// Of a projection in a training pass; null where nothing is left out.
+KeptChannels* kept_channels(const Pass& pass, const ProjectionPlace& place);
+
+ConstTensor kept_input(const Pass& pass, ConstTensor input, const KeptChannels& kept);  // (rows, kept)
+ConstTensor kept_weight(const Pass& pass, ConstTensor weight, WeightAxes axes,
+                        const KeptChannels& kept);  // (kept, out) or (out, kept)
+
+// For a gradient of the kept channels: of the input, not cleared, and of a weight, zero.
+Tensor room_for_input(const Pass& pass, std::size_t rows, const KeptChannels& kept);
+Tensor room_for_weight(const Pass& pass, ConstTensor weight, WeightAxes axes, const KeptChannels& kept);
+
+// From those to gradients of all channels: grad_input = ...; grad_weight += ..., of matrix number `part`.
+void spread_input(const Pass& pass, ConstTensor compact, KeptChannels& kept, Tensor grad_input);
+void spread_weight(const Pass& pass, ConstTensor compact, WeightAxes axes, KeptChannels& kept, std::size_t part,
+                   Tensor grad_weight);
+
+}  // namespace trireme

@@ -1,0 +1,178 @@
+#include "trireme/stage/resizer.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "trireme/kernels/channel_change.hpp"
+#include "trireme/kernels/fill.hpp"
+#include "trireme/kernels/read.hpp"
+#include "trireme/kernels/rows.hpp"
+
+namespace trireme {
+namespace {
+
+std::vector<ParameterSpec> weights_of(const std::vector<ProjectionShape>& projections) {
+    std::vector<ParameterSpec> all;
+    for (const ProjectionShape& projection : projections)
+        all.insert(all.end(), projection.weights.begin(), projection.weights.end());
+    return all;
+}
+
+std::size_t most_channels(const std::vector<ProjectionShape>& projections) {
+    std::size_t most = 0;
+    for (const ProjectionShape& projection : projections) most = std::max(most, projection.channels);
+    return most;
+}
+
+double mean(const std::vector<double>& numbers) {
+    return std::accumulate(numbers.begin(), numbers.end(), 0.0) / static_cast<double>(numbers.size());
+}
+
+const std::string& name_of(const ProjectionShape& projection) { return projection.weights.front().name; }
+
+void require_alike(const ProjectionShape& projection, const ResizerState::Projection& state) {
+    bool is_alike = state.name == name_of(projection) && state.variation.size() == projection.channels &&
+                    state.last_weights.size() == projection.weights.size();
+    for (std::size_t w = 0; is_alike && w < projection.weights.size(); ++w)
+        is_alike = state.last_weights[w].size() == projection.weights[w].size();
+    if (is_alike) return;
+    throw BugError(cat("what was kept of the channels of ", state.name, " is not of this rank's part of ",
+                       name_of(projection)));
+}
+
+void write(const Tensor& to, const std::vector<double>& numbers) {
+    visit_float(to.dtype, [&]<class T>(T) {
+        const auto elements = to.as<T>();
+        for (std::size_t i = 0; i < numbers.size(); ++i)
+            elements(i / to.columns, i % to.columns) = static_cast<T>(numbers[i]);
+    });
+}
+
+}  // namespace
+
+Resizer::Resizer(Stream& stream, const ResizerConfig& config, std::vector<ProjectionShape> projections,
+                 const LocalParameters& parameters)
+    : config_(config),
+      projections_(std::move(projections)),
+      parameters_(parameters),
+      last_weights_(weights_of(projections_), config.dtype, config.place),
+      change_(most_channels(projections_) * sizeof(double), config.place),
+      products_(projections_, config.filling, config.dtype, config.most_rows, config.place) {
+    for (const ProjectionShape& projection : projections_) {
+        Channels& channels = channels_.emplace_back();
+        channels.variation.assign(projection.channels, 1.0);
+        channels.kept.resize(projection.channels);
+        std::iota(channels.kept.begin(), channels.kept.end(), 0);
+    }
+    copy_weights(stream);
+}
+
+// Calls use(weight, last): what a matrix is, and was when the period began.
+template <class Use>
+void Resizer::for_each_weight(std::size_t projection, Use&& use) const {
+    std::size_t next = 0;
+    for (std::size_t p = 0; p < projection; ++p) next += projections_[p].weights.size();
+    for (const ParameterSpec& weight : projections_[projection].weights)
+        use(parameters_.values()[parameters_.number_of(weight.name)], last_weights_[next++]);
+}
+
+void Resizer::copy_weights(Stream& stream) {
+    for (std::size_t p = 0; p < projections_.size(); ++p) {
+        for_each_weight(p, [&](const Tensor& weight, const Tensor& last) {
+            launch(stream, Copy{.input = weight, .output = last});
+        });
+    }
+}
+
+void Resizer::note_changes(Stream& stream) {
+    for (std::size_t p = 0; p < projections_.size(); ++p) {
+        const std::size_t width = projections_[p].channels;
+        const Tensor change{change_.data(), DType::f64, 1, width, width};
+        launch(stream, Fill{.output = change, .value = 0});
+        for_each_weight(p, [&](const Tensor& weight, const Tensor& last) {
+            launch(stream,
+                   ChannelChange{
+                       .weight = weight, .before = last, .change = change, .axes = projections_[p].axes});
+        });
+        const std::vector<double> numbers = read_values(stream, change);
+        if (!numbers.empty()) note_change(channels_[p].kept, numbers, channels_[p].variation);
+    }
+}
+
+std::vector<std::size_t> Resizer::counts(double ratio) const {
+    std::vector<std::size_t> same_ratio;
+    std::vector<ResizableWork> all;
+    for (std::size_t p = 0; p < projections_.size(); ++p) {
+        const std::size_t channels = projections_[p].channels;
+        same_ratio.push_back(kept_count(channels, ratio));
+        all.push_back({.channels = channels,
+                       .work = static_cast<double>(channels * projections_[p].outputs()),
+                       .variation = mean(channels_[p].variation)});
+    }
+    return config_.by_variation ? kept_counts(all, ratio, config_.limit) : same_ratio;
+}
+
+void Resizer::begin_period(Stream& stream, double ratio) {
+    note_changes(stream);
+    copy_weights(stream);
+    ++period_;
+    const std::vector<std::size_t> counts = this->counts(std::min(ratio, config_.limit));
+    for (std::size_t p = 0; p < projections_.size(); ++p) {
+        channels_[p].kept = choose_channels(config_.policy, channels_[p].variation, counts[p],
+                                            config_.key.then(name_of(projections_[p])).then(period_));
+    }
+    keep();
+}
+
+void Resizer::keep() {
+    Resizing::Lists lists;
+    for (std::size_t p = 0; p < projections_.size(); ++p) lists[projections_[p].place] = channels_[p].kept;
+    products_.keep(lists);
+}
+
+LeftOuts Resizer::left_out() const {
+    LeftOuts all;
+    for (std::size_t p = 0; p < projections_.size(); ++p) {
+        LeftOut left_out{.axes = projections_[p].axes};
+        for (std::size_t c = 0; c < projections_[p].channels; ++c) {
+            const auto channel = static_cast<std::int32_t>(c);
+            if (!std::ranges::binary_search(channels_[p].kept, channel)) left_out.channels.push_back(channel);
+        }
+        if (left_out.channels.empty()) continue;
+        for (const ParameterSpec& weight : projections_[p].weights)
+            all[parameters_.number_of(weight.name)] = left_out;
+    }
+    return all;
+}
+
+ResizerState Resizer::state(Stream& stream) const {
+    ResizerState state{.period = period_};
+    for (std::size_t p = 0; p < projections_.size(); ++p) {
+        auto& projection = state.projections.emplace_back(ResizerState::Projection{
+            .name = name_of(projections_[p]), .variation = channels_[p].variation, .kept = channels_[p].kept});
+        for_each_weight(p, [&](const Tensor&, const Tensor& last) {
+            projection.last_weights.push_back(read_values(stream, last));
+        });
+    }
+    return state;
+}
+
+void Resizer::restore(const ResizerState& state) {
+    if (state.projections.size() != projections_.size()) {
+        throw BugError(cat("what was kept of the channels of ", state.projections.size(),
+                           " projections is not of this rank's ", projections_.size()));
+    }
+    for (std::size_t p = 0; p < projections_.size(); ++p) {
+        const ResizerState::Projection& from = state.projections[p];
+        require_alike(projections_[p], from);
+        channels_[p] = {.variation = from.variation, .kept = from.kept};
+        std::size_t next = 0;
+        for_each_weight(p, [&](const Tensor&, const Tensor& last) { write(last, from.last_weights[next++]); });
+    }
+    period_ = state.period;
+    keep();
+}
+
+std::size_t Resizer::bytes() const { return last_weights_.bytes() + change_.bytes() + products_.bytes(); }
+
+}  // namespace trireme

@@ -1,0 +1,171 @@
+#include "trireme/model/channel_choice.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "error_message.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+namespace {
+
+using List = std::vector<std::int32_t>;
+using Scores = std::vector<double>;
+using Counts = std::vector<std::size_t>;
+
+List chosen(ChannelPolicy policy, const Scores& variation, std::size_t count, RandomKey key = {}) {
+    return choose_channels(policy, variation, count, key);
+}
+
+List all_of(std::size_t channels) {
+    List list(channels);
+    std::iota(list.begin(), list.end(), 0);
+    return list;
+}
+
+TEST(KeptCount, LeavesOutTheNearestNumberOfTilesAndKeepsOne) {
+    EXPECT_EQ(kept_count(64, 0), 64);
+    EXPECT_EQ(kept_count(64, 0.5), 32);
+    EXPECT_EQ(kept_count(64, 0.06), 64);  // 3.84 channels are nearer to none than to 8
+    EXPECT_EQ(kept_count(64, 0.07), 56);
+    EXPECT_EQ(kept_count(64, 0.99), 8);
+    EXPECT_EQ(kept_count(20, 0.5), 12);
+    EXPECT_EQ(kept_count(20, 0.9), 12);  // of 4 there is no tile
+    EXPECT_EQ(kept_count(8, 0.9), 8);
+    EXPECT_EQ(kept_count(5, 0.9), 5);
+}
+
+TEST(ChannelChoice, ByPriorityTakesThoseThatVaryMostAndOfEqualsTheLower) {
+    EXPECT_EQ(chosen(ChannelPolicy::priority, {1, 4, 2, 4, 3}, 3), (List{1, 3, 4}));
+    EXPECT_EQ(chosen(ChannelPolicy::priority, {1, 1, 1, 1}, 2), (List{0, 1}));
+    EXPECT_EQ(chosen(ChannelPolicy::priority, {1, 2, 1, 2, 1}, 4), (List{0, 1, 2, 3}));
+}
+
+TEST(ChannelChoice, ByWindowTakesThoseThatVaryMostTogether) {
+    EXPECT_EQ(chosen(ChannelPolicy::window, {9, 0, 0, 4, 4, 4, 0}, 3), (List{3, 4, 5}));
+    EXPECT_EQ(chosen(ChannelPolicy::window, {9, 0, 0, 4, 4, 4, 0}, 1), (List{0}));
+    EXPECT_EQ(chosen(ChannelPolicy::window, {1, 2, 1, 2, 1}, 2), (List{0, 1}));
+    EXPECT_EQ(chosen(ChannelPolicy::window, {1, 2, 3}, 3), (List{0, 1, 2}));
+}
+
+TEST(ChannelChoice, AtRandomIsASubsetThatItsKeyAloneDecides) {
+    const Scores any(64, 1.0), other(64, 2.0);
+    const RandomKey key = RandomKey{7}.then("weight").then(1);
+    const List list = chosen(ChannelPolicy::random, any, 24, key);
+
+    EXPECT_EQ(list.size(), 24);
+    EXPECT_TRUE(std::ranges::is_sorted(list));
+    EXPECT_EQ(std::ranges::adjacent_find(list), list.end());
+    EXPECT_EQ(chosen(ChannelPolicy::random, other, 24, key), list);
+    EXPECT_NE(chosen(ChannelPolicy::random, any, 24, RandomKey{7}.then("weight").then(2)), list);
+    EXPECT_NE(chosen(ChannelPolicy::random, any, 24, RandomKey{7}.then("other").then(1)), list);
+    EXPECT_NE(chosen(ChannelPolicy::random, any, 24, RandomKey{8}.then("weight").then(1)), list);
+}
+
+// Of 200 draws of 16 of 64 each channel is in 50, with a deviation of 6.1.
+TEST(ChannelChoice, AtRandomTakesEachChannelAlikeOften) {
+    std::vector<int> times(64, 0);
+    for (std::uint64_t period = 0; period < 200; ++period) {
+        for (const std::int32_t c : chosen(ChannelPolicy::random, Scores(64), 16, RandomKey{3}.then(period)))
+            ++times[static_cast<std::size_t>(c)];
+    }
+    EXPECT_GT(std::ranges::min(times), 50 - 5 * 6);
+    EXPECT_LT(std::ranges::max(times), 50 + 5 * 6);
+}
+
+TEST(ChannelChoice, OfAllIsAllByEveryPolicy) {
+    for (const auto policy : {ChannelPolicy::priority, ChannelPolicy::random, ChannelPolicy::window})
+        EXPECT_EQ(chosen(policy, {3, 1, 2}, 3), all_of(3));
+}
+
+TEST(ChannelChoice, RefusesMoreThanThereAre) {
+    EXPECT_EQ(validation::message_of<BugError>([] {
+                  chosen(ChannelPolicy::random, {1, 2}, 3);
+              }),
+              "3 channels were to be chosen of 2");
+}
+
+// Three periods of four channels, of which two are kept from the second on. By hand:
+//   change 5 1 4 2   all were kept       scores 5 1 4 2        kept 0 2
+//   change 1 9 3 9   0 and 2 were kept   scores 1 1 3 2        kept 2 3: the one of 2 comes back
+//   change 9 9 0 1   2 and 3 were kept   scores 1 1 0 1        kept 0 1
+TEST(ChannelChoice, ByPriorityBringsStarvedChannelsBack) {
+    Scores variation(4, 1.0);
+    List kept = all_of(4);
+    const auto end_period = [&](const Scores& change) {
+        note_change(kept, change, variation);
+        return kept = chosen(ChannelPolicy::priority, variation, 2);
+    };
+
+    EXPECT_EQ(end_period({5, 1, 4, 2}), (List{0, 2}));
+    EXPECT_EQ(end_period({1, 9, 3, 9}), (List{2, 3}));
+    EXPECT_EQ(variation, (Scores{1, 1, 3, 2}));
+    EXPECT_EQ(end_period({9, 9, 0, 1}), (List{0, 1}));
+    EXPECT_EQ(variation, (Scores{1, 1, 0, 1}));
+}
+
+// The second varies half as much as the third: in proportion 1 to 1/2 to nothing. Of works of 64 each half of
+// 96 channels is 48, so 2/3 of 48 and 1/3.
+TEST(KeptCounts, LeaveOutLessOfWhatVariesMore) {
+    const std::vector<ResizableWork> all{{64, 64, 0}, {64, 64, 1}, {64, 64, 2}};
+
+    EXPECT_EQ(kept_counts(all, 0.25, 0.75), (Counts{64 - 32, 64 - 16, 64}));
+}
+
+// Nobody may leave out more than half: what the first cannot, the second does, and then the last.
+TEST(KeptCounts, HandOnWhatTheLimitForbids) {
+    const std::vector<ResizableWork> all{{64, 64, 0}, {64, 64, 1}, {64, 64, 2}};
+
+    EXPECT_EQ(kept_counts(all, 0.25, 0.375), (Counts{64 - 24, 64 - 24, 64}));
+    EXPECT_EQ(kept_counts(all, 0.4375, 0.5), (Counts{32, 32, 64 - 24}));
+    EXPECT_EQ(kept_counts(all, 0.9, 0.5), (Counts{32, 32, 32}));
+}
+
+TEST(KeptCounts, AreTheSameWhereAllVaryAlike) {
+    for (const double variation : {0.0, 3.0}) {
+        const std::vector<ResizableWork> all{{64, 5, variation}, {64, 1, variation}};
+        EXPECT_EQ(kept_counts(all, 0.5, 0.75), (Counts{32, 32}));
+        EXPECT_EQ(kept_counts(all, 0, 0.75), (Counts{64, 64}));
+    }
+}
+
+TEST(KeptCounts, KeepATileOfEachAndAllOfWhatHasNone) {
+    const std::vector<ResizableWork> all{{5, 5, 0}, {8, 8, 0}, {24, 24, 0}};
+
+    EXPECT_EQ(kept_counts(all, 0.95, 0.99), (Counts{5, 8, 8}));
+}
+
+// Projections of many sizes that vary in many ways: the work left out is right to within a tile's.
+TEST(KeptCounts, LeaveOutTheWantedWorkToWithinATile) {
+    for (std::uint64_t trial = 0; trial < 200; ++trial) {
+        const RandomKey key = RandomKey{1}.then(trial);
+        std::vector<ResizableWork> all;
+        double total = 0, largest_tile = 0;
+        for (std::uint64_t i = 0; i < 12; ++i) {
+            const RandomBlock block = random_block(key, i);
+            const std::size_t channels = 16 + block[0] % 300;
+            all.push_back({.channels = channels,
+                           .work = static_cast<double>(channels * (1 + block[1] % 9)),
+                           .variation = unit_interval(block[2])});
+            total += all.back().work;
+            largest_tile = std::max(largest_tile, 8 * all.back().work / static_cast<double>(channels));
+        }
+        for (const double ratio : {0.05, 0.2, 0.35}) {
+            const Counts kept = kept_counts(all, ratio, 0.7);
+
+            double left_out = 0;
+            for (std::size_t i = 0; i < all.size(); ++i) {
+                const std::size_t cut = all[i].channels - kept[i];
+                left_out += all[i].work * static_cast<double>(cut) / static_cast<double>(all[i].channels);
+                EXPECT_EQ(cut % channel_tile, 0);
+                EXPECT_LE(static_cast<double>(cut), 0.7 * static_cast<double>(all[i].channels));
+            }
+            EXPECT_NEAR(left_out, ratio * total, largest_tile) << "trial " << trial << ", ratio " << ratio;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,63 @@
+// What products of some channels are held against: whole products of weights that are zero where a channel is
+// left out, and gradients that are zero there.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "trireme/model/channel_choice.hpp"
+#include "trireme/model/resizing.hpp"
+
+namespace trireme {
+
+using Masks = std::map<std::string, std::vector<bool>>;  // of whole tensors: what is left out
+
+// A tile's worth of channels here and there, of each projection that has another one. (As many are counted in
+// steps of 7, which no number of channels here is a multiple of.)
+inline Resizing::Lists scattered_lists(const std::vector<ProjectionShape>& projections, std::size_t tiles = 1) {
+    Resizing::Lists lists;
+    for (const ProjectionShape& projection : projections) {
+        const std::size_t cut = tiles * channel_tile;
+        if (projection.channels < cut + channel_tile) continue;
+        for (std::size_t c = 0; c < projection.channels; ++c) {
+            const std::size_t place = (7 * c + projection.place.block) % projection.channels;
+            if (place >= cut) lists[projection.place].push_back(static_cast<std::int32_t>(c));
+        }
+    }
+    return lists;
+}
+
+// Adds what a rank that has these parts of projections leaves out by these lists.
+inline void add_masks(const std::vector<ProjectionShape>& projections, const Resizing::Lists& lists,
+                      Masks& masks) {
+    for (const ProjectionShape& projection : projections) {
+        const auto list = lists.find(projection.place);
+        if (list == lists.end()) continue;
+        std::vector<bool> is_kept(projection.channels);
+        for (const std::int32_t c : list->second) is_kept[static_cast<std::size_t>(c)] = true;
+        for (const ParameterSpec& weight : projection.weights) {
+            std::vector<bool>& mask = masks[weight.name];
+            mask.resize(weight.all_rows * weight.all_columns);
+            for (const auto& [box, row, column] : weight.placements) {
+                for (std::size_t e = 0; e < box.rows.count * box.columns.count; ++e) {
+                    const std::size_t r = e / box.columns.count, c = e % box.columns.count;
+                    const bool are_rows = projection.axes == WeightAxes::in_out;
+                    if (is_kept[are_rows ? row + r : column + c]) continue;
+                    mask[(box.rows.begin + r) * weight.all_columns + box.columns.begin + c] = true;
+                }
+            }
+        }
+    }
+}
+
+// Sets to zero what is left out of a whole tensor.
+inline void apply_mask(const Masks& masks, const std::string& name, std::vector<double>& numbers) {
+    const auto mask = masks.find(name);
+    if (mask == masks.end()) return;
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        if (mask->second[i]) numbers[i] = 0;
+    }
+}
+
+}  // namespace trireme

@@ -1,0 +1,273 @@
+// Which channels a rank leaves out from period to period.
+#include "trireme/stage/resizer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "error_message.hpp"
+#include "trireme/stage/stage.hpp"
+#include "unit/stage/small_models.hpp"
+#include "unit/stage/stage_numbers.hpp"
+
+namespace trireme {
+namespace {
+
+using List = std::vector<std::int32_t>;
+
+ModelConfig one_block(Family family) {
+    ModelConfig config = config_of({"model", family, Task::language});
+    config.layers = 1;
+    config.width = 32;
+    config.heads = 4;
+    config.mlp_width = 48;
+    return config;
+}
+
+List range(std::int32_t begin, std::int32_t end, std::int32_t step = 1) {
+    List list;
+    for (std::int32_t c = begin; c < end; c += step) list.push_back(c);
+    return list;
+}
+
+List joined(List list, const List& more) {
+    list.insert(list.end(), more.begin(), more.end());
+    return list;
+}
+
+// A block whose weights are zero at first, and move as a test likes.
+class Rank {
+public:
+    explicit Rank(Family family, Place place = Place::memory)
+        : stage_(one_block(family), {.layers = {1, 2}}),
+          parameters_(stage_.parameters(), DType::f64, place),
+          place_(place) {}
+
+    Resizer resizer(ResizerConfig config = {}) {
+        config.dtype = DType::f64;
+        config.most_rows = 10;
+        config.place = place_;
+        return Resizer(stream_, config, stage_.projections(), parameters_);
+    }
+
+    // Matrix `part` of a projection: adds `by` to one weight of a channel.
+    void move(std::size_t projection, std::int32_t channel, double by, std::size_t part = 0) {
+        const ProjectionShape shape = stage_.projections()[projection];
+        const auto weight = parameters_.values()[parameters_.number_of(shape.weights[part].name)].as<double>();
+        const auto c = static_cast<std::size_t>(channel);
+        (shape.axes == WeightAxes::in_out ? weight(c, 1) : weight(1, c)) += by;
+    }
+    void move(std::size_t projection, const List& channels, double by) {
+        for (const std::int32_t c : channels) move(projection, c, by);
+    }
+    // Everything, differently in every period.
+    void move_all(int period) {
+        for (std::size_t p = 0; p < 4; ++p) {
+            for (std::int32_t c = 0; c < 32; ++c) move(p, c, (7 * c + 5 * period) % 32);
+        }
+    }
+
+    std::size_t number_of(std::size_t projection) const {
+        return parameters_.number_of(stage_.projections()[projection].weights.front().name);
+    }
+    std::vector<ProjectionShape> projections() const { return stage_.projections(); }
+    Stream& stream() { return stream_; }
+
+private:
+    Stage stage_;
+    LocalParameters parameters_;
+    Place place_;
+    Stream stream_{place_ == Place::ghost ? Stream{GhostStream{}} : Stream{ReferenceStream{}}};
+};
+
+constexpr std::size_t attention_out = 1;  // 32 channels, 32 outputs
+const ProjectionPlace place_of_it{.block = 0, .product = Product::attention_out};
+
+TEST(Resizer, KeepsAllInTheFirstPeriodAndWhereverTheRatioIsNothing) {
+    Rank rank(Family::gpt2);
+    Resizer resizer = rank.resizer();
+
+    EXPECT_EQ(resizer.kept(attention_out), range(0, 32));
+    EXPECT_EQ(resizer.products().at(place_of_it), nullptr);
+    EXPECT_TRUE(resizer.left_out().empty());
+    resizer.begin_period(rank.stream(), 0.5);
+    EXPECT_EQ(resizer.products().at(place_of_it)->channels, resizer.kept(attention_out));
+    resizer.begin_period(rank.stream(), 0);
+    EXPECT_EQ(resizer.products().at(place_of_it), nullptr);
+    EXPECT_EQ(resizer.kept(attention_out), range(0, 32));
+}
+
+// Scores by hand, of 16 channels that are kept of 32:
+//   channel c moves by c + 1           1 2 .. 32              kept 16 .. 31
+//   those move by 1/2, the others not  1 2 .. 16 1/2 .. 1/2   kept 0 .. 15: all of the starved are back
+//   of those, even ones move by -100   100 0 100 0 .. 1/2 ..  kept 0 2 .. 14 and, of equals, 16 .. 23
+TEST(Resizer, ByPriorityKeepsTheListsThatAreWorkedOutByHand) {
+    for (const Family family : {Family::gpt2, Family::llama}) {
+        Rank rank(family);
+        Resizer resizer = rank.resizer();
+
+        for (std::int32_t c = 0; c < 32; ++c) rank.move(attention_out, c, c + 1);
+        resizer.begin_period(rank.stream(), 0.5);
+        EXPECT_EQ(resizer.kept(attention_out), range(16, 32));
+
+        rank.move(attention_out, range(16, 32), 0.5);
+        resizer.begin_period(rank.stream(), 0.5);
+        EXPECT_EQ(resizer.kept(attention_out), range(0, 16));
+
+        rank.move(attention_out, range(0, 16, 2), -100);
+        resizer.begin_period(rank.stream(), 0.5);
+        EXPECT_EQ(resizer.kept(attention_out), joined(range(0, 16, 2), range(16, 24)));
+    }
+}
+
+// Queries, keys and values of a llama read the same channels: what counts is what they move together.
+TEST(Resizer, AddsUpTheMatricesThatReadAChannel) {
+    Rank rank(Family::llama);
+    Resizer resizer = rank.resizer();
+    for (std::int32_t c = 0; c < 16; ++c) rank.move(0, 2 * c, 3, 0);
+    for (std::int32_t c = 0; c < 16; ++c) {
+        rank.move(0, 2 * c + 1, -2, 1);
+        rank.move(0, 2 * c + 1, 2, 2);
+    }
+
+    resizer.begin_period(rank.stream(), 0.5);
+
+    EXPECT_EQ(resizer.kept(0), range(1, 32, 2));
+}
+
+TEST(Resizer, ByWindowKeepsNeighbours) {
+    Rank rank(Family::gpt2);
+    Resizer resizer = rank.resizer({.policy = ChannelPolicy::window});
+    rank.move(attention_out, range(9, 25), 1);
+
+    resizer.begin_period(rank.stream(), 0.5);
+
+    EXPECT_EQ(resizer.kept(attention_out), range(9, 25));
+}
+
+TEST(Resizer, AtRandomKeepsOthersInEachPeriodProjectionAndRun) {
+    Rank rank(Family::gpt2);
+    Resizer resizer = rank.resizer({.policy = ChannelPolicy::random, .key = RandomKey{1}});
+    Resizer same = rank.resizer({.policy = ChannelPolicy::random, .key = RandomKey{1}});
+    Resizer other = rank.resizer({.policy = ChannelPolicy::random, .key = RandomKey{2}});
+    for (Resizer* each : {&resizer, &same, &other}) each->begin_period(rank.stream(), 0.5);
+    const List first = resizer.kept(attention_out);
+
+    EXPECT_EQ(first.size(), 16);
+    EXPECT_EQ(same.kept(attention_out), first);
+    EXPECT_NE(other.kept(attention_out), first);
+    EXPECT_NE(resizer.kept(0), first);
+    resizer.begin_period(rank.stream(), 0.5);
+    EXPECT_NE(resizer.kept(attention_out), first);
+}
+
+TEST(Resizer, LeavesOutNoMoreThanItsLimit) {
+    Rank rank(Family::gpt2);
+    Resizer resizer = rank.resizer({.limit = 0.25});
+
+    resizer.begin_period(rank.stream(), 0.9);
+
+    EXPECT_EQ(resizer.kept(attention_out).size(), 24);
+    EXPECT_EQ(resizer.kept(3).size(), 32);  // a quarter of 48 is as near to two tiles as to one
+}
+
+// Works of 3072, 1024, 1536 and 1536, in proportion 1/2, 0, 1 and 1: 0.78 tiles, none, 1.56 and 2.33 for a
+// quarter of all, 1792; in whole tiles, of 768, 256, 384 and 256, that is 768, 0, 384 and 3 * 256.
+TEST(Resizer, ByVariationLeavesOutLessOfWhatVariesMore) {
+    Rank rank(Family::gpt2);
+    Resizer resizer = rank.resizer({.limit = 0.75, .by_variation = true});
+    rank.move(attention_out, range(0, 32), 10);
+    rank.move(0, range(0, 32), 5);
+
+    resizer.begin_period(rank.stream(), 0.25);
+
+    std::vector<std::size_t> kept;
+    for (std::size_t p = 0; p < 4; ++p) kept.push_back(resizer.kept(p).size());
+    EXPECT_EQ(kept, (std::vector<std::size_t>{24, 32, 24, 24}));
+}
+
+TEST(Resizer, NamesWhatItLeavesOutForTheOptimizer) {
+    for (const Family family : {Family::gpt2, Family::llama}) {
+        Rank rank(family);
+        Resizer resizer = rank.resizer();
+        rank.move(attention_out, range(0, 32, 2), 1);
+
+        resizer.begin_period(rank.stream(), 0.5);
+
+        const LeftOuts left_out = resizer.left_out();
+        EXPECT_EQ(left_out.size(), family == Family::gpt2 ? 4 : 7);
+        const LeftOut& channels = left_out.at(rank.number_of(attention_out));
+        EXPECT_EQ(channels.channels, range(1, 32, 2));
+        EXPECT_EQ(channels.axes, family == Family::gpt2 ? WeightAxes::in_out : WeightAxes::out_in);
+    }
+}
+
+// After two periods one is taken away, and another goes on from its state.
+TEST(Resizer, GivesTheSameListsAfterARestart) {
+    for (const auto policy : {ChannelPolicy::priority, ChannelPolicy::random, ChannelPolicy::window}) {
+        Rank rank(Family::llama);
+        const ResizerConfig config{.policy = policy, .by_variation = true, .key = RandomKey{5}};
+        Resizer first = rank.resizer(config);
+        for (int period = 0; period < 2; ++period) {
+            rank.move_all(period);
+            first.begin_period(rank.stream(), 0.4);
+        }
+        rank.move_all(2);  // half of a period is over
+        const ResizerState state = first.state(rank.stream());
+        Resizer second = rank.resizer(config), fresh = rank.resizer(config);
+
+        second.restore(state);
+
+        EXPECT_EQ(second.state(rank.stream()), state);
+        EXPECT_EQ(second.products().at(place_of_it)->channels, first.products().at(place_of_it)->channels);
+        bool is_fresh_alike = true;
+        for (int period = 3; period < 6; ++period) {
+            rank.move_all(period);
+            for (Resizer* each : {&first, &second, &fresh}) each->begin_period(rank.stream(), 0.4);
+            EXPECT_EQ(second.state(rank.stream()), first.state(rank.stream()));
+            for (std::size_t p = 0; p < 4; ++p) is_fresh_alike &= fresh.kept(p) == first.kept(p);
+        }
+        EXPECT_FALSE(is_fresh_alike);
+    }
+}
+
+TEST(Resizer, RefusesTheStateOfOtherProjections) {
+    Rank rank(Family::gpt2), other(Family::llama);
+    Resizer resizer = rank.resizer();
+    const auto refusal_of = [&](const ResizerState& state) {
+        return validation::message_of<BugError>([&] { resizer.restore(state); });
+    };
+    ResizerState state = resizer.state(rank.stream());
+    state.projections.pop_back();
+
+    EXPECT_EQ(refusal_of(state), "what was kept of the channels of 3 projections is not of this rank's 4");
+    EXPECT_EQ(refusal_of(other.resizer().state(other.stream())),
+              "what was kept of the channels of model.layers.0.self_attn.q_proj.weight is not of this rank's "
+              "part of transformer.h.0.attn.c_attn.weight");
+}
+
+// Weights once more, one number a channel, and what the filling remembers: gradients like the weights', and of
+// the inputs of 10 rows.
+TEST(Resizer, HoldsTheWeightsOnceMoreAndWhatItsFillingRemembers) {
+    const std::size_t weights = 32 * 96 + 32 * 32 + 32 * 48 + 48 * 32;
+    Rank rank(Family::gpt2), ghost(Family::gpt2, Place::ghost);
+
+    EXPECT_EQ(rank.resizer().bytes(), 8 * (weights + 48));
+    EXPECT_EQ(rank.resizer({.filling = Filling::same}).bytes(),
+              8 * (2 * weights + 48 + 10 * (32 + 32 + 32 + 48)));
+    EXPECT_EQ(ghost.resizer({.filling = Filling::same}).bytes(),
+              rank.resizer({.filling = Filling::same}).bytes());
+}
+
+TEST(Resizer, OfAGhostLeavesOutAsMany) {
+    Rank ghost(Family::gpt2, Place::ghost);
+    Resizer resizer = ghost.resizer({.filling = Filling::same});
+
+    resizer.begin_period(ghost.stream(), 0.5);
+
+    EXPECT_EQ(resizer.kept(attention_out), range(0, 16));
+    EXPECT_EQ(resizer.kept(3).size(), 24);
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,318 @@
+// Whole models whose projections leave out channels, against dense ones whose weights are zero there.
+#include <array>
+
+#include "trireme/stage/local_stages.hpp"
+#include "unit/stage/masked_weights.hpp"
+#include "unit/stage/small_models.hpp"
+#include "unit/stage/stage_numbers.hpp"
+
+namespace trireme {
+namespace {
+
+struct Trial {
+    const char* name;
+    Stream stream;
+    DType dtype;
+    double bar;
+    SmallModel model;
+
+    friend void PrintTo(const Trial& trial, std::ostream* out) {
+        *out << trial.name << "_" << trial.model.name;
+    }
+};
+
+std::vector<Trial> every_trial() {
+    std::vector<Trial> trials;
+    for (const SmallModel& model : every_small_model()) {
+        trials.push_back({"reference_f64", {.backend = ReferenceStream{}}, DType::f64, 1e-12, model});
+        trials.push_back({"cpu_f32", {.backend = CpuStream{}}, DType::f32, 1e-5, model});
+    }
+    return trials;
+}
+
+// Wide enough for tiles to be left out of every projection.
+ModelConfig wide(const SmallModel& model) {
+    ModelConfig config = config_of(model);
+    config.width = 32;
+    config.heads = 4;
+    config.mlp_width = 48;
+    return config;
+}
+
+class ResizingOf : public testing::TestWithParam<Trial> {
+protected:
+    ResizingOf() : rows_(samples_of(config_)) {}
+
+    static std::array<TokenSample, 2> samples_of(const ModelConfig& config) {
+        return {make_sample(config, 3, 7), make_sample(config, 4, 9)};
+    }
+
+    StageSpec spec(Recompute recompute = Recompute::none) const {
+        return {.layers = {0, build_layers(config_).size()}, .part = {}, .recompute = recompute};
+    }
+    std::vector<ProjectionShape> projections() const { return projections_of(config_, {spec()}); }
+
+    StageMemory memory_of(double limit, Recompute recompute, BackwardHalves halves) const {
+        return predict(config_, spec(recompute), rows_.shape(),
+                       {.dtype = GetParam().dtype, .halves = halves, .resizing_limit = limit});
+    }
+
+    WholeModel model_of(Recompute recompute = Recompute::none,
+                        BackwardHalves halves = BackwardHalves::together) const {
+        WholeModel model(config_, GetParam().dtype, Place::memory, memory_of(0.5, recompute, halves),
+                         recompute);
+        scatter_weights(model);
+        return model;
+    }
+
+    Resizing resizing_of(const Resizing::Lists& lists, Filling filling = Filling::zero) const {
+        Resizing resizing(projections(), filling, GetParam().dtype, rows_.shape().rows, Place::memory);
+        resizing.keep(lists);
+        return resizing;
+    }
+
+    double train(WholeModel& model, Resizing* resizing, BackwardHalves halves = BackwardHalves::together) {
+        return model.forward_backward(stream_, rows_.batch(),
+                                      {.dropout_key = RandomKey{77}, .resizing = resizing}, halves);
+    }
+
+    Masks masks_of(const Resizing::Lists& lists) const {
+        Masks masks;
+        add_masks(projections(), lists, masks);
+        return masks;
+    }
+
+    void mask_weights(WholeModel& model, const Masks& masks) const {
+        for (std::size_t i = 0; i < model.parameters().size(); ++i) {
+            std::vector<double> numbers = numbers_of(model.values()[i]);
+            apply_mask(masks, model.parameters()[i].name, numbers);
+            set_numbers(model.values()[i], numbers);
+        }
+    }
+
+    static double flops_of(const Stream& stream, std::string_view kernel) {
+        double sum = 0;
+        for (const Ledger::Entry& entry : stream.ledger.entries())
+            sum += entry.unit.kernel == kernel ? entry.unit.flops : 0;
+        return sum;
+    }
+
+    Stream stream_ = GetParam().stream;
+    const ModelConfig config_ = wide(GetParam().model);
+    TokenRows rows_;
+};
+
+TEST_P(ResizingOf, AModelIsAModelWithMaskedWeightsWhateverItKeeps) {
+    const Resizing::Lists lists = scattered_lists(projections());
+    ASSERT_EQ(lists.size(), 4 * config_.layers);
+    const Masks masks = masks_of(lists);
+    WholeModel masked = model_of();
+    mask_weights(masked, masks);
+    const double loss = train(masked, nullptr);
+    NamedNumbers expected = gradients_of(masked);
+    for (auto& [name, numbers] : expected) apply_mask(masks, name, numbers);
+
+    for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
+        for (const BackwardHalves halves : {BackwardHalves::together, BackwardHalves::apart}) {
+            if (recompute == Recompute::full && halves == BackwardHalves::apart) continue;
+            SCOPED_TRACE(cat(name_of(recompute), halves == BackwardHalves::apart ? ", halves apart" : ""));
+            WholeModel model = model_of(recompute, halves);
+            Resizing resizing = resizing_of(lists);
+
+            EXPECT_NEAR(train(model, &resizing, halves), loss, GetParam().bar * loss);
+            for (const auto& [name, numbers] : gradients_of(model)) {
+                EXPECT_LE(error_of(numbers, expected.at(name), gradient_floor(expected, name)), GetParam().bar)
+                    << name;
+            }
+        }
+    }
+}
+
+TEST_P(ResizingOf, AModelThatLeavesOutNothingChangesNoBitAndCallsNoKernel) {
+    WholeModel dense = model_of(), same = model_of();
+    Resizing::Lists all;
+    for (const ProjectionShape& projection : projections()) {
+        for (std::size_t c = 0; c < projection.channels; ++c)
+            all[projection.place].push_back(static_cast<std::int32_t>(c));
+    }
+    Resizing resizing = resizing_of(all);
+    const auto calls = [&] {
+        std::size_t sum = 0;
+        for (const Ledger::Entry& entry : stream_.ledger.entries()) sum += entry.calls;
+        stream_.ledger.clear();
+        return sum;
+    };
+
+    const double loss = train(dense, nullptr);
+    const std::size_t dense_calls = calls();
+
+    EXPECT_EQ(train(same, &resizing), loss);
+    EXPECT_EQ(calls(), dense_calls);
+    EXPECT_EQ(gradients_of(same), gradients_of(dense));
+    EXPECT_EQ(same.peak().scratch, dense.peak().scratch);
+}
+
+// Every projection leaves out 8 channels, of three products with all rows each.
+TEST_P(ResizingOf, AModelSavesTheMultiplicationsOfItsChannels) {
+    Resizing resizing = resizing_of(scattered_lists(projections()));
+    double outputs = 0;
+    for (const ProjectionShape& projection : projections())
+        outputs += static_cast<double>(projection.outputs());
+    const double saved = 2 * static_cast<double>(rows_.shape().rows) * 8 * outputs;
+    Stream dense = stream_, resized = stream_;
+
+    model_of().forward_backward(dense, rows_.batch(), {});
+    model_of().forward_backward(resized, rows_.batch(), {.resizing = &resizing});
+
+    for (const char* const kernel : {"linear", "linear_backward_input", "linear_backward_weight"})
+        EXPECT_EQ(flops_of(resized, kernel), flops_of(dense, kernel) - saved) << kernel;
+}
+
+// The least that can be left out needs most.
+TEST_P(ResizingOf, AModelUsesAsMuchMemoryAsPredictedForALimit) {
+    for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
+        for (const BackwardHalves halves : {BackwardHalves::together, BackwardHalves::apart}) {
+            if (recompute == Recompute::full && halves == BackwardHalves::apart) continue;
+            SCOPED_TRACE(cat(name_of(recompute), halves == BackwardHalves::apart ? ", halves apart" : ""));
+            const StageMemory predicted = memory_of(0.5, recompute, halves);
+            for (const std::size_t tiles : {0, 1, 2}) {
+                WholeModel model = model_of(recompute, halves);
+                Resizing resizing = resizing_of(scattered_lists(projections(), tiles));
+                train(model, &resizing, halves);
+                model.evaluate(stream_, rows_.batch());
+
+                if (tiles == 1) {
+                    EXPECT_EQ(model.peak().scratch, predicted.scratch);
+                } else {
+                    EXPECT_LE(model.peak().scratch, predicted.scratch);
+                }
+                EXPECT_EQ(model.peak().activations, predicted.activations);
+                EXPECT_EQ(model.peak().again, predicted.again);
+            }
+            const StageMemory dense = memory_of(0, recompute, halves),
+                              little = memory_of(0.05, recompute, halves);
+            EXPECT_LE(dense.scratch, predicted.scratch);
+            EXPECT_EQ(dense.scratch, little.scratch);  // there is no tile in so little
+            EXPECT_EQ(dense.activations, predicted.activations);
+        }
+    }
+}
+
+// With Filling::same the second pass of a micro-batch adds what the first one has left, where they leave out
+// other channels: all of the gradient of the last layer's last matrix is then that of a dense pass.
+TEST_P(ResizingOf, AModelRemembersGradientsOfChannelsThatItLeavesOutLater) {
+    const ProjectionPlace last{.block = config_.layers - 1, .product = Product::mlp_out};
+    Resizing::Lists even, odd;
+    for (std::int32_t c = 0; c < 48; ++c) (c % 2 == 0 ? even : odd)[last].push_back(c);
+    const std::string name = projections().back().weights.front().name;
+    const auto gradient_by = [&](std::initializer_list<Resizing::Lists> each, Filling filling) {
+        WholeModel model = model_of();
+        Resizing resizing = resizing_of({}, filling);
+        for (const Resizing::Lists& lists : each) {
+            resizing.keep(lists);
+            train(model, &resizing);
+        }
+        return gradients_of(model).at(name);
+    };
+
+    std::vector<double> expected = gradient_by({even}, Filling::zero);  // of the even ones, twice
+    const std::vector<double> rest = gradient_by({odd}, Filling::zero);
+    for (std::size_t i = 0; i < expected.size(); ++i) expected[i] = 2 * expected[i] + rest[i];
+
+    EXPECT_LE(error_of(gradient_by({even, odd}, Filling::same), expected), GetParam().bar);
+    EXPECT_GT(error_of(gradient_by({even, odd}, Filling::zero), expected), 0.01);
+}
+
+// Two micro-batches, whole backward passes or halves of them in any order.
+TEST_P(ResizingOf, StagesLeaveOutInTrainingAloneAndInEveryScheduleTheSame) {
+    Resizing resizing = resizing_of(scattered_lists(projections()));
+    WholeModel whole = model_of(), dense = model_of();
+    for (int repeat = 0; repeat < 2; ++repeat) train(whole, &resizing);
+    const LossState evaluated = dense.evaluate(stream_, rows_.batch());
+    LocalWork work{.model = config_, .stages = {0}, .specs = {spec()}, .dtype = GetParam().dtype};
+    work.memory = larger_of(memory_of(0.5, Recompute::none, BackwardHalves::together),
+                            memory_of(0.5, Recompute::none, BackwardHalves::apart));
+    work.most_rows = rows_.shape().rows;
+    const TokenBatch batch = rows_.batch();
+
+    for (const char* const text :
+         {"0F0 0F1 0B1 0B0 REDUCE0 STEP0", "0F0 0F1 0I0 0I1 0W0 0W1 REDUCE0 STEP0", "0F0 0F1"}) {
+        SCOPED_TRACE(text);
+        LocalStages stages(work, nullptr, false, Place::memory);
+        stages.resize_with(&resizing);
+        for (std::size_t i = 0; i < stages.parameters().specs().size(); ++i)
+            set_numbers(stages.parameters().values()[i], numbers_of(dense.values()[i]));
+        Program program;
+        for (std::size_t at = 0, end = 0; end != std::string_view::npos; at = end + 1) {
+            end = std::string_view(text).find(' ', at);
+            program.push_back(parse_instruction(std::string_view(text).substr(at, end - at), "the test"));
+        }
+        const bool is_training = program.size() > 2;
+        const PipelineShape shape = grid_shape(1, 1, 1, 2, is_training);
+        const Round round{
+            .shape = shape, .program = program, .dropout_key = RandomKey{77}, .update = [](int) {}};
+        stages.begin(stream_, round);
+        stages.add_step({.batches = {&batch, &batch}});
+        for (const Instruction& instruction : program) stages.run(instruction);
+
+        if (is_training) {
+            const NamedNumbers expected = gradients_of(whole);
+            for (std::size_t i = 0; i < stages.parameters().specs().size(); ++i) {
+                EXPECT_EQ(numbers_of(stages.parameters().gradients()[i]),
+                          expected.at(stages.parameters().specs()[i].name));
+            }
+        } else {
+            EXPECT_EQ(stages.outcomes(0).at(0).loss, evaluated.loss);
+            EXPECT_EQ(stages.outcomes(0).at(1).choices, evaluated.choices);
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, ResizingOf, testing::ValuesIn(every_trial()),
+                         [](const auto& trial) { return testing::PrintToString(trial.param); });
+
+std::size_t calls_of(const Stream& stream, std::string_view kernel) {
+    std::size_t sum = 0;
+    for (const Ledger::Entry& entry : stream.ledger.entries())
+        sum += entry.unit.kernel == kernel ? entry.calls : 0;
+    return sum;
+}
+
+// What a ghost has walked is charged from then on; in another period, and it alone, it is walked again.
+TEST(RememberedPasses, AreThoseOfAPeriod) {
+    const ModelConfig config = wide(every_small_model().front());
+    const TokenRows rows(std::array{make_sample(config, 0, 9)});
+    const StageSpec spec{.layers = {1, 2}};
+    Stage stage(config, spec);
+    const LocalParameters parameters(stage.parameters(), DType::f32, Place::ghost);
+    stage.bind(parameters);
+    Workspace workspace({}, Place::ghost);
+    Flight flight(0, Place::ghost);
+    Stream stream{.backend = GhostStream{}};
+    const TokenBatch batch = rows.batch();
+    Resizing resizing(stage.projections(), Filling::zero, DType::f32, rows.shape().rows, Place::ghost);
+    PassRunner passes(workspace);
+    passes.remember(nullptr);
+    const auto walks = [&](bool is_training) {
+        const std::size_t before = calls_of(stream, "linear");
+        const Pass pass{.stream = stream,
+                        .batch = batch,
+                        .scratch = workspace.scratch,
+                        .is_training = is_training,
+                        .resizing = &resizing};
+        flight.clear();
+        passes.forward(stage, 0, pass, {nullptr, DType::f32, 9, 32, 32}, flight);
+        return calls_of(stream, "linear") > before;
+    };
+
+    EXPECT_TRUE(walks(true));
+    EXPECT_TRUE(walks(false));
+    EXPECT_FALSE(walks(true));
+    resizing.keep(scattered_lists(stage.projections()));
+    EXPECT_TRUE(walks(true));
+    EXPECT_FALSE(walks(true));
+    EXPECT_FALSE(walks(false));
+}
+
+}  // namespace
+}  // namespace trireme
