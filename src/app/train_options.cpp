@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/cost_option.hpp"
+#include "app/policy_options.hpp"
 #include "app/simulate_options.hpp"
 #include "app/slow_option.hpp"
 #include "app/trace_option.hpp"
@@ -167,38 +168,6 @@ Option length_option(ScheduleConfig& schedule) {
                   {{"fixed", LengthPolicy::fixed}, {"pad", LengthPolicy::pad}, {"pack", LengthPolicy::pack}});
 }
 
-Option decisions_option(PolicyConfig& policy) {
-    return text(
-        {"decisions", "FILE.jsonl",
-         "when the plan changes, and to what: a run's decisions.jsonl, or lines of {\"step\": 5, \"layout\": "
-         "{...}}"},
-        policy.decisions);
-}
-
-Option move_option(PolicyConfig& policy) {
-    return choice(
-        {"move", "",
-         "parameters and moments to the next plan: between two steps, by messages or by memory that the ranks "
-         "of a node share; the moments beside the second step; or all through a checkpoint"},
-        policy.move,
-        {{"stop", MoveWay::stop},
-         {"overlap", MoveWay::overlap},
-         {"twins", MoveWay::twins},
-         {"restart", MoveWay::restart}});
-}
-
-std::vector<Option> straggler_options(PolicyConfig& policy) {
-    return {
-        choice({"straggler", "",
-                "ranks that are slower than others: nothing, or shares in proportion to their speed, which "
-                "changes no loss"},
-               policy.straggler, {{"off", StragglerPolicy::off}, {"uneven", StragglerPolicy::uneven}}),
-        whole_number({"look-every", "K", "steps between two looks at what was observed, to decide by"},
-                     policy.look_every, 1),
-        whole_number({"horizon", "STEPS", "in which a change of plan has to repay; 0: in all that are left"},
-                     policy.horizon)};
-}
-
 OptionGroup flexible_options(ScheduleConfig& schedule, LayoutConfig& layout) {
     return {"flexible",
             {
@@ -304,9 +273,7 @@ std::vector<OptionGroup> train_options(RunConfig& config) {
     OptionGroup costs = cost_options(config.costs);
     for (const Option& option : device_cost_options(config.costs)) costs.options.push_back(option);
     OptionGroup flexible = flexible_options(config.schedule, config.layout);
-    flexible.options.push_back(decisions_option(config.policy));
-    flexible.options.push_back(move_option(config.policy));
-    for (const Option& option : straggler_options(config.policy)) flexible.options.push_back(option);
+    for (const Option& option : policy_options(config.policy)) flexible.options.push_back(option);
     return {data_options(config.data),
             task_options(config.task),
             model_options(config.model, config.data),

@@ -41,6 +41,20 @@ RunConfig options_for(const RunConfig& config, const Plan& current, const Decisi
     return options;
 }
 
+void leave_out(const std::vector<double>& parts, int ranks, Plan& plan) {
+    if (parts.empty()) return;
+    if (parts.size() != static_cast<std::size_t>(ranks)) {
+        throw ConfigError(cat("\"left_out\" is of ", parts.size(), " ranks, and the job has ", ranks,
+                              "; give a part for each"));
+    }
+    const double most = *std::ranges::max_element(parts);
+    if (most > plan.most_left_out) {
+        throw ConfigError(cat("a rank leaves out ", most, " of its products, and may leave out ",
+                              plan.most_left_out, "; use --straggler resize, and --resize-limit"));
+    }
+    plan.left_out = parts;
+}
+
 void check_hash(const std::string& known, const Plan& plan, const char* which) {
     if (known.empty() || known == hash_of(plan)) return;
     throw ConfigError(
@@ -108,6 +122,7 @@ DecidedPlan checked_plan(const RunConfig& config, const Setup& setup, const Size
                                                                  .ranks = ranks,
                                                                  .dtype = setup.dtype,
                                                                  .largest = decided.largest});
+    leave_out(decision.left_out, ranks, decided.plan);
     check_hash(decision.to, decided.plan, "behind it");
     const SizedPlan next = decided.sized(setup);
     decided.elements_in_flight =

@@ -5,6 +5,7 @@
 
 #include "trireme/base/error.hpp"
 #include "trireme/model/model.hpp"
+#include "trireme/policy/resize.hpp"
 #include "trireme/policy/uneven.hpp"
 
 namespace trireme {
@@ -32,6 +33,8 @@ Policy policy_of(const RunConfig& config, const Setup& setup) {
     switch (config.policy.straggler) {
         case StragglerPolicy::off:
             return first_of({});
+        case StragglerPolicy::resize:
+            return resized_products({.every = config.policy.look_every, .limit = config.policy.resize.limit});
         case StragglerPolicy::uneven:
             return uneven_shares({.every = config.policy.look_every, .widths = widths_of(setup.model)});
     }
@@ -50,7 +53,7 @@ Deciding::Deciding(const RunConfig& config, const Setup& setup, int ranks, std::
       setup_(setup),
       ranks_(ranks),
       recorded_(std::move(recorded)),
-      policy_(first_of({trireme::recorded(recorded_), policy_of(config, setup)})),
+      policy_(recorded_.empty() ? policy_of(config, setup) : trireme::recorded(recorded_)),
       observer_(ranks) {}
 
 // Of the state, by messages.
@@ -70,6 +73,7 @@ double Deciding::predicted_seconds(const StateMoves& moves) const {
 }
 
 bool Deciding::repays(const Decision& decision, const DecidedPlan& next) const {
+    if (!moves(next.plan)) return true;
     std::size_t steps = setup_.steps - decision.step;
     if (config_.policy.horizon > 0) steps = std::min(steps, config_.policy.horizon);
     const double gain = decision.terms.at(gain_term) * static_cast<double>(steps);
@@ -95,6 +99,15 @@ std::optional<Choice> Deciding::choose(std::size_t step) {
     decision->schedule = next->plan.schedule;
     decision->micro_batches = next->plan.micro_batches();
     return Choice{std::move(*decision), std::move(*next), is_recorded};
+}
+
+bool Deciding::moves(const Plan& next) const {
+    return next.layout != setup_.plan.layout || next.schedule != setup_.plan.schedule ||
+           next.micro_batches() != setup_.plan.micro_batches();
+}
+
+bool Deciding::is_look(std::size_t step) const {
+    return config_.policy.straggler != StragglerPolicy::off && step % config_.policy.look_every == 0;
 }
 
 void Deciding::note(Decision& decision, const PlanChange& change) {

@@ -35,6 +35,10 @@ public:
 
     // Behind `step` steps. None: the plan stays.
     std::optional<Choice> choose(std::size_t step);
+    // Whether that plan differs from the one that there is in more than what ranks leave out.
+    bool moves(const Plan& next) const;
+    // Whether it is time for other channels to be left out.
+    bool is_look(std::size_t step) const;
     // It was made, and from here on steps are by the next plan. Completes the decision.
     void note(Decision& decision, const PlanChange& change);
 
@@ -55,7 +59,7 @@ private:
     const Setup& setup_;
     int ranks_;
     std::vector<Decision> recorded_;
-    Policy policy_;  // beside what is recorded
+    Policy policy_;  // what is recorded, if something is
     Observer observer_;
     ChangeEstimate estimate_;
     std::string complaint_, last_complaint_;

@@ -12,8 +12,7 @@ namespace trireme {
 class GhostRecords {
 public:
     // `tell` is called with each step's outcome, in order, when all `ranks` have added theirs.
-    GhostRecords(int ranks, std::function<void(StepOutcome&)> tell)
-        : ranks_(ranks), tell_(std::move(tell)) {}
+    GhostRecords(int ranks, std::function<void(StepOutcome&)> tell) : ranks_(ranks), tell_(std::move(tell)) {}
 
     // How a step went on this rank.
     void add(int rank, const StepOutcome& own);

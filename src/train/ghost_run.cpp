@@ -86,8 +86,9 @@ struct GhostJob {
 // On the way to another plan: what rank 0 makes of it.
 struct GhostChange {
     Choice choice;
-    GradientPlan to_hold;
-    StateMoves moves;
+    bool is_of_layout = true;  // and not of what ranks leave out alone
+    GradientPlan to_hold = {};
+    StateMoves moves = {};
 };
 
 // Ranks of a team are alike, and so are the teams of a stage. With buckets as a run has them.
@@ -172,36 +173,51 @@ private:
     void change_plan(std::size_t step, Trace* trace) {
         barrier(control_);  // all have said how the last step went
         const auto change = shared_by_first(control_, is_first() ? wanted_change(step) : nullptr);
-        if (!change) return;
-        TraceSpan span(trace, TraceLane::compute, "change of plan");
-        const double begin = now_seconds();
-        trainer_.reset();
-        barrier(control_);  // nobody looks at the old plan any more
-        if (is_first()) follow_change(*change);
-        barrier(control_);
-        start_trainer(trace);
-        move_state(change->moves);
-        barrier(control_);
-        if (is_first()) note(*change, now_seconds() - begin);
+        if (change) {
+            const TraceSpan span(trace, TraceLane::compute, "change of plan");
+            const double begin = now_seconds();
+            follow_change(*change, trace);
+            if (is_first()) note(*change, now_seconds() - begin);
+        }
+        trainer_->leave_out();
     }
 
-    // Of rank 0, as all that follows. None: the plan stays.
+    // Collective. Rank 0 changes the plan that all look at, when nobody does.
+    void follow_change(GhostChange& change, Trace* trace) {
+        if (change.is_of_layout) trainer_.reset();
+        barrier(control_);
+        if (is_first()) change_job(change);
+        barrier(control_);
+        if (!change.is_of_layout) return;
+        start_trainer(trace);
+        move_state(change.moves);
+        barrier(control_);
+    }
+
+    // Of rank 0, as what follows. None: the plan stays.
     std::shared_ptr<GhostChange> wanted_change(std::size_t step) {
         auto choice = deciding_->choose(step);
         const std::string complaint = deciding_->take_complaint();
         if (!complaint.empty()) console_->stays_with_plan(step, complaint);
         if (!choice) return nullptr;
         const Setup& setup = job_->setup;
+        if (!deciding_->moves(choice->next.plan))
+            return std::make_shared<GhostChange>(
+                GhostChange{.choice = std::move(*choice), .is_of_layout = false});
         GradientPlan to_hold = gradient_plan(choice->next.sized(setup), bucket_rules(session_.size()));
         StateMoves moves =
             state_moves(setup.plan, job_->gradients, choice->next.plan, to_hold,
                         {.nodes = session_.nodes(), .most_elements = choice->next.elements_in_flight});
         return std::make_shared<GhostChange>(
-            GhostChange{std::move(*choice), std::move(to_hold), std::move(moves)});
+            GhostChange{std::move(*choice), true, std::move(to_hold), std::move(moves)});
     }
 
-    void follow_change(GhostChange& change) {
+    void change_job(GhostChange& change) {
         change.choice.decision.from = hash_of(job_->setup.plan);
+        if (!change.is_of_layout) {
+            job_->setup.plan.left_out = change.choice.next.plan.left_out;
+            return;
+        }
         follow(change.choice.next, job_->setup);
         job_->gradients = change.to_hold;
         job_->share_pass_times(config_, session_);

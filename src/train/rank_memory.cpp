@@ -24,7 +24,8 @@ bool has_op(const Program& program, Op op) {
 // As the program of a team goes backward: whole, or in halves.
 StageMemory largest(const SizedPlan& sized, const StageSpec& spec, const Program& program) {
     StageMemory most;
-    PassKind kind{.dtype = sized.dtype, .cuts_rows = sized.plan.cuts_rows};
+    PassKind kind{
+        .dtype = sized.dtype, .cuts_rows = sized.plan.cuts_rows, .resizing_limit = sized.plan.most_left_out};
     for (const BatchShape& shape : sized.largest) {
         kind.halves = BackwardHalves::together;
         most = larger_of(most, predict(sized.model, spec, shape, kind));
@@ -105,6 +106,14 @@ LocalWork work_of(const SizedPlan& sized, int rank) {
     return work;
 }
 
+ResizerConfig resizer_config(const SizedPlan& sized) {
+    return {.filling = sized.plan.remembers_left_out ? Filling::same : Filling::zero,
+            .limit = sized.plan.most_left_out,
+            .dtype = sized.dtype,
+            .most_rows = most_rows(sized, 1),
+            .place = Place::ghost};
+}
+
 GradientPlan gradient_plan(const SizedPlan& sized, const BucketRules& rules) {
     GradientPlan plan{.tensors = held_tensors(sized.plan, sized.model), .pieces = {}, .buckets = {}};
     plan.pieces = cut_in_pieces(plan.tensors);
@@ -147,6 +156,11 @@ RankMemory plan_memory(const SizedPlan& sized, const OptimizerConfig* optimizer,
     rank_memory.optimizer = Optimizer(*optimizer, held.specs(), updated_shards(sized, exchange, held.specs()),
                                       sized.dtype, Place::ghost, sized.plan.training.shape.validates)
                                 .bytes();
+    if (sized.plan.most_left_out > 0) {
+        Stream stream{.backend = GhostStream{}};
+        rank_memory.workspace +=
+            Resizer(stream, resizer_config(sized), projections_of(work.model, work.specs), held).bytes();
+    }
     if (saves) rank_memory.copy = saved_bytes(sized, *optimizer, gradients, rank);
     return rank_memory;
 }

@@ -6,6 +6,7 @@
 #include "trireme/optim/config.hpp"
 #include "trireme/stage/gradient_exchange.hpp"
 #include "trireme/stage/local_stages.hpp"
+#include "trireme/stage/resizer.hpp"
 
 namespace trireme {
 
@@ -38,6 +39,9 @@ struct SizedPlan {
 
 // What the rank has been given by the plan; no stages where it is idle.
 LocalWork work_of(const SizedPlan& sized, int rank);
+
+// What decides how much memory it takes to leave products out.
+ResizerConfig resizer_config(const SizedPlan& sized);
 
 // Which gradients are summed with whom: the same on every rank.
 GradientPlan gradient_plan(const SizedPlan& sized, const BucketRules& rules = {});

@@ -57,6 +57,26 @@ void RankModel::fill(Stream& stream, std::uint64_t seed) {
     if (setup_.stored) load(*setup_.stored, held.specs(), held.values(), threads_of(stream));
 }
 
+void RankModel::prepare_to_leave_out(Stream& stream, const ResizeConfig& resize, std::uint64_t seed) {
+    if (is_idle()) return;
+    const LocalWork work = work_of(setup_, rank_);
+    ResizerConfig config = resizer_config(setup_);
+    config.policy = resize.select;
+    config.filling = resize.fill;
+    config.by_variation = resize.by_variation;
+    config.key = RandomKey{seed}.then("left out").then(static_cast<std::uint64_t>(rank_));
+    config.place = setup_.place;
+    resizer_ = std::make_unique<Resizer>(stream, config, projections_of(work.model, work.specs),
+                                         stages_->parameters());
+    stages_->resize_with(&resizer_->products());
+}
+
+void RankModel::leave_out(Stream& stream, double part) {
+    if (resizer_) resizer_->begin_period(stream, part);
+}
+
+LeftOuts RankModel::left_out() const { return resizer_ ? resizer_->left_out() : LeftOuts{}; }
+
 bool RankModel::needs(const PipelineShape& shape, int micro_batch) const {
     if (is_idle()) return false;
     const int team = setup_.plan.team_of(rank_);

@@ -13,6 +13,7 @@
 #include "train/rank_memory.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/pipeline/engine.hpp"
+#include "trireme/stage/resizer.hpp"
 
 namespace trireme {
 
@@ -77,6 +78,14 @@ public:
     // Whether this rank executes some stage of a micro-batch.
     bool needs(const PipelineShape& shape, int micro_batch) const;
 
+    // Resizing: from here on this rank may leave out a part of its products, by the weights as they are. An
+    // idle rank has none.
+    void prepare_to_leave_out(Stream& stream, const ResizeConfig& config, std::uint64_t seed);
+    bool may_leave_out() const { return resizer_ != nullptr; }
+    // Between two steps, with nothing in flight: another part than before, or of other channels.
+    void leave_out(Stream& stream, double part);
+    LeftOuts left_out() const;
+
     std::string position() const;  // "stands at 2RECV_B0, instruction 7 of 20"
 
     double wait_seconds() const;  // since the last call of reset_traffic()
@@ -91,6 +100,7 @@ private:
     int rank_;
     RankGroups groups_;
     std::unique_ptr<LocalStages> stages_;            // none: idle
+    std::unique_ptr<Resizer> resizer_;               // none: nothing is ever left out
     std::unique_ptr<Engine> training_, evaluation_;  // of the programs of each
 
     // Of the round that is being executed.

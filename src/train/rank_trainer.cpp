@@ -25,28 +25,10 @@ struct RankTrainer::StepInFlight {
 
 namespace {
 
-// What each rank says of a step before it is updated, and when it has executed it.
+// What each rank says of a step before it is updated.
 struct UpdateFields {
     enum : std::size_t { loss, squares, count };
 };
-struct RecordFields {
-    enum : std::size_t {
-        loss,
-        squares,
-        skipped,
-        rolled_back,
-        seconds,
-        products,
-        product_flops,
-        others,
-        wait,
-        padded_tokens,
-        peak_bytes,
-        joules,
-        count
-    };
-};
-
 // What sum_of_squares() needs.
 std::size_t norm_scratch_bytes(const ParameterTensors& gradients, const std::vector<ParameterShard>& shards) {
     Stream stream{.backend = GhostStream{}};
@@ -57,18 +39,6 @@ std::size_t norm_scratch_bytes(const ParameterTensors& gradients, const std::vec
 
 KernelSeconds kernel_seconds_of(const Setup& setup, int rank) {
     return setup.kernels ? kernel_seconds_of(*setup.kernels) : kernel_seconds_of(setup.devices, rank);
-}
-
-std::vector<RankTimes> times_of_ranks(const Gathered& all) {
-    const auto products = all.of_ranks(RecordFields::products);
-    const auto flops = all.of_ranks(RecordFields::product_flops);
-    const auto others = all.of_ranks(RecordFields::others);
-    const auto waits = all.of_ranks(RecordFields::wait);
-    std::vector<RankTimes> times;
-    for (std::size_t r = 0; r < products.size(); ++r)
-        times.push_back(
-            {.products = products[r], .product_flops = flops[r], .others = others[r], .waits = waits[r]});
-    return times;
 }
 
 double sum_of_losses(const std::map<int, LossState>& outcomes) {
@@ -141,6 +111,8 @@ void RankTrainer::rehearse() {
 }
 
 void RankTrainer::begin_stretch(std::size_t first, std::size_t end) {
+    if (setup_.plan.most_left_out > 0 && !model_.may_leave_out())
+        model_.prepare_to_leave_out(stream_, config_.policy.resize, config_.run.seed);
     first_ = first;
     end_ = end;
     executed_ = settled_ = contributed_ = 0;
@@ -289,7 +261,7 @@ void RankTrainer::judge(StepInFlight& step) {
 void RankTrainer::apply(const StepInFlight& step, std::size_t copy) {
     const LocalParameters& held = model_.stages().parameters();
     before_update_();
-    optimizer_->update(stream_, held.values(), held.gradients(copy), step.outcome.rate, step.scale);
+    optimizer_->update(stream_, held.values(), held.gradients(copy), step.outcome.rate, step.scale, &spared_);
     if (setup_.plan.shards_optimizer) exchanges_[copy].share_values();
 }
 
@@ -322,22 +294,9 @@ void RankTrainer::report(const RoundResult& result, double begin) {
 StepOutcome RankTrainer::settle() {
     const Gathered all = take(records_, "wait for all ranks");
     StepOutcome outcome = std::move(steps_.front()->outcome);
-    const auto ranks = static_cast<double>(model_.groups().record->size());
-    outcome.loss = all.sum(RecordFields::loss) / static_cast<double>(outcome.size.targets);
-    outcome.gradient_norm = std::sqrt(all.sum(RecordFields::squares));
-    outcome.is_skipped = all.sum(RecordFields::skipped) > 0;
+    add_records(all, outcome);
     if (is_of_ghosts()) outcome.loss = outcome.gradient_norm = std::numeric_limits<double>::quiet_NaN();
-    if (setup_.plan.training.shape.validates) {
-        outcome.is_rolled_back = all.sum(RecordFields::rolled_back) > 0;
-    }
-    outcome.seconds = all.most(RecordFields::seconds);
-    outcome.ranks = times_of_ranks(all);
-    for (const RankTimes& times : outcome.ranks) outcome.compute_seconds += times.busy() / ranks;
-    outcome.wait_seconds = all.sum(RecordFields::wait) / ranks;
-    outcome.padded_tokens = static_cast<std::size_t>(all.sum(RecordFields::padded_tokens));
-    outcome.peak_bytes = static_cast<std::size_t>(all.most(RecordFields::peak_bytes));
-    outcome.joules_of_ranks = all.of_ranks(RecordFields::joules);
-    if (!std::isfinite(all.sum(RecordFields::joules))) outcome.joules_of_ranks.clear();
+    if (setup_.plan.training.shape.validates) outcome.is_rolled_back = all.sum(RecordFields::rolled_back) > 0;
     steps_.pop_front();
     ++settled_;
     return outcome;
@@ -373,6 +332,12 @@ std::vector<StepOutcome> RankTrainer::step() {
     while (settled_ + behind < executed_) known.push_back(settle());
     energy_.pause();
     return known;
+}
+
+void RankTrainer::leave_out() {
+    const std::vector<double>& parts = setup_.plan.left_out;
+    model_.leave_out(stream_, parts.empty() ? 0 : parts[static_cast<std::size_t>(model_.rank())]);
+    if (!config_.policy.resize.decays_all) spared_ = model_.left_out();
 }
 
 RankState RankTrainer::take_state() {

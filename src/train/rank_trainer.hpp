@@ -11,43 +11,14 @@
 #include "train/rank_model.hpp"
 #include "train/state_moves.hpp"
 #include "train/step_energy.hpp"
+#include "train/step_outcome.hpp"
 #include "trireme/checkpoint/state_view.hpp"
 #include "trireme/comm/tally.hpp"
 #include "trireme/data/sampler.hpp"
 #include "trireme/device/trace.hpp"
 #include "trireme/optim/optimizer.hpp"
-#include "trireme/plan/observation.hpp"
 
 namespace trireme {
-
-// How much a step had to do.
-struct StepSize {
-    std::size_t tokens = 0;        // rows of real samples, over all replicas
-    std::size_t targets = 0;       // terms of the loss
-    double square_length_sum = 0;  // of the samples
-};
-
-// What came of a step. Equal on all ranks.
-struct StepOutcome {
-    std::size_t step = 0;  // from 0
-    double loss = 0;       // per target
-    double gradient_norm = 0;
-    double rate = 0;
-    bool is_skipped = false;  // something was not finite, and the update was left out, or that of a stage was
-    StepSize size = {};
-    std::optional<bool> is_rolled_back = {};  // its update went ahead of the norm, was wrong, and was made
-                                              // again; none: updates wait for the norm
-    std::size_t padded_tokens = 0;            // computed, over all replicas
-    double seconds = 0;                       // of the slowest rank
-    double compute_seconds = 0;               // in kernels; mean over the ranks
-    double wait_seconds = 0;                  // for other ranks; mean over the ranks
-    std::vector<RankTimes> ranks = {};        // what each of them did
-    std::vector<double> slowness = {};        // of each, as Observation has it; empty: none is slow
-    std::size_t peak_bytes = 0;               // resident since the start; of the largest rank
-    // Of each rank's device; what a rank draws that waits for the last one at its end is of the next step.
-    // Empty where some of them are not measured.
-    std::vector<double> joules_of_ranks = {};
-};
 
 // Which rank trains, and with what.
 struct TrainingRank {
@@ -80,6 +51,9 @@ public:
 
     // Collective over `control`. On the validation samples; between stretches.
     Evaluation evaluate(Communicator& control);
+
+    // What the plan has this rank leave out, of channels that are chosen anew; between stretches.
+    void leave_out();
 
     // For the trainer of the next plan: what this one leaves, which is of no use any more, and where it goes.
     RankState take_state();
@@ -128,6 +102,7 @@ private:
     std::optional<TraceSpan> arrival_;        // of what is awaited
     std::optional<Arena> scratch_;
     Sampler sampler_;
+    LeftOuts spared_;  // of decay
     Tally updates_;
     Tally records_;
     std::function<void()> before_update_ = [] {};

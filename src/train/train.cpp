@@ -187,23 +187,39 @@ private:
         std::optional<Choice> choice = deciding_.choose(step);
         if (choice && !choice->is_recorded && !has_room_for(*choice)) choice.reset();
         say_what_cannot_be(step);
-        if (!choice) return;
+        if (choice) follow_choice(*choice, step, sum);
+        if (deciding_.is_look(step)) trainer_->leave_out();
+    }
+
+    void follow_choice(Choice& choice, std::size_t step, FigureSum& sum) {
+        const PlanChange change =
+            deciding_.moves(choice.next.plan) ? move_to(choice, step) : leave_out_by(choice.next.plan);
+        sum.add_change_of_plan(change, bubble_of_schedule(setup_.plan, control_.size()));
+        deciding_.note(choice.decision, change);
+        if (!is_first_) return;
+        directory_->add_decision(choice.decision);
+        console_.change_of_plan(choice.decision, change);
+    }
+
+    PlanChange leave_out_by(const Plan& next) {
+        const PlanChange change{.from = hash_of(setup_.plan), .to = hash_of(next)};
+        setup_.plan.left_out = next.left_out;
+        return change;
+    }
+
+    PlanChange move_to(Choice& choice, std::size_t step) {
         TraceSpan span(tracing_.trace(), TraceLane::compute, "change of plan");
         saving_->finish();  // what is being copied is about to move
         running_.save = [this, step] {
             return saving_->save_at_once(step, run_facts(config_, setup_, step), trainer_->views(),
                                          trainer_->updates());
         };
-        const PlanChange change = switch_to(std::move(choice->next), running_);
+        const PlanChange change = switch_to(std::move(choice.next), running_);
         span.set_bytes(change.moved_bytes);
         saving_->change_parts(parts_of(gradients_, session_.size()));
         save_before_updates();
         are_steps_apart_ = setup_.plan.training.ends_with_step();
-        sum.add_change_of_plan(change, bubble_of_schedule(setup_.plan, control_.size()));
-        deciding_.note(choice->decision, change);
-        if (!is_first_) return;
-        directory_->add_decision(choice->decision);
-        console_.change_of_plan(choice->decision, change);
+        return change;
     }
 
     // Collective. Of a plan that was not known when the run began.

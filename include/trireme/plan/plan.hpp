@@ -39,6 +39,8 @@ struct Plan {
     std::string schedule = "1f1b";      // a name, or a file's
     std::vector<double> left_out = {};  // of each rank, the part of its blocks' matrix products that it leaves
                                         // out in training; empty: nobody leaves out anything
+    double most_left_out = 0;           // that a rank may come to leave out
+    bool remembers_left_out = false;    // gradients of what is left out, from when it was not
     ProvedPrograms training;
     ProvedPrograms evaluation;  // forward only, of as many micro-batches
 

@@ -9,7 +9,9 @@
 #include "trireme/base/task.hpp"
 #include "trireme/data/sample_index.hpp"
 #include "trireme/device/trace.hpp"
+#include "trireme/model/channel_choice.hpp"
 #include "trireme/model/config.hpp"
+#include "trireme/model/resizing.hpp"
 #include "trireme/optim/config.hpp"
 #include "trireme/plan/micro_batch.hpp"
 #include "trireme/plan/recompute.hpp"
@@ -72,14 +74,25 @@ struct ScheduleConfig {
 enum class MoveWay : std::uint8_t { stop, overlap, twins, restart };
 
 // What is done about slow ranks.
+//   resize   they leave out a part of their products, and losses are others
 //   uneven   they get smaller shares
-enum class StragglerPolicy : std::uint8_t { off, uneven };
+enum class StragglerPolicy : std::uint8_t { off, resize, uneven };
+
+// What slow ranks leave out.
+struct ResizeConfig {
+    double limit = 0.9;  // of a product
+    ChannelPolicy select = ChannelPolicy::priority;
+    Filling fill = Filling::zero;
+    bool by_variation = false;  // layers that vary more leave out less
+    bool decays_all = true;     // weights that were left out decay like the others
+};
 
 // When the plan changes, and to what.
 struct PolicyConfig {
     std::string decisions;  // a file of them; empty: none
     MoveWay move = MoveWay::stop;
     StragglerPolicy straggler = StragglerPolicy::off;
+    ResizeConfig resize = {};
     std::size_t look_every = 10;  // steps between two looks at what was observed
     std::size_t horizon = 0;      // steps in which a change has to repay; 0: all that are left
 };

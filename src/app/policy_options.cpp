@@ -1,0 +1,77 @@
+#include "app/policy_options.hpp"
+
+#include "app/values.hpp"
+
+namespace trireme::app {
+namespace {
+
+Option decisions_option(PolicyConfig& policy) {
+    return text(
+        {"decisions", "FILE.jsonl",
+         "when the plan changes, and to what: a run's decisions.jsonl, or lines of {\"step\": 5, \"layout\": "
+         "{...}}"},
+        policy.decisions);
+}
+
+Option move_option(PolicyConfig& policy) {
+    return choice(
+        {"move", "",
+         "parameters and moments to the next plan: between two steps, by messages or by memory that the ranks "
+         "of a node share; the moments beside the second step; or all through a checkpoint"},
+        policy.move,
+        {{"stop", MoveWay::stop},
+         {"overlap", MoveWay::overlap},
+         {"twins", MoveWay::twins},
+         {"restart", MoveWay::restart}});
+}
+
+std::vector<Option> straggler_options(PolicyConfig& policy) {
+    return {
+        choice({"straggler", "",
+                "ranks that are slower than others: nothing, shares in proportion to their speed, which "
+                "changes no "
+                "loss, or a part of their products left out, which does"},
+               policy.straggler,
+               {{"off", StragglerPolicy::off},
+                {"resize", StragglerPolicy::resize},
+                {"uneven", StragglerPolicy::uneven}}),
+        whole_number({"look-every", "K", "steps between two looks at what was observed, to decide by"},
+                     policy.look_every, 1),
+        whole_number({"horizon", "STEPS", "in which a change of plan has to repay; 0: in all that are left"},
+                     policy.horizon)};
+}
+
+std::vector<Option> resize_options(ResizeConfig& resize) {
+    return {
+        number({"resize-limit", "", "the part of its products that a slow rank leaves out at most"},
+               resize.limit, {.low = 0, .high = 0.99}),
+        choice(
+            {"resize-select", "",
+             "the channels that are kept: those whose weights vary most, some drawn anew each time, or those "
+             "side by side that vary most together"},
+            resize.select,
+            {{"priority", ChannelPolicy::priority},
+             {"random", ChannelPolicy::random},
+             {"window", ChannelPolicy::window}}),
+        choice({"resize-fill", "",
+                "gradients of channels that are left out: none, the mean of the others, or the last ones there "
+                "were"},
+               resize.fill, {{"zero", Filling::zero}, {"average", Filling::average}, {"same", Filling::same}}),
+        choice({"resize-layers", "",
+                "how much each layer leaves out: all as much, or less where weights vary more"},
+               resize.by_variation, {{"alike", false}, {"by-variation", true}}),
+        choice({"resize-decay", "", "weights that --weight-decay makes smaller: all, or those that were kept"},
+               resize.decays_all, {{"all", true}, {"kept", false}}),
+    };
+}
+
+}  // namespace
+
+std::vector<Option> policy_options(PolicyConfig& policy) {
+    std::vector<Option> all{decisions_option(policy), move_option(policy)};
+    for (const Option& option : straggler_options(policy)) all.push_back(option);
+    for (const Option& option : resize_options(policy.resize)) all.push_back(option);
+    return all;
+}
+
+}  // namespace trireme::app

@@ -1,0 +1,64 @@
+// What came of a step, and what each rank says of it.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "trireme/comm/tally.hpp"
+#include "trireme/plan/observation.hpp"
+
+namespace trireme {
+
+// How much a step had to do.
+struct StepSize {
+    std::size_t tokens = 0;        // rows of real samples, over all replicas
+    std::size_t targets = 0;       // terms of the loss
+    double square_length_sum = 0;  // of the samples
+};
+
+// What came of a step. Equal on all ranks.
+struct StepOutcome {
+    std::size_t step = 0;  // from 0
+    double loss = 0;       // per target
+    double gradient_norm = 0;
+    double rate = 0;
+    bool is_skipped = false;  // something was not finite, and the update was left out, or that of a stage was
+    StepSize size = {};
+    std::optional<bool> is_rolled_back = {};  // its update went ahead of the norm, was wrong, and was made
+                                              // again; none: updates wait for the norm
+    std::size_t padded_tokens = 0;            // computed, over all replicas
+    double seconds = 0;                       // of the slowest rank
+    double compute_seconds = 0;               // in kernels; mean over the ranks
+    double wait_seconds = 0;                  // for other ranks; mean over the ranks
+    std::vector<RankTimes> ranks = {};        // what each of them did
+    std::vector<double> slowness = {};        // of each, as Observation has it; empty: none is slow
+    std::size_t peak_bytes = 0;               // resident since the start; of the largest rank
+    // Of each rank's device; what a rank draws that waits for the last one at its end is of the next step.
+    // Empty where some of them are not measured.
+    std::vector<double> joules_of_ranks = {};
+};
+
+// What each rank says of a step that it has executed.
+struct RecordFields {
+    enum : std::size_t {
+        loss,
+        squares,
+        skipped,
+        rolled_back,
+        seconds,
+        products,
+        product_flops,
+        others,
+        wait,
+        padded_tokens,
+        peak_bytes,
+        joules,
+        count
+    };
+};
+
+// Adds what all ranks have said of it; what the step had to do is known before.
+void add_records(const Gathered& all, StepOutcome& outcome);
+
+}  // namespace trireme
