@@ -1,87 +1,11 @@
-#include "trireme/optim/optimizer.hpp"
-
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <limits>
 
 #include "error_message.hpp"
+#include "unit/optim/optimizer_on.hpp"
 
 namespace trireme {
 namespace {
-
-using Numbers = std::vector<double>;
-
-const std::vector<ParameterSpec> matrix_and_vector{
-    {.name = "matrix", .rows = 2, .columns = 2, .decays = true},
-    {.name = "vector", .rows = 1, .columns = 2, .decays = false}};
-
-void fill(const Tensor& tensor, const Numbers& numbers) {
-    visit_float(tensor.dtype, [&](auto zero) {
-        const auto elements = tensor.as<decltype(zero)>();
-        for (std::size_t i = 0; i < numbers.size(); ++i)
-            elements.data[i] = static_cast<decltype(zero)>(numbers[i]);
-    });
-}
-
-Numbers numbers_of(const Tensor& tensor) {
-    Numbers numbers(tensor.size());
-    visit_float(tensor.dtype, [&](auto zero) {
-        const auto elements = tensor.as<decltype(zero)>();
-        for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = elements.data[i];
-    });
-    return numbers;
-}
-
-enum class Backend : std::uint8_t { reference, cpu };
-
-Stream stream_on(Backend backend) {
-    return backend == Backend::reference ? Stream{ReferenceStream{}} : Stream{CpuStream{.threads = 2}};
-}
-
-struct Machine {
-    Backend backend;
-    DType dtype;
-};
-
-// A matrix that decays and a vector that does not, both of the same number everywhere.
-class OptimizerOn : public ::testing::TestWithParam<Machine> {
-protected:
-    void start(double value, double gradient) {
-        for (const std::size_t i : {0U, 1U}) {
-            fill(values_[i], Numbers(values_[i].size(), value));
-            fill(gradients_[i], Numbers(gradients_[i].size(), gradient));
-        }
-    }
-
-    Optimizer optimizer_of(const OptimizerConfig& config) const {
-        return {config, matrix_and_vector, whole_parameters(matrix_and_vector), GetParam().dtype,
-                Place::memory};
-    }
-
-    double squares_of(const std::vector<ParameterShard>& shards) {
-        return sum_of_squares(stream_, gradients_, shards, scratch_);
-    }
-
-    // The one number that all elements of a parameter have.
-    double matrix() const { return number_of(values_[0]); }
-    double vector() const { return number_of(values_[1]); }
-
-    double rounding() const { return GetParam().dtype == DType::f32 ? 1e-6 : 1e-14; }
-
-    Stream stream_ = stream_on(GetParam().backend);
-    ParameterTensors values_{matrix_and_vector, GetParam().dtype, Place::memory};
-    ParameterTensors gradients_{matrix_and_vector, GetParam().dtype, Place::memory};
-
-private:
-    Arena scratch_{"scratch", 4096, Place::memory};
-
-    static double number_of(const Tensor& tensor) {
-        const Numbers numbers = numbers_of(tensor);
-        for (const double number : numbers) EXPECT_EQ(number, numbers.front());
-        return numbers.front();
-    }
-};
 
 // With beta1 = 1/2 and beta2 = 3/4 all of the first step is exact: g = 1/2 4 = 2, moments 1 and 1, corrected 2
 // and 4, so the change is 1/4 2 / (2 + 2) = 1/8; what decays is first multiplied with 1 - 1/4 1/2 = 7/8.
@@ -110,42 +34,6 @@ TEST_P(OptimizerOn, CountsTheStepsThatAdamWCorrectsBy) {
     const double change = 0.25 * (0.5 / 0.75) / (std::sqrt(0.75 / (7.0 / 16)) + 2);
     EXPECT_NEAR(vector(), 8 - change, 8 * rounding());
     EXPECT_NEAR(matrix(), 8 - change, 8 * rounding());
-}
-
-// As above: what was left out misses the factor 7/8 alone, and its moments go on.
-TEST_P(OptimizerOn, SparesChannelsThatWereLeftOutTheDecay) {
-    for (const WeightAxes axes : {WeightAxes::in_out, WeightAxes::out_in}) {
-        Optimizer optimizer =
-            optimizer_of({.weight_decay = 0.5, .beta1 = 0.5, .beta2 = 0.75, .epsilon = 2, .clip = 0});
-        start(8, 4);
-        const LeftOuts left_out{{0, {.axes = axes, .channels = {1}}}};
-
-        optimizer.update(stream_, values_, gradients_, 0.25, 0.5, &left_out);
-
-        const bool are_rows = axes == WeightAxes::in_out;
-        EXPECT_EQ(numbers_of(values_[0]),
-                  are_rows ? (Numbers{6.875, 6.875, 7.875, 7.875}) : (Numbers{6.875, 7.875, 6.875, 7.875}));
-        EXPECT_EQ(vector(), 7.875);
-        EXPECT_EQ(numbers_of(optimizer.moments()[0][0]), Numbers(4, 1));
-    }
-}
-
-TEST_P(OptimizerOn, SparesOfAShardTheChannelsInItAlone) {
-    for (const WeightAxes axes : {WeightAxes::in_out, WeightAxes::out_in}) {
-        const bool are_rows = axes == WeightAxes::in_out;
-        const Box second = are_rows ? Box{{1, 1}, {0, 2}} : Box{{0, 2}, {1, 1}};
-        Optimizer optimizer({.kind = OptimizerKind::sgd, .weight_decay = 0.5, .momentum = 0}, matrix_and_vector,
-                            {{0, second}}, GetParam().dtype, Place::memory);
-        const Numbers spared = are_rows ? Numbers{4, 4, 3.5, 3.5} : Numbers{4, 3.5, 4, 3.5};
-        const Numbers decayed = are_rows ? Numbers{4, 4, 3, 3} : Numbers{4, 3, 4, 3};
-
-        for (const std::int32_t channel : {0, 1}) {
-            const LeftOuts left_out{{0, {.axes = axes, .channels = {channel}}}};
-            start(4, 2);
-            optimizer.update(stream_, values_, gradients_, 0.25, 1, &left_out);
-            EXPECT_EQ(numbers_of(values_[0]), channel == 1 ? spared : decayed);
-        }
-    }
 }
 
 // First step: g = 1/2 2 = 1, the matrix adds 1/2 4 = 2 for its decay. Second: the velocities are halved, and
@@ -230,14 +118,7 @@ TEST_P(OptimizerOn, LeavesAloneWhatNoShardHolds) {
     EXPECT_EQ(vector(), 3);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Machines, OptimizerOn,
-    ::testing::Values(Machine{Backend::reference, DType::f32}, Machine{Backend::reference, DType::f64},
-                      Machine{Backend::cpu, DType::f32}, Machine{Backend::cpu, DType::f64}),
-    [](const auto& tested) {
-        const Machine& m = tested.param;
-        return std::string(m.backend == Backend::cpu ? "cpu_" : "reference_") + name_of(m.dtype);
-    });
+INSTANTIATE_TEST_SUITE_P(Machines, OptimizerOn, ::testing::ValuesIn(every_machine()), name_of_machine);
 
 std::size_t bytes_with(const OptimizerConfig& config, const std::vector<ParameterShard>& shards) {
     return Optimizer(config, matrix_and_vector, shards, DType::f32, Place::ghost).bytes();
@@ -284,56 +165,6 @@ TEST(Optimizer, RefusesAShardThatSticksOutOfItsParameter) {
     EXPECT_EQ(message, "a shard ends at row 2 and column 3 of matrix, of which this rank has 2 x 2");
 }
 
-// A matrix of 37 x 1013 and a vector, cut in various ways.
-const std::vector<ParameterSpec> uneven{{.name = "matrix", .rows = 37, .columns = 1013, .decays = true},
-                                        {.name = "vector", .rows = 1, .columns = 259, .decays = false}};
-
-std::vector<ParameterShard> by_rows() {
-    return {{1, {{0, 1}, {0, 259}}},
-            {0, {{0, 1}, {0, 1013}}},
-            {0, {{1, 19}, {0, 1013}}},
-            {0, {{20, 17}, {0, 1013}}}};
-}
-
-std::vector<ParameterShard> by_columns() {
-    return {{0, {{0, 37}, {0, 3}}},
-            {0, {{0, 37}, {3, 1000}}},
-            {0, {{0, 37}, {1003, 10}}},
-            {1, {{0, 1}, {100, 159}}},
-            {1, {{0, 1}, {0, 100}}}};
-}
-
-enum class Mistakes : std::uint8_t { none, taken_back };
-
-// What three updates by these shards make of values and gradients that are the same each time. The second may
-// be made wrongly first, and taken back.
-std::vector<Numbers> updated(const OptimizerConfig& config, const Machine& machine,
-                             const std::vector<ParameterShard>& shards, Mistakes mistakes = Mistakes::none,
-                             const LeftOuts* left_out = nullptr) {
-    Stream stream = stream_on(machine.backend);
-    const ParameterTensors values(uneven, machine.dtype, Place::memory);
-    const ParameterTensors gradients(uneven, machine.dtype, Place::memory);
-    Optimizer optimizer(config, uneven, shards, machine.dtype, Place::memory, mistakes != Mistakes::none);
-    for (std::size_t i = 0; i < uneven.size(); ++i) {
-        Numbers value(uneven[i].size()), gradient(uneven[i].size());
-        for (std::size_t e = 0; e < value.size(); ++e) {
-            value[e] = std::sin(static_cast<double>(e));
-            gradient[e] = std::cos(3 * static_cast<double>(e));
-        }
-        fill(values[i], value);
-        fill(gradients[i], gradient);
-    }
-    for (const double rate : {0.1, 0.01, 0.3}) {
-        if (rate == 0.01 && mistakes == Mistakes::taken_back) {
-            optimizer.back_up(stream, values);
-            optimizer.update(stream, values, gradients, rate, 1);
-            optimizer.restore(stream, values);
-        }
-        optimizer.update(stream, values, gradients, rate, 0.7, left_out);
-    }
-    return {numbers_of(values[0]), numbers_of(values[1])};
-}
-
 TEST_P(OptimizerOn, GivesTheSameBitsByShardsOfRowsOrColumns) {
     for (const OptimizerConfig& config :
          {OptimizerConfig{.kind = OptimizerKind::adamw}, OptimizerConfig{.kind = OptimizerKind::sgd},
@@ -342,21 +173,6 @@ TEST_P(OptimizerOn, GivesTheSameBitsByShardsOfRowsOrColumns) {
 
         EXPECT_EQ(updated(config, GetParam(), by_rows()), expected);
         EXPECT_EQ(updated(config, GetParam(), by_columns()), expected);
-    }
-}
-
-TEST_P(OptimizerOn, GivesTheSameBitsByShardsOfWhatIsLeftOutInPart) {
-    const OptimizerConfig config{.kind = OptimizerKind::adamw, .weight_decay = 0.5};
-    const std::vector<ParameterShard> all = whole_parameters(uneven);
-    for (const WeightAxes axes : {WeightAxes::in_out, WeightAxes::out_in}) {
-        const LeftOuts left_out{{0, {.axes = axes, .channels = {0, 1, 2, 5, 19, 20, 36}}}};
-        const LeftOuts nothing{{0, {.axes = axes}}};
-        const std::vector<Numbers> expected = updated(config, GetParam(), all, Mistakes::none, &left_out);
-
-        EXPECT_EQ(updated(config, GetParam(), by_rows(), Mistakes::none, &left_out), expected);
-        EXPECT_EQ(updated(config, GetParam(), by_columns(), Mistakes::none, &left_out), expected);
-        EXPECT_NE(updated(config, GetParam(), all), expected);
-        EXPECT_EQ(updated(config, GetParam(), all, Mistakes::none, &nothing), updated(config, GetParam(), all));
     }
 }
 

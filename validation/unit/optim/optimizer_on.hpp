@@ -1,0 +1,148 @@
+// An optimizer on every backend and in both precisions, with parameters small enough to check by hand and
+// others that are cut in various ways.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "trireme/optim/optimizer.hpp"
+
+namespace trireme {
+
+using Numbers = std::vector<double>;
+
+inline const std::vector<ParameterSpec> matrix_and_vector{
+    {.name = "matrix", .rows = 2, .columns = 2, .decays = true},
+    {.name = "vector", .rows = 1, .columns = 2, .decays = false}};
+
+inline void fill(const Tensor& tensor, const Numbers& numbers) {
+    visit_float(tensor.dtype, [&](auto zero) {
+        const auto elements = tensor.as<decltype(zero)>();
+        for (std::size_t i = 0; i < numbers.size(); ++i)
+            elements.data[i] = static_cast<decltype(zero)>(numbers[i]);
+    });
+}
+
+inline Numbers numbers_of(const Tensor& tensor) {
+    Numbers numbers(tensor.size());
+    visit_float(tensor.dtype, [&](auto zero) {
+        const auto elements = tensor.as<decltype(zero)>();
+        for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = elements.data[i];
+    });
+    return numbers;
+}
+
+enum class Backend : std::uint8_t { reference, cpu };
+
+inline Stream stream_on(Backend backend) {
+    return backend == Backend::reference ? Stream{ReferenceStream{}} : Stream{CpuStream{.threads = 2}};
+}
+
+struct Machine {
+    Backend backend;
+    DType dtype;
+};
+
+// A matrix that decays and a vector that does not, both of the same number everywhere.
+class OptimizerOn : public ::testing::TestWithParam<Machine> {
+protected:
+    void start(double value, double gradient) {
+        for (const std::size_t i : {0U, 1U}) {
+            fill(values_[i], Numbers(values_[i].size(), value));
+            fill(gradients_[i], Numbers(gradients_[i].size(), gradient));
+        }
+    }
+
+    Optimizer optimizer_of(const OptimizerConfig& config) const {
+        return {config, matrix_and_vector, whole_parameters(matrix_and_vector), GetParam().dtype,
+                Place::memory};
+    }
+
+    double squares_of(const std::vector<ParameterShard>& shards) {
+        return sum_of_squares(stream_, gradients_, shards, scratch_);
+    }
+
+    // The one number that all elements of a parameter have.
+    double matrix() const { return number_of(values_[0]); }
+    double vector() const { return number_of(values_[1]); }
+
+    double rounding() const { return GetParam().dtype == DType::f32 ? 1e-6 : 1e-14; }
+
+    Stream stream_ = stream_on(GetParam().backend);
+    ParameterTensors values_{matrix_and_vector, GetParam().dtype, Place::memory};
+    ParameterTensors gradients_{matrix_and_vector, GetParam().dtype, Place::memory};
+
+private:
+    Arena scratch_{"scratch", 4096, Place::memory};
+
+    static double number_of(const Tensor& tensor) {
+        const Numbers numbers = numbers_of(tensor);
+        for (const double number : numbers) EXPECT_EQ(number, numbers.front());
+        return numbers.front();
+    }
+};
+
+inline std::vector<Machine> every_machine() {
+    return {{Backend::reference, DType::f32},
+            {Backend::reference, DType::f64},
+            {Backend::cpu, DType::f32},
+            {Backend::cpu, DType::f64}};
+}
+
+inline std::string name_of_machine(const ::testing::TestParamInfo<Machine>& tested) {
+    const Machine& m = tested.param;
+    return std::string(m.backend == Backend::cpu ? "cpu_" : "reference_") + name_of(m.dtype);
+}
+
+// A matrix of 37 x 1013 and a vector, cut in various ways.
+inline const std::vector<ParameterSpec> uneven{{.name = "matrix", .rows = 37, .columns = 1013, .decays = true},
+                                               {.name = "vector", .rows = 1, .columns = 259, .decays = false}};
+
+inline std::vector<ParameterShard> by_rows() {
+    return {{1, {{0, 1}, {0, 259}}},
+            {0, {{0, 1}, {0, 1013}}},
+            {0, {{1, 19}, {0, 1013}}},
+            {0, {{20, 17}, {0, 1013}}}};
+}
+
+inline std::vector<ParameterShard> by_columns() {
+    return {{0, {{0, 37}, {0, 3}}},
+            {0, {{0, 37}, {3, 1000}}},
+            {0, {{0, 37}, {1003, 10}}},
+            {1, {{0, 1}, {100, 159}}},
+            {1, {{0, 1}, {0, 100}}}};
+}
+
+enum class Mistakes : std::uint8_t { none, taken_back };
+
+// What three updates by these shards make of values and gradients that are the same each time. The second may
+// be made wrongly first, and taken back.
+inline std::vector<Numbers> updated(const OptimizerConfig& config, const Machine& machine,
+                                    const std::vector<ParameterShard>& shards,
+                                    Mistakes mistakes = Mistakes::none, const LeftOuts* left_out = nullptr) {
+    Stream stream = stream_on(machine.backend);
+    const ParameterTensors values(uneven, machine.dtype, Place::memory);
+    const ParameterTensors gradients(uneven, machine.dtype, Place::memory);
+    Optimizer optimizer(config, uneven, shards, machine.dtype, Place::memory, mistakes != Mistakes::none);
+    for (std::size_t i = 0; i < uneven.size(); ++i) {
+        Numbers value(uneven[i].size()), gradient(uneven[i].size());
+        for (std::size_t e = 0; e < value.size(); ++e) {
+            value[e] = std::sin(static_cast<double>(e));
+            gradient[e] = std::cos(3 * static_cast<double>(e));
+        }
+        fill(values[i], value);
+        fill(gradients[i], gradient);
+    }
+    for (const double rate : {0.1, 0.01, 0.3}) {
+        if (rate == 0.01 && mistakes == Mistakes::taken_back) {
+            optimizer.back_up(stream, values);
+            optimizer.update(stream, values, gradients, rate, 1);
+            optimizer.restore(stream, values);
+        }
+        optimizer.update(stream, values, gradients, rate, 0.7, left_out);
+    }
+    return {numbers_of(values[0]), numbers_of(values[1])};
+}
+
+}  // namespace trireme
