@@ -16,7 +16,7 @@
 
 #include "tools/equal_layers.hpp"
 #include "tools/measure_kernels.hpp"
-#include "tools/median.hpp"
+#include "trireme/base/median.hpp"
 #include "trireme/base/version.hpp"
 #include "trireme/device/machine.hpp"
 #include "trireme/train/specimen.hpp"

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/median.hpp"
+#include "trireme/base/median.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/plan/profile.hpp"
 

@@ -32,15 +32,18 @@ double Ledger::flops() const {
 ProductWork& ProductWork::operator+=(const ProductWork& other) {
     seconds += other.seconds;
     flops += other.flops;
+    whole_flops += other.whole_flops;
     return *this;
 }
 
 ProductWork ProductWork::operator-(const ProductWork& other) const {
-    return {.seconds = seconds - other.seconds, .flops = flops - other.flops};
+    return {.seconds = seconds - other.seconds,
+            .flops = flops - other.flops,
+            .whole_flops = whole_flops - other.whole_flops};
 }
 
 ProductWork ProductWork::operator/(double count) const {
-    return {.seconds = seconds / count, .flops = flops / count};
+    return {.seconds = seconds / count, .flops = flops / count, .whole_flops = whole_flops / count};
 }
 
 }  // namespace trireme

@@ -6,10 +6,15 @@
 namespace trireme {
 namespace {
 
+// Of so many input channels, of which some may be left out.
 template <class Product>
-void multiply(Stream& stream, const Product& product) {
+void multiply(Stream& stream, const Product& product, std::size_t channels, const KeptChannels* kept) {
     const double seconds = launch(stream, product);
-    stream.products += {.seconds = seconds, .flops = product.cost().flops};
+    const double flops = product.cost().flops;
+    const std::size_t made = kept == nullptr ? channels : kept->channels.size();
+    stream.products += {.seconds = seconds,
+                        .flops = flops,
+                        .whole_flops = flops * static_cast<double>(channels) / static_cast<double>(made)};
 }
 
 }  // namespace
@@ -60,11 +65,13 @@ void Projection::forward(const Pass& pass, Weights weights, ConstTensor input, T
         const ArenaScope part_scope(pass.scratch);
         const ConstTensor whole = weights[next++];
         const ConstTensor weight = kept == nullptr ? whole : kept_weight(pass, whole, axes_, *kept);
-        multiply(pass.stream, Linear{.input = read,
-                                     .weight = weight,
-                                     .bias = has_bias_ ? weights[next++] : ConstTensor{},
-                                     .output = output.column_range(column, part.output.count()),
-                                     .axes = axes_});
+        multiply(pass.stream,
+                 Linear{.input = read,
+                        .weight = weight,
+                        .bias = has_bias_ ? weights[next++] : ConstTensor{},
+                        .output = output.column_range(column, part.output.count()),
+                        .axes = axes_},
+                 input_.count(), kept);
         column += part.output.count();
     }
 }
@@ -84,7 +91,8 @@ void Projection::backward_input(const Pass& pass, Weights weights, ConstTensor g
                                      .weight = weight,
                                      .grad_input = made,
                                      .axes = axes_,
-                                     .accumulate = column > 0});
+                                     .accumulate = column > 0},
+                 input_.count(), kept);
         column += part.output.count();
         next += has_bias_ ? 2 : 1;
     }
@@ -102,11 +110,13 @@ void Projection::backward_weight(const Pass& pass, ConstTensor input, ConstTenso
         const std::size_t width = parts_[p].output.count();
         const Tensor whole = gradients[next++];
         const Tensor made = kept == nullptr ? whole : room_for_weight(pass, whole, axes_, *kept);
-        multiply(pass.stream, LinearBackwardWeight{.input = read,
-                                                   .grad_output = grad_output.column_range(column, width),
-                                                   .grad_weight = made,
-                                                   .grad_bias = has_bias_ ? gradients[next++] : Tensor{},
-                                                   .axes = axes_});
+        multiply(pass.stream,
+                 LinearBackwardWeight{.input = read,
+                                      .grad_output = grad_output.column_range(column, width),
+                                      .grad_weight = made,
+                                      .grad_bias = has_bias_ ? gradients[next++] : Tensor{},
+                                      .axes = axes_},
+                 input_.count(), kept);
         if (kept != nullptr) spread_weight(pass, made, axes_, *kept, p, whole);
         column += width;
     }

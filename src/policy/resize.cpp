@@ -8,16 +8,8 @@
 namespace trireme {
 namespace {
 
-struct DenseTimes {
-    double products = 0;
-    double all = 0;
-};
-
-// If nothing were left out.
-DenseTimes dense(const RankTimes& times, double left_out) {
-    const double products = times.products / (1 - left_out);
-    return {.products = products, .all = products + times.others};
-}
+// If it left out nothing.
+double whole_seconds(const RankTimes& times) { return times.whole_products() + times.others; }
 
 // One for each rank that is named, of a list that may be empty.
 std::vector<double> of_ranks(const std::vector<int>& ranks, const std::vector<double>& all, double otherwise) {
@@ -26,13 +18,11 @@ std::vector<double> of_ranks(const std::vector<int>& ranks, const std::vector<do
     return own;
 }
 
-double seconds_of(const std::vector<RankTimes>& times, const std::vector<double>& now,
-                  const std::vector<double>& then) {
+// Of the slowest rank.
+double seconds_of(const std::vector<RankTimes>& times, const std::vector<double>& left_out) {
     double most = 0;
-    for (std::size_t r = 0; r < times.size(); ++r) {
-        const DenseTimes whole = dense(times[r], now[r]);
-        most = std::max(most, whole.all - then[r] * whole.products);
-    }
+    for (std::size_t r = 0; r < times.size(); ++r)
+        most = std::max(most, whole_seconds(times[r]) - left_out[r] * times[r].whole_products());
     return most;
 }
 
@@ -48,13 +38,12 @@ public:
         for (const Team& team : current.teams) {
             std::vector<RankTimes> times;
             for (const int rank : team.ranks) times.push_back(observed.ranks[static_cast<std::size_t>(rank)]);
-            const auto before = of_ranks(team.ranks, current.left_out, 0);
             const auto parts =
-                parts_to_leave_out(times, before, of_ranks(team.ranks, observed.slowness, 1), rules_.limit);
+                parts_to_leave_out(times, of_ranks(team.ranks, observed.slowness, 1), rules_.limit);
             for (std::size_t r = 0; r < parts.size(); ++r)
                 left_out[static_cast<std::size_t>(team.ranks[r])] = parts[r];
-            now = std::max(now, seconds_of(times, before, before));
-            then = std::max(then, seconds_of(times, before, parts));
+            now = std::max(now, seconds_of(times, of_ranks(team.ranks, current.left_out, 0)));
+            then = std::max(then, seconds_of(times, parts));
         }
         if (!is_worth(left_out, current.left_out)) return std::nullopt;
         Decision decision{.step = observed.step, .layout = current.layout, .policy = "resize"};
@@ -80,15 +69,15 @@ private:
 
 }  // namespace
 
-std::vector<double> parts_to_leave_out(const std::vector<RankTimes>& times, const std::vector<double>& left_out,
-                                       const std::vector<double>& slowness, double limit) {
-    double goal = dense(times.front(), left_out.front()).all;
-    for (std::size_t r = 1; r < times.size(); ++r) goal = std::min(goal, dense(times[r], left_out[r]).all);
+std::vector<double> parts_to_leave_out(const std::vector<RankTimes>& times, const std::vector<double>& slowness,
+                                       double limit) {
+    double goal = whole_seconds(times.front());
+    for (const RankTimes& each : times) goal = std::min(goal, whole_seconds(each));
     std::vector<double> parts;
     for (std::size_t r = 0; r < times.size(); ++r) {
-        const DenseTimes whole = dense(times[r], left_out[r]);
-        const bool leaves_out = slowness[r] > 1 && whole.products > 0;
-        parts.push_back(leaves_out ? std::clamp((whole.all - goal) / whole.products, 0.0, limit) : 0);
+        const double products = times[r].whole_products();
+        const bool leaves_out = slowness[r] > 1 && products > 0;
+        parts.push_back(leaves_out ? std::clamp((whole_seconds(times[r]) - goal) / products, 0.0, limit) : 0);
     }
     return parts;
 }

@@ -2,7 +2,7 @@
 
 #include <tuple>
 
-#include "tools/median.hpp"
+#include "trireme/base/median.hpp"
 
 namespace trireme {
 

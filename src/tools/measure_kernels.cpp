@@ -6,7 +6,7 @@
 #include "tools/equal_layers.hpp"
 #include "tools/kernel_recorder.hpp"
 #include "tools/lone_layer.hpp"
-#include "tools/median.hpp"
+#include "trireme/base/median.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/kernels/fill.hpp"
 #include "trireme/kernels/rows.hpp"

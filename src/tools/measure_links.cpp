@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "tools/median.hpp"
+#include "trireme/base/median.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/buffer.hpp"
 #include "trireme/device/clock.hpp"

@@ -4,7 +4,7 @@
 #include "tools/equal_layers.hpp"
 #include "tools/lone_layer.hpp"
 #include "tools/measure_kernels.hpp"
-#include "tools/median.hpp"
+#include "trireme/base/median.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/device/machine.hpp"
 #include "trireme/tools/profile.hpp"

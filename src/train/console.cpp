@@ -111,6 +111,18 @@ std::string energy_line(const Figures& f, double joules) {
                        joules / static_cast<double>(f.tokens), joules / f.seconds / f.ranks);
 }
 
+// "rank 1 leaves out 75 %", or what moved.
+std::string what_changes(const Decision& decision, const PlanChange& change) {
+    std::string words;
+    for (std::size_t rank = 0; rank < decision.left_out.size(); ++rank) {
+        if (decision.left_out[rank] == 0) continue;
+        words += fmt::format("{}rank {} leaves out {:.0f} % of its products", words.empty() ? "" : ", ", rank,
+                             100 * decision.left_out[rank]);
+    }
+    if (!words.empty()) return words;
+    return fmt::format("{} MB moved in {:.3f} s", megabytes(change.moved_bytes), change.seconds);
+}
+
 std::string device_of(const Setup& setup, const Manifest& manifest, int rank) {
     return setup.devices ? setup.devices->of(rank).name : manifest.device;
 }
@@ -204,10 +216,9 @@ void Console::stays_with_plan(std::size_t step, const std::string& why) {
 
 void Console::change_of_plan(const Decision& decision, const PlanChange& change) {
     if (config_.run.quiet) return;
-    out_ << fmt::format("step {:>5}/{}  plan {} -> {}{}: {} MB moved in {:.3f} s\n", decision.step,
-                        setup_.steps, change.from, change.to,
-                        decision.reason.empty() ? "" : " (" + decision.reason + ")",
-                        megabytes(change.moved_bytes), change.seconds)
+    out_ << fmt::format("step {:>5}/{}  plan {} -> {}{}: {}\n", decision.step, setup_.steps, change.from,
+                        change.to, decision.reason.empty() ? "" : " (" + decision.reason + ")",
+                        what_changes(decision, change))
          << std::flush;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "trireme/base/median.hpp"
 #include "trireme/model/model.hpp"
 
 namespace trireme {
@@ -79,6 +80,8 @@ void FigureSum::add(const StepOutcome& outcome) {
         figures_.rolled_back = figures_.rolled_back.value_or(0) + (*outcome.is_rolled_back ? 1 : 0);
     }
     figures_.seconds += outcome.seconds;
+    figures_.last_step_seconds = outcome.seconds;
+    seconds_.push_back(outcome.seconds);
     idle_seconds_at_least_ += bubble_limit_ * outcome.seconds;
     figures_.tokens += outcome.size.tokens;
     figures_.padded_tokens += outcome.padded_tokens;
@@ -108,6 +111,7 @@ void FigureSum::add_change_of_plan(const PlanChange& change, double bubble_limit
 
 Figures FigureSum::finish(const std::optional<Evaluation>& validation) const {
     Figures figures = figures_;
+    if (!seconds_.empty()) figures.median_step_seconds = median_of(seconds_);
     if (figures.seconds > 0) figures.bubble_limit = idle_seconds_at_least_ / figures.seconds;
     if (!losses_.empty()) {
         figures.first_loss = losses_.front();

@@ -42,6 +42,8 @@ struct Figures {
     std::optional<double> last_loss;   // mean of the last tenth of the steps
     std::optional<Evaluation> validation;
     double seconds = 0;  // of all steps
+    double median_step_seconds = 0;
+    double last_step_seconds = 0;
     std::size_t tokens = 0;
     std::size_t padded_tokens = 0;
     double flops = 0;                    // of the model, not of the machine
@@ -90,6 +92,7 @@ private:
     double bubble_limit_;               // of the plan
     double idle_seconds_at_least_ = 0;  // by the plans, in all steps
     std::vector<double> losses_;
+    std::vector<double> seconds_;  // of each step
 };
 
 }  // namespace trireme

@@ -12,6 +12,7 @@ void follow(double& value, double sample) { value += weight_of_new * (sample - v
 void follow(RankTimes& times, const RankTimes& sample) {
     follow(times.products, sample.products);
     follow(times.product_flops, sample.product_flops);
+    follow(times.whole_flops, sample.whole_flops);
     follow(times.others, sample.others);
     follow(times.waits, sample.waits);
 }

@@ -281,6 +281,7 @@ void RankTrainer::report(const RoundResult& result, double begin) {
     own[RecordFields::rolled_back] = step.outcome.is_rolled_back.value_or(false) ? 1 : 0;
     own[RecordFields::products] = stream_.products.seconds;
     own[RecordFields::product_flops] = stream_.products.flops;
+    own[RecordFields::whole_flops] = stream_.products.whole_flops;
     own[RecordFields::others] = stream_.ledger.seconds() - stream_.products.seconds;
     own[RecordFields::wait] = model_.wait_seconds();
     own[RecordFields::padded_tokens] = static_cast<double>(result.padded_tokens);

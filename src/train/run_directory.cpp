@@ -100,6 +100,7 @@ Json summary_of(const Figures& f, const std::string& peak_is) {
         if (!scores.empty()) summary["validation"] = scores;
     }
     summary["seconds"] = f.seconds;
+    summary["step_s"] = {{"median", f.median_step_seconds}, {"last", f.last_step_seconds}};
     summary["tokens"] = f.tokens;
     summary["tokens_per_s"] = f.tokens_per_second();
     summary["padding"] = {{"share", 1 - static_cast<double>(f.tokens) / static_cast<double>(f.padded_tokens)},

@@ -8,12 +8,16 @@ namespace {
 std::vector<RankTimes> times_of_ranks(const Gathered& all) {
     const auto products = all.of_ranks(RecordFields::products);
     const auto flops = all.of_ranks(RecordFields::product_flops);
+    const auto whole = all.of_ranks(RecordFields::whole_flops);
     const auto others = all.of_ranks(RecordFields::others);
     const auto waits = all.of_ranks(RecordFields::wait);
     std::vector<RankTimes> times;
     for (std::size_t r = 0; r < products.size(); ++r)
-        times.push_back(
-            {.products = products[r], .product_flops = flops[r], .others = others[r], .waits = waits[r]});
+        times.push_back({.products = products[r],
+                         .product_flops = flops[r],
+                         .whole_flops = whole[r],
+                         .others = others[r],
+                         .waits = waits[r]});
     return times;
 }
 

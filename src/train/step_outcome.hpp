@@ -49,6 +49,7 @@ struct RecordFields {
         seconds,
         products,
         product_flops,
+        whole_flops,
         others,
         wait,
         padded_tokens,

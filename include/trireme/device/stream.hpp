@@ -69,6 +69,7 @@ private:
 struct ProductWork {
     double seconds = 0;
     double flops = 0;
+    double whole_flops = 0;  // that they would have had if nothing had been left out
 
     ProductWork& operator+=(const ProductWork& other);
     ProductWork operator-(const ProductWork& other) const;

@@ -10,10 +10,12 @@ namespace trireme {
 struct RankTimes {
     double products = 0;       // seconds, of the matrix products of blocks
     double product_flops = 0;  // that they had
+    double whole_flops = 0;    // that they would have had if nothing had been left out
     double others = 0;         // seconds, of all other kernels
     double waits = 0;          // seconds, for other ranks
 
     double busy() const { return products + others; }
+    double whole_products() const { return product_flops > 0 ? products * whole_flops / product_flops : 0; }
 };
 
 // The same on every rank.

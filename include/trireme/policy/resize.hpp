@@ -15,13 +15,11 @@ struct ResizeRules {
     double least_change = 0.02;  // less is not worth other lists
 };
 
-// Of the ranks of a team, of which rank r takes times[r] and leaves out left_out[r] now: the parts that are to
-// be left out by those that are slow, so that each takes as long as the fastest one would if it left out
-// nothing. Times are held beside each other as they would be if nobody left out anything: what was measured
-// with some left out says how long the rest takes, and the rule of the published code, which takes that for the
-// whole, never settles.
-std::vector<double> parts_to_leave_out(const std::vector<RankTimes>& times, const std::vector<double>& left_out,
-                                       const std::vector<double>& slowness, double limit);
+// Of the ranks of a team: the parts that are to be left out by those that are slow, so that each takes as long
+// as the fastest one would if nobody left out anything. That is what times are held beside; a rule that takes
+// what was measured of a part for the whole never settles.
+std::vector<double> parts_to_leave_out(const std::vector<RankTimes>& times, const std::vector<double>& slowness,
+                                       double limit);
 
 Policy resized_products(ResizeRules rules);
 

@@ -17,12 +17,15 @@ constexpr double limit = 0.9;
 std::vector<RankTimes> times_of(const std::vector<double>& slowness, double others, const Parts& left_out) {
     std::vector<RankTimes> times;
     for (std::size_t r = 0; r < slowness.size(); ++r)
-        times.push_back({.products = slowness[r] * (1 - left_out[r]), .product_flops = 1, .others = others});
+        times.push_back({.products = slowness[r] * (1 - left_out[r]),
+                         .product_flops = 1 - left_out[r],
+                         .whole_flops = 1,
+                         .others = others});
     return times;
 }
 
 Parts parts_of(const std::vector<double>& slowness, double others, const Parts& left_out, double most = limit) {
-    return parts_to_leave_out(times_of(slowness, others, left_out), left_out, slowness, most);
+    return parts_to_leave_out(times_of(slowness, others, left_out), slowness, most);
 }
 
 // FlexTP: 1 - 1/factor reaches parity.
@@ -72,12 +75,20 @@ TEST(PartsToLeaveOut, DoNotSwingAsByThePublishedRule) {
     }
 }
 
+// Products of few channels, which are left out in whole tiles or not at all.
+TEST(PartsToLeaveOut, AreOfTheWholeWhateverWasLeftOutInTruth) {
+    const std::vector<RankTimes> half_of_it{{.products = 4 * 0.375, .product_flops = 0.375, .whole_flops = 1},
+                                            {.products = 1, .product_flops = 1, .whole_flops = 1}};
+
+    EXPECT_DOUBLE_EQ(parts_to_leave_out(half_of_it, {4, 1}, limit)[0], 0.75);
+}
+
 TEST(PartsToLeaveOut, KeepToTheLimit) { EXPECT_EQ(parts_of({16, 1}, 0, {0, 0}, 0.5)[0], 0.5); }
 
 TEST(PartsToLeaveOut, AreNothingOfARankThatRecovered) {
     const std::vector<double> nobody{1, 1};
 
-    EXPECT_EQ(parts_to_leave_out(times_of({1, 1}, 0.2, {0.75, 0}), {0.75, 0}, nobody, limit), (Parts{0, 0}));
+    EXPECT_EQ(parts_to_leave_out(times_of({1, 1}, 0.2, {0.75, 0}), nobody, limit), (Parts{0, 0}));
 }
 
 Plan plan_of(int tensor, const Parts& left_out = {}) {
