@@ -13,17 +13,15 @@ namespace trireme {
 
 using Masks = std::map<std::string, std::vector<bool>>;  // of whole tensors: what is left out
 
-// A tile's worth of channels here and there, of each projection that has another one. (As many are counted in
-// steps of 7, which no number of channels here is a multiple of.)
+// Some tiles' worth of channels here and there, of each projection that has one more.
 inline Resizing::Lists scattered_lists(const std::vector<ProjectionShape>& projections, std::size_t tiles = 1) {
     Resizing::Lists lists;
     for (const ProjectionShape& projection : projections) {
         const std::size_t cut = tiles * channel_tile;
         if (projection.channels < cut + channel_tile) continue;
-        for (std::size_t c = 0; c < projection.channels; ++c) {
-            const std::size_t place = (7 * c + projection.place.block) % projection.channels;
-            if (place >= cut) lists[projection.place].push_back(static_cast<std::int32_t>(c));
-        }
+        const std::vector<double> any(projection.channels);
+        const RandomKey key = RandomKey{projection.place.block}.then(projection.weights.front().name);
+        lists[projection.place] = choose_channels(ChannelPolicy::random, any, projection.channels - cut, key);
     }
     return lists;
 }
