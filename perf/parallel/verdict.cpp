@@ -9,107 +9,20 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <functional>
-#include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "rounds.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/device/machine.hpp"
 
 namespace trireme::perf {
 namespace {
 
-using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
-// Where two cores reach less of twice one, they share what they compute with, and figures of two ranks say
-// little.
-constexpr double least_calibration = 0.85;
-constexpr int least_rounds = 7;
 constexpr double least_efficiency = 0.9;
 constexpr double bubble_allowance = 0.05;
-
-std::ifstream open(const fs::path& path) {
-    std::ifstream file(path);
-    if (!file) throw ConfigError(cat(path.string(), " cannot be read; start perf/parallel/run.sh again"));
-    return file;
-}
-
-Json read_json(const fs::path& path) {
-    std::ifstream file = open(path);
-    return Json::parse(file);
-}
-
-std::string read_text(const fs::path& path) {
-    std::ostringstream text;
-    text << open(path).rdbuf();
-    return text.str();
-}
-
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    const std::size_t middle = values.size() / 2;
-    return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
-
-// A figure of every round, which may have several values.
-class Series {
-public:
-    void add(std::vector<double> values) { rounds_.push_back(std::move(values)); }
-
-    std::vector<double> by_round() const {
-        std::vector<double> medians;
-        for (const auto& values : rounds_) medians.push_back(median(values));
-        return medians;
-    }
-    double middle() const { return median(by_round()); }
-    Json json() const { return {{"median", middle()}, {"by_round", by_round()}, {"values", rounds_}}; }
-
-private:
-    std::vector<std::vector<double>> rounds_;
-};
-
-// One value for each round, of one value each of other figures.
-template <class Function, class... Others>
-Series combine(const Function& function, const Others&... others) {
-    Series result;
-    const std::size_t rounds = std::min({others.by_round().size()...});
-    for (std::size_t r = 0; r < rounds; ++r) result.add({function(others.by_round()[r]...)});
-    return result;
-}
-
-class Records {
-public:
-    Records(fs::path folder, int rounds) : folder_(std::move(folder)), rounds_(rounds) {}
-
-    int rounds() const { return rounds_; }
-    fs::path file(const std::string& name) const { return folder_ / name; }
-    fs::path file(int round, const std::string& name) const { return folder_ / std::to_string(round) / name; }
-
-    // Of all steps but the first of each start.
-    Series of_steps(const std::string& name, const std::function<double(const Json&)>& figure) const {
-        return of_rounds([&](int round) {
-            std::ifstream lines = open(file(round, name + ".jsonl"));
-            std::vector<double> values;
-            std::string line;
-            std::getline(lines, line);
-            while (std::getline(lines, line)) values.push_back(figure(Json::parse(line)));
-            return values;
-        });
-    }
-
-    Series of_rounds(const std::function<std::vector<double>(int)>& values) const {
-        Series series;
-        for (int round = 1; round <= rounds_; ++round) series.add(values(round));
-        return series;
-    }
-
-private:
-    fs::path folder_;
-    int rounds_;
-};
 
 double seconds(const Json& step) { return step.at("seconds"); }
 
@@ -124,31 +37,6 @@ double bubble(const Json& step) { return 1 - mean_compute(step) / seconds(step);
 double imbalance(const Json& step) {
     const auto compute = step.at("compute_s").get<std::vector<double>>();
     return 1 - mean_compute(step) / *std::max_element(compute.begin(), compute.end());
-}
-
-struct Calibration {
-    Series alone, both, ratio;
-
-    Json json() const {
-        return {{"what", "f32 products of 256 x 768 x 3,072, GFLOP/s of a process"},
-                {"one_process", alone.json()},
-                {"two_processes", both.json()},
-                {"ratio", ratio.json()},
-                {"least", least_calibration}};
-    }
-};
-
-Calibration calibrate(const Records& records) {
-    const auto rate = [&](int round, const std::string& name) -> double {
-        return read_json(records.file(round, name)).at("gflops");
-    };
-    Calibration c;
-    c.alone = records.of_rounds([&](int r) { return std::vector{rate(r, "gemm-alone.json")}; });
-    c.both = records.of_rounds([&](int r) {
-        return std::vector{rate(r, "gemm-both-0.json"), rate(r, "gemm-both-1.json")};
-    });
-    c.ratio = combine([](double alone, double both) { return both / alone; }, c.alone, c.both);
-    return c;
 }
 
 Json weak_scaling(const Records& records, const std::string& program, const Calibration& calibration) {
@@ -192,19 +80,6 @@ double schedule_bubble(const Json& shape) {
     const double stages = shape.at("stages");
     const double micro_batches = shape.at("micro_batches");
     return (stages - 1) / (micro_batches + stages - 1);
-}
-
-// Why the figures do not count; empty: they do.
-std::string complaint(const Records& records, const Calibration& calibration) {
-    if (records.rounds() < least_rounds) {
-        return cat("rounds: ", records.rounds(), " of the ", least_rounds, " that are needed");
-    }
-    const double ratio = calibration.ratio.middle();
-    if (ratio < least_calibration) {
-        return cat("two processes at once reached ", ratio, " of what one does alone, and ", least_calibration,
-                   " is needed: the two cores are threads of one, or had other work");
-    }
-    return {};
 }
 
 Json describe_machine(const Records& records) {

@@ -14,13 +14,4 @@ Policy recorded(std::vector<Decision> decisions) {
     };
 }
 
-Policy first_of(std::vector<Policy> policies) {
-    return [all = std::move(policies)](const Observation& observed, const Plan& current) {
-        std::optional<Decision> decision;
-        for (auto policy = all.begin(); policy != all.end() && !decision; ++policy)
-            decision = (*policy)(observed, current);
-        return decision;
-    };
-}
-
 }  // namespace trireme

@@ -19,13 +19,17 @@ std::vector<double> slowness_of(const std::vector<int>& ranks, const Observation
 }
 
 // In numbers as small as can be: 8, 1.
-Shares in_proportion_to_speed(const std::vector<double>& slowness) {
-    constexpr double of_the_fastest = 1000;
-    const double least = *std::ranges::min_element(slowness);
+Shares in_proportion_to_speed(const Shares& healthy, const std::vector<double>& slowness) {
+    if (std::ranges::all_of(slowness, [](double factor) { return factor == 1; })) return healthy;
+    constexpr double of_the_largest = 1000;
+    std::vector<double> speeds;
+    for (std::size_t r = 0; r < healthy.size(); ++r)
+        speeds.push_back(static_cast<double>(healthy[r]) / slowness[r]);
+    const double most = *std::ranges::max_element(speeds);
     Shares shares;
     std::size_t divisor = 0;
-    for (const double each : slowness) {
-        shares.push_back(static_cast<std::size_t>(std::max(1L, std::lround(of_the_fastest * least / each))));
+    for (const double speed : speeds) {
+        shares.push_back(static_cast<std::size_t>(std::max(1L, std::lround(of_the_largest * speed / most))));
         divisor = std::gcd(divisor, shares.back());
     }
     for (std::size_t& share : shares) share /= divisor;
@@ -48,10 +52,13 @@ TeamSeconds seconds_of(const std::vector<int>& ranks, const Shares& now, const S
     return {.now = each * stretch_of(widths, now, slowness), .then = each * stretch_of(widths, then, slowness)};
 }
 
-// Of its first stage, and so of all.
-const Shares& shares_of(const Team& team, const Layout& layout) {
-    const StageLayout& stage = layout.stages[static_cast<std::size_t>(team.stages.front())];
-    return std::ranges::find(stage.replicas, team.ranks, &ReplicaLayout::ranks)->shares;
+// Of a team's ranks in the first stage that they hold together; even ones where they hold none.
+Shares shares_of(const std::vector<int>& ranks, const Layout& layout) {
+    for (const StageLayout& stage : layout.stages) {
+        const auto replica = std::ranges::find(stage.replicas, ranks, &ReplicaLayout::ranks);
+        if (replica != stage.replicas.end()) return replica->shares;
+    }
+    return Shares(ranks.size(), 1);
 }
 
 class UnevenShares {
@@ -63,9 +70,10 @@ public:
         Decision decision{.step = observed.step, .layout = current.layout, .policy = "uneven"};
         TeamSeconds slowest;  // of the teams, now and then
         for (const Team& team : current.teams) {
-            const Shares shares = in_proportion_to_speed(slowness_of(team.ranks, observed));
+            const Shares shares = in_proportion_to_speed(shares_of(team.ranks, rules_.healthy),
+                                                         slowness_of(team.ranks, observed));
             const TeamSeconds seconds =
-                seconds_of(team.ranks, shares_of(team, current.layout), shares, observed, rules_.widths);
+                seconds_of(team.ranks, shares_of(team.ranks, current.layout), shares, observed, rules_.widths);
             slowest.now = std::max(slowest.now, seconds.now);
             slowest.then = std::max(slowest.then, seconds.then);
             give(team.ranks, shares, decision.layout);

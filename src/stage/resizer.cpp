@@ -40,6 +40,12 @@ void require_alike(const ProjectionShape& projection, const ResizerState::Projec
                        name_of(projection)));
 }
 
+// Of whole tiles as many are left out as the limit has room for.
+std::size_t least_kept(std::size_t channels, double limit) {
+    const auto tiles = static_cast<std::size_t>(limit * static_cast<double>(channels) / channel_tile);
+    return channels - tiles * channel_tile;
+}
+
 void write(const Tensor& to, const std::vector<double>& numbers) {
     visit_float(to.dtype, [&]<class T>(T) {
         const auto elements = to.as<T>();
@@ -104,7 +110,7 @@ std::vector<std::size_t> Resizer::counts(double ratio) const {
     std::vector<ResizableWork> all;
     for (std::size_t p = 0; p < projections_.size(); ++p) {
         const std::size_t channels = projections_[p].channels;
-        same_ratio.push_back(kept_count(channels, ratio));
+        same_ratio.push_back(std::max(kept_count(channels, ratio), least_kept(channels, config_.limit)));
         all.push_back({.channels = channels,
                        .work = static_cast<double>(channels * projections_[p].outputs()),
                        .variation = mean(channels_[p].variation)});

@@ -120,6 +120,7 @@ std::string what_changes(const Decision& decision, const PlanChange& change) {
                              100 * decision.left_out[rank]);
     }
     if (!words.empty()) return words;
+    if (change.moved_bytes + change.kept_bytes == 0) return "nothing is left out any more";
     return fmt::format("{} MB moved in {:.3f} s", megabytes(change.moved_bytes), change.seconds);
 }
 

@@ -11,6 +11,12 @@
 #include "trireme/base/error.hpp"
 
 namespace trireme {
+
+bool stays_in_place(const Plan& from, const Plan& to) {
+    return from.layout == to.layout && from.schedule == to.schedule &&
+           from.micro_batches() == to.micro_batches();
+}
+
 namespace {
 
 constexpr std::size_t most_in_flight = std::size_t{32} << 20;  // bytes: enough to keep a link busy
@@ -18,7 +24,7 @@ constexpr std::size_t least_in_flight = std::size_t{1} << 20;
 
 // Where it was decided: in a file, or by a policy.
 std::string place_of(const RunConfig& config, const Decision& decision) {
-    if (config.policy.decisions.empty()) return cat("policy ", decision.policy, ", step ", decision.step);
+    if (config.policy.decisions.empty()) return cat("policy ", decision.policy);
     return cat("--decisions ", config.policy.decisions, ", step ", decision.step);
 }
 
@@ -104,6 +110,11 @@ std::size_t elements_within_limit(const MovingPlans& plans, const RunConfig& con
     return std::min(most_in_flight, limit - most) / each;
 }
 
+void check_change(const RunConfig& config, const Plan& plan) {
+    check_updates(config, plan);
+    check_move(config, plan);
+}
+
 DecidedPlan checked_plan(const RunConfig& config, const Setup& setup, const SizedPlan& current, int ranks,
                          const Decision& decision) {
     const RunConfig options = options_for(config, current.plan, decision);
@@ -112,8 +123,7 @@ DecidedPlan checked_plan(const RunConfig& config, const Setup& setup, const Size
     check_schedule_name(options.schedule.schedule);
     check_layout(decision.layout, ranks, layer_facts(setup.model).size(), "its layout");
     DecidedPlan decided{.plan = plan_layout(options, setup.model, decision.layout)};
-    check_updates(config, decided.plan);
-    check_move(config, decided.plan);
+    check_change(config, decided.plan);
     check_batch_is_enough(options, decided.plan);
     decided.micro_batch_samples = samples_of_micro_batch(config, decided.plan);
     decided.largest = largest_micro_batches(setup, decided.micro_batch_samples);
@@ -125,6 +135,7 @@ DecidedPlan checked_plan(const RunConfig& config, const Setup& setup, const Size
     leave_out(decision.left_out, ranks, decided.plan);
     check_hash(decision.to, decided.plan, "behind it");
     const SizedPlan next = decided.sized(setup);
+    if (stays_in_place(current.plan, decided.plan)) return decided;
     decided.elements_in_flight =
         elements_within_limit({current, gradient_plan(current), next, gradient_plan(next)}, config, ranks);
     return decided;
@@ -138,6 +149,26 @@ DecidedPlan decided_plan(const RunConfig& config, const Setup& setup, const Size
         return checked_plan(config, setup, current, ranks, decision);
     } catch (const ConfigError& error) {
         throw ConfigError(cat(place_of(config, decision), ": ", error.what()));
+    }
+}
+
+void check_straggler(const RunConfig& config, const Setup& setup) {
+    const PolicyConfig& policy = config.policy;
+    if (policy.straggler == StragglerPolicy::off) return;
+    const Plan& plan = setup.plan;
+    const auto is_shared = [](const Team& team) { return team.ranks.size() > 1; };
+    if (std::ranges::none_of(plan.teams, is_shared)) {
+        throw ConfigError(
+            "--straggler is for ranks that share their layers, and here each has its own; use --tensor, or "
+            "--straggler "
+            "off");
+    }
+    if (policy.straggler == StragglerPolicy::uneven) return check_change(config, plan);
+    const auto has_replicas = [](const StageLayout& stage) { return stage.replicas.size() > 1; };
+    if (!policy.resize.decays_all && std::ranges::any_of(plan.layout.stages, has_replicas)) {
+        throw ConfigError(
+            "--resize-decay kept would let replicas part, each of which leaves out channels of its own; use "
+            "--resize-decay all, or --data 1");
     }
 }
 

@@ -25,6 +25,12 @@ struct DecidedPlan {
 DecidedPlan decided_plan(const RunConfig& config, const Setup& setup, const SizedPlan& current, int ranks,
                          const Decision& decision);
 
+// Whether nothing moves from one to the other: they differ in what ranks leave out at most.
+bool stays_in_place(const Plan& from, const Plan& to);
+
+// Throws ConfigError where --straggler could do nothing with the setup's plan, or not as it is asked to.
+void check_straggler(const RunConfig& config, const Setup& setup);
+
 // The decisions of --decisions, all of them possible one after the other, and their plans.
 struct RecordedPlans {
     std::vector<Decision> decisions = {};

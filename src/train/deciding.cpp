@@ -32,11 +32,13 @@ std::vector<SharedWidth> widths_of(const ModelConfig& model) {
 Policy policy_of(const RunConfig& config, const Setup& setup) {
     switch (config.policy.straggler) {
         case StragglerPolicy::off:
-            return first_of({});
+            return trireme::recorded({});
         case StragglerPolicy::resize:
             return resized_products({.every = config.policy.look_every, .limit = config.policy.resize.limit});
         case StragglerPolicy::uneven:
-            return uneven_shares({.every = config.policy.look_every, .widths = widths_of(setup.model)});
+            return uneven_shares({.every = config.policy.look_every,
+                                  .widths = widths_of(setup.model),
+                                  .healthy = setup.plan.layout});
     }
     throw BugError("unknown policy for stragglers");
 }
@@ -53,7 +55,7 @@ Deciding::Deciding(const RunConfig& config, const Setup& setup, int ranks, std::
       setup_(setup),
       ranks_(ranks),
       recorded_(std::move(recorded)),
-      policy_(recorded_.empty() ? policy_of(config, setup) : trireme::recorded(recorded_)),
+      policy_(config.policy.decisions.empty() ? policy_of(config, setup) : trireme::recorded(recorded_)),
       observer_(ranks) {}
 
 // Of the state, by messages.
@@ -73,7 +75,7 @@ double Deciding::predicted_seconds(const StateMoves& moves) const {
 }
 
 bool Deciding::repays(const Decision& decision, const DecidedPlan& next) const {
-    if (!moves(next.plan)) return true;
+    if (stays_in_place(setup_.plan, next.plan)) return true;
     std::size_t steps = setup_.steps - decision.step;
     if (config_.policy.horizon > 0) steps = std::min(steps, config_.policy.horizon);
     const double gain = decision.terms.at(gain_term) * static_cast<double>(steps);
@@ -92,18 +94,16 @@ std::optional<DecidedPlan> Deciding::possible_plan(const Decision& decision, boo
 
 std::optional<Choice> Deciding::choose(std::size_t step) {
     auto decision = policy_(observer_.observed(step), setup_.plan);
-    if (!decision) return std::nullopt;
+    if (!decision) {
+        if (is_look(step)) has_complained_ = false;
+        return std::nullopt;
+    }
     const bool is_recorded = std::ranges::find(recorded_, step, &Decision::step) != recorded_.end();
     auto next = possible_plan(*decision, is_recorded);
     if (!next || !(is_recorded || repays(*decision, *next))) return std::nullopt;
     decision->schedule = next->plan.schedule;
     decision->micro_batches = next->plan.micro_batches();
     return Choice{std::move(*decision), std::move(*next), is_recorded};
-}
-
-bool Deciding::moves(const Plan& next) const {
-    return next.layout != setup_.plan.layout || next.schedule != setup_.plan.schedule ||
-           next.micro_batches() != setup_.plan.micro_batches();
 }
 
 bool Deciding::is_look(std::size_t step) const {
@@ -115,10 +115,12 @@ void Deciding::note(Decision& decision, const PlanChange& change) {
     decision.to = change.to;
     decision.terms["moved_bytes"] = static_cast<double>(change.moved_bytes);
     decision.terms["kept_bytes"] = static_cast<double>(change.kept_bytes);
+    observer_.begin_plan();
+    has_complained_ = false;
+    if (change.moved_bytes + change.kept_bytes == 0) return;
     decision.predicted_seconds = estimate_.seconds(change.moved_bytes);
     decision.measured_seconds = change.seconds;
     estimate_.add(change.moved_bytes, change.seconds);
-    observer_.begin_plan();
 }
 
 std::size_t Deciding::next_chance(std::size_t first) const {
@@ -130,9 +132,9 @@ std::size_t Deciding::next_chance(std::size_t first) const {
 }
 
 std::string Deciding::take_complaint() {
+    if (complaint_.empty()) return {};
     const std::string complaint = std::exchange(complaint_, "");
-    if (complaint.empty() || complaint == last_complaint_) return {};
-    return last_complaint_ = complaint;
+    return std::exchange(has_complained_, true) ? "" : complaint;
 }
 
 }  // namespace trireme

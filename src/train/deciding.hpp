@@ -35,9 +35,7 @@ public:
 
     // Behind `step` steps. None: the plan stays.
     std::optional<Choice> choose(std::size_t step);
-    // Whether that plan differs from the one that there is in more than what ranks leave out.
-    bool moves(const Plan& next) const;
-    // Whether it is time for other channels to be left out.
+    // Whether it is time to look at what was observed, and for other channels to be left out.
     bool is_look(std::size_t step) const;
     // It was made, and from here on steps are by the next plan. Completes the decision.
     void note(Decision& decision, const PlanChange& change);
@@ -45,7 +43,7 @@ public:
     // The first step behind `first` where the plan may change; the end of the run if there is none.
     std::size_t next_chance(std::size_t first) const;
 
-    // What a policy wanted cannot be done, and why. Said once, however often it is wanted in a row.
+    // What a policy wanted cannot be done, and why. Said once, until it wants nothing or gets something.
     void refuse(const std::string& why) { complaint_ = why; }
     std::string take_complaint();  // empty: there is nothing to say
 
@@ -62,7 +60,8 @@ private:
     Policy policy_;  // what is recorded, if something is
     Observer observer_;
     ChangeEstimate estimate_;
-    std::string complaint_, last_complaint_;
+    std::string complaint_;  // not said yet
+    bool has_complained_ = false;
 };
 
 }  // namespace trireme

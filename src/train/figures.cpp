@@ -109,6 +109,11 @@ void FigureSum::add_change_of_plan(const PlanChange& change, double bubble_limit
     figures_.moved_bytes += change.moved_bytes;
 }
 
+void FigureSum::add_look(double seconds) {
+    figures_.looks += 1;
+    figures_.look_seconds += seconds;
+}
+
 Figures FigureSum::finish(const std::optional<Evaluation>& validation) const {
     Figures figures = figures_;
     if (!seconds_.empty()) figures.median_step_seconds = median_of(seconds_);

@@ -72,6 +72,8 @@ struct Figures {
     std::size_t plan_changes = 0;
     double change_seconds = 0;  // that they took, beside the steps
     std::size_t moved_bytes = 0;
+    std::size_t looks = 0;    // at what was observed, behind which the plan stayed
+    double look_seconds = 0;  // that they took, beside the steps
     double bubble() const { return 1 - compute_seconds / seconds; }
 };
 
@@ -82,6 +84,7 @@ public:
     void add(const StepOutcome& outcome);
     // Between two steps.
     void add_change_of_plan(const PlanChange& change, double bubble_limit);
+    void add_look(double seconds);
     Figures finish(const std::optional<Evaluation>& validation) const;
 
 private:

@@ -6,6 +6,7 @@
 #include "train/figures.hpp"
 #include "train/ghost_records.hpp"
 #include "train/ghosts.hpp"
+#include "train/manifest_of.hpp"
 #include "train/peak_rate.hpp"
 #include "train/planning.hpp"
 #include "train/rank_memory.hpp"
@@ -13,7 +14,6 @@
 #include "train/run_directory.hpp"
 #include "train/setup.hpp"
 #include "train/tracing.hpp"
-#include "trireme/base/version.hpp"
 #include "trireme/comm/agreement.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/comm/made_once.hpp"
@@ -91,14 +91,19 @@ struct GhostChange {
     StateMoves moves = {};
 };
 
-// Ranks of a team are alike, and so are the teams of a stage. With buckets as a run has them.
+// The teams of a stage are alike, and so are ranks of a team that have equal shares. With buckets as a run has
+// them.
 RankMemory fullest_of(const GhostJob& job, const RunConfig& config) {
     const GradientPlan gradients = gradient_plan(job.setup);
     RankMemory most;
     for (const StageLayout& stage : job.setup.plan.layout.stages) {
-        const RankMemory memory =
-            plan_memory(job.setup, &config.optimizer, gradients, stage.replicas.front().ranks.front());
-        if (memory.total() > most.total()) most = memory;
+        const ReplicaLayout& replica = stage.replicas.front();
+        const bool are_alike =
+            std::ranges::count(replica.shares, replica.shares.front()) == std::ssize(replica.shares);
+        for (std::size_t r = 0; r < (are_alike ? 1 : replica.ranks.size()); ++r) {
+            const RankMemory memory = plan_memory(job.setup, &config.optimizer, gradients, replica.ranks[r]);
+            if (memory.total() > most.total()) most = memory;
+        }
     }
     return most;
 }
@@ -172,14 +177,15 @@ private:
     // Collective. As in a run that has values, but for these.
     void change_plan(std::size_t step, Trace* trace) {
         barrier(control_);  // all have said how the last step went
+        const double begin = now_seconds();
         const auto change = shared_by_first(control_, is_first() ? wanted_change(step) : nullptr);
         if (change) {
             const TraceSpan span(trace, TraceLane::compute, "change of plan");
-            const double begin = now_seconds();
             follow_change(*change, trace);
             if (is_first()) note(*change, now_seconds() - begin);
         }
         trainer_->leave_out();
+        if (!change && is_first()) sum_->add_look(now_seconds() - begin);
     }
 
     // Collective. Rank 0 changes the plan that all look at, when nobody does.
@@ -201,7 +207,7 @@ private:
         if (!complaint.empty()) console_->stays_with_plan(step, complaint);
         if (!choice) return nullptr;
         const Setup& setup = job_->setup;
-        if (!deciding_->moves(choice->next.plan))
+        if (stays_in_place(setup.plan, choice->next.plan))
             return std::make_shared<GhostChange>(
                 GhostChange{.choice = std::move(*choice), .is_of_layout = false});
         GradientPlan to_hold = gradient_plan(choice->next.sized(setup), bucket_rules(session_.size()));
@@ -234,6 +240,8 @@ private:
                               .seconds = seconds};
         Decision& decision = change.choice.decision;
         deciding_->note(decision, made);
+        const RankMemory memory = fullest_of(*job_, config_);
+        if (memory.total() > memory_.total()) memory_ = memory;
         sum_->add_change_of_plan(made, bubble_of_schedule(setup.plan, session_.size()));
         directory_->add_decision(decision);
         console_->change_of_plan(decision, made);
@@ -259,6 +267,7 @@ private:
     std::shared_ptr<GhostJob> prepare() {
         auto job = std::make_shared<GhostJob>(config_, session_);
         check_traced_steps(config_.run.trace, job->setup.steps);
+        check_straggler(config_, job->setup);
         job->setup.slow = slow_run_of(config_, job->setup, session_.size());
         if (config_.run.dry_run) return job;
         const std::filesystem::path wished = config_.run.run_dir;
@@ -273,7 +282,8 @@ private:
     void introduce() {
         const Setup& setup = job_->setup;
         memory_ = fullest_of(*job_, config_);
-        manifest_ = describe();
+        manifest_ = manifest_of({config_, setup, session_, hosts_});
+        manifest_.peak = peak_of_all(control_, config_, setup, 1);
         flops_ = model_flops(setup.model);
         console_.emplace(std::cout, config_, setup);
         sum_.emplace(flops_, manifest_.peak.flops, session_.size(),
@@ -283,26 +293,6 @@ private:
             directory_->write_manifest(manifest_);
         }
         console_->introduce(manifest_, memory_, directory_ ? directory_->path().string() : "");
-    }
-
-    Manifest describe() const {
-        const Setup& setup = job_->setup;
-        Manifest manifest{.version = build_facts().version,
-                          .mpi_library = session_.library(),
-                          .started = now_text(),
-                          .corpus = setup.corpus ? setup.corpus->info().path : "",
-                          .corpus_checksum = setup.corpus ? setup.corpus->info().checksum : "",
-                          .model = setup.model.name,
-                          .layout = json_of(setup.plan.layout),
-                          .schedule = setup.plan.schedule,
-                          .plan = hash_of(setup.plan),
-                          .hosts = hosts_,
-                          .device = cat(setup.devices->names(), " (simulated, without arithmetic)"),
-                          .parameters = parameter_count(setup.model)};
-        manifest.peak = peak_of_all(control_, config_, setup, 1);
-        manifest.slow = config_.emulation.slow;
-        if (setup.kernels) manifest.kernel_times = setup.kernels->source;
-        return manifest;
     }
 
     RankGroups groups() const {

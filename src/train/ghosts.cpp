@@ -29,6 +29,7 @@ void check_ghost_options(const RunConfig& config) {
     refuse_option(config.run.eval_every > 0, "--eval-every", "there is no loss");
     refuse_option(config.run.checkpoint_every > 0, "--checkpoint-every", "there is nothing to save");
     refuse_option(!config.policy.decisions.empty(), "--decisions", "there is nothing to move");
+    refuse_option(config.policy.move != MoveWay::stop, "--move", "messages of the same length stand for them");
 }
 
 }  // namespace

@@ -111,8 +111,7 @@ void RankTrainer::rehearse() {
 }
 
 void RankTrainer::begin_stretch(std::size_t first, std::size_t end) {
-    if (setup_.plan.most_left_out > 0 && !model_.may_leave_out())
-        model_.prepare_to_leave_out(stream_, config_.policy.resize, config_.run.seed);
+    prepare_to_leave_out();
     first_ = first;
     end_ = end;
     executed_ = settled_ = contributed_ = 0;
@@ -335,7 +334,13 @@ std::vector<StepOutcome> RankTrainer::step() {
     return known;
 }
 
+void RankTrainer::prepare_to_leave_out() {
+    if (setup_.plan.most_left_out > 0 && !model_.may_leave_out())
+        model_.prepare_to_leave_out(stream_, config_.policy.resize, config_.run.seed);
+}
+
 void RankTrainer::leave_out() {
+    prepare_to_leave_out();
     const std::vector<double>& parts = setup_.plan.left_out;
     model_.leave_out(stream_, parts.empty() ? 0 : parts[static_cast<std::size_t>(model_.rank())]);
     if (!config_.policy.resize.decays_all) spared_ = model_.left_out();

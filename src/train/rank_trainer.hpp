@@ -84,6 +84,7 @@ private:
     bool validate(int step);
     Gathered take(Tally& tally, const char* wait);
     void judge(StepInFlight& step);
+    void prepare_to_leave_out();
     void apply(const StepInFlight& step, std::size_t gradients);
     void take_back(const StepInFlight& step, std::size_t gradients);
     void report(const RoundResult& result, double begin);

@@ -126,6 +126,10 @@ Json summary_of(const Figures& f, const std::string& peak_is) {
         summary["plan_changes"] = {
             {"count", f.plan_changes}, {"seconds", f.change_seconds}, {"moved_bytes", f.moved_bytes}};
     }
+    if (f.looks > 0) {
+        summary["looks"] = {
+            {"count", f.looks}, {"seconds", f.look_seconds}, {"share_of_steps", f.look_seconds / f.seconds}};
+    }
     if (f.grown_bytes) summary["memory_bytes"]["growth"] = *f.grown_bytes;
     summary["memory_bytes"]["predicted"] = f.predicted_bytes;
     return summary;

@@ -9,6 +9,7 @@
 #include "train/deciding.hpp"
 #include "train/figures.hpp"
 #include "train/ghosts.hpp"
+#include "train/manifest_of.hpp"
 #include "train/node_share.hpp"
 #include "train/peak_rate.hpp"
 #include "train/planning.hpp"
@@ -23,7 +24,6 @@
 #include "train/watchdog.hpp"
 #include "trireme/archive/partial_folder.hpp"
 #include "trireme/archive/random_digits.hpp"
-#include "trireme/base/version.hpp"
 #include "trireme/comm/agreement.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/machine.hpp"
@@ -58,7 +58,7 @@ public:
           threads_(threads_per_rank(config.run.threads, session, control)),
           is_first_(session.rank() == 0),
           console_(std::cout, config_, setup_),
-          manifest_(describe()),
+          manifest_(manifest_of({config_, setup_, session, gather_all(control, session.host()), threads_})),
           is_in_place_(is_in_place) {}
 
     // Collective. Says what would be done, and what would keep it from being done.
@@ -135,31 +135,6 @@ private:
         trainer_->call_before_update([this] { saving_->before_update(); });
     }
 
-    Manifest describe() const {
-        return {.version = build_facts().version,
-                .mpi_library = session_.library(),
-                .started = now_text(),
-                .corpus = setup_.corpus->info().path,
-                .corpus_checksum = setup_.corpus->info().checksum,
-                .model = setup_.model.name,
-                .layout = json_of(setup_.plan.layout),
-                .schedule = setup_.plan.schedule,
-                .plan = hash_of(setup_.plan),
-                .hosts = gather_all(control_, session_.host()),
-                .device = device_text(),
-                .threads = threads_,
-                .parameters = parameter_count(setup_.model),
-                .resumed_from = setup_.resumes ? setup_.stored->place() : "",
-                .slow = config_.emulation.slow,
-                .kernel_times = setup_.kernels ? setup_.kernels->source : ""};
-    }
-
-    std::string device_text() const {
-        if (setup_.devices) return cat(setup_.devices->names(), " (simulated)");
-        return cat(config_.precision.device == DeviceKind::cpu ? "cpu" : "reference", " (", processor_name(),
-                   ")");
-    }
-
     // From one evaluation or checkpoint to the next, for which nothing may be in flight; of a synchronous
     // schedule, which has nothing in flight, one step. Gives the step behind.
     std::size_t take_stretch(std::size_t first, FigureSum& sum) {
@@ -184,16 +159,36 @@ private:
 
     // If a policy wants another one behind `step` steps.
     void change_plan(std::size_t step, FigureSum& sum) {
+        const double begin = now_seconds();
         std::optional<Choice> choice = deciding_.choose(step);
-        if (choice && !choice->is_recorded && !has_room_for(*choice)) choice.reset();
-        say_what_cannot_be(step);
+        agree_on(choice, step);
+        if (choice && needs_room(*choice) && !has_room_for(*choice)) choice.reset();
+        const std::string complaint = deciding_.take_complaint();
+        if (is_first_ && !complaint.empty()) console_.stays_with_plan(step, complaint);
         if (choice) follow_choice(*choice, step, sum);
-        if (deciding_.is_look(step)) trainer_->leave_out();
+        if (choice || deciding_.is_look(step)) trainer_->leave_out();
+        if (!choice && deciding_.is_look(step)) sum.add_look(now_seconds() - begin);
+    }
+
+    // Collective at looks. Plans are made from files, too, which a node may see otherwise than the others.
+    void agree_on(const std::optional<Choice>& choice, std::size_t step) {
+        if (!deciding_.is_look(step)) return;
+        const std::vector<std::string> plans =
+            gather_all(control_, choice ? hash_of(choice->next.plan) : "none");
+        if (std::ranges::count(plans, plans.front()) == std::ssize(plans)) return;
+        throw ConfigError(cat("behind step ", step,
+                              " ranks want different plans; give all nodes the same files of "
+                              "--schedule and --profile, and the same program"));
+    }
+
+    // What is recorded was held against what there is before the first step.
+    bool needs_room(const Choice& choice) const {
+        return !choice.is_recorded && !stays_in_place(setup_.plan, choice.next.plan);
     }
 
     void follow_choice(Choice& choice, std::size_t step, FigureSum& sum) {
-        const PlanChange change =
-            deciding_.moves(choice.next.plan) ? move_to(choice, step) : leave_out_by(choice.next.plan);
+        const PlanChange change = stays_in_place(setup_.plan, choice.next.plan) ? leave_out_by(choice.next.plan)
+                                                                                : move_to(choice, step);
         sum.add_change_of_plan(change, bubble_of_schedule(setup_.plan, control_.size()));
         deciding_.note(choice.decision, change);
         if (!is_first_) return;
@@ -222,11 +217,12 @@ private:
         return change;
     }
 
-    // Collective. Of a plan that was not known when the run began.
+    // Collective. Of a plan that was not known when the run began, beside what is held already.
     bool has_room_for(const Choice& choice) {
         const RecordedPlans to{{choice.decision}, {choice.next}};
+        const std::size_t most = most_bytes(config_, setup_, to, session_.rank());
         try {
-            refuse_more_than_memory(most_bytes(config_, setup_, to, session_.rank()), session_, control_);
+            refuse_more_than_memory(most - std::min(most, grown_bytes()), session_, control_);
             agree(control_, [&] {
                 if (twin_)
                     refuse_more_than_is_left(*twin_, most_twin_bytes(config_, setup_, to, session_), session_);
@@ -235,13 +231,11 @@ private:
             deciding_.refuse(error.what());
             return false;
         }
+        most_bytes_ = std::max(most_bytes_, most);
         return true;
     }
 
-    void say_what_cannot_be(std::size_t step) {
-        const std::string complaint = deciding_.take_complaint();
-        if (is_first_ && !complaint.empty()) console_.stays_with_plan(step, complaint);
-    }
+    std::size_t grown_bytes() const { return peak_resident_bytes() - resident_bytes_; }
 
     std::size_t end_of_stretch(std::size_t first) const {
         if (are_steps_apart_) return first + 1;
@@ -311,7 +305,7 @@ private:
     void write_trace() { tracing_.write(is_first_ ? directory_->path() : "", session_.host()); }
 
     void finish(Figures figures) {
-        const std::array own{static_cast<double>(peak_resident_bytes() - resident_bytes_)};
+        const std::array own{static_cast<double>(grown_bytes())};
         const auto grown = gather_all(control_, own);
         const auto predicted = gather_all(control_, std::array{static_cast<double>(most_bytes_)});
         if (is_first_) {
@@ -386,6 +380,7 @@ void train(const RunConfig& config, Session& session) {
         if (checkpoint) take_up(config, *setup);
         check_traced_steps(config.run.trace, setup->steps);
         setup->slow = slow_run_of(config, *setup, session.size());
+        check_straggler(config, *setup);
         recorded = recorded_plans(config, *setup, session.size());
         follow_until(setup->first_step, recorded, *setup);
     });

@@ -129,6 +129,10 @@ TEST_F(Stragglers, AreTreatedAlikeByGhosts) {
         for (std::size_t d = 0; d < made.size(); ++d) {
             for (const char* const field : {"step", "layout", "reason"})
                 EXPECT_EQ(made[d].at(field), real[d].at(field));
+            const auto left_out = made[d].value("left_out", std::vector<double>{});
+            const auto of_real = real[d].value("left_out", std::vector<double>{});
+            ASSERT_EQ(left_out.size(), of_real.size());
+            for (std::size_t r = 0; r < left_out.size(); ++r) EXPECT_NEAR(left_out[r], of_real[r], 1e-9);
             for (const char* const term : {"moved_bytes", "kept_bytes"})
                 EXPECT_EQ(made[d].at("terms").at(term), real[d].at("terms").at(term));
         }
@@ -208,9 +212,58 @@ TEST_F(Stragglers, StayWithAPlanThatMemoryLeavesNoChoiceAbout) {
                                          std::to_string(most) + " --run-dir little",
                                      35);
 
-    EXPECT_NE(outcome.out.find("stays with its plan: policy uneven, step 20: "), std::string::npos)
-        << outcome.out;
+    const std::string said = "stays with its plan: policy uneven: ";
+    const std::size_t first = outcome.out.find(said);
+    EXPECT_NE(first, std::string::npos) << outcome.out;
+    EXPECT_EQ(outcome.out.find(said, first + 1), std::string::npos) << "said twice\n" << outcome.out;
     EXPECT_FALSE(std::filesystem::exists(path("little/decisions.jsonl")));
+}
+
+// Behind step 7, when nobody looks at what was observed.
+TEST_F(Stragglers, LeaveOutWhatADecisionSaysFromItsStepOn) {
+    const std::string options = "--length fixed --straggler resize --look-every 50 --run-dir ";
+    write("decisions.jsonl", R"({"step": 7, "left_out": [0, 0.5, 0, 0], "layout": {"layers": 7, "stages": [)"
+                             R"({"layers": [0, 7], "replicas": [{"ranks": [0, 1, 2, 3]}]}]}})");
+
+    simulate(options + "whole", 12);
+    simulate(options + "resized --decisions decisions.jsonl", 12);
+
+    const std::vector<json> whole = training_steps("whole");
+    const std::vector<json> resized = training_steps("resized");
+    for (std::size_t step = 0; step < 12; ++step) {
+        const double before = whole[step].at("products_s")[1];
+        const double after = resized[step].at("products_s")[1];
+        if (step < 7) {
+            EXPECT_NEAR(after, before, 1e-12) << step;
+        } else {
+            EXPECT_LT(after, 0.8 * before) << step;
+        }
+    }
+}
+
+TEST_F(Stragglers, SayWhatTheyCannotDo) {
+    const auto words = [&](const std::string& options, int ranks) {
+        const Outcome refused = run("train --corpus corpus.h5 --steps 4 --run-dir run " + options, ranks, 0);
+        EXPECT_EQ(refused.code, 2) << options;
+        return refused.err;
+    };
+
+    EXPECT_NE(
+        words("--straggler uneven --data 2", 2)
+            .find("trireme: --straggler is for ranks that share their layers, and here each has its own; use "
+                  "--tensor, or --straggler off\n"),
+        std::string::npos);
+    EXPECT_NE(
+        words("--straggler uneven --tensor 2 --pipe 2 --microbatches 4 --schedule pipedream --move overlap", 4)
+            .find("keeps work in flight over the end of a step"),
+        std::string::npos);
+    EXPECT_NE(words("--straggler resize --resize-decay kept --tensor 2 --data 2", 4)
+                  .find("--resize-decay kept would let replicas part"),
+              std::string::npos);
+    EXPECT_NE(run("simulate --ranks 2 --cluster double.json --math off --tensor 2 --model gpt2-tiny --steps 2 "
+                  "--straggler uneven --move twins")
+                  .err.find("--move needs values"),
+              std::string::npos);
 }
 
 TEST_F(Stragglers, OptionsOfAreChecked) {

@@ -40,7 +40,7 @@ struct Plan {
     std::vector<double> left_out = {};  // of each rank, the part of its blocks' matrix products that it leaves
                                         // out in training; empty: nobody leaves out anything
     double most_left_out = 0;           // that a rank may come to leave out
-    bool remembers_left_out = false;    // gradients of what is left out, from when it was not
+    bool remembers_left_out = false;    // the last gradients of each channel, for when it is left out
     ProvedPrograms training;
     ProvedPrograms evaluation;  // forward only, of as many micro-batches
 

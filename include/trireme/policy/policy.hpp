@@ -19,9 +19,6 @@ using Policy = std::function<std::optional<Decision>(const Observation& observed
 // that repays the change.
 inline constexpr const char* gain_term = "gain_s";
 
-// What the first of them decides that decides anything.
-Policy first_of(std::vector<Policy> policies);
-
 // What was decided before, by somebody else, whatever is observed now. Who does not say his name is "recorded".
 Policy recorded(std::vector<Decision> decisions);
 

@@ -12,7 +12,7 @@ namespace trireme {
 struct ResizeRules {
     std::size_t every = 10;      // steps between two looks
     double limit = 0.9;          // of what a rank leaves out
-    double least_change = 0.02;  // less is not worth other lists
+    double least_change = 0.05;  // less is not worth other lists
 };
 
 // Of the ranks of a team: the parts that are to be left out by those that are slow, so that each takes as long

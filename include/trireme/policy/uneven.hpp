@@ -18,11 +18,12 @@ struct SharedWidth {
 struct UnevenRules {
     std::size_t every = 10;  // steps between two looks
     std::vector<SharedWidth> widths = {};
+    Layout healthy = {};       // whose shares ranks have while nobody is slow
     double least_gain = 0.05;  // of a step: less is not worth a change
 };
 
-// Gives each rank of each team a share in proportion to its speed, where that makes a step shorter. A plan of
-// ranks that have become alike again goes back to even shares by the same rule.
+// Gives each rank of each team its share as a healthy one, divided by how slow it is, where that makes a step
+// shorter. Ranks that have recovered get back what they had by the same rule.
 Policy uneven_shares(UnevenRules rules);
 
 // By what factor the step of a team is longer than that of as many healthy ranks, where rank r takes

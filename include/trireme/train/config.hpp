@@ -9,14 +9,13 @@
 #include "trireme/base/task.hpp"
 #include "trireme/data/sample_index.hpp"
 #include "trireme/device/trace.hpp"
-#include "trireme/model/channel_choice.hpp"
 #include "trireme/model/config.hpp"
-#include "trireme/model/resizing.hpp"
 #include "trireme/optim/config.hpp"
 #include "trireme/plan/micro_batch.hpp"
 #include "trireme/plan/recompute.hpp"
 #include "trireme/schedule/predict.hpp"
 #include "trireme/train/emulation.hpp"
+#include "trireme/train/policy_config.hpp"
 
 namespace trireme {
 
@@ -64,37 +63,6 @@ struct ScheduleConfig {
     int chunks = 1;                 // stages of a rank; zb-v has 2
     std::size_t microbatches = 1;   // of a step, per replica of a grid, or in all for a layout file
     LengthPolicy length = LengthPolicy::pad;
-};
-
-// How the state gets from one plan to the next.
-//   stop      all of it between two steps
-//   overlap   parameters between two steps, what the optimizer keeps of them beside the second one
-//   twins     all of it between two steps, by way of memory that the ranks of a node share
-//   restart   through a checkpoint
-enum class MoveWay : std::uint8_t { stop, overlap, twins, restart };
-
-// What is done about slow ranks.
-//   resize   they leave out a part of their products, and losses are others
-//   uneven   they get smaller shares
-enum class StragglerPolicy : std::uint8_t { off, resize, uneven };
-
-// What slow ranks leave out.
-struct ResizeConfig {
-    double limit = 0.9;  // of a product
-    ChannelPolicy select = ChannelPolicy::priority;
-    Filling fill = Filling::zero;
-    bool by_variation = false;  // layers that vary more leave out less
-    bool decays_all = true;     // weights that were left out decay like the others
-};
-
-// When the plan changes, and to what.
-struct PolicyConfig {
-    std::string decisions;  // a file of them; empty: none
-    MoveWay move = MoveWay::stop;
-    StragglerPolicy straggler = StragglerPolicy::off;
-    ResizeConfig resize = {};
-    std::size_t look_every = 10;  // steps between two looks at what was observed
-    std::size_t horizon = 0;      // steps in which a change has to repay; 0: all that are left
 };
 
 // How ghosts are charged for a pass: kernel by kernel, or, like an earlier one, as a whole, as many ranks are.

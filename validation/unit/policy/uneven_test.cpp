@@ -97,6 +97,21 @@ TEST(UnevenShares, BecomeEvenWhenNobodyIsSlowAnyMore) {
     EXPECT_EQ(decision->reason, "no rank is slow any more");
 }
 
+// Devices that are a little unlike, below what is called slow, may have been given shares by hand.
+TEST(UnevenShares, StartFromWhatRanksHaveWhileNobodyIsSlow) {
+    UnevenRules by_hand = rules();
+    const Plan plan = plan_of({.tensor = 2, .shares = {5, 4}});
+    by_hand.healthy = plan.layout;
+
+    EXPECT_FALSE(uneven_shares(by_hand)(observed({1, 1}), plan));
+    const auto decision = uneven_shares(by_hand)(observed({1, 2}), plan);
+    ASSERT_TRUE(decision);
+    EXPECT_EQ(shares_of(*decision), (Shares{5, 2}));
+    const auto back = uneven_shares(by_hand)(observed({1, 1}), plan_of({.tensor = 2, .shares = {5, 2}}));
+    ASSERT_TRUE(back);
+    EXPECT_EQ(shares_of(*back), (Shares{5, 4}));
+}
+
 // Seconds of a step as if `units` heads took one second on one healthy device, by the best of all cuts: the
 // shortest time in which the ranks can do all of them.
 double best_seconds(std::size_t units, const std::vector<double>& slowness) {

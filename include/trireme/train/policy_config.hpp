@@ -1,0 +1,44 @@
+// When a run changes its plan, how, and why.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "trireme/model/channel_choice.hpp"
+#include "trireme/model/resizing.hpp"
+
+namespace trireme {
+
+// How the state gets from one plan to the next.
+//   stop      all of it between two steps
+//   overlap   parameters between two steps, what the optimizer keeps of them beside the second one
+//   twins     all of it between two steps, by way of memory that the ranks of a node share
+//   restart   through a checkpoint
+enum class MoveWay : std::uint8_t { stop, overlap, twins, restart };
+
+// What is done about slow ranks.
+//   resize   they leave out a part of their products, and losses are others
+//   uneven   they get smaller shares
+enum class StragglerPolicy : std::uint8_t { off, resize, uneven };
+
+// What slow ranks leave out.
+struct ResizeConfig {
+    double limit = 0.9;  // of a product
+    ChannelPolicy select = ChannelPolicy::priority;
+    Filling fill = Filling::zero;
+    bool by_variation = false;  // layers that vary more leave out less
+    bool decays_all = true;     // weights that were left out decay like the others
+};
+
+// When the plan changes, and to what.
+struct PolicyConfig {
+    std::string decisions;  // a file of them; empty: none
+    MoveWay move = MoveWay::stop;
+    StragglerPolicy straggler = StragglerPolicy::off;
+    ResizeConfig resize = {};
+    std::size_t look_every = 10;  // steps between two looks at what was observed
+    std::size_t horizon = 0;      // steps in which a change has to repay; 0: all that are left
+};
+
+}  // namespace trireme

@@ -1,0 +1,63 @@
+#include "rounds.hpp"
+
+#include "trireme/base/error.hpp"
+
+namespace trireme::perf {
+
+std::ifstream open(const std::filesystem::path& path) {
+    std::ifstream file(path);
+    if (!file) throw ConfigError(cat(path.string(), " cannot be read; start the study again"));
+    return file;
+}
+
+Json read_json(const std::filesystem::path& path) {
+    std::ifstream file = open(path);
+    return Json::parse(file);
+}
+
+std::string read_text(const std::filesystem::path& path) {
+    std::ostringstream text;
+    text << open(path).rdbuf();
+    return text.str();
+}
+
+double median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    const std::size_t middle = values.size() / 2;
+    return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+Json Calibration::json() const {
+    return {{"what", "f32 products of 256 x 768 x 3,072, GFLOP/s of a process"},
+            {"one_process", alone.json()},
+            {"two_processes", both.json()},
+            {"ratio", ratio.json()},
+            {"least", least_calibration}};
+}
+
+Calibration calibrate(const Records& records) {
+    const auto rate = [&](int round, const std::string& name) -> double {
+        return read_json(records.file(round, name)).at("gflops");
+    };
+    Calibration c;
+    c.alone = records.of_rounds([&](int r) { return std::vector{rate(r, "gemm-alone.json")}; });
+    c.both = records.of_rounds([&](int r) {
+        return std::vector{rate(r, "gemm-both-0.json"), rate(r, "gemm-both-1.json")};
+    });
+    c.ratio = combine([](double alone, double both) { return both / alone; }, c.alone, c.both);
+    return c;
+}
+
+std::string complaint(const Records& records, const Calibration& calibration) {
+    if (records.rounds() < least_rounds) {
+        return cat("rounds: ", records.rounds(), " of the ", least_rounds, " that are needed");
+    }
+    const double ratio = calibration.ratio.middle();
+    if (ratio < least_calibration) {
+        return cat("two processes at once reached ", ratio, " of what one does alone, and ", least_calibration,
+                   " is needed: the two cores are threads of one, or had other work");
+    }
+    return {};
+}
+
+}  // namespace trireme::perf

@@ -1,0 +1,101 @@
+// What a study of two ranks by the wall has recorded, round by round, and what two cores could do in each.
+//
+// A folder of records has one folder for each round, 1 and so on, with gemm-alone.json, gemm-both-RANK.json and
+// files of steps, NAME.jsonl.
+#pragma once
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace trireme::perf {
+
+using Json = nlohmann::ordered_json;
+
+// Where two cores reach less of twice one, they share what they compute with, and figures of two ranks say
+// little.
+constexpr double least_calibration = 0.85;
+constexpr int least_rounds = 7;
+
+// Throw ConfigError for a file that is not there.
+std::ifstream open(const std::filesystem::path& path);
+Json read_json(const std::filesystem::path& path);
+std::string read_text(const std::filesystem::path& path);
+
+double median(std::vector<double> values);
+
+// A figure of every round, which may have several values.
+class Series {
+public:
+    void add(std::vector<double> values) { rounds_.push_back(std::move(values)); }
+
+    std::vector<double> by_round() const {
+        std::vector<double> medians;
+        for (const auto& values : rounds_) medians.push_back(median(values));
+        return medians;
+    }
+    double middle() const { return median(by_round()); }
+    Json json() const { return {{"median", middle()}, {"by_round", by_round()}, {"values", rounds_}}; }
+
+private:
+    std::vector<std::vector<double>> rounds_;
+};
+
+// One value for each round, of one value each of other figures.
+template <class Function, class... Others>
+Series combine(const Function& function, const Others&... others) {
+    Series result;
+    const std::size_t rounds = std::min({others.by_round().size()...});
+    for (std::size_t r = 0; r < rounds; ++r) result.add({function(others.by_round()[r]...)});
+    return result;
+}
+
+class Records {
+public:
+    Records(std::filesystem::path folder, int rounds) : folder_(std::move(folder)), rounds_(rounds) {}
+
+    int rounds() const { return rounds_; }
+    std::filesystem::path file(const std::string& name) const { return folder_ / name; }
+    std::filesystem::path file(int round, const std::string& name) const {
+        return folder_ / std::to_string(round) / name;
+    }
+
+    // Of all steps but the first of each start.
+    Series of_steps(const std::string& name, const std::function<double(const Json&)>& figure) const {
+        return of_rounds([&](int round) {
+            std::ifstream lines = open(file(round, name + ".jsonl"));
+            std::vector<double> values;
+            std::string line;
+            std::getline(lines, line);
+            while (std::getline(lines, line)) values.push_back(figure(Json::parse(line)));
+            return values;
+        });
+    }
+
+    Series of_rounds(const std::function<std::vector<double>(int)>& values) const {
+        Series series;
+        for (int round = 1; round <= rounds_; ++round) series.add(values(round));
+        return series;
+    }
+
+private:
+    std::filesystem::path folder_;
+    int rounds_;
+};
+
+struct Calibration {
+    Series alone, both, ratio;
+
+    Json json() const;
+};
+Calibration calibrate(const Records& records);
+
+// Why the figures do not count; empty: they do.
+std::string complaint(const Records& records, const Calibration& calibration);
+
+}  // namespace trireme::perf

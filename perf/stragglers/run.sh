@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# Two tensor ranks on two cores, of which one is made slow: a step where nothing is done about it, beside one with
+# shares in proportion to speed, and one of two healthy ranks.
+#
+#   perf/stragglers/run.sh BUILD OUTPUT.json [ROUNDS=7]
+#
+# Every round takes each way once, every second one in the opposite order. What two cores multiply together is measured
+# in each, beside what one does alone: below 0.85 the result is INVALID, and with fewer than 7 rounds. From the
+# environment, too:
+#   CORES="0 1"           of the two ranks; no two threads of one core
+#   FACTOR=3              of the slow rank's kernels
+#   LAYERS=4              blocks of the model, which is otherwise GPT-2
+#   STEPS=7               measured, behind the change of plan
+set -euo pipefail
+
+build=${1:?the build directory, such as build/release}
+output=${2:?the file for the result}
+rounds=${3:-7}
+read -ra cores <<< "${CORES:-0 1}"
+factor=${FACTOR:-3}
+layers=${LAYERS:-4}
+steps=${STEPS:-7}
+before=8  # steps until the slow rank is known, and the plan has changed
+program=$build/bin/trireme
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+records=$(mktemp -d)
+trap 'rm -rf "$records"' EXIT
+
+mpirun=$(sed -n 's/^MPIEXEC_EXECUTABLE:[A-Z]*=//p' "$build/CMakeCache.txt")
+# As in perf/parallel/run.sh.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_hwloc_base_binding_policy=none
+export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_hwloc_default_binding_policy=none
+export OMP_NUM_THREADS=1
+
+say() { echo "stragglers: $*" >&2; }
+for tool in "$program" "$build/bin/perf_gemm_rate" "$build/bin/perf_stragglers_verdict" "${mpirun:-mpirun}" taskset; do
+    command -v "$tool" > /dev/null || { say "there is no $tool; build all targets, with an MPI library"; exit 3; }
+done
+
+# What each core multiplies while the other does, too, and the first one alone.
+gemm() {
+    local rank
+    local -a started=()
+    taskset -c "${cores[0]}" "$build/bin/perf_gemm_rate" 2 "$round/gemm-alone.json"
+    for rank in 0 1; do
+        taskset -c "${cores[$rank]}" "$build/bin/perf_gemm_rate" 2 "$round/gemm-both-$rank.json" &
+        started+=($!)
+    done
+    for rank in 0 1; do wait "${started[$rank]}"; done
+}
+
+# A run whose steps.jsonl is kept: train NAME OPTION...
+train() {
+    local name=$1
+    shift
+    # shellcheck disable=SC2016  # the rank is known where mpirun starts the shell
+    CORES="${cores[*]}" "$mpirun" -n 2 bash -c \
+        'cores=($CORES); exec taskset -c "${cores[${OMPI_COMM_WORLD_RANK:-$PMI_RANK}]}" "$@"' pinned \
+        "$program" train --corpus "$records/corpus.h5" --model gpt2 --layers "$layers" --vocabulary 50257 --dropout 0 \
+        --tensor 2 --batch 4 --max-length 64 --long truncate --length fixed --validation-share 0 --threads 1 \
+        --steps $((before + steps)) --lr 1e-4 --look-every 4 --horizon 1000 --quiet --run-dir "$records/run" "$@" \
+        > "$records/log" || { cat "$records/log" >&2; exit 3; }
+    mv "$records/run/steps.jsonl" "$round/$name.jsonl"
+    [[ ! -e $records/run/decisions.jsonl ]] || mv "$records/run/decisions.jsonl" "$round/$name-decisions.jsonl"
+    rm -rf "$records/run"
+}
+
+way() {
+    say "round $(basename "$round") of $rounds: $1"
+    case $1 in
+        gemm) gemm ;;
+        healthy) train healthy ;;
+        off) train off --slow "rank=1,factor=$factor" ;;
+        uneven) train uneven --slow "rank=1,factor=$factor" --straggler uneven ;;
+    esac
+}
+
+cat > "$records/settings.json" <<END
+{"model": "gpt2", "layers": $layers, "dtype": "f32", "tensor": 2, "samples": 4, "length": 64, "factor": $factor,
+ "cores": "${cores[*]}", "measured_steps": $steps, "steps_before": $before, "rounds": $rounds,
+ "started": "$(date --utc +%FT%TZ)", "load_at_start": $(cut -d ' ' -f 1 /proc/loadavg),
+ "commit": "$(git -C "$here" describe --always --dirty 2> /dev/null || echo unknown)"}
+END
+"$program" --version > "$records/version.txt"
+"$program" prepare --synthetic csn --count 200 --quiet --output "$records/corpus.h5"
+
+ways=(healthy gemm off uneven)
+backwards=(uneven off gemm healthy)
+for number in $(seq "$rounds"); do
+    round=$records/$number
+    mkdir "$round"
+    order=("${ways[@]}")
+    ((number % 2)) || order=("${backwards[@]}")
+    for name in "${order[@]}"; do way "$name"; done
+done
+"$build/bin/perf_stragglers_verdict" "$records" "$rounds" "$output"

@@ -1,0 +1,108 @@
+// Judges what perf/stragglers/run.sh has recorded: medians over the rounds, each beside its limit.
+//
+//   perf_stragglers_verdict RECORDS ROUNDS OUTPUT.json
+//
+// RECORDS has settings.json and version.txt, and rounds (rounds.hpp) with healthy.jsonl, off.jsonl,
+// uneven.jsonl and uneven-decisions.jsonl.
+#include <cstdio>
+
+#include "rounds.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/device/machine.hpp"
+
+namespace trireme::perf {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double least_gain = 1.35;  // a step without it / with it
+
+// Seconds of the steps behind the change of plan.
+Series seconds_of(const Records& records, const std::string& way, std::size_t before) {
+    return records.of_rounds([&](int round) {
+        std::ifstream lines = open(records.file(round, way + ".jsonl"));
+        std::vector<double> seconds;
+        std::size_t step = 0;
+        for (std::string line; std::getline(lines, line);) {
+            const Json record = Json::parse(line);
+            if (record.contains("grad_norm") && ++step > before) seconds.push_back(record.at("seconds"));
+        }
+        return seconds;
+    });
+}
+
+// Changes of plan in a round, which is one if the slow rank alone was found.
+Series changes(const Records& records) {
+    return records.of_rounds([&](int round) {
+        std::istringstream lines(read_text(records.file(round, "uneven-decisions.jsonl")));
+        double count = 0;
+        for (std::string line; std::getline(lines, line);) ++count;
+        return std::vector{count};
+    });
+}
+
+Json judge(const Records& records) {
+    const Json settings = read_json(records.file("settings.json"));
+    const std::size_t before = settings.at("steps_before");
+    const double factor = settings.at("factor");
+    const Calibration calibration = calibrate(records);
+    const std::string why = complaint(records, calibration);
+    const Series healthy = seconds_of(records, "healthy", before);
+    const Series off = seconds_of(records, "off", before);
+    const Series uneven = seconds_of(records, "uneven", before);
+    const auto ratio = [](double t, double u) { return t / u; };
+    const Series gain = combine(ratio, off, uneven);
+    Json result{{"verdict", why.empty() ? "VALID" : "INVALID"}};
+    if (!why.empty()) result["reason"] = why;
+    result["machine"] = {{"processor", processor_name()}};
+    result["version"] = read_text(records.file("version.txt"));
+    result["settings"] = settings;
+    result["calibration"] = calibration.json();
+    result["gain"] = gain.json();
+    result["gain"]["least"] = least_gain;
+    result["gain"]["is_met"] = gain.middle() >= least_gain;
+    result["gain"]["limit"] = factor * (1 + 1 / factor) / 2;
+    result["gain"]["limit_is"] = "of products alone, shared out: factor (ranks - 1 + 1 / factor) / ranks";
+    result["off_to_healthy"] = combine(ratio, off, healthy).json();
+    result["uneven_to_healthy"] = combine(ratio, uneven, healthy).json();
+    result["step_s"] = {{"healthy", healthy.json()}, {"off", off.json()}, {"uneven", uneven.json()}};
+    result["changes_of_plan"] = changes(records).json();
+    return result;
+}
+
+double middle_of(const Json& figure) { return figure.at("median"); }
+
+void print(const Json& result) {
+    std::printf("two processes at once: %.3f of what one multiplies alone (least %.2f)\n",
+                middle_of(result["calibration"]["ratio"]), least_calibration);
+    std::printf(
+        "a step: healthy %.3f s, with a slow rank %.3f s (%.2f x), with uneven shares %.3f s (%.2f x)\n",
+        middle_of(result["step_s"]["healthy"]), middle_of(result["step_s"]["off"]),
+        middle_of(result["off_to_healthy"]), middle_of(result["step_s"]["uneven"]),
+        middle_of(result["uneven_to_healthy"]));
+    std::printf("uneven shares are %.2f x faster (least %.2f: %s; limit %.2f)\n", middle_of(result["gain"]),
+                least_gain, result["gain"]["is_met"].get<bool>() ? "met" : "NOT met",
+                result["gain"]["limit"].get<double>());
+    std::printf("%s%s\n", result["verdict"].get<std::string>().c_str(),
+                result.contains("reason") ? cat(": ", result["reason"].get<std::string>()).c_str() : "");
+}
+
+}  // namespace
+}  // namespace trireme::perf
+
+int main(int argc, char** argv) {
+    using namespace trireme::perf;
+    if (argc != 4) {
+        std::fprintf(stderr, "usage: %s RECORDS ROUNDS OUTPUT.json\n", argv[0]);
+        return 2;
+    }
+    try {
+        const Json result = judge({argv[1], std::stoi(argv[2])});
+        std::ofstream(argv[3]) << result.dump(1) << '\n';
+        print(result);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        return 2;
+    }
+    return 0;
+}

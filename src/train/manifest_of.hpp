@@ -1,0 +1,24 @@
+// What a run says of itself before its first step.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "train/run_directory.hpp"
+#include "train/setup.hpp"
+#include "trireme/comm/session.hpp"
+
+namespace trireme {
+
+struct RunPlace {
+    const RunConfig& config;
+    const Setup& setup;
+    const Session& session;
+    std::vector<std::string> hosts;  // of each rank
+    int threads = 1;                 // per rank
+};
+
+// All but the measured peak.
+Manifest manifest_of(const RunPlace& run);
+
+}  // namespace trireme
