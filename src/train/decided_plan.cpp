@@ -135,9 +135,11 @@ DecidedPlan checked_plan(const RunConfig& config, const Setup& setup, const Size
     leave_out(decision.left_out, ranks, decided.plan);
     check_hash(decision.to, decided.plan, "behind it");
     const SizedPlan next = decided.sized(setup);
-    if (stays_in_place(current.plan, decided.plan)) return decided;
+    const bool stays = stays_in_place(current.plan, decided.plan);
     decided.elements_in_flight =
-        elements_within_limit({current, gradient_plan(current), next, gradient_plan(next)}, config, ranks);
+        stays ? most_in_flight / bytes_of(next.dtype)
+              : elements_within_limit({current, gradient_plan(current), next, gradient_plan(next)}, config,
+                                      ranks);
     return decided;
 }
 
