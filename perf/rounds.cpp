@@ -1,5 +1,7 @@
 #include "rounds.hpp"
 
+#include <cstdio>
+
 #include "trireme/base/error.hpp"
 
 namespace trireme::perf {
@@ -58,6 +60,23 @@ std::string complaint(const Records& records, const Calibration& calibration) {
                    " is needed: the two cores are threads of one, or had other work");
     }
     return {};
+}
+
+int run_verdict(int argc, char** argv, const std::function<Json(const Records&)>& judge,
+                const std::function<void(const Json&)>& print) {
+    if (argc != 4) {
+        std::fprintf(stderr, "usage: %s RECORDS ROUNDS OUTPUT.json\n", argv[0]);
+        return 2;
+    }
+    try {
+        const Json result = judge({argv[1], std::stoi(argv[2])});
+        std::ofstream(argv[3]) << result.dump(1) << '\n';
+        print(result);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        return 2;
+    }
+    return 0;
 }
 
 }  // namespace trireme::perf

@@ -98,4 +98,9 @@ Calibration calibrate(const Records& records);
 // Why the figures do not count; empty: they do.
 std::string complaint(const Records& records, const Calibration& calibration);
 
+// PROGRAM RECORDS ROUNDS OUTPUT.json: judges the records, writes what comes of it, and prints it. Gives the
+// exit code.
+int run_verdict(int argc, char** argv, const std::function<Json(const Records&)>& judge,
+                const std::function<void(const Json&)>& print);
+
 }  // namespace trireme::perf

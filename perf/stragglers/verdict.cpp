@@ -91,18 +91,5 @@ void print(const Json& result) {
 }  // namespace trireme::perf
 
 int main(int argc, char** argv) {
-    using namespace trireme::perf;
-    if (argc != 4) {
-        std::fprintf(stderr, "usage: %s RECORDS ROUNDS OUTPUT.json\n", argv[0]);
-        return 2;
-    }
-    try {
-        const Json result = judge({argv[1], std::stoi(argv[2])});
-        std::ofstream(argv[3]) << result.dump(1) << '\n';
-        print(result);
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "%s\n", error.what());
-        return 2;
-    }
-    return 0;
+    return trireme::perf::run_verdict(argc, argv, trireme::perf::judge, trireme::perf::print);
 }

@@ -179,8 +179,11 @@ std::vector<std::string> words_for(const Study& study, const Point& point, const
     for (const std::string& word : study.launch) words.push_back(filled(word, point.all, of_launcher));
     if (study.command != "train") of_launcher.clear();
     words.insert(words.end(), {program, study.command});
-    for (const auto& [option, value] : point.all) {
-        if (of_launcher.contains(option)) continue;
+    std::set<std::string> in_others = of_launcher;
+    Options options;
+    for (const auto& [option, value] : point.all) options[option] = filled(value, point.all, in_others);
+    for (const auto& [option, value] : options) {
+        if (in_others.contains(option)) continue;
         words.insert(words.end(), {"--" + option, value});
     }
     words.insert(words.end(), {"--run-dir", folder.string(), "--quiet"});

@@ -80,6 +80,20 @@ TEST_F(Study, RunsAgainWhatGotOtherOptions) {
     EXPECT_NE(read("out/small/layers-1.steps-2/config.ini").find("batch = 2\n"), std::string::npos);
 }
 
+TEST_F(Study, PutsAnOptionsValueIntoAnotherOne) {
+    write("slow.json", R"({"schema": 1, "name": "slow", "source": "a test", "command": "train",
+        "options": {"corpus": "corpus.h5", "width": 16, "heads": 2, "layers": 1, "device": "reference", "threads": 1,
+                    "batch": 4, "steps": 2, "slow": "rank=0,factor={factor}"},
+        "axes": [[{"factor": 1}, {"factor": 3}]], "figures": ["step_s/last"],
+        "charts": [{"title": "Slow", "x": "factor", "y": "step_s/last"}]})");
+
+    ASSERT_EQ(study("slow.json"), 0) << read("said");
+
+    EXPECT_NE(read("out/slow/factor-3/manifest.json").find("\"factor\": 3"), std::string::npos);
+    EXPECT_EQ(read("out/slow.csv").substr(0, 7), "factor,");
+    EXPECT_NE(read("out/slow-step_s-last.svg").find("factor"), std::string::npos);
+}
+
 TEST_F(Study, NamesThePlaceOfWhatIsWrong) {
     for (const auto& [text, sentence] : std::map<std::string, std::string>{
              {"[]", "bad.json must be a study, as JSON"},
