@@ -28,30 +28,10 @@ double mean(const std::vector<double>& numbers) {
     return std::accumulate(numbers.begin(), numbers.end(), 0.0) / static_cast<double>(numbers.size());
 }
 
-const std::string& name_of(const ProjectionShape& projection) { return projection.weights.front().name; }
-
-void require_alike(const ProjectionShape& projection, const ResizerState::Projection& state) {
-    bool is_alike = state.name == name_of(projection) && state.variation.size() == projection.channels &&
-                    state.last_weights.size() == projection.weights.size();
-    for (std::size_t w = 0; is_alike && w < projection.weights.size(); ++w)
-        is_alike = state.last_weights[w].size() == projection.weights[w].size();
-    if (is_alike) return;
-    throw BugError(cat("what was kept of the channels of ", state.name, " is not of this rank's part of ",
-                       name_of(projection)));
-}
-
 // Of whole tiles as many are left out as the limit has room for.
 std::size_t least_kept(std::size_t channels, double limit) {
     const auto tiles = static_cast<std::size_t>(limit * static_cast<double>(channels) / channel_tile);
     return channels - tiles * channel_tile;
-}
-
-void write(const Tensor& to, const std::vector<double>& numbers) {
-    visit_float(to.dtype, [&]<class T>(T) {
-        const auto elements = to.as<T>();
-        for (std::size_t i = 0; i < numbers.size(); ++i)
-            elements(i / to.columns, i % to.columns) = static_cast<T>(numbers[i]);
-    });
 }
 
 }  // namespace
@@ -124,8 +104,9 @@ void Resizer::begin_period(Stream& stream, double ratio) {
     ++period_;
     const std::vector<std::size_t> counts = this->counts(std::min(ratio, config_.limit));
     for (std::size_t p = 0; p < projections_.size(); ++p) {
-        channels_[p].kept = choose_channels(config_.policy, channels_[p].variation, counts[p],
-                                            config_.key.then(name_of(projections_[p])).then(period_));
+        channels_[p].kept =
+            choose_channels(config_.policy, channels_[p].variation, counts[p],
+                            config_.key.then(projections_[p].weights.front().name).then(period_));
     }
     keep();
 }
@@ -149,34 +130,6 @@ LeftOuts Resizer::left_out() const {
             all[parameters_.number_of(weight.name)] = left_out;
     }
     return all;
-}
-
-ResizerState Resizer::state(Stream& stream) const {
-    ResizerState state{.period = period_};
-    for (std::size_t p = 0; p < projections_.size(); ++p) {
-        auto& projection = state.projections.emplace_back(ResizerState::Projection{
-            .name = name_of(projections_[p]), .variation = channels_[p].variation, .kept = channels_[p].kept});
-        for_each_weight(p, [&](const Tensor&, const Tensor& last) {
-            projection.last_weights.push_back(read_values(stream, last));
-        });
-    }
-    return state;
-}
-
-void Resizer::restore(const ResizerState& state) {
-    if (state.projections.size() != projections_.size()) {
-        throw BugError(cat("what was kept of the channels of ", state.projections.size(),
-                           " projections is not of this rank's ", projections_.size()));
-    }
-    for (std::size_t p = 0; p < projections_.size(); ++p) {
-        const ResizerState::Projection& from = state.projections[p];
-        require_alike(projections_[p], from);
-        channels_[p] = {.variation = from.variation, .kept = from.kept};
-        std::size_t next = 0;
-        for_each_weight(p, [&](const Tensor&, const Tensor& last) { write(last, from.last_weights[next++]); });
-    }
-    period_ = state.period;
-    keep();
 }
 
 std::size_t Resizer::bytes() const { return last_weights_.bytes() + change_.bytes() + products_.bytes(); }

@@ -194,6 +194,27 @@ TEST_F(Stragglers, ChangeNoLossByTheWall) {
     }
 }
 
+// The fast kernels, of which each shape has its own order of sums.
+TEST_F(Stragglers, ChangeNoLossInSinglePrecision) {
+    std::string model = of_model;
+    model.replace(model.find("--dtype f64 --device reference"), 30, "--dtype f32 --device cpu");
+    ASSERT_EQ(run("train --steps 40 " + model + "--run-dir one", 1, 0).code, 0);
+
+    const Outcome outcome =
+        run("simulate --ranks 4 --cluster double.json --tensor 2 --pipe 2 --microbatches 2 "
+            "--schedule zb-h1 --slow rank=1,factor=4,steps=6:25 --straggler uneven --look-every 5 "
+            "--steps 40 --run-dir four " +
+            model);
+
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_LE(most_apart(losses("four"), losses("one")), 1e-5);
+    const std::vector<json> made = decisions("four");
+    ASSERT_EQ(made.size(), 2U);
+    const json& stages = made[0].at("layout").at("stages");
+    EXPECT_EQ(stages[0].at("replicas")[0].at("shares"), (Shares{4, 1}));
+    EXPECT_FALSE(stages[1].at("replicas")[0].contains("shares"));
+}
+
 TEST_F(Stragglers, ChangesThatDoNotRepayAreNotMade) {
     json cluster = json::parse(read("double.json"));
     cluster["device"].merge_patch({{"flops", {{"f64", 3e11}}}, {"launch", 1e-7}, {"bandwidth", 1e12}});

@@ -2,7 +2,6 @@
 // (FlexTP). Every rank decides for its own part of each weight, and tells nobody.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "trireme/model/channel_choice.hpp"
@@ -23,22 +22,6 @@ struct ResizerConfig {
     Place place = Place::memory;
 };
 
-// What the next lists come from: taken at the end of a step, and brought back before one.
-struct ResizerState {
-    struct Projection {
-        std::string name;  // of its first matrix
-        std::vector<double> variation = {};
-        std::vector<std::int32_t> kept = {};                 // ascending
-        std::vector<std::vector<double>> last_weights = {};  // of each matrix, row by row
-
-        friend bool operator==(const Projection&, const Projection&) = default;
-    };
-    std::size_t period = 0;
-    std::vector<Projection> projections = {};
-
-    friend bool operator==(const ResizerState&, const ResizerState&) = default;
-};
-
 class Resizer {
 public:
     // The first period, in which all is kept, begins with the weights as they are. `parameters` outlives it.
@@ -55,11 +38,6 @@ public:
 
     // Of this period, for an optimizer that is to let them alone.
     LeftOuts left_out() const;
-
-    // What Filling::same remembers is no part of it.
-    ResizerState state(Stream& stream) const;
-    // Throws BugError for a state of other projections.
-    void restore(const ResizerState& state);
 
     std::size_t bytes() const;
 

@@ -202,50 +202,6 @@ TEST(Resizer, NamesWhatItLeavesOutForTheOptimizer) {
     }
 }
 
-// After two periods one is taken away, and another goes on from its state.
-TEST(Resizer, GivesTheSameListsAfterARestart) {
-    for (const auto policy : {ChannelPolicy::priority, ChannelPolicy::random, ChannelPolicy::window}) {
-        Rank rank(Family::llama);
-        const ResizerConfig config{.policy = policy, .by_variation = true, .key = RandomKey{5}};
-        Resizer first = rank.resizer(config);
-        for (int period = 0; period < 2; ++period) {
-            rank.move_all(period);
-            first.begin_period(rank.stream(), 0.4);
-        }
-        rank.move_all(2);  // half of a period is over
-        const ResizerState state = first.state(rank.stream());
-        Resizer second = rank.resizer(config), fresh = rank.resizer(config);
-
-        second.restore(state);
-
-        EXPECT_EQ(second.state(rank.stream()), state);
-        EXPECT_EQ(second.products().at(place_of_it)->channels, first.products().at(place_of_it)->channels);
-        bool is_fresh_alike = true;
-        for (int period = 3; period < 6; ++period) {
-            rank.move_all(period);
-            for (Resizer* each : {&first, &second, &fresh}) each->begin_period(rank.stream(), 0.4);
-            EXPECT_EQ(second.state(rank.stream()), first.state(rank.stream()));
-            for (std::size_t p = 0; p < 4; ++p) is_fresh_alike &= fresh.kept(p) == first.kept(p);
-        }
-        EXPECT_FALSE(is_fresh_alike);
-    }
-}
-
-TEST(Resizer, RefusesTheStateOfOtherProjections) {
-    Rank rank(Family::gpt2), other(Family::llama);
-    Resizer resizer = rank.resizer();
-    const auto refusal_of = [&](const ResizerState& state) {
-        return validation::message_of<BugError>([&] { resizer.restore(state); });
-    };
-    ResizerState state = resizer.state(rank.stream());
-    state.projections.pop_back();
-
-    EXPECT_EQ(refusal_of(state), "what was kept of the channels of 3 projections is not of this rank's 4");
-    EXPECT_EQ(refusal_of(other.resizer().state(other.stream())),
-              "what was kept of the channels of model.layers.0.self_attn.q_proj.weight is not of this rank's "
-              "part of transformer.h.0.attn.c_attn.weight");
-}
-
 // Weights once more, one number a channel, and what the filling remembers: gradients like the weights', and of
 // the inputs of 10 rows.
 TEST(Resizer, HoldsTheWeightsOnceMoreAndWhatItsFillingRemembers) {
