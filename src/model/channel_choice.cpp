@@ -148,6 +148,20 @@ std::size_t kept_count(std::size_t channels, double ratio) {
     return channels - channel_tile * std::min(wanted, spare_tiles(channels));
 }
 
+std::vector<std::size_t> lent_counts(std::size_t channels, std::span<const double> parts) {
+    std::vector<std::size_t> counts;
+    double sum = 0;
+    std::size_t before = 0;
+    for (const double part : parts) {
+        sum += part;
+        const auto nearest = static_cast<std::size_t>(std::llround(sum * static_cast<double>(channels) / tile));
+        const std::size_t until = channel_tile * std::min(nearest, spare_tiles(channels));
+        counts.push_back(until - before);
+        before = until;
+    }
+    return counts;
+}
+
 std::vector<std::size_t> kept_counts(std::span<const ResizableWork> all, double ratio, double limit) {
     double wanted = 0;
     for (const ResizableWork& one : all) wanted += ratio * one.work;
@@ -172,6 +186,8 @@ std::vector<std::int32_t> choose_channels(ChannelPolicy policy, std::span<const 
     switch (policy) {
         case ChannelPolicy::priority:
             return largest(std::vector(variation.begin(), variation.end()), count);
+        case ChannelPolicy::first:
+            return first_channels(0, count);
         case ChannelPolicy::random:
             return largest(drawn_scores(key, variation.size()), count);
         case ChannelPolicy::window:

@@ -55,13 +55,6 @@ Tensor last_input(const Pass& pass, std::size_t rows, KeptChannels& kept) {
     return last;
 }
 
-Tensor weight_room(const Pass& pass, ConstTensor weight, WeightAxes axes, const KeptChannels& kept) {
-    const std::size_t count = kept.channels.size();
-    const bool is_in_out = axes == WeightAxes::in_out;
-    return pass.scratch.tensor(weight.dtype, is_in_out ? count : weight.rows,
-                               is_in_out ? weight.columns : count);
-}
-
 }  // namespace
 
 KeptChannels* kept_channels(const Pass& pass, const ProjectionPlace& place) {
@@ -75,7 +68,7 @@ ConstTensor kept_input(const Pass& pass, ConstTensor input, const KeptChannels& 
 }
 
 ConstTensor kept_weight(const Pass& pass, ConstTensor weight, WeightAxes axes, const KeptChannels& kept) {
-    const Tensor compact = weight_room(pass, weight, axes, kept);
+    const Tensor compact = room_for_weight(pass, weight, axes, kept);
     if (axes == WeightAxes::in_out) {
         launch(pass.stream, GatherRows{.input = weight, .rows = kept.indices(), .output = compact});
     } else {
@@ -89,9 +82,10 @@ Tensor room_for_input(const Pass& pass, std::size_t rows, const KeptChannels& ke
 }
 
 Tensor room_for_weight(const Pass& pass, ConstTensor weight, WeightAxes axes, const KeptChannels& kept) {
-    const Tensor compact = weight_room(pass, weight, axes, kept);
-    launch(pass.stream, Fill{.output = compact, .value = 0});
-    return compact;
+    const std::size_t count = kept.channels.size();
+    const bool is_in_out = axes == WeightAxes::in_out;
+    return pass.scratch.tensor(weight.dtype, is_in_out ? count : weight.rows,
+                               is_in_out ? weight.columns : count);
 }
 
 void spread_input(const Pass& pass, ConstTensor compact, KeptChannels& kept, Tensor grad_input) {
@@ -116,6 +110,21 @@ void spread_weight(const Pass& pass, ConstTensor compact, WeightAxes axes, KeptC
     const Tensor last = kept.last_weights[part];
     scatter(pass, axes, kept, {.compact = compact, .output = last});
     launch(pass.stream, ResidualAdd{.residual = grad_weight, .input = last, .output = grad_weight});
+}
+
+void put_in_input(const Pass& pass, ConstTensor compact, const KeptChannels& some, Tensor grad_input) {
+    launch(pass.stream, ScatterColumns{.input = compact, .columns = some.indices(), .output = grad_input});
+}
+
+void add_to_input(const Pass& pass, ConstTensor compact, const KeptChannels& some, Tensor grad_input) {
+    launch(
+        pass.stream,
+        ScatterColumns{.input = compact, .columns = some.indices(), .output = grad_input, .accumulate = true});
+}
+
+void add_to_weight(const Pass& pass, ConstTensor compact, WeightAxes axes, const KeptChannels& some,
+                   Tensor grad_weight) {
+    scatter(pass, axes, some, {.compact = compact, .output = grad_weight, .accumulate = true});
 }
 
 }  // namespace trireme

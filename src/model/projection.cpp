@@ -2,19 +2,23 @@
 
 #include "model/family.hpp"
 #include "model/kept_channels.hpp"
+#include "model/product_work.hpp"
+#include "trireme/kernels/fill.hpp"
 
 namespace trireme {
 namespace {
 
-// Of so many input channels, of which some may be left out.
-template <class Product>
-void multiply(Stream& stream, const Product& product, std::size_t channels, const KeptChannels* kept) {
-    const double seconds = launch(stream, product);
-    const double flops = product.cost().flops;
-    const std::size_t made = kept == nullptr ? channels : kept->channels.size();
-    stream.products += {.seconds = seconds,
-                        .flops = flops,
-                        .whole_flops = flops * static_cast<double>(channels) / static_cast<double>(made)};
+// Of all multiplications beside those with channels that are kept.
+double whole_beside(std::size_t channels, const KeptChannels* kept) {
+    if (kept == nullptr) return 1;
+    return static_cast<double>(channels) / static_cast<double>(kept->channels.size());
+}
+
+// Of a weight's kept channels, to be added to.
+Tensor zero_gradient(const Pass& pass, ConstTensor weight, WeightAxes axes, const KeptChannels& kept) {
+    const Tensor compact = room_for_weight(pass, weight, axes, kept);
+    launch(pass.stream, Fill{.output = compact, .value = 0});
+    return compact;
 }
 
 }  // namespace
@@ -71,7 +75,7 @@ void Projection::forward(const Pass& pass, Weights weights, ConstTensor input, T
                         .bias = has_bias_ ? weights[next++] : ConstTensor{},
                         .output = output.column_range(column, part.output.count()),
                         .axes = axes_},
-                 input_.count(), kept);
+                 whole_beside(input_.count(), kept));
         column += part.output.count();
     }
 }
@@ -92,7 +96,7 @@ void Projection::backward_input(const Pass& pass, Weights weights, ConstTensor g
                                      .grad_input = made,
                                      .axes = axes_,
                                      .accumulate = column > 0},
-                 input_.count(), kept);
+                 whole_beside(input_.count(), kept));
         column += part.output.count();
         next += has_bias_ ? 2 : 1;
     }
@@ -109,14 +113,14 @@ void Projection::backward_weight(const Pass& pass, ConstTensor input, ConstTenso
         const ArenaScope part_scope(pass.scratch);
         const std::size_t width = parts_[p].output.count();
         const Tensor whole = gradients[next++];
-        const Tensor made = kept == nullptr ? whole : room_for_weight(pass, whole, axes_, *kept);
+        const Tensor made = kept == nullptr ? whole : zero_gradient(pass, whole, axes_, *kept);
         multiply(pass.stream,
                  LinearBackwardWeight{.input = read,
                                       .grad_output = grad_output.column_range(column, width),
                                       .grad_weight = made,
                                       .grad_bias = has_bias_ ? gradients[next++] : Tensor{},
                                       .axes = axes_},
-                 input_.count(), kept);
+                 whole_beside(input_.count(), kept));
         if (kept != nullptr) spread_weight(pass, made, axes_, *kept, p, whole);
         column += width;
     }

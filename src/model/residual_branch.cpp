@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "model/family.hpp"
-#include "model/kept_channels.hpp"
 #include "trireme/kernels/rows.hpp"
 #include "trireme/model/tensor_group.hpp"
 
@@ -17,6 +16,15 @@ std::string block_prefix(const ModelConfig& config, std::size_t block) {
 std::vector<Projection::Part> in_block(const std::string& prefix, std::vector<Projection::Part> parts) {
     for (Projection::Part& part : parts) part.name = prefix + part.name;
     return parts;
+}
+
+// Of the first matrix, and of the last one.
+ProjectionPlace first_place(std::size_t block, Site site) {
+    return {block, site == Site::attention_residual ? Product::attention_in : Product::mlp_in};
+}
+
+ProjectionPlace last_place(std::size_t block, Site site) {
+    return {block, site == Site::attention_residual ? Product::attention_out : Product::mlp_out};
 }
 
 double last_deviation(const ModelConfig& config) {
@@ -34,10 +42,15 @@ ResidualBranch::ResidualBranch(const ModelConfig& config, std::size_t block, Sit
       is_norm_behind_(traits_of(config.family).is_norm_behind),
       dropout_(config.dropout),
       norm_(config, block_prefix(config, block) + parts.norm),
-      first_(config, all_channels(config.width), in_block(block_prefix(config, block), parts.first),
-             config.init_deviation),
-      last_(config, parts.result, {{block_prefix(config, block) + parts.last, all_channels(config.width)}},
-            last_deviation(config), has_bias) {}
+      first_({config, all_channels(config.width), in_block(block_prefix(config, block), parts.first),
+              config.init_deviation},
+             first_place(block, site), Reads::all),
+      last_({config,
+             parts.result,
+             {{block_prefix(config, block) + parts.last, all_channels(config.width)}},
+             last_deviation(config),
+             has_bias},
+            last_place(block, site), Reads::own) {}
 
 std::vector<ParameterSpec> ResidualBranch::parameters() const {
     std::vector<ParameterSpec> specs = norm_.parameters();
@@ -46,17 +59,7 @@ std::vector<ParameterSpec> ResidualBranch::parameters() const {
     return specs;
 }
 
-std::vector<ProjectionShape> ResidualBranch::projections() const {
-    return {first_.shape(place_of_first()), last_.shape(place_of_last())};
-}
-
-ProjectionPlace ResidualBranch::place_of_first() const {
-    return {block_, site_ == Site::attention_residual ? Product::attention_in : Product::mlp_in};
-}
-
-ProjectionPlace ResidualBranch::place_of_last() const {
-    return {block_, site_ == Site::attention_residual ? Product::attention_out : Product::mlp_out};
-}
+std::vector<ProjectionShape> ResidualBranch::projections() const { return {first_.shape(), last_.shape()}; }
 
 void ResidualBranch::open(const Pass& pass, Weights weights, ConstTensor input, BranchState& state,
                           Arena& kept) const {
@@ -69,14 +72,14 @@ void ResidualBranch::open(const Pass& pass, Weights weights, ConstTensor input, 
     }
     state.inner = kept.tensor(pass.dtype, pass.batch.rows(), inner_width());
     first_.forward(pass, first_part(weights), whole_rows(pass, read, pass.scratch), state.inner,
-                   kept_channels(pass, place_of_first()));
+                   state.first_guests, kept);
 }
 
 Tensor ResidualBranch::close(const Pass& pass, Weights weights, ConstTensor input, BranchState& state,
                              Arena& kept) const {
     const bool is_cut = input.rows < pass.batch.rows();
     const Tensor partial = (is_cut ? pass.scratch : kept).tensor(pass.dtype, pass.batch.rows(), width_);
-    last_.forward(pass, last_part(weights), state.result, partial, kept_channels(pass, place_of_last()));
+    last_.forward(pass, last_part(weights), state.result, partial, state.last_guests, kept);
     const Tensor projected = sum_over_ranks(pass, partial);
     const Tensor sum = is_cut ? kept.tensor(pass.dtype, input.rows, width_) : projected;
     launch(pass.stream, ResidualAdd{.residual = input,
@@ -101,15 +104,13 @@ void ResidualBranch::backward_close(const Pass& pass, Weights weights, ConstTens
     const ConstTensor grad_projection =
         drop_out_backward(pass, state.grad_sum, dropout_at(pass, dropout_, block_, site_), kept);
     state.grad_projection = whole_rows(pass, grad_projection, kept);
-    last_.backward_input(pass, last_part(weights), state.grad_projection, grad_result,
-                         kept_channels(pass, place_of_last()));
+    last_.backward_input(pass, last_part(weights), state.grad_projection, grad_result, state.last_guests, kept);
 }
 
 void ResidualBranch::backward_open(const Pass& pass, Weights weights, ConstTensor input, Tensor grad_input,
                                    BranchState& state, Arena& kept) const {
     const Tensor partial = kept.tensor(pass.dtype, pass.batch.rows(), width_);
-    first_.backward_input(pass, first_part(weights), state.grad_inner, partial,
-                          kept_channels(pass, place_of_first()));
+    first_.backward_input(pass, first_part(weights), state.grad_inner, partial, state.first_guests, kept);
     state.grad_normed = sum_over_ranks(pass, partial);
     if (is_norm_behind_) {
         launch(
@@ -133,12 +134,11 @@ ConstTensor ResidualBranch::normed_again(const Pass& pass, Weights weights, Cons
 void ResidualBranch::backward_weight(const Pass& pass, Weights weights, ConstTensor input,
                                      ConstTensor grad_output, const BranchState& state, Gradients gradients,
                                      Arena& scratch) const {
-    last_.backward_weight(pass, state.result, state.grad_projection, last_part(gradients),
-                          kept_channels(pass, place_of_last()));
+    last_.backward_weight(pass, state.result, state.grad_projection, state.last_guests, last_part(gradients));
     ConstTensor read = is_norm_behind_ ? input : ConstTensor(state.normed);
     if (!is_norm_behind_ && pass.keeps_little) read = normed_again(pass, weights, input, scratch);
-    first_.backward_weight(pass, whole_rows(pass, read, scratch), state.grad_inner, first_part(gradients),
-                           kept_channels(pass, place_of_first()));
+    first_.backward_weight(pass, whole_rows(pass, read, scratch), state.grad_inner, state.first_guests,
+                           first_part(gradients));
     if (is_norm_behind_) {
         norm_.backward_weight(pass, state.sum, grad_output, state.norm, norm_part(gradients));
     } else {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <sstream>
@@ -46,12 +47,29 @@ std::vector<double> parts_of(const JsonNode& node) {
     return parts;
 }
 
+int rank_at(const JsonNode& node, const char* key) { return static_cast<int>(node.at(key).whole_number()); }
+
+std::vector<Migration> migrations_of(const JsonNode& node) {
+    const std::array<std::string, 3> needed{"from", "to", "parts"};
+    std::vector<Migration> migrations;
+    for (const JsonNode& each : node.items()) {
+        each.require_keys(needed);
+        Migration& migration = migrations.emplace_back(
+            Migration{.from = rank_at(each, "from"), .to = rank_at(each, "to"), .parts = {}});
+        const std::vector<double> parts = parts_of(each.at("parts"));
+        if (parts.size() != product_count)
+            each.at("parts").refuse("four parts: of attention's first and last product, and of the MLP's");
+        std::ranges::copy(parts, migration.parts.begin());
+    }
+    return migrations;
+}
+
 Decision decision_of(const std::string& text, const std::string& place) {
     const nlohmann::json line = json_of_file(text, place);
     const JsonNode node(line, place);
     const std::array<std::string, 2> needed{"step", "layout"};
-    const std::array<std::string, 9> optional{"policy",   "from",   "to",    "microbatches", "schedule",
-                                              "left_out", "reason", "terms", "seconds"};
+    const std::array<std::string, 10> optional{"policy",   "from",       "to",     "microbatches", "schedule",
+                                               "left_out", "migrations", "reason", "terms",        "seconds"};
     node.require_keys(needed, optional);
     Decision decision{.step = node.at("step").whole_number(),
                       .layout = layout_from_json(text, place),
@@ -67,6 +85,7 @@ Decision decision_of(const std::string& text, const std::string& place) {
     }
     if (node.has("schedule")) decision.schedule = node.at("schedule").text();
     if (node.has("left_out")) decision.left_out = parts_of(node.at("left_out"));
+    if (node.has("migrations")) decision.migrations = migrations_of(node.at("migrations"));
     return decision;
 }
 
@@ -113,6 +132,7 @@ std::string json_of(const Decision& decision) {
     if (decision.micro_batches) line["microbatches"] = *decision.micro_batches;
     if (decision.schedule) line["schedule"] = *decision.schedule;
     if (!decision.left_out.empty()) line["left_out"] = decision.left_out;
+    if (!decision.migrations.empty()) line["migrations"] = json_value_of(decision.migrations);
     if (!decision.reason.empty()) line["reason"] = decision.reason;
     if (!decision.terms.empty()) line["terms"] = json_value_of(decision.terms);
     if (decision.predicted_seconds) line["seconds"]["predicted"] = *decision.predicted_seconds;

@@ -83,4 +83,11 @@ nlohmann::ordered_json json_value_of(const Layout& layout) {
 
 std::string json_of(const Layout& layout) { return json_value_of(layout).dump(); }
 
+Json json_value_of(const std::vector<Migration>& migrations) {
+    Json all = Json::array();
+    for (const Migration& each : migrations)
+        all.push_back({{"from", each.from}, {"to", each.to}, {"parts", each.parts}});
+    return all;
+}
+
 }  // namespace trireme

@@ -1,13 +1,17 @@
-// A layout as a JSON value, for those who write it into a larger one.
+// A layout and migrations as JSON values, for those who write them into a larger one.
 #pragma once
 
 #include <nlohmann/json.hpp>
 
 #include "trireme/layout/layout.hpp"
+#include "trireme/layout/migration.hpp"
 
 namespace trireme {
 
 // Keys in the order that people read them. Shares are left out where all of them are 1.
 nlohmann::ordered_json json_value_of(const Layout& layout);
+
+// [{"from": 0, "to": 2, "parts": [0.25, 0.25, 0.25, 0.25]}, ...]
+nlohmann::ordered_json json_value_of(const std::vector<Migration>& migrations);
 
 }  // namespace trireme

@@ -39,6 +39,10 @@ std::string json_of(const Plan& plan) {
                {"training", json_value_of(plan.training)},
                {"evaluation", json_value_of(plan.evaluation)}};
     if (!plan.left_out.empty()) value["left_out"] = plan.left_out;
+    if (!plan.migrations.empty()) {
+        value["migrations"] = json_value_of(plan.migrations);
+        value["spread"] = plan.spread == Spread::tree ? "tree" : "direct";
+    }
     return value.dump();
 }
 

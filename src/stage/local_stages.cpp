@@ -133,6 +133,7 @@ Pass LocalStages::pass_of(int micro_batch) {
             .label_smoothing = round_->label_smoothing,
             .group = group_.get(),
             .resizing = resizing_,
+            .helped = helped_,
             .progress = &progress_};
 }
 
@@ -388,10 +389,6 @@ void LocalStages::undo(const Instruction& forward) {
     Passage passage = std::move(passages_.extract({forward.stage, forward.micro_batch}).mapped());
     give_back(passage.input);
     release_flight(passage);
-}
-
-std::size_t LocalStages::peak_bytes() const {
-    return flights_made_ * work_.memory.activations + rows_.count() * rows_.bytes_each();
 }
 
 }  // namespace trireme

@@ -82,7 +82,9 @@ void PassRunner::prepare(const Stage& stage, const Pass& pass, Flight& flight, b
                      .scratch = pass.scratch,
                      .dtype = pass.dtype,
                      .is_training = pass.is_training,
-                     .group = quiet_group ? &*quiet_group : nullptr};
+                     .group = quiet_group ? &*quiet_group : nullptr,
+                     .resizing = pass.resizing,
+                     .helped = pass.helped};
     const auto neighbour = [&](bool is_end) {
         return is_end ? Tensor{} : flight.kept.tensor(pass.dtype, own_rows(pass).count, stage.width());
     };

@@ -28,13 +28,15 @@ TokenBatch ghost_batch(const ModelConfig& config, const BatchShape& shape, Arena
 
 namespace {
 
-// The least that each leaves out, if it does.
-Resizing::Lists longest_lists(const std::vector<ProjectionShape>& projections, double limit) {
+// Where nobody helps the least that each leaves out, if it does.
+Resizing::Lists longest_lists(const std::vector<ProjectionShape>& projections, const HelpedProducts& helped,
+                              const PassKind& kind) {
     Resizing::Lists lists;
     for (const ProjectionShape& projection : projections) {
-        if (kept_count(projection.channels, limit) == projection.channels) continue;
+        const bool is_helped = helped.lent_count(kind.migrations, projection) > 0;
+        const bool leaves_out = kept_count(projection.channels, kind.resizing_limit) < projection.channels;
         std::vector<std::int32_t>& list = lists[projection.place];
-        list.resize(projection.channels - channel_tile);
+        list.resize(projection.channels - (leaves_out && !is_helped ? channel_tile : 0));
         std::iota(list.begin(), list.end(), 0);
     }
     return lists;
@@ -52,9 +54,10 @@ public:
           ranks_(ghost_group("tensor", spec.part.rank, static_cast<int>(spec.part.shares.size()))),
           group_{.ranks = *ranks_, .exchange = workspace_.exchange, .cuts_rows = kind.cuts_rows},
           is_shared_(!spec.part.is_whole()),
-          resizing_(stage_.projections(), Filling::zero, kind.dtype, shape.rows, Place::ghost) {
+          resizing_(stage_.projections(), Filling::zero, kind.dtype, shape.rows, Place::ghost),
+          helped_(projections_of_team(config, {spec}), spec.part.rank, kind.spread) {
         stage_.bind(parameters_);
-        resizing_.keep(longest_lists(stage_.projections(), kind.resizing_limit));
+        resizing_.keep(helped_.begin(kind.migrations, longest_lists(stage_.projections(), helped_, kind)));
     }
 
     void train() {
@@ -92,7 +95,8 @@ private:
                 .dtype = kind_.dtype,
                 .is_training = is_training,
                 .group = is_shared_ ? &group_ : nullptr,
-                .resizing = &resizing_};
+                .resizing = &resizing_,
+                .helped = &helped_};
     }
 
     // What another stage gives or gets; nothing at the model's ends.
@@ -113,6 +117,7 @@ private:
     TensorGroup group_;
     bool is_shared_;
     Resizing resizing_;
+    HelpedProducts helped_;
 };
 
 }  // namespace

@@ -41,7 +41,8 @@ Resizer::Resizer(Stream& stream, const ResizerConfig& config, std::vector<Projec
     : config_(config),
       projections_(std::move(projections)),
       parameters_(parameters),
-      last_weights_(weights_of(projections_), config.dtype, config.place),
+      last_weights_(goes_by_variation() ? weights_of(projections_) : std::vector<ParameterSpec>{}, config.dtype,
+                    config.place),
       change_(most_channels(projections_) * sizeof(double), config.place),
       products_(projections_, config.filling, config.dtype, config.most_rows, config.place) {
     for (const ProjectionShape& projection : projections_) {
@@ -63,6 +64,7 @@ void Resizer::for_each_weight(std::size_t projection, Use&& use) const {
 }
 
 void Resizer::copy_weights(Stream& stream) {
+    if (!goes_by_variation()) return;
     for (std::size_t p = 0; p < projections_.size(); ++p) {
         for_each_weight(p, [&](const Tensor& weight, const Tensor& last) {
             launch(stream, Copy{.input = weight, .output = last});
@@ -71,6 +73,7 @@ void Resizer::copy_weights(Stream& stream) {
 }
 
 void Resizer::note_changes(Stream& stream) {
+    if (!goes_by_variation()) return;
     for (std::size_t p = 0; p < projections_.size(); ++p) {
         const std::size_t width = projections_[p].channels;
         const Tensor change{change_.data(), DType::f64, 1, width, width};
@@ -98,23 +101,25 @@ std::vector<std::size_t> Resizer::counts(double ratio) const {
     return config_.by_variation ? kept_counts(all, ratio, config_.limit) : same_ratio;
 }
 
-void Resizer::begin_period(Stream& stream, double ratio) {
+void Resizer::begin_period(Stream& stream, double ratio, const std::vector<std::size_t>& lent) {
     note_changes(stream);
     copy_weights(stream);
     ++period_;
     const std::vector<std::size_t> counts = this->counts(std::min(ratio, config_.limit));
     for (std::size_t p = 0; p < projections_.size(); ++p) {
+        const std::size_t least = lent.empty() || lent[p] == 0 ? 0 : lent[p] + channel_tile;
+        const std::size_t count = std::min(std::max(counts[p], least), projections_[p].channels);
         channels_[p].kept =
-            choose_channels(config_.policy, channels_[p].variation, counts[p],
+            choose_channels(config_.policy, channels_[p].variation, count,
                             config_.key.then(projections_[p].weights.front().name).then(period_));
     }
-    keep();
+    products_.keep(kept());
 }
 
-void Resizer::keep() {
+Resizing::Lists Resizer::kept() const {
     Resizing::Lists lists;
     for (std::size_t p = 0; p < projections_.size(); ++p) lists[projections_[p].place] = channels_[p].kept;
-    products_.keep(lists);
+    return lists;
 }
 
 LeftOuts Resizer::left_out() const {

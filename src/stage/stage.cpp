@@ -69,6 +69,17 @@ std::vector<ProjectionShape> projections_of(const ModelConfig& config, const std
     return all;
 }
 
+std::vector<std::vector<ProjectionShape>> projections_of_team(const ModelConfig& config,
+                                                              const std::vector<StageSpec>& specs) {
+    std::vector<std::vector<ProjectionShape>> all;
+    for (std::size_t rank = 0; rank < specs.front().part.shares.size(); ++rank) {
+        std::vector<StageSpec> of_rank = specs;
+        for (StageSpec& spec : of_rank) spec.part.rank = static_cast<int>(rank);
+        all.push_back(projections_of(config, of_rank));
+    }
+    return all;
+}
+
 void Stage::bind(const LocalParameters& parameters) {
     for (const Layer& layer : layers_) {
         auto& numbers = numbers_.emplace_back();

@@ -1,9 +1,13 @@
 #include "train/console.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
+#include <map>
+#include <numeric>
 #include <ostream>
+#include <set>
 
 #include "train/number_text.hpp"
 #include "train/resume.hpp"
@@ -111,16 +115,36 @@ std::string energy_line(const Figures& f, double joules) {
                        joules / static_cast<double>(f.tokens), joules / f.seconds / f.ranks);
 }
 
-// "rank 1 leaves out 75 %", or what moved.
+// What others compute of an owner's products.
+struct Helped {
+    std::set<int> helpers = {};
+    double part = 0;
+};
+
+std::map<int, Helped> helped_of(const std::vector<Migration>& migrations) {
+    std::map<int, Helped> owners;
+    for (const Migration& each : migrations) {
+        owners[each.from].helpers.insert(each.to);
+        owners[each.from].part += std::accumulate(each.parts.begin(), each.parts.end(), 0.0) / product_count;
+    }
+    return owners;
+}
+
+// "rank 1 leaves out 25 % of its products, ranks 0 and 2 compute 50 % of rank 1's", or what moved.
 std::string what_changes(const Decision& decision, const PlanChange& change) {
-    std::string words;
+    std::vector<std::string> changes;
     for (std::size_t rank = 0; rank < decision.left_out.size(); ++rank) {
         if (decision.left_out[rank] == 0) continue;
-        words += fmt::format("{}rank {} leaves out {:.0f} % of its products", words.empty() ? "" : ", ", rank,
-                             100 * decision.left_out[rank]);
+        changes.push_back(
+            fmt::format("rank {} leaves out {:.0f} % of its products", rank, 100 * decision.left_out[rank]));
     }
-    if (!words.empty()) return words;
-    if (change.moved_bytes + change.kept_bytes == 0) return "nothing is left out any more";
+    for (const auto& [owner, helped] : helped_of(decision.migrations)) {
+        changes.push_back(fmt::format("rank{} {} compute{} {:.0f} % of rank {}'s products",
+                                      helped.helpers.size() > 1 ? "s" : "", fmt::join(helped.helpers, ", "),
+                                      helped.helpers.size() > 1 ? "" : "s", 100 * helped.part, owner));
+    }
+    if (!changes.empty()) return fmt::format("{}", fmt::join(changes, "; "));
+    if (change.moved_bytes + change.kept_bytes == 0) return "every rank computes all of its products again";
     return fmt::format("{} MB moved in {:.3f} s", megabytes(change.moved_bytes), change.seconds);
 }
 

@@ -61,6 +61,42 @@ void leave_out(const std::vector<double>& parts, int ranks, Plan& plan) {
     plan.left_out = parts;
 }
 
+double sum_of(const std::vector<Migration>& migrations, int from, std::size_t product) {
+    double sum = 0;
+    for (const Migration& each : migrations) sum += each.from == from ? each.parts[product] : 0;
+    return sum;
+}
+
+void check_migration(const Migration& migration, const std::vector<Migration>& all, const Plan& plan) {
+    const auto& [from, to, parts] = migration;
+    const std::string between = cat("rank ", to, " is to compute a part of rank ", from, "'s products");
+    if (from == to || plan.team_of(from) < 0 || plan.team_of(from) != plan.team_of(to)) {
+        throw ConfigError(
+            cat(between, ", and they are not two ranks of a team; name ranks that share their layers"));
+    }
+    const auto lends_too = [&](const Migration& other) { return other.from == to; };
+    if (std::ranges::any_of(all, lends_too))
+        throw ConfigError(cat(between, ", and a part of its own is another's; let a rank do one of both"));
+    for (std::size_t product = 0; product < product_count; ++product) {
+        if (const double sum = sum_of(all, from, product); sum >= 1)
+            throw ConfigError(cat("others are to compute ", sum, " of a product of rank ", from,
+                                  ", which has to keep some of it; make the parts smaller"));
+    }
+}
+
+void migrate(const std::vector<Migration>& migrations, int ranks, Plan& plan) {
+    for (const Migration& each : migrations) {
+        if (each.from < ranks && each.to < ranks) {
+            check_migration(each, migrations, plan);
+            continue;
+        }
+        throw ConfigError(cat("rank ", std::max(each.from, each.to),
+                              " is to migrate products, and the job has ", ranks,
+                              " ranks; name some of these"));
+    }
+    plan.migrations = migrations;
+}
+
 void check_hash(const std::string& known, const Plan& plan, const char* which) {
     if (known.empty() || known == hash_of(plan)) return;
     throw ConfigError(
@@ -133,6 +169,7 @@ DecidedPlan checked_plan(const RunConfig& config, const Setup& setup, const Size
                                                                  .dtype = setup.dtype,
                                                                  .largest = decided.largest});
     leave_out(decision.left_out, ranks, decided.plan);
+    migrate(decision.migrations, ranks, decided.plan);
     check_hash(decision.to, decided.plan, "behind it");
     const SizedPlan next = decided.sized(setup);
     const bool stays = stays_in_place(current.plan, decided.plan);
@@ -166,6 +203,7 @@ void check_straggler(const RunConfig& config, const Setup& setup) {
             "off");
     }
     if (policy.straggler == StragglerPolicy::uneven) return check_change(config, plan);
+    if (policy.straggler == StragglerPolicy::migrate) return;
     const auto has_replicas = [](const StageLayout& stage) { return stage.replicas.size() > 1; };
     if (!policy.resize.decays_all && std::ranges::any_of(plan.layout.stages, has_replicas)) {
         throw ConfigError(

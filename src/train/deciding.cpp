@@ -6,6 +6,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/model/model.hpp"
 #include "trireme/policy/resize.hpp"
+#include "trireme/policy/sharing.hpp"
 #include "trireme/policy/uneven.hpp"
 
 namespace trireme {
@@ -35,6 +36,8 @@ Policy policy_of(const RunConfig& config, const Setup& setup) {
             return trireme::recorded({});
         case StragglerPolicy::resize:
             return resized_products({.every = config.policy.look_every, .limit = config.policy.resize.limit});
+        case StragglerPolicy::migrate:
+            return shared_products({.policy = "migrate", .every = config.policy.look_every});
         case StragglerPolicy::uneven:
             return uneven_shares({.every = config.policy.look_every,
                                   .widths = widths_of(setup.model),

@@ -184,7 +184,7 @@ private:
             follow_change(*change, trace);
             if (is_first()) note(*change, now_seconds() - begin);
         }
-        trainer_->leave_out();
+        trainer_->share_products();
         if (!change && is_first()) sum_->add_look(now_seconds() - begin);
     }
 
@@ -222,6 +222,7 @@ private:
         change.choice.decision.from = hash_of(job_->setup.plan);
         if (!change.is_of_layout) {
             job_->setup.plan.left_out = change.choice.next.plan.left_out;
+            job_->setup.plan.migrations = change.choice.next.plan.migrations;
             return;
         }
         follow(change.choice.next, job_->setup);

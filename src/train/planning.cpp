@@ -270,6 +270,7 @@ Plan plan_layout(const RunConfig& config, const ModelConfig& model, Layout layou
     check_tied_table(plan, model);
     check_halves(plan);
     check_tied_updates(plan, model);
+    plan.spread = config.policy.spread;
     if (config.policy.straggler == StragglerPolicy::resize) {
         plan.most_left_out = config.policy.resize.limit;
         plan.remembers_left_out = config.policy.resize.fill == Filling::same;

@@ -22,10 +22,14 @@ bool has_op(const Program& program, Op op) {
 }
 
 // As the program of a team goes backward: whole, or in halves.
-StageMemory largest(const SizedPlan& sized, const StageSpec& spec, const Program& program) {
+StageMemory largest(const SizedPlan& sized, const StageSpec& spec, const Program& program,
+                    const std::vector<Migration>& migrations) {
     StageMemory most;
-    PassKind kind{
-        .dtype = sized.dtype, .cuts_rows = sized.plan.cuts_rows, .resizing_limit = sized.plan.most_left_out};
+    PassKind kind{.dtype = sized.dtype,
+                  .cuts_rows = sized.plan.cuts_rows,
+                  .resizing_limit = sized.plan.most_left_out,
+                  .migrations = migrations,
+                  .spread = sized.plan.spread};
     for (const BatchShape& shape : sized.largest) {
         kind.halves = BackwardHalves::together;
         most = larger_of(most, predict(sized.model, spec, shape, kind));
@@ -93,6 +97,7 @@ LocalWork work_of(const SizedPlan& sized, int rank) {
     if (work.team < 0) return work;
     const Team& team = plan.teams[static_cast<std::size_t>(work.team)];
     const Program program = plan.training.long_program(work.team);
+    const std::vector<Migration> migrations = within(plan.migrations, team.ranks);
     work.stages = team.stages;
     work.most_rows = most_rows(sized, team.ranks.size());
     work.copies = copies_of(plan.training.proof, static_cast<std::size_t>(work.team));
@@ -101,13 +106,17 @@ LocalWork work_of(const SizedPlan& sized, int rank) {
         work.specs.push_back({.layers = plan.layout.stages[s].layers,
                               .part = part_of_rank(plan, stage, rank),
                               .recompute = plan.recompute[s]});
-        work.memory = larger_of(work.memory, largest(sized, work.specs.back(), program));
+        work.memory = larger_of(work.memory, largest(sized, work.specs.back(), program, migrations));
     }
     return work;
 }
 
+bool shares_products(const Plan& plan) { return plan.most_left_out > 0 || !plan.migrations.empty(); }
+
+// Where nothing may be left out, nobody asks which channels vary.
 ResizerConfig resizer_config(const SizedPlan& sized) {
-    return {.filling = sized.plan.remembers_left_out ? Filling::same : Filling::zero,
+    return {.policy = sized.plan.most_left_out > 0 ? ChannelPolicy::priority : ChannelPolicy::first,
+            .filling = sized.plan.remembers_left_out ? Filling::same : Filling::zero,
             .limit = sized.plan.most_left_out,
             .dtype = sized.dtype,
             .most_rows = most_rows(sized, 1),
@@ -156,7 +165,7 @@ RankMemory plan_memory(const SizedPlan& sized, const OptimizerConfig* optimizer,
     rank_memory.optimizer = Optimizer(*optimizer, held.specs(), updated_shards(sized, exchange, held.specs()),
                                       sized.dtype, Place::ghost, sized.plan.training.shape.validates)
                                 .bytes();
-    if (sized.plan.most_left_out > 0) {
+    if (shares_products(sized.plan)) {
         Stream stream{.backend = GhostStream{}};
         rank_memory.workspace +=
             Resizer(stream, resizer_config(sized), projections_of(work.model, work.specs), held).bytes();

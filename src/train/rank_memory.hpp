@@ -40,7 +40,10 @@ struct SizedPlan {
 // What the rank has been given by the plan; no stages where it is idle.
 LocalWork work_of(const SizedPlan& sized, int rank);
 
-// What decides how much memory it takes to leave products out.
+// Whether some rank may leave out a part of its products, or computes one of another's.
+bool shares_products(const Plan& plan);
+
+// What decides how much memory it takes to choose channels.
 ResizerConfig resizer_config(const SizedPlan& sized);
 
 // Which gradients are summed with whom: the same on every rank.

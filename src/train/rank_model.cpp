@@ -1,5 +1,7 @@
 #include "train/rank_model.hpp"
 
+#include <utility>
+
 #include "train/planning.hpp"
 
 namespace trireme {
@@ -57,11 +59,11 @@ void RankModel::fill(Stream& stream, std::uint64_t seed) {
     if (setup_.stored) load(*setup_.stored, held.specs(), held.values(), threads_of(stream));
 }
 
-void RankModel::prepare_to_leave_out(Stream& stream, const ResizeConfig& resize, std::uint64_t seed) {
+void RankModel::prepare_to_share_products(Stream& stream, const ResizeConfig& resize, std::uint64_t seed) {
     if (is_idle()) return;
     const LocalWork work = work_of(setup_, rank_);
     ResizerConfig config = resizer_config(setup_);
-    config.policy = resize.select;
+    if (config.policy != ChannelPolicy::first) config.policy = resize.select;
     config.filling = resize.fill;
     config.by_variation = resize.by_variation;
     config.key = RandomKey{seed}.then("left out").then(static_cast<std::uint64_t>(rank_));
@@ -69,10 +71,26 @@ void RankModel::prepare_to_leave_out(Stream& stream, const ResizeConfig& resize,
     resizer_ = std::make_unique<Resizer>(stream, config, projections_of(work.model, work.specs),
                                          stages_->parameters());
     stages_->resize_with(&resizer_->products());
+    if (!groups_.tensor) return;
+    helped_ = std::make_unique<HelpedProducts>(projections_of_team(work.model, work.specs),
+                                               groups_.tensor->rank(), setup_.plan.spread);
+    stages_->help_with(helped_.get());
 }
 
-void RankModel::leave_out(Stream& stream, double part) {
-    if (resizer_) resizer_->begin_period(stream, part);
+void RankModel::share_products(Stream& stream) {
+    if (!resizer_) return;
+    const Plan& plan = setup_.plan;
+    const double left_out = plan.left_out.empty() ? 0 : plan.left_out[static_cast<std::size_t>(rank_)];
+    if (!helped_) return resizer_->begin_period(stream, left_out);
+    const std::vector<int>& team = plan.teams[static_cast<std::size_t>(plan.team_of(rank_))].ranks;
+    const std::vector<Migration> migrations = within(plan.migrations, team);
+    std::vector<std::size_t> lent;
+    for (const ProjectionShape& projection : resizer_->projections())
+        lent.push_back(helped_->lent_count(migrations, projection));
+    resizer_->begin_period(stream, left_out, lent);
+    resizer_->products().keep(helped_->begin(migrations, resizer_->kept()));
+    helped_->tell(*groups_.tensor);
+    if (migrations != std::exchange(migrations_, migrations)) stages_->work_in(work_of(setup_, rank_).memory);
 }
 
 LeftOuts RankModel::left_out() const { return resizer_ ? resizer_->left_out() : LeftOuts{}; }

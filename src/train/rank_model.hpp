@@ -78,12 +78,13 @@ public:
     // Whether this rank executes some stage of a micro-batch.
     bool needs(const PipelineShape& shape, int micro_batch) const;
 
-    // Resizing: from here on this rank may leave out a part of its products, by the weights as they are. An
-    // idle rank has none.
-    void prepare_to_leave_out(Stream& stream, const ResizeConfig& config, std::uint64_t seed);
-    bool may_leave_out() const { return resizer_ != nullptr; }
-    // Between two steps, with nothing in flight: another part than before, or of other channels.
-    void leave_out(Stream& stream, double part);
+    // From here on this rank may leave out a part of its products, by the weights as they are, or have it
+    // computed by others, or compute some of theirs.
+    void prepare_to_share_products(Stream& stream, const ResizeConfig& config, std::uint64_t seed);
+    bool may_share_products() const { return resizer_ != nullptr; }
+    // Collective over the team; between two steps, with nothing in flight. As the plan has it now, of channels
+    // that are chosen anew.
+    void share_products(Stream& stream);
     LeftOuts left_out() const;
 
     std::string position() const;  // "stands at 2RECV_B0, instruction 7 of 20"
@@ -100,7 +101,9 @@ private:
     int rank_;
     RankGroups groups_;
     std::unique_ptr<LocalStages> stages_;            // none: idle
-    std::unique_ptr<Resizer> resizer_;               // none: nothing is ever left out
+    std::unique_ptr<Resizer> resizer_;               // none: every rank computes what it holds
+    std::unique_ptr<HelpedProducts> helped_;         // likewise, and none where the team is one rank
+    std::vector<Migration> migrations_;              // of the period, within the team
     std::unique_ptr<Engine> training_, evaluation_;  // of the programs of each
 
     // Of the round that is being executed.

@@ -111,7 +111,7 @@ void RankTrainer::rehearse() {
 }
 
 void RankTrainer::begin_stretch(std::size_t first, std::size_t end) {
-    prepare_to_leave_out();
+    prepare_to_share_products();
     first_ = first;
     end_ = end;
     executed_ = settled_ = contributed_ = 0;
@@ -334,15 +334,14 @@ std::vector<StepOutcome> RankTrainer::step() {
     return known;
 }
 
-void RankTrainer::prepare_to_leave_out() {
-    if (setup_.plan.most_left_out > 0 && !model_.may_leave_out())
-        model_.prepare_to_leave_out(stream_, config_.policy.resize, config_.run.seed);
+void RankTrainer::prepare_to_share_products() {
+    if (shares_products(setup_.plan) && !model_.may_share_products())
+        model_.prepare_to_share_products(stream_, config_.policy.resize, config_.run.seed);
 }
 
-void RankTrainer::leave_out() {
-    prepare_to_leave_out();
-    const std::vector<double>& parts = setup_.plan.left_out;
-    model_.leave_out(stream_, parts.empty() ? 0 : parts[static_cast<std::size_t>(model_.rank())]);
+void RankTrainer::share_products() {
+    prepare_to_share_products();
+    model_.share_products(stream_);
     if (!config_.policy.resize.decays_all) spared_ = model_.left_out();
 }
 

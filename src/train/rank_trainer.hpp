@@ -52,8 +52,9 @@ public:
     // Collective over `control`. On the validation samples; between stretches.
     Evaluation evaluate(Communicator& control);
 
-    // What the plan has this rank leave out, of channels that are chosen anew; between stretches.
-    void leave_out();
+    // Collective over each team; between stretches. What the plan has this rank leave out or others compute, of
+    // channels that are chosen anew.
+    void share_products();
 
     // For the trainer of the next plan: what this one leaves, which is of no use any more, and where it goes.
     RankState take_state();
@@ -84,7 +85,7 @@ private:
     bool validate(int step);
     Gathered take(Tally& tally, const char* wait);
     void judge(StepInFlight& step);
-    void prepare_to_leave_out();
+    void prepare_to_share_products();
     void apply(const StepInFlight& step, std::size_t gradients);
     void take_back(const StepInFlight& step, std::size_t gradients);
     void report(const RoundResult& result, double begin);

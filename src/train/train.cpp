@@ -166,7 +166,7 @@ private:
         const std::string complaint = deciding_.take_complaint();
         if (is_first_ && !complaint.empty()) console_.stays_with_plan(step, complaint);
         if (choice) follow_choice(*choice, step, sum);
-        if (choice || deciding_.is_look(step)) trainer_->leave_out();
+        if (choice || deciding_.is_look(step)) trainer_->share_products();
         if (!choice && deciding_.is_look(step)) sum.add_look(now_seconds() - begin);
     }
 
@@ -187,8 +187,9 @@ private:
     }
 
     void follow_choice(Choice& choice, std::size_t step, FigureSum& sum) {
-        const PlanChange change = stays_in_place(setup_.plan, choice.next.plan) ? leave_out_by(choice.next.plan)
-                                                                                : move_to(choice, step);
+        const PlanChange change = stays_in_place(setup_.plan, choice.next.plan)
+                                      ? share_products_by(choice.next.plan)
+                                      : move_to(choice, step);
         sum.add_change_of_plan(change, bubble_of_schedule(setup_.plan, control_.size()));
         deciding_.note(choice.decision, change);
         if (!is_first_) return;
@@ -196,9 +197,10 @@ private:
         console_.change_of_plan(choice.decision, change);
     }
 
-    PlanChange leave_out_by(const Plan& next) {
+    PlanChange share_products_by(const Plan& next) {
         const PlanChange change{.from = hash_of(setup_.plan), .to = hash_of(next)};
         setup_.plan.left_out = next.left_out;
+        setup_.plan.migrations = next.migrations;
         return change;
     }
 

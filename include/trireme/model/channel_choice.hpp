@@ -17,6 +17,10 @@ inline constexpr std::size_t channel_tile = 8;
 // equals the larger), but one tile at least is kept.
 std::size_t kept_count(std::size_t channels, double ratio);
 
+// How many each of some helpers computes of the channels of another rank: in whole tiles, of which the sum of
+// the parts gets as many as are nearest. One tile at least is left.
+std::vector<std::size_t> lent_counts(std::size_t channels, std::span<const double> parts);
+
 // A projection beside others among which a ratio is shared.
 struct ResizableWork {
     std::size_t channels = 0;
@@ -31,9 +35,10 @@ struct ResizableWork {
 std::vector<std::size_t> kept_counts(std::span<const ResizableWork> all, double ratio, double limit);
 
 //   priority   the channels whose weights have varied most (FlexTP; of equals the lower)
+//   first      the lowest ones
 //   random     channels drawn by `key`
 //   window     those next to each other that have varied most together (of equals the lower)
-enum class ChannelPolicy : std::uint8_t { priority, random, window };
+enum class ChannelPolicy : std::uint8_t { priority, first, random, window };
 
 // Ascending; `count` is at most as many as there are.
 std::vector<std::int32_t> choose_channels(ChannelPolicy policy, std::span<const double> variation,

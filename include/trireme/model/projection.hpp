@@ -37,7 +37,16 @@ public:
                          KeptChannels* kept = nullptr) const;
 
     std::size_t output_width() const;
+    WeightAxes axes() const { return axes_; }
     std::size_t parameter_count() const { return parts_.size() * (has_bias_ ? 2 : 1); }
+
+    // Of its weights, or their gradients, the matrices.
+    template <class View>
+    std::vector<View> matrices(std::span<const View> all) const {
+        std::vector<View> some;
+        for (std::size_t i = 0; i < all.size(); i += has_bias_ ? 2 : 1) some.push_back(all[i]);
+        return some;
+    }
 
 private:
     Channels input_;

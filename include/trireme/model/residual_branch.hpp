@@ -5,9 +5,9 @@
 
 #include "trireme/model/config.hpp"
 #include "trireme/model/dropout_site.hpp"
+#include "trireme/model/helped_projection.hpp"
 #include "trireme/model/layer.hpp"
 #include "trireme/model/norm.hpp"
-#include "trireme/model/projection.hpp"
 
 namespace trireme {
 
@@ -23,6 +23,7 @@ struct BranchState {
     ConstTensor grad_projection;  // (rows, width)         gradient of what the last matrix gives
     Tensor grad_inner;            // (rows, inner width)
     Tensor grad_normed;           // (own rows, width)     gradient of what the first matrix reads
+    HelpedProjection::State first_guests, last_guests;
 };
 
 // The parts of a branch, by their names within a block; what lies between the two matrices is shared by tensor
@@ -59,8 +60,6 @@ public:
     std::size_t inner_width() const { return first_.output_width(); }
 
 private:
-    ProjectionPlace place_of_first() const;
-    ProjectionPlace place_of_last() const;
     ConstTensor normed_again(const Pass& pass, Weights weights, ConstTensor input, Arena& scratch) const;
 
     // Its own weights or gradients among those of the branch.
@@ -82,7 +81,7 @@ private:
     bool is_norm_behind_;
     double dropout_;
     Norm norm_;
-    Projection first_, last_;
+    HelpedProjection first_, last_;
 };
 
 }  // namespace trireme

@@ -8,11 +8,10 @@
 #include <vector>
 
 #include "trireme/kernels/linear.hpp"
+#include "trireme/layout/migration.hpp"
 #include "trireme/model/parameter.hpp"
 
 namespace trireme {
-
-enum class Product : std::uint8_t { attention_in, attention_out, mlp_in, mlp_out };
 
 // Names a projection of the model.
 struct ProjectionPlace {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "trireme/layout/layout.hpp"
+#include "trireme/layout/migration.hpp"
 
 namespace trireme {
 
@@ -18,6 +19,7 @@ struct Decision {
     std::optional<int> micro_batches = {};         // of a step, in all; none: as many as before
     std::optional<std::string> schedule = {};      // its name; none: as before
     std::vector<double> left_out = {};             // as Plan has it
+    std::vector<Migration> migrations = {};        // likewise
     std::string policy = {};                       // that decided
     std::string reason = {};                       // for people
     std::string from = {}, to = {};                // hashes of the plans; empty: not said
@@ -29,7 +31,8 @@ struct Decision {
 };
 
 // A line of {"step": 5, "policy": "by hand", "from": "31a0...", "to": "7bcb...", "layout": {...},
-// "microbatches": 4, "schedule": "1f1b", "left_out": [0, 0.75], "reason": "...", "terms": {...}, "seconds":
+// "microbatches": 4, "schedule": "1f1b", "left_out": [0, 0.75], "migrations": [{"from": 1, "to": 0, "parts":
+// [0.25, 0.25, 0.25, 0.25]}], "reason": "...", "terms": {...}, "seconds":
 // {"predicted": 0.2, "measured": 0.1}} each. Of a file that somebody writes, step and layout are enough. Throws
 // ConfigError for anything else, naming line and place, and for steps that do not rise.
 std::vector<Decision> decisions_from_jsonl(std::string_view text, const std::string& file);

@@ -5,7 +5,9 @@
 #include <string_view>
 #include <vector>
 
+#include "trireme/layout/circle.hpp"
 #include "trireme/layout/layout.hpp"
+#include "trireme/layout/migration.hpp"
 #include "trireme/plan/recompute.hpp"
 #include "trireme/schedule/check.hpp"
 #include "trireme/schedule/generate.hpp"
@@ -41,6 +43,8 @@ struct Plan {
                                         // out in training; empty: nobody leaves out anything
     double most_left_out = 0;           // that a rank may come to leave out
     bool remembers_left_out = false;    // the last gradients of each channel, for when it is left out
+    std::vector<Migration> migrations = {};  // what ranks of a team compute for each other in training
+    Spread spread = Spread::tree;            // how these speak to several
     ProvedPrograms training;
     ProvedPrograms evaluation;  // forward only, of as many micro-batches
 

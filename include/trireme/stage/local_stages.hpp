@@ -33,8 +33,12 @@ public:
     // Called behind each layer, forward and backward, so that messages go on meanwhile.
     void call_now_and_then(std::function<void()> call) { progress_ = std::move(call); }
 
-    // What training passes leave out; outlives every execution. Or none.
+    // What training passes leave out, and what tensor ranks compute for each other; both outlive every
+    // execution. Or none.
     void resize_with(Resizing* resizing) { resizing_ = resizing; }
+    void help_with(const HelpedProducts* helped) { helped_ = helped; }
+    // Nothing is in flight. For other passes, which need more memory or less.
+    void work_in(const StageMemory& memory);
 
     // How passes are made: see there.
     PassRunner& passes() { return passes_; }
@@ -115,6 +119,7 @@ private:
     std::vector<GradientExchange>* exchanges_ = nullptr;
     std::function<void()> progress_ = [] {};
     Resizing* resizing_ = nullptr;
+    const HelpedProducts* helped_ = nullptr;
 
     // Of the round that is being executed.
     Stream* stream_ = nullptr;

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "trireme/layout/circle.hpp"
 #include "trireme/stage/stage.hpp"
 
 namespace trireme {
@@ -26,6 +27,8 @@ struct PassKind {
     bool cuts_rows = false;  // sequence parallelism
     BackwardHalves halves = BackwardHalves::together;
     double resizing_limit = 0;  // projections leave out up to so much of their channels, as Resizing has it
+    std::vector<Migration> migrations = {};  // within the team
+    Spread spread = Spread::tree;
 };
 
 // Of a training pass and of an evaluating one, the larger of each. Every row counts as predicted. Compact

@@ -28,13 +28,16 @@ public:
     Resizer(Stream& stream, const ResizerConfig& config, std::vector<ProjectionShape> projections,
             const LocalParameters& parameters);
 
+    const std::vector<ProjectionShape>& projections() const { return projections_; }
     // For the passes of this rank.
     Resizing& products() { return products_; }
     const std::vector<std::int32_t>& kept(std::size_t projection) const { return channels_[projection].kept; }
+    Resizing::Lists kept() const;
 
     // Ends a period and begins the next, between two steps, while nothing is in flight: notes how far weights
-    // have moved in the one, and leaves out `ratio` of the multiplications in the other.
-    void begin_period(Stream& stream, double ratio);
+    // have moved in the one, and leaves out `ratio` of the multiplications in the other. Of each projection,
+    // more than `lent` channels are kept.
+    void begin_period(Stream& stream, double ratio, const std::vector<std::size_t>& lent = {});
 
     // Of this period, for an optimizer that is to let them alone.
     LeftOuts left_out() const;
@@ -52,13 +55,14 @@ private:
     void note_changes(Stream& stream);
     void copy_weights(Stream& stream);
     std::vector<std::size_t> counts(double ratio) const;
-    void keep();
+    bool goes_by_variation() const { return config_.policy != ChannelPolicy::first; }
 
     ResizerConfig config_;
     std::vector<ProjectionShape> projections_;
     const LocalParameters& parameters_;
-    ParameterTensors last_weights_;  // of all projections, one after the other
-    Buffer change_;                  // f64, of the channels of the widest projection
+    ParameterTensors
+        last_weights_;  // of all projections, one after the other; none: nobody asks how they change
+    Buffer change_;     // f64, of the channels of the widest projection
     Resizing products_;
     std::vector<Channels> channels_;
     std::size_t period_ = 0;

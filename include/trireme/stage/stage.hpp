@@ -76,7 +76,9 @@ private:
     std::vector<std::vector<std::vector<Tensor>>> gradients_;     // likewise
 };
 
-// Of all stages of a rank.
+// Of all stages of a rank; and of each rank of its team.
 std::vector<ProjectionShape> projections_of(const ModelConfig& config, const std::vector<StageSpec>& specs);
+std::vector<std::vector<ProjectionShape>> projections_of_team(const ModelConfig& config,
+                                                              const std::vector<StageSpec>& specs);
 
 }  // namespace trireme

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "trireme/layout/circle.hpp"
 #include "trireme/model/channel_choice.hpp"
 #include "trireme/model/resizing.hpp"
 
@@ -19,8 +20,9 @@ enum class MoveWay : std::uint8_t { stop, overlap, twins, restart };
 
 // What is done about slow ranks.
 //   resize   they leave out a part of their products, and losses are others
+//   migrate  others of their team compute a part of it for them
 //   uneven   they get smaller shares
-enum class StragglerPolicy : std::uint8_t { off, resize, uneven };
+enum class StragglerPolicy : std::uint8_t { off, resize, migrate, uneven };
 
 // What slow ranks leave out.
 struct ResizeConfig {
@@ -37,8 +39,9 @@ struct PolicyConfig {
     MoveWay move = MoveWay::stop;
     StragglerPolicy straggler = StragglerPolicy::off;
     ResizeConfig resize = {};
-    std::size_t look_every = 10;  // steps between two looks at what was observed
-    std::size_t horizon = 0;      // steps in which a change has to repay; 0: all that are left
+    Spread spread = Spread::tree;  // how a slow rank speaks to its helpers
+    std::size_t look_every = 10;   // steps between two looks at what was observed
+    std::size_t horizon = 0;       // steps in which a change has to repay; 0: all that are left
 };
 
 }  // namespace trireme

@@ -1,6 +1,7 @@
 #include "ranks/model/stage_run.hpp"
 
 #include <memory>
+#include <numeric>
 
 #include "trireme/model/tensor_group.hpp"
 
@@ -54,18 +55,22 @@ public:
                           {.dtype = task.dtype,
                            .cuts_rows = sharing != nullptr && sharing->cuts_rows,
                            .halves = task.halves,
-                           .resizing_limit = sharing != nullptr && !sharing->lists.empty() ? 0.5 : 0})),
+                           .resizing_limit = sharing != nullptr && !sharing->lists.empty() ? 0.5 : 0,
+                           .migrations = sharing != nullptr ? sharing->migrations : std::vector<Migration>{},
+                           .spread = sharing != nullptr ? sharing->spread : Spread::tree})),
           stage_(task.config, spec_),
           parameters_(stage_.parameters(), task.dtype, Place::memory),
           workspace_(memory_, Place::memory),
           flight_(memory_.activations, Place::memory),
           batch_(task.rows.batch()),
           neighbours_("neighbours", 4 * batch_.rows() * stage_.width() * sizeof(double) + 256, Place::memory),
-          resizing_(stage_.projections(), Filling::zero, task.dtype, batch_.rows(), Place::memory) {
+          resizing_(stage_.projections(), Filling::zero, task.dtype, batch_.rows(), Place::memory),
+          helped_(projections_of_team(task.config, {spec_}), part.rank,
+                  sharing != nullptr ? sharing->spread : Spread::tree) {
         if (sharing != nullptr) {
             group_ = std::make_unique<TensorGroup>(TensorGroup{
                 .ranks = sharing->ranks, .exchange = workspace_.exchange, .cuts_rows = sharing->cuts_rows});
-            resizing_.keep(sharing->lists);
+            help(*sharing);
         }
         stage_.bind(parameters_);
         for (std::size_t i = 0; i < parameters_.specs().size(); ++i) {
@@ -84,7 +89,8 @@ public:
                         .loss_scale = 0.5,
                         .label_smoothing = 0.1,
                         .group = group_.get(),
-                        .resizing = &resizing_};
+                        .resizing = &resizing_,
+                        .helped = &helped_};
         StageRun result{.own = own_rows(pass), .output = {}, .grad_input = {}, .gradients = {}, .outcome = {}};
         const Tensor input = stage_.is_first() ? Tensor{} : rows_of("input", result.own);
         const Tensor output = stage_.forward(pass, input, flight_, workspace_);
@@ -95,6 +101,19 @@ public:
     }
 
 private:
+    // Behind what this rank leaves out.
+    void help(const Sharing& sharing) {
+        Resizing::Lists kept = sharing.lists;
+        for (const ProjectionShape& projection : stage_.projections()) {
+            std::vector<std::int32_t>& list = kept[projection.place];
+            if (!list.empty()) continue;
+            list.resize(projection.channels);
+            std::iota(list.begin(), list.end(), 0);
+        }
+        resizing_.keep(helped_.begin(sharing.migrations, kept));
+        helped_.tell(sharing.ranks);
+    }
+
     void train(const Pass& pass, StageRun& result) {
         const Tensor grad_output = stage_.is_last() ? Tensor{} : rows_of("grad_output", result.own);
         const Tensor grad_input = stage_.is_first() ? Tensor{} : rows_of("grad_input", result.own);
@@ -144,6 +163,7 @@ private:
     Arena neighbours_;
     std::unique_ptr<TensorGroup> group_;
     Resizing resizing_;
+    HelpedProducts helped_;
 };
 
 }  // namespace

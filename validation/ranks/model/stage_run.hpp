@@ -29,6 +29,8 @@ struct Sharing {
     std::vector<std::size_t> shares;
     bool cuts_rows = false;
     Resizing::Lists lists = {};  // of the channels that this rank keeps in training
+    std::vector<Migration> migrations = {};
+    Spread spread = Spread::tree;
 };
 
 // What came of it on this rank.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <mpi.h>
 
+#include <algorithm>
 #include <array>
 
 #include "comm/mpi/mpi_communicator.hpp"
@@ -45,6 +46,17 @@ std::vector<Trial> every_trial() {
     std::vector<Trial> trials = exact_trials();
     for (const SmallModel& model : every_small_model()) {
         trials.push_back({"cpu_f32", {.backend = CpuStream{}}, DType::f32, 1e-5, model});
+    }
+    return trials;
+}
+
+std::vector<Trial> one_of_each_family() {
+    std::vector<Trial> trials;
+    for (const Trial& trial : every_trial()) {
+        const auto is_like = [&](const Trial& other) {
+            return other.dtype == trial.dtype && other.model.family == trial.model.family;
+        };
+        if (std::ranges::none_of(trials, is_like)) trials.push_back(trial);
     }
     return trials;
 }
@@ -107,7 +119,7 @@ protected:
     }
 
     Stream stream_ = GetParam().stream;
-    const ModelConfig config_;
+    ModelConfig config_;
     MpiCommunicator group_{MPI_COMM_WORLD, "tensor", patience};
 
 private:
@@ -288,6 +300,63 @@ TEST_P(ResizedTeam, TrainsAsOneRankWithMaskedWeightsAndEvaluatesAsOneWithout) {
     }
 }
 
+// Rank 1 is slow, and of more than two ranks the last one, too, which lends other parts; all others help.
+std::vector<Migration> every_migration(int ranks) {
+    std::vector<Migration> all;
+    const int owners = ranks > 2 ? 2 : 1;
+    for (int to = 0; to < ranks; ++to) {
+        if (to == 1 || (owners == 2 && to == ranks - 1)) continue;
+        const double part = 0.75 / (ranks - owners);
+        all.push_back({.from = 1, .to = to, .parts = {part, part, part, part}});
+        if (owners == 2) all.push_back({.from = ranks - 1, .to = to, .parts = {0, part, part / 2, part}});
+    }
+    return all;
+}
+
+class HelpedTeam : public ResizedTeam {
+protected:
+    HelpedTeam() {
+        config_.width = 96;
+        config_.mlp_width = 96;
+    }
+
+    void expect_as_alone_in_halves(StageTask task, const Sharing& sharing) {
+        task.halves = BackwardHalves::apart;
+        expect_as_alone(task, sharing);
+    }
+};
+
+TEST_P(HelpedTeam, TrainsAndEvaluatesAsOneRank) {
+    const TokenRows rows(std::array{sample(3, 9), sample(4, 4)});
+    for_each_sharing([&](Sharing sharing) {
+        StageTask task = this->task(rows);
+        sharing.migrations = every_migration(group_.size());
+        for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
+            SCOPED_TRACE(name_of(recompute));
+            task.recompute = recompute;
+            expect_as_alone(task, sharing);
+        }
+        task.recompute = Recompute::none;
+        sharing.spread = Spread::direct;
+        expect_as_alone_in_halves(task, sharing);
+        task.is_training = false;
+        expect_as_alone(task, sharing);
+    });
+}
+
+// What is left out is missing everywhere, what is lent nowhere: FlexTP's SEMI.
+TEST_P(HelpedTeam, LeavesOutSomeAndHasOthersComputeSome) {
+    const TokenRows rows(std::array{sample(3, 9), sample(4, 4)});
+    for_each_sharing([&](Sharing sharing) {
+        StageTask task = this->task(rows);
+        leave_out(true, task, sharing);
+        for (Migration& each : sharing.migrations = every_migration(group_.size()))
+            for (double& part : each.parts) part *= 0.6;
+        expect_as_alone(task, sharing);
+        expect_as_alone_in_halves(task, sharing);
+    });
+}
+
 // A rank with fewer outputs could take more rows at a time, but must not: 300 rows are two tiles for the
 // largest of the shares, and one for the others.
 TEST(TeamHead, CutsRowsIntoTheSameTilesWhateverTheShares) {
@@ -315,6 +384,7 @@ std::string name_of_trial(const testing::TestParamInfo<Trial>& trial) {
 
 INSTANTIATE_TEST_SUITE_P(Models, Team, testing::ValuesIn(every_trial()), name_of_trial);
 INSTANTIATE_TEST_SUITE_P(Models, ResizedTeam, testing::ValuesIn(every_trial()), name_of_trial);
+INSTANTIATE_TEST_SUITE_P(Models, HelpedTeam, testing::ValuesIn(one_of_each_family()), name_of_trial);
 INSTANTIATE_TEST_SUITE_P(Models, ExactTeam, testing::ValuesIn(exact_trials()), name_of_trial);
 
 }  // namespace

@@ -24,6 +24,7 @@ Decision whole_decision() {
             .micro_batches = 4,
             .schedule = "gpipe",
             .left_out = {0, 0.75, 0},
+            .migrations = {{.from = 1, .to = 0, .parts = {0.125, 0.125, 0, 0.125}}},
             .policy = "by hand",
             .reason = "rank 1 is slow",
             .from = "0123456789abcdef",
@@ -46,7 +47,8 @@ TEST(DecisionJson, IsALineInTheOrderInWhichPeopleRead) {
               R"({"step":5,"policy":"by hand","from":"0123456789abcdef","to":"fedcba9876543210",)"
               R"("layout":{"layers":4,"stages":[{"layers":[0,2],"replicas":[{"ranks":[0]},{"ranks":[1]}]},)"
               R"({"layers":[2,4],"replicas":[{"ranks":[2]}]}],"idle":[]},"microbatches":4,"schedule":"gpipe",)"
-              R"("left_out":[0.0,0.75,0.0],"reason":"rank 1 is slow","terms":{"gain":0.25,"moved_bytes":4096},)"
+              R"("left_out":[0.0,0.75,0.0],"migrations":[{"from":1,"to":0,"parts":[0.125,0.125,0.0,0.125]}],)"
+              R"("reason":"rank 1 is slow","terms":{"gain":0.25,"moved_bytes":4096},)"
               R"("seconds":{"predicted":0.75,"measured":0.5}})");
 }
 
@@ -62,9 +64,15 @@ TEST(DecisionJson, NamesLineAndPlaceOfWhatItCannotRead) {
               "my.jsonl, line 2 is not whole JSON: it breaks at byte 11 of 10; mend it there");
     EXPECT_EQ(refusal(R"({"step": 2})"),
               "my.jsonl, line 1 has no \"layout\"; its keys are step, layout, policy, from, to, microbatches, "
-              "schedule, left_out, reason, terms, seconds");
+              "schedule, left_out, migrations, reason, terms, seconds");
     EXPECT_EQ(refusal(line(1, R"(, "left_out": [0, 1])")),
               "my.jsonl, line 1: left_out[1] is 1; it must be a part: at least 0, and less than 1");
+    EXPECT_EQ(refusal(line(1, R"(, "migrations": [{"from": 1, "to": 0}])")),
+              "my.jsonl, line 1: migrations[0] has no \"parts\"; its keys are from, to, parts");
+    EXPECT_EQ(
+        refusal(line(1, R"(, "migrations": [{"from": 1, "to": 0, "parts": [0.5]}])")),
+        "my.jsonl, line 1: migrations[0].parts is [0.5]; it must be four parts: of attention's first and last "
+        "product, and of the MLP's");
     EXPECT_EQ(refusal(line(1, R"(, "microbatches": 0)")),
               "my.jsonl, line 1: microbatches is 0; it must be at least 1");
     EXPECT_EQ(refusal(line(1, R"(, "terms": {"gain": "much"})")),

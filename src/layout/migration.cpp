@@ -1,0 +1,20 @@
+#include "trireme/layout/migration.hpp"
+
+#include <algorithm>
+
+namespace trireme {
+
+std::vector<Migration> within(const std::vector<Migration>& all, const std::vector<int>& team) {
+    const auto place_of = [&](int rank) {
+        return static_cast<int>(std::ranges::find(team, rank) - team.begin());
+    };
+    const int size = static_cast<int>(team.size());
+    std::vector<Migration> own;
+    for (const Migration& each : all) {
+        const Migration migration{.from = place_of(each.from), .to = place_of(each.to), .parts = each.parts};
+        if (migration.from < size && migration.to < size) own.push_back(migration);
+    }
+    return own;
+}
+
+}  // namespace trireme

@@ -1,0 +1,173 @@
+// Parts of slow ranks' products that others of their team compute: steps become shorter, no loss changes, and
+// nothing moves for good.
+#include "messages/straggler_runs.hpp"
+
+namespace trireme::messages {
+namespace {
+
+class Migrations : public Stragglers {
+protected:
+    // Of a rank's products, what others compute.
+    static double lent_by(int rank, const json& decision) {
+        double sum = 0;
+        for (const json& each : decision.value("migrations", json::array())) {
+            if (each.at("from") != rank) continue;
+            for (const json& part : each.at("parts")) sum += part.get<double>() / 4;
+        }
+        return sum;
+    }
+};
+
+TEST_F(Migrations, ChangeNoLossWhileRanksBecomeSlowAndRecover) {
+    ASSERT_EQ(run("train --steps 100 " + std::string(of_model) + "--run-dir one", 1, 0).code, 0);
+    for (const std::string by : {"tree", "direct"}) {
+        const Outcome outcome =
+            simulate(std::string(come_and_go) + "--straggler migrate --look-every 5 --migrate-by " + by +
+                     " --run-dir " + by);
+
+        EXPECT_LE(most_apart(losses(by), losses("one")), 1e-10);
+        const std::vector<json> made = decisions(by);
+        ASSERT_GE(made.size(), 4U);
+        EXPECT_EQ(made.front().at("step"), 15U);
+        EXPECT_GT(lent_by(1, made.front()), 0.5);
+        EXPECT_EQ(lent_by(3, made.front()), 0);
+        EXPECT_EQ(made.back().at("step"), 75U);
+        EXPECT_FALSE(made.back().contains("migrations"));
+        EXPECT_EQ(made.back().at("terms").at("moved_bytes"), 0);
+        EXPECT_NE(outcome.out.find("every rank computes all of its products again"), std::string::npos);
+    }
+    simulate("--decisions tree/decisions.jsonl --run-dir again");
+    EXPECT_EQ(losses("again"), losses("tree"));
+}
+
+TEST_F(Migrations, MakeStepsShorterAndAreOverWhenTheyAreOfNoUse) {
+    const std::string options = std::string(come_and_go) + "--length fixed --run-dir ";
+    simulate(options + "off", 80);
+    const Outcome outcome = simulate(options + "migrate --straggler migrate --look-every 5", 80);
+
+    EXPECT_NE(outcome.out.find("ranks 0, 2, 3 compute "), std::string::npos) << outcome.out;
+    const std::vector<json> off = training_steps("off");
+    const std::vector<json> steps = training_steps("migrate");
+    for (const std::size_t step : {20U, 38U, 60U})
+        EXPECT_LT(steps[step].at("seconds"), 0.85 * off[step].at("seconds").get<double>()) << step;
+    for (const std::size_t step : {5U, 78U})
+        EXPECT_NEAR(steps[step].at("seconds").get<double>(), off[step].at("seconds").get<double>(), 1e-9);
+    const json summary = json::parse(read("migrate/summary.json"));
+    EXPECT_GT(summary.at("memory_bytes").at("predicted"), 0);
+}
+
+// A pipeline of two teams that keeps old weights, with the fast kernels.
+TEST_F(Migrations, ChangeNoLossInAPipelineInSinglePrecision) {
+    std::string model = of_model;
+    model.replace(model.find("--dtype f64 --device reference"), 30, "--dtype f32 --device cpu");
+    ASSERT_EQ(run("train --steps 40 " + model + "--run-dir one", 1, 0).code, 0);
+    for (const std::string schedule : {"1f1b", "zb-h1", "gpipe"}) {
+        const Outcome outcome =
+            run("simulate --ranks 4 --cluster double.json --tensor 2 --pipe 2 --microbatches 2 "
+                "--slow rank=1,factor=4,steps=6:25 --straggler migrate --look-every 5 --steps 40 "
+                "--schedule " +
+                schedule + " --run-dir " + schedule + ' ' + model);
+
+        ASSERT_EQ(outcome.code, 0) << outcome.err;
+        EXPECT_LE(most_apart(losses(schedule), losses("one")), 1e-5);
+        const std::vector<json> made = decisions(schedule);
+        ASSERT_GE(made.size(), 2U);
+        for (const json& each : made[0].at("migrations")) {
+            EXPECT_EQ(each.at("from"), 1);
+            EXPECT_EQ(each.at("to"), 0);
+        }
+    }
+}
+
+// Weights of two steps ago, which go to the helper as they are used.
+TEST_F(Migrations, ChangeNoLossWhereStepsOverlap) {
+    const std::string options =
+        "simulate --ranks 4 --cluster double.json --tensor 2 --pipe 2 --microbatches 4 --schedule 2bw --steps "
+        "30 "
+        "--tied off --slow rank=1,factor=4,steps=6:25 --look-every 5 --run-dir ";
+    for (const std::string straggler : {"off", "migrate"}) {
+        const Outcome outcome = run(options + straggler + " --straggler " + straggler + ' ' + of_model);
+        ASSERT_EQ(outcome.code, 0) << outcome.err;
+    }
+    EXPECT_LE(most_apart(losses("migrate"), losses("off")), 1e-10);
+    EXPECT_GE(decisions("migrate").size(), 2U);
+}
+
+TEST_F(Migrations, AreTheSameToGhosts) {
+    const std::string options =
+        std::string(come_and_go) + "--look-every 5 --length fixed --straggler migrate --run-dir ";
+    simulate(options + "values", 50);
+    std::string line =
+        "simulate --ranks 4 --cluster double.json --tensor 4 --steps 50 " + std::string(of_model);
+    line.replace(line.find("--device reference"), 18, "--math off");
+
+    const Outcome outcome = run(line + options + "ghosts");
+
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const std::vector<json> made = decisions("ghosts");
+    const std::vector<json> real = decisions("values");
+    ASSERT_EQ(made.size(), real.size());
+    for (std::size_t d = 0; d < made.size(); ++d) {
+        EXPECT_EQ(made[d].at("step"), real[d].at("step"));
+        for (int rank = 0; rank < 4; ++rank) EXPECT_NEAR(lent_by(rank, made[d]), lent_by(rank, real[d]), 1e-9);
+    }
+    const std::vector<json> steps = training_steps("values");
+    const std::vector<json> of_ghosts = training_steps("ghosts");
+    ASSERT_EQ(steps.size(), of_ghosts.size());
+    for (const std::size_t step : {20U, 38U})
+        EXPECT_NEAR(of_ghosts[step].at("seconds").get<double>(), steps[step].at("seconds").get<double>(),
+                    0.02 * steps[step].at("seconds").get<double>());
+}
+
+TEST_F(Migrations, ChangeNoLossByTheWall) {
+    ASSERT_EQ(run("train --steps 40 " + std::string(of_model) + "--run-dir one", 1, 0).code, 0);
+    for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
+        const std::string folder = "two-" + std::to_string(mpi);
+
+        const Outcome outcome =
+            run("train --tensor 2 --slow rank=1,factor=30,steps=6:25 --straggler migrate "
+                "--look-every 5 --steps 40 --run-dir " +
+                    folder + ' ' + of_model,
+                2, mpi);
+
+        ASSERT_EQ(outcome.code, 0) << outcome.err;
+        EXPECT_LE(most_apart(losses(folder), losses("one")), 1e-10);
+        EXPECT_FALSE(decisions(folder).empty());
+    }
+}
+
+// What somebody wrote by hand.
+TEST_F(Migrations, ThatCannotBeAreRefused) {
+    const auto refusal = [&](const std::string& migrations) {
+        write("decisions.jsonl",
+              R"({"step": 2, "layout": {"layers": 7, "stages": [{"layers": [0, 7], "replicas": )"
+              R"([{"ranks": [0, 1]}]}]}, "migrations": [)" +
+                  migrations + "]}");
+        const Outcome refused =
+            run("train --tensor 2 --steps 4 --decisions decisions.jsonl --run-dir run " + std::string(of_model),
+                2, 0);
+        EXPECT_EQ(refused.code, 2);
+        return refused.err;
+    };
+
+    EXPECT_NE(
+        refusal(R"({"from": 0, "to": 0, "parts": [0.5, 0, 0, 0]})")
+            .find("rank 0 is to compute a part of rank 0's products, and they are not two ranks of a team"),
+        std::string::npos);
+    EXPECT_NE(refusal(R"({"from": 0, "to": 2, "parts": [0.5, 0, 0, 0]})")
+                  .find("rank 2 is to migrate products, and the job has 2 ranks"),
+              std::string::npos);
+    EXPECT_NE(
+        refusal(
+            R"({"from": 0, "to": 1, "parts": [0.5, 0, 0, 0]}, {"from": 1, "to": 0, "parts": [0, 0, 0, 0.5]})")
+            .find("let a rank do one of both"),
+        std::string::npos);
+    EXPECT_NE(
+        refusal(
+            R"({"from": 0, "to": 1, "parts": [0.5, 0, 0, 0]}, {"from": 0, "to": 1, "parts": [0.5, 0, 0, 0]})")
+            .find("which has to keep some of it"),
+        std::string::npos);
+}
+
+}  // namespace
+}  // namespace trireme::messages
