@@ -29,20 +29,22 @@ std::vector<Option> straggler_options(PolicyConfig& policy) {
     return {
         choice({"straggler", "",
                 "ranks that are slower than others: nothing; others of their team compute a part of their "
-                "products, "
-                "or they get shares in proportion to their speed, which change no loss; or a part of their "
-                "products "
-                "is left out, which does"},
+                "products, or they get shares in proportion to their speed, which change no loss; a part of "
+                "their products is left out, which does; or (semi) what others cannot compute in time is"},
                policy.straggler,
                {{"off", StragglerPolicy::off},
                 {"resize", StragglerPolicy::resize},
                 {"migrate", StragglerPolicy::migrate},
+                {"semi", StragglerPolicy::semi},
                 {"uneven", StragglerPolicy::uneven}}),
         choice({"migrate-by", "",
                 "how a slow rank tells its helpers, and they add up for it: in rounds, each twice as many; or "
                 "each "
                 "with it alone"},
                policy.spread, {{"tree", Spread::tree}, {"direct", Spread::direct}}),
+        number({"semi-slack", "PART",
+                "the part of a step that semi may make it longer than it could be, to leave out less"},
+               policy.semi_slack, {.low = 0, .high = 10}),
         whole_number({"look-every", "K", "steps between two looks at what was observed, to decide by"},
                      policy.look_every, 1),
         whole_number({"horizon", "STEPS", "in which a change of plan has to repay; 0: in all that are left"},

@@ -17,4 +17,15 @@ std::vector<Migration> within(const std::vector<Migration>& all, const std::vect
     return own;
 }
 
+ProductParts left_out_beside(const std::vector<Migration>& all, int rank, double not_computed) {
+    ProductParts parts;
+    parts.fill(not_computed);
+    for (const Migration& each : all) {
+        if (each.from != rank) continue;
+        for (std::size_t p = 0; p < product_count; ++p) parts[p] -= each.parts[p];
+    }
+    for (double& part : parts) part = std::max(part, 0.0);
+    return parts;
+}
+
 }  // namespace trireme

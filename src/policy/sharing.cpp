@@ -1,39 +1,67 @@
 #include "trireme/policy/sharing.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "policy/slowness_words.hpp"
+#include "trireme/layout/circle.hpp"
 
 namespace trireme {
 namespace {
 
-constexpr double most_lent = 0.98;  // of a rank's products: something of each is left
-constexpr double dust = 1e-6;       // of a rank's products
+constexpr double most_given = 0.98;  // of a rank's products: something of each is left
+constexpr double dust = 1e-6;        // of a rank's products
 
 double sum(const std::vector<double>& numbers) { return std::accumulate(numbers.begin(), numbers.end(), 0.0); }
+
+// The products of which helpers may compute a part.
+struct Way {
+    ProductParts is_helped = {};  // 1 or 0
+    double work = 0;              // of all products
+    double seconds = 0;           // that helping takes, at most
+
+    bool helps() const { return work > 0; }
+    bool helps_all() const {
+        return std::ranges::all_of(is_helped, [](double each) { return each > 0; });
+    }
+};
+
+Way way_of(const ProductParts& is_helped, const HelpCosts& costs, std::size_t ranks) {
+    Way way{.is_helped = is_helped};
+    const Circle circle{.ranks = std::vector<int>(ranks)};
+    for (std::size_t p = 0; p < product_count; ++p) {
+        way.work += is_helped[p] * costs.work[p];
+        way.seconds += is_helped[p] * (circle.rounds() * costs.round_seconds[p] + costs.whole_seconds[p]);
+    }
+    return way;
+}
+
+// Attention's first product and the MLP's read what all ranks have.
+constexpr ProductParts every_product{1, 1, 1, 1};
+constexpr ProductParts without_rounds{0, 1, 0, 1};
 
 // A team whose work is counted in a healthy rank's arithmetic, whoever does it.
 class SlowTeam {
 public:
-    SlowTeam(const std::vector<RankTimes>& times, const std::vector<double>& slowness, double limit)
-        : times_(times), slowness_(slowness), limit_(limit) {}
+    SlowTeam(const std::vector<RankTimes>& times, const std::vector<double>& slowness, double limit, Way way)
+        : times_(times), slowness_(slowness), limit_(limit), way_(way) {}
 
     std::size_t size() const { return times_.size(); }
+    const Way& way() const { return way_; }
     bool is_slow(std::size_t rank) const { return slowness_[rank] > 1 && times_[rank].whole_products() > 0; }
     double work(std::size_t rank) const { return times_[rank].whole_flops; }
 
-    // What a slow rank cannot do until then, and what another could do beside its own.
-    double need(std::size_t rank, double seconds) const {
-        return is_slow(rank) ? std::max(0.0, work(rank) - capacity(rank, seconds)) : 0;
+    // The part of its products that a slow rank cannot do until then.
+    double given(std::size_t rank, double seconds) const {
+        return is_slow(rank) ? std::max(0.0, 1 - capacity(rank, seconds) / work(rank)) : 0;
     }
-    double spare(std::size_t rank, double seconds) const {
-        return is_slow(rank) ? 0 : std::max(0.0, capacity(rank, seconds) - work(rank));
-    }
-    // Of what a slow rank cannot do, what it may not leave out.
+    // Of that, what it may not leave out.
     double must_lend(std::size_t rank, double seconds) const {
-        return std::max(0.0, need(rank, seconds) - limit_ * work(rank));
+        return std::max(0.0, given(rank, seconds) - limit_);
+    }
+    // What another rank could do beside its own.
+    double spare(std::size_t rank, double seconds) const {
+        return is_slow(rank) || !way_.helps() ? 0 : std::max(0.0, capacity(rank, seconds) - work(rank));
     }
 
     bool can_be_done_by(double seconds) const {
@@ -41,8 +69,8 @@ public:
         double spared = 0;
         for (std::size_t r = 0; r < size(); ++r) {
             const double lent = must_lend(r, seconds);
-            if (lent > most_lent * work(r)) return false;
-            needed += lent;
+            if (given(r, seconds) > most_given || (lent > 0 && !way_.helps_all())) return false;
+            needed += lent * work(r);
             spared += spare(r, seconds);
         }
         return needed <= spared;
@@ -53,8 +81,8 @@ public:
         double high = 0;
         for (std::size_t r = 0; r < size(); ++r) {
             const double whole = times_[r].whole_products() + times_[r].others;
-            high = std::max(high, whole);
-            if (!is_slow(r)) low = std::max(low, whole);
+            high = std::max(high, whole + way_.seconds);
+            if (!is_slow(r)) low = std::max(low, whole + way_.seconds);
         }
         for (int halving = 0; halving < 60; ++halving) {
             const double middle = (low + high) / 2;
@@ -66,12 +94,13 @@ public:
 private:
     double capacity(std::size_t rank, double seconds) const {
         const double rate = times_[rank].whole_products() / work(rank);  // seconds for one
-        return rate > 0 ? (seconds - times_[rank].others) / rate : work(rank);
+        return rate > 0 ? (seconds - times_[rank].others - way_.seconds) / rate : work(rank);
     }
 
     const std::vector<RankTimes>& times_;
     const std::vector<double>& slowness_;
     double limit_;
+    Way way_;
 };
 
 // The ranks, those with the most of something first.
@@ -82,20 +111,23 @@ std::vector<std::size_t> by_size(const std::vector<double>& sizes) {
     return ranks;
 }
 
-// What each slow rank lends: what it must, and of what others can do beside that the slowest one as much as it
-// needs, then the next.
-std::vector<double> lent_work(const SlowTeam& team, const std::vector<double>& slowness, double seconds) {
+// The part of each product that is helped with which a slow rank lends: what it must, and of what others can do
+// beside that the slowest one as much as it needs, then the next.
+std::vector<double> lent_parts(const SlowTeam& team, const std::vector<double>& slowness, double seconds) {
     std::vector<double> lent;
     double spare = 0;
     for (std::size_t r = 0; r < team.size(); ++r) {
         lent.push_back(team.must_lend(r, seconds));
-        spare += team.spare(r, seconds) - lent.back();
+        spare += team.spare(r, seconds) - lent.back() * team.work(r) * team.way().work;
     }
+    if (!team.way().helps()) return lent;
     for (const std::size_t rank : by_size(slowness)) {
-        const double most = std::min(team.need(rank, seconds), most_lent * team.work(rank));
-        const double more = std::clamp(most - lent[rank], 0.0, std::max(0.0, spare));
+        const double work = team.work(rank) * team.way().work;
+        if (work == 0) continue;
+        const double more =
+            std::clamp(team.given(rank, seconds) - lent[rank], 0.0, std::max(0.0, spare / work));
         lent[rank] += more;
-        spare -= more;
+        spare -= more * work;
     }
     return lent;
 }
@@ -108,15 +140,16 @@ std::vector<Migration> migrations_of(const SlowTeam& team, const std::vector<dou
     std::vector<Migration> migrations;
     std::size_t helper = 0;
     for (const std::size_t owner : by_size(lent)) {
-        for (double left = lent[owner]; left > dust * team.work(owner) && helper < helpers.size();) {
+        const double work = team.work(owner) * team.way().work;
+        for (double left = lent[owner]; left > dust && helper < helpers.size();) {
             double& room = spare[helpers[helper]];
-            const double given = std::min(left, room);
+            const double part = std::min(left, room / work);
             Migration migration{.from = static_cast<int>(owner), .to = static_cast<int>(helpers[helper])};
-            migration.parts.fill(given / team.work(owner));
-            if (given > dust * team.work(owner)) migrations.push_back(migration);
-            left -= given;
-            room -= given;
-            if (room <= dust * team.work(owner)) ++helper;
+            for (std::size_t p = 0; p < product_count; ++p) migration.parts[p] = part * team.way().is_helped[p];
+            if (part > dust) migrations.push_back(migration);
+            left -= part;
+            room -= part * work;
+            if (room <= dust * work) ++helper;
         }
     }
     return migrations;
@@ -144,9 +177,9 @@ public:
             for (const int rank : team.ranks) times.push_back(observed.ranks[static_cast<std::size_t>(rank)]);
             const Sharing before{within(current.migrations, team.ranks),
                                  of_ranks(team.ranks, current.left_out, 0)};
-            const Sharing next = shortest_sharing(times, of_ranks(team.ranks, observed.slowness, 1), rules_);
-            now = std::max(now, seconds_of_team(times, before));
-            then = std::max(then, seconds_of_team(times, next));
+            const Sharing next = best_sharing(times, of_ranks(team.ranks, observed.slowness, 1), rules_);
+            now = std::max(now, seconds_of_team(times, before, rules_.costs));
+            then = std::max(then, seconds_of_team(times, next, rules_.costs));
             add(next, team.ranks, decision);
         }
         if (!is_worth(decision, current, now, then)) return std::nullopt;
@@ -180,36 +213,89 @@ private:
 
 }  // namespace
 
-double seconds_of_team(const std::vector<RankTimes>& times, const Sharing& sharing) {
-    std::vector<double> work;
-    for (std::size_t r = 0; r < times.size(); ++r)
-        work.push_back(times[r].whole_flops * (1 - (sharing.left_out.empty() ? 0 : sharing.left_out[r])));
+namespace {
+
+// Of each product the part of a rank's own that others compute.
+std::vector<ProductParts> lent_of(const Sharing& sharing, std::size_t ranks) {
+    std::vector<ProductParts> lent(ranks, ProductParts{});
     for (const Migration& each : sharing.migrations) {
-        const auto from = static_cast<std::size_t>(each.from);
-        const double part = std::accumulate(each.parts.begin(), each.parts.end(), 0.0) / product_count;
-        work[from] -= part * times[from].whole_flops;
-        work[static_cast<std::size_t>(each.to)] += part * times[from].whole_flops;
+        for (std::size_t p = 0; p < product_count; ++p)
+            lent[static_cast<std::size_t>(each.from)][p] += each.parts[p];
     }
+    return lent;
+}
+
+double part_of_work(const ProductParts& parts, const HelpCosts& costs) {
+    return std::inner_product(parts.begin(), parts.end(), costs.work.begin(), 0.0);
+}
+
+// What all ranks of the team leave out, of a rank's products.
+double all_left_out(const Sharing& sharing, const HelpCosts& costs) {
+    double all = 0;
+    for (std::size_t r = 0; r < sharing.left_out.size(); ++r)
+        all +=
+            part_of_work(left_out_beside(sharing.migrations, static_cast<int>(r), sharing.left_out[r]), costs);
+    return all;
+}
+
+double seconds_of_helping(const Sharing& sharing, std::size_t ranks, const HelpCosts& costs) {
+    ProductParts is_helped{};
+    for (const Migration& each : sharing.migrations) {
+        for (std::size_t p = 0; p < product_count; ++p)
+            is_helped[p] = is_helped[p] > 0 || each.parts[p] > 0 ? 1 : 0;
+    }
+    return way_of(is_helped, costs, ranks).seconds;
+}
+
+Sharing sharing_by(const SlowTeam& team, const std::vector<double>& slowness, double seconds) {
+    const std::vector<double> lent = lent_parts(team, slowness, seconds);
+    Sharing sharing{.migrations = migrations_of(team, lent, seconds)};
+    for (std::size_t r = 0; r < team.size(); ++r) {
+        const double given = team.given(r, seconds);
+        const bool is_all_lent = team.way().helps_all() && given <= lent[r] + dust;
+        sharing.left_out.push_back(is_all_lent || given <= dust ? 0 : given);
+    }
+    return sharing;
+}
+
+}  // namespace
+
+double seconds_of_team(const std::vector<RankTimes>& times, const Sharing& sharing, const HelpCosts& costs) {
+    const std::vector<ProductParts> lent = lent_of(sharing, times.size());
+    std::vector<double> work;
+    for (std::size_t r = 0; r < times.size(); ++r) {
+        ProductParts given = lent[r];
+        for (double& part : given) part = std::max(part, sharing.left_out.empty() ? 0 : sharing.left_out[r]);
+        work.push_back(times[r].whole_flops * (1 - part_of_work(given, costs)));
+    }
+    for (const Migration& each : sharing.migrations)
+        work[static_cast<std::size_t>(each.to)] +=
+            part_of_work(each.parts, costs) * times[static_cast<std::size_t>(each.from)].whole_flops;
     double most = 0;
     for (std::size_t r = 0; r < times.size(); ++r) {
         const double flops = times[r].whole_flops;
         const double products = flops > 0 ? times[r].whole_products() * work[r] / flops : 0;
         most = std::max(most, products + times[r].others);
     }
-    return most;
+    return most + seconds_of_helping(sharing, times.size(), costs);
 }
 
-Sharing shortest_sharing(const std::vector<RankTimes>& times, const std::vector<double>& slowness,
-                         const SharingRules& rules) {
-    const SlowTeam team(times, slowness, rules.limit);
-    const double seconds = team.shortest() * (1 + rules.slack);
-    const std::vector<double> lent = lent_work(team, slowness, seconds);
-    Sharing sharing{.migrations = migrations_of(team, lent, seconds)};
-    for (std::size_t r = 0; r < team.size(); ++r) {
-        const double left = team.need(r, seconds) - lent[r];
-        sharing.left_out.push_back(left > dust * team.work(r) ? std::min(left / team.work(r), rules.limit) : 0);
+Sharing best_sharing(const std::vector<RankTimes>& times, const std::vector<double>& slowness,
+                     const SharingRules& rules) {
+    std::vector<SlowTeam> teams;
+    for (const ProductParts& products : {ProductParts{}, without_rounds, every_product})
+        teams.emplace_back(times, slowness, rules.limit, way_of(products, rules.costs, times.size()));
+    double shortest = teams.front().shortest();
+    for (const SlowTeam& team : teams) shortest = std::min(shortest, team.shortest());
+    std::optional<Sharing> best;
+    for (const SlowTeam& team : teams) {
+        const double own = team.shortest();
+        if (own > shortest * (1 + rules.slack)) continue;
+        const Sharing sharing = sharing_by(team, slowness, std::max(own, shortest * (1 + rules.slack)));
+        if (!best || all_left_out(sharing, rules.costs) < all_left_out(*best, rules.costs) - dust)
+            best = sharing;
     }
-    return sharing;
+    return *best;
 }
 
 Policy shared_products(SharingRules rules) {

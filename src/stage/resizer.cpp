@@ -88,29 +88,28 @@ void Resizer::note_changes(Stream& stream) {
     }
 }
 
-std::vector<std::size_t> Resizer::counts(double ratio) const {
+std::vector<std::size_t> Resizer::counts(double ratio, const std::vector<std::size_t>& lent) const {
     std::vector<std::size_t> same_ratio;
     std::vector<ResizableWork> all;
     for (std::size_t p = 0; p < projections_.size(); ++p) {
         const std::size_t channels = projections_[p].channels;
-        same_ratio.push_back(std::max(kept_count(channels, ratio), least_kept(channels, config_.limit)));
+        const std::size_t kept = kept_count(channels, ratio) + (lent.empty() ? 0 : lent[p]);
+        same_ratio.push_back(std::min(channels, std::max(kept, least_kept(channels, config_.limit))));
         all.push_back({.channels = channels,
                        .work = static_cast<double>(channels * projections_[p].outputs()),
                        .variation = mean(channels_[p].variation)});
     }
-    return config_.by_variation ? kept_counts(all, ratio, config_.limit) : same_ratio;
+    return config_.by_variation ? kept_counts(all, std::min(ratio, config_.limit), config_.limit) : same_ratio;
 }
 
 void Resizer::begin_period(Stream& stream, double ratio, const std::vector<std::size_t>& lent) {
     note_changes(stream);
     copy_weights(stream);
     ++period_;
-    const std::vector<std::size_t> counts = this->counts(std::min(ratio, config_.limit));
+    const std::vector<std::size_t> counts = this->counts(ratio, lent);
     for (std::size_t p = 0; p < projections_.size(); ++p) {
-        const std::size_t least = lent.empty() || lent[p] == 0 ? 0 : lent[p] + channel_tile;
-        const std::size_t count = std::min(std::max(counts[p], least), projections_[p].channels);
         channels_[p].kept =
-            choose_channels(config_.policy, channels_[p].variation, count,
+            choose_channels(config_.policy, channels_[p].variation, counts[p],
                             config_.key.then(projections_[p].weights.front().name).then(period_));
     }
     products_.keep(kept());

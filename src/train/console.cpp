@@ -115,6 +115,10 @@ std::string energy_line(const Figures& f, double joules) {
                        joules / static_cast<double>(f.tokens), joules / f.seconds / f.ranks);
 }
 
+double mean(const ProductParts& parts) {
+    return std::accumulate(parts.begin(), parts.end(), 0.0) / static_cast<double>(parts.size());
+}
+
 // What others compute of an owner's products.
 struct Helped {
     std::set<int> helpers = {};
@@ -125,7 +129,7 @@ std::map<int, Helped> helped_of(const std::vector<Migration>& migrations) {
     std::map<int, Helped> owners;
     for (const Migration& each : migrations) {
         owners[each.from].helpers.insert(each.to);
-        owners[each.from].part += std::accumulate(each.parts.begin(), each.parts.end(), 0.0) / product_count;
+        owners[each.from].part += mean(each.parts);
     }
     return owners;
 }
@@ -134,9 +138,10 @@ std::map<int, Helped> helped_of(const std::vector<Migration>& migrations) {
 std::string what_changes(const Decision& decision, const PlanChange& change) {
     std::vector<std::string> changes;
     for (std::size_t rank = 0; rank < decision.left_out.size(); ++rank) {
-        if (decision.left_out[rank] == 0) continue;
-        changes.push_back(
-            fmt::format("rank {} leaves out {:.0f} % of its products", rank, 100 * decision.left_out[rank]));
+        const double part =
+            mean(left_out_beside(decision.migrations, static_cast<int>(rank), decision.left_out[rank]));
+        if (part > 0)
+            changes.push_back(fmt::format("rank {} leaves out {:.0f} % of its products", rank, 100 * part));
     }
     for (const auto& [owner, helped] : helped_of(decision.migrations)) {
         changes.push_back(fmt::format("rank{} {} compute{} {:.0f} % of rank {}'s products",

@@ -53,10 +53,14 @@ void leave_out(const std::vector<double>& parts, int ranks, Plan& plan) {
         throw ConfigError(cat("\"left_out\" is of ", parts.size(), " ranks, and the job has ", ranks,
                               "; give a part for each"));
     }
-    const double most = *std::ranges::max_element(parts);
+    double most = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+        const double not_computed = parts[static_cast<std::size_t>(rank)];
+        most = std::max(most, std::ranges::max(left_out_beside(plan.migrations, rank, not_computed)));
+    }
     if (most > plan.most_left_out) {
         throw ConfigError(cat("a rank leaves out ", most, " of its products, and may leave out ",
-                              plan.most_left_out, "; use --straggler resize, and --resize-limit"));
+                              plan.most_left_out, "; use --straggler resize or semi, and --resize-limit"));
     }
     plan.left_out = parts;
 }
@@ -168,8 +172,8 @@ DecidedPlan checked_plan(const RunConfig& config, const Setup& setup, const Size
                                                                  .ranks = ranks,
                                                                  .dtype = setup.dtype,
                                                                  .largest = decided.largest});
-    leave_out(decision.left_out, ranks, decided.plan);
     migrate(decision.migrations, ranks, decided.plan);
+    leave_out(decision.left_out, ranks, decided.plan);
     check_hash(decision.to, decided.plan, "behind it");
     const SizedPlan next = decided.sized(setup);
     const bool stays = stays_in_place(current.plan, decided.plan);
@@ -191,6 +195,19 @@ DecidedPlan decided_plan(const RunConfig& config, const Setup& setup, const Size
     }
 }
 
+namespace {
+
+// Helpers have to know how many channels are lent, whatever the weights are; and gradients that others send are
+// not to be mistaken for a filling.
+void check_semi(const ResizeConfig& resize) {
+    if (resize.fill != Filling::zero)
+        throw ConfigError("--straggler semi fills in nothing for what is left out; use --resize-fill zero");
+    if (resize.by_variation)
+        throw ConfigError("--straggler semi leaves out as much of each layer; use --resize-layers alike");
+}
+
+}  // namespace
+
 void check_straggler(const RunConfig& config, const Setup& setup) {
     const PolicyConfig& policy = config.policy;
     if (policy.straggler == StragglerPolicy::off) return;
@@ -204,6 +221,7 @@ void check_straggler(const RunConfig& config, const Setup& setup) {
     }
     if (policy.straggler == StragglerPolicy::uneven) return check_change(config, plan);
     if (policy.straggler == StragglerPolicy::migrate) return;
+    if (policy.straggler == StragglerPolicy::semi) check_semi(policy.resize);
     const auto has_replicas = [](const StageLayout& stage) { return stage.replicas.size() > 1; };
     if (!policy.resize.decays_all && std::ranges::any_of(plan.layout.stages, has_replicas)) {
         throw ConfigError(

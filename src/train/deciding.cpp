@@ -3,51 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "train/straggler_policy.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/model/model.hpp"
-#include "trireme/policy/resize.hpp"
-#include "trireme/policy/sharing.hpp"
-#include "trireme/policy/uneven.hpp"
 
 namespace trireme {
-namespace {
-
-template <class Half>
-double weights_of_halves(const ModelConfig& model) {
-    double sum = 0;
-    for (const Layer& layer : build_layers(model)) {
-        if (!std::holds_alternative<Half>(layer)) continue;
-        for (const ParameterSpec& spec : parameters_of(layer)) sum += static_cast<double>(spec.size());
-    }
-    return sum;
-}
-
-// What the ranks of a team share, and how much of their products that is.
-std::vector<SharedWidth> widths_of(const ModelConfig& model) {
-    const double attention = weights_of_halves<AttentionHalf>(model);
-    const double mlp = weights_of_halves<MlpHalf>(model);
-    return {{.units = model.key_groups(), .work = attention / (attention + mlp)},
-            {.units = model.mlp_width, .work = mlp / (attention + mlp)}};
-}
-
-Policy policy_of(const RunConfig& config, const Setup& setup) {
-    switch (config.policy.straggler) {
-        case StragglerPolicy::off:
-            return trireme::recorded({});
-        case StragglerPolicy::resize:
-            return resized_products({.every = config.policy.look_every, .limit = config.policy.resize.limit});
-        case StragglerPolicy::migrate:
-            return shared_products({.policy = "migrate", .every = config.policy.look_every});
-        case StragglerPolicy::uneven:
-            return uneven_shares({.every = config.policy.look_every,
-                                  .widths = widths_of(setup.model),
-                                  .healthy = setup.plan.layout});
-    }
-    throw BugError("unknown policy for stragglers");
-}
-
-}  // namespace
-
 std::size_t next_look(const PolicyConfig& policy, std::size_t first, std::size_t steps) {
     if (policy.straggler == StragglerPolicy::off) return steps;
     return std::min(steps, (first / policy.look_every + 1) * policy.look_every);
@@ -58,8 +17,13 @@ Deciding::Deciding(const RunConfig& config, const Setup& setup, int ranks, std::
       setup_(setup),
       ranks_(ranks),
       recorded_(std::move(recorded)),
-      policy_(config.policy.decisions.empty() ? policy_of(config, setup) : trireme::recorded(recorded_)),
+      policy_(config.policy.decisions.empty() ? straggler_policy(config, setup, {})
+                                              : trireme::recorded(recorded_)),
       observer_(ranks) {}
+
+void Deciding::know_link(const Link& link) {
+    if (config_.policy.decisions.empty()) policy_ = straggler_policy(config_, setup_, link);
+}
 
 // Of the state, by messages.
 StateMoves Deciding::moves_to(const DecidedPlan& next) const {

@@ -11,6 +11,7 @@
 #include "train/figures.hpp"
 #include "train/observer.hpp"
 #include "train/state_moves.hpp"
+#include "trireme/layout/links.hpp"
 #include "trireme/policy/policy.hpp"
 
 namespace trireme {
@@ -29,6 +30,9 @@ class Deciding {
 public:
     // Both outlive it. `recorded` are those of --decisions.
     Deciding(const RunConfig& config, const Setup& setup, int ranks, std::vector<Decision> recorded);
+
+    // Between the ranks of a team, measured. Before it is known messages are taken to cost nothing.
+    void know_link(const Link& link);
 
     // Notes what a step has shown, and in `outcome` how slow ranks are. Gives what is new of them.
     std::vector<SlownessChange> observe(StepOutcome& outcome) { return observer_.add(outcome); }

@@ -13,6 +13,7 @@
 #include "train/rank_trainer.hpp"
 #include "train/run_directory.hpp"
 #include "train/setup.hpp"
+#include "train/straggler_policy.hpp"
 #include "train/tracing.hpp"
 #include "trireme/comm/agreement.hpp"
 #include "trireme/comm/collectives.hpp"
@@ -147,6 +148,10 @@ private:
     void take_steps() {
         Tracing tracing(config_.run.trace, control_);
         start_trainer(tracing.trace());
+        if (weighs_messages(config_.policy)) {
+            const Link link = trainer_->measure_link(control_);
+            if (is_first()) deciding_->know_link(link);
+        }
         barrier(control_);
         for (std::size_t step = 0; step < job_->setup.steps;) step = take_stretch(step, tracing);
         barrier(control_);

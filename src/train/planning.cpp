@@ -271,7 +271,7 @@ Plan plan_layout(const RunConfig& config, const ModelConfig& model, Layout layou
     check_halves(plan);
     check_tied_updates(plan, model);
     plan.spread = config.policy.spread;
-    if (config.policy.straggler == StragglerPolicy::resize) {
+    if (may_leave_out(config.policy.straggler)) {
         plan.most_left_out = config.policy.resize.limit;
         plan.remembers_left_out = config.policy.resize.fill == Filling::same;
     }

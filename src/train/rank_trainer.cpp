@@ -8,6 +8,7 @@
 #include "train/running_state.hpp"
 #include "train/simulated_sums.hpp"
 #include "train/slow_ranks.hpp"
+#include "train/straggler_policy.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/device/machine.hpp"
 
@@ -344,6 +345,8 @@ void RankTrainer::share_products() {
     model_.share_products(stream_);
     if (!config_.policy.resize.decays_all) spared_ = model_.left_out();
 }
+
+Link RankTrainer::measure_link(Communicator& all) { return measured_link(model_.groups().tensor.get(), all); }
 
 RankState RankTrainer::take_state() {
     have_moments();

@@ -16,6 +16,7 @@
 #include "trireme/comm/tally.hpp"
 #include "trireme/data/sampler.hpp"
 #include "trireme/device/trace.hpp"
+#include "trireme/layout/links.hpp"
 #include "trireme/optim/optimizer.hpp"
 
 namespace trireme {
@@ -55,6 +56,9 @@ public:
     // Collective over each team; between stretches. What the plan has this rank leave out or others compute, of
     // channels that are chosen anew.
     void share_products();
+
+    // Collective over all ranks; between stretches. What messages within teams take.
+    Link measure_link(Communicator& all);
 
     // For the trainer of the next plan: what this one leaves, which is of no use any more, and where it goes.
     RankState take_state();

@@ -19,6 +19,7 @@
 #include "train/run_directory.hpp"
 #include "train/saving.hpp"
 #include "train/setup.hpp"
+#include "train/straggler_policy.hpp"
 #include "train/switching.hpp"
 #include "train/tracing.hpp"
 #include "train/watchdog.hpp"
@@ -85,6 +86,7 @@ public:
 
     void train() {
         manifest_.peak = peak_of_all(control_, config_, setup_, threads_);
+        if (weighs_messages(config_.policy)) deciding_.know_link(trainer_->measure_link(control_));
         if (is_first_) {
             directory_->write_config(config_.resolved);
             directory_->write_manifest(manifest_);

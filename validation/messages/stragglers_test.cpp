@@ -250,7 +250,7 @@ TEST_F(Stragglers, OptionsOfAreChecked) {
     EXPECT_EQ(refused.code, 2);
     EXPECT_NE(
         refused.err.find("trireme: --decisions decisions.jsonl, step 2: a rank leaves out 0.5 of its products, "
-                         "and may leave out 0; use --straggler resize, and --resize-limit\n"),
+                         "and may leave out 0; use --straggler resize or semi, and --resize-limit\n"),
         std::string::npos)
         << refused.err;
 }

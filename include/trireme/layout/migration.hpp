@@ -25,6 +25,9 @@ struct Migration {
     friend bool operator==(const Migration&, const Migration&) = default;
 };
 
+// Of a rank's products, what it leaves out: of the parts that it does not compute others may compute some.
+ProductParts left_out_beside(const std::vector<Migration>& all, int rank, double not_computed);
+
 // Those between the ranks of a team, by their places in it.
 std::vector<Migration> within(const std::vector<Migration>& all, const std::vector<int>& team);
 

@@ -40,7 +40,8 @@ struct Plan {
     bool shards_optimizer = true;       // each holder of a piece updates its shard of it
     std::string schedule = "1f1b";      // a name, or a file's
     std::vector<double> left_out = {};  // of each rank, the part of its blocks' matrix products that it leaves
-                                        // out in training; empty: nobody leaves out anything
+                                        // out in training, but for what others compute of it; empty: nobody
+                                        // leaves out anything
     double most_left_out = 0;           // that a rank may come to leave out
     bool remembers_left_out = false;    // the last gradients of each channel, for when it is left out
     std::vector<Migration> migrations = {};  // what ranks of a team compute for each other in training

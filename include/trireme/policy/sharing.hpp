@@ -11,31 +11,41 @@
 
 namespace trireme {
 
-// Of the ranks of a team, by their places in it.
+// Of the ranks of a team, by their places in it; as Plan has them.
 struct Sharing {
     std::vector<Migration> migrations = {};
-    std::vector<double> left_out = {};  // of each rank, a part of its products
+    std::vector<double> left_out = {};
 
     friend bool operator==(const Sharing&, const Sharing&) = default;
 };
 
+// What it takes to help with a product, in all of a step.
+struct HelpCosts {
+    ProductParts work = {0.25, 0.25, 0.25, 0.25};  // of all products
+    ProductParts round_seconds = {};  // for each round of messages between a slow rank and its helpers
+    ProductParts whole_seconds = {};  // for its weights, if all of the product migrated
+};
+
 struct SharingRules {
-    std::string policy;          // its name
-    std::size_t every = 10;      // steps between two looks
+    std::string policy;      // its name
+    std::size_t every = 10;  // steps between two looks
+    HelpCosts costs = {};
     double limit = 0;            // of what a rank leaves out
     double slack = 0;            // so much longer, as a part of it, may a step be for less to be left out
     double least_gain = 0.03;    // of the time that a team is busy: less is not worth a change
     double least_change = 0.05;  // of what a rank leaves out, likewise
 };
 
-// Seconds until the last rank of a team is done with its products and all else.
-double seconds_of_team(const std::vector<RankTimes>& times, const Sharing& sharing);
+// Seconds until the last rank of a team is done with its products and all else, and with helping.
+double seconds_of_team(const std::vector<RankTimes>& times, const Sharing& sharing,
+                       const HelpCosts& costs = {});
 
-// As short as can be, where slow ranks give away as much as brings all to the same time and nobody leaves out
-// more than he must; with a slack, more is given away and less left out. The slowest give to the others first,
-// and each to as few as can be.
-Sharing shortest_sharing(const std::vector<RankTimes>& times, const std::vector<double>& slowness,
-                         const SharingRules& rules);
+// As short as can be, where slow ranks give away what brings all to the same time; or, with a slack, a little
+// longer and with less left out. Of each slow rank's products helpers compute all alike, those alone that need
+// no rounds of messages, or none, whatever leaves out least. The slowest lend first, and each to as few as can
+// be.
+Sharing best_sharing(const std::vector<RankTimes>& times, const std::vector<double>& slowness,
+                     const SharingRules& rules);
 
 Policy shared_products(SharingRules rules);
 

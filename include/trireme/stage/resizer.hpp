@@ -35,8 +35,8 @@ public:
     Resizing::Lists kept() const;
 
     // Ends a period and begins the next, between two steps, while nothing is in flight: notes how far weights
-    // have moved in the one, and leaves out `ratio` of the multiplications in the other. Of each projection,
-    // more than `lent` channels are kept.
+    // have moved in the one, and leaves out `ratio` of the multiplications in the other, but for those with the
+    // channels of each projection that are `lent` to others.
     void begin_period(Stream& stream, double ratio, const std::vector<std::size_t>& lent = {});
 
     // Of this period, for an optimizer that is to let them alone.
@@ -54,7 +54,7 @@ private:
     void for_each_weight(std::size_t projection, Use&& use) const;
     void note_changes(Stream& stream);
     void copy_weights(Stream& stream);
-    std::vector<std::size_t> counts(double ratio) const;
+    std::vector<std::size_t> counts(double ratio, const std::vector<std::size_t>& lent) const;
     bool goes_by_variation() const { return config_.policy != ChannelPolicy::first; }
 
     ResizerConfig config_;

@@ -21,8 +21,13 @@ enum class MoveWay : std::uint8_t { stop, overlap, twins, restart };
 // What is done about slow ranks.
 //   resize   they leave out a part of their products, and losses are others
 //   migrate  others of their team compute a part of it for them
+//   semi     both: they leave out what others cannot compute for them in time
 //   uneven   they get smaller shares
-enum class StragglerPolicy : std::uint8_t { off, resize, migrate, uneven };
+enum class StragglerPolicy : std::uint8_t { off, resize, migrate, semi, uneven };
+
+inline bool may_leave_out(StragglerPolicy policy) {
+    return policy == StragglerPolicy::resize || policy == StragglerPolicy::semi;
+}
 
 // What slow ranks leave out.
 struct ResizeConfig {
@@ -40,6 +45,7 @@ struct PolicyConfig {
     StragglerPolicy straggler = StragglerPolicy::off;
     ResizeConfig resize = {};
     Spread spread = Spread::tree;  // how a slow rank speaks to its helpers
+    double semi_slack = 0.03;      // of the shortest step: so much longer may one be in which less is left out
     std::size_t look_every = 10;   // steps between two looks at what was observed
     std::size_t horizon = 0;       // steps in which a change has to repay; 0: all that are left
 };

@@ -1,0 +1,137 @@
+#include "train/straggler_policy.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "trireme/base/error.hpp"
+#include "trireme/comm/collectives.hpp"
+#include "trireme/device/buffer.hpp"
+#include "trireme/device/clock.hpp"
+#include "trireme/model/model.hpp"
+#include "trireme/policy/resize.hpp"
+#include "trireme/policy/uneven.hpp"
+
+namespace trireme {
+namespace {
+
+// Calls use(product, channels, outputs) for each projection of the model, of all ranks together.
+template <class Use>
+void for_each_product(const ModelConfig& model, Use&& use) {
+    for (const Layer& layer : build_layers(model)) {
+        for (const ProjectionShape& projection : projections_of(layer)) {
+            use(static_cast<std::size_t>(projection.place.product), static_cast<double>(projection.channels),
+                static_cast<double>(projection.outputs()));
+        }
+    }
+}
+
+ProductParts weights_of_products(const ModelConfig& model) {
+    ProductParts weights{};
+    for_each_product(model, [&](std::size_t product, double channels, double outputs) {
+        weights[product] += channels * outputs;
+    });
+    return weights;
+}
+
+// What the ranks of a team share, and how much of their products that is.
+std::vector<SharedWidth> widths_of(const ModelConfig& model) {
+    const auto [attention_in, attention_out, mlp_in, mlp_out] = weights_of_products(model);
+    const double attention = attention_in + attention_out;
+    const double mlp = mlp_in + mlp_out;
+    return {{.units = model.key_groups(), .work = attention / (attention + mlp)},
+            {.units = model.mlp_width, .work = mlp / (attention + mlp)}};
+}
+
+SharingRules sharing_rules(const RunConfig& config, const Setup& setup, const Link& link) {
+    const bool leaves_out = config.policy.straggler == StragglerPolicy::semi;
+    return {.policy = leaves_out ? "semi" : "migrate",
+            .every = config.policy.look_every,
+            .costs = help_costs(setup, link),
+            .limit = leaves_out ? config.policy.resize.limit : 0,
+            .slack = leaves_out ? config.policy.semi_slack : 0};
+}
+
+bool reads_what_all_have(std::size_t product) {
+    return product == static_cast<std::size_t>(Product::attention_in) ||
+           product == static_cast<std::size_t>(Product::mlp_in);
+}
+
+// Seconds of one message of `count` numbers from the first rank to the second and back, the best of some.
+double round_trip(Communicator& team, std::size_t count) {
+    Buffer buffer(count * sizeof(float), Place::memory);
+    const Tensor numbers{buffer.data(), DType::f32, 1, count, count};
+    const int peer = 1 - team.rank();
+    double best = std::numeric_limits<double>::infinity();
+    for (int repeat = 0; repeat < 5; ++repeat) {
+        const double begin = now_seconds();
+        for (const int sender : {0, 1}) {
+            const bool sends = team.rank() == sender;
+            team.wait(std::array{sends ? team.start_send(numbers, peer) : team.start_receive(numbers, peer)});
+        }
+        best = std::min(best, now_seconds() - begin);
+    }
+    return best;
+}
+
+}  // namespace
+
+bool weighs_messages(const PolicyConfig& policy) {
+    return policy.straggler == StragglerPolicy::migrate || policy.straggler == StragglerPolicy::semi;
+}
+
+Policy straggler_policy(const RunConfig& config, const Setup& setup, const Link& link) {
+    switch (config.policy.straggler) {
+        case StragglerPolicy::off:
+            return trireme::recorded({});
+        case StragglerPolicy::resize:
+            return resized_products({.every = config.policy.look_every, .limit = config.policy.resize.limit});
+        case StragglerPolicy::migrate:
+        case StragglerPolicy::semi:
+            return shared_products(sharing_rules(config, setup, link));
+        case StragglerPolicy::uneven:
+            return uneven_shares({.every = config.policy.look_every,
+                                  .widths = widths_of(setup.model),
+                                  .healthy = setup.plan.layout});
+    }
+    throw BugError("unknown policy for stragglers");
+}
+
+// A slow rank tells its helpers dY, and they add up P, in as many rounds each; weights are waited for in the
+// forward pass. All else travels beside products.
+HelpCosts help_costs(const Setup& setup, const Link& link) {
+    const Team& team = setup.plan.teams.front();
+    const auto ranks = static_cast<double>(team.ranks.size());
+    const StageLayout& stage = setup.plan.layout.stages.front();
+    const double passes = setup.plan.micro_batches() / static_cast<double>(stage.replicas.size());
+    const double share =
+        static_cast<double>(team.stages.size()) / static_cast<double>(setup.plan.layout.stages.size());
+    const auto rows = static_cast<double>(setup.largest.front().rows);
+    const auto bytes = static_cast<double>(bytes_of(setup.dtype));
+    HelpCosts costs{.work = weights_of_products(setup.model)};
+    const double all = costs.work[0] + costs.work[1] + costs.work[2] + costs.work[3];
+    for (double& work : costs.work) work /= all;
+    for_each_product(setup.model, [&](std::size_t product, double channels, double outputs) {
+        costs.whole_seconds[product] += share * passes * link.seconds(channels * outputs / ranks * bytes);
+        if (!reads_what_all_have(product)) return;
+        costs.round_seconds[product] += share * passes * 2 * link.seconds(rows * outputs / ranks * bytes);
+    });
+    return costs;
+}
+
+Link measured_link(Communicator* team, Communicator& all) {
+    constexpr std::size_t few = 16;
+    constexpr std::size_t many = std::size_t{1} << 20;
+    std::array<double, 2> seconds{};
+    if (team != nullptr && team->rank() < 2)
+        seconds = {round_trip(*team, few) / 2, round_trip(*team, many) / 2};
+    const std::vector<double> measured = gather_all(all, seconds);
+    for (std::size_t rank = 0; rank < measured.size() / 2; ++rank) {
+        seconds[0] = std::max(seconds[0], measured[2 * rank]);
+        seconds[1] = std::max(seconds[1], measured[2 * rank + 1]);
+    }
+    const double more = std::max(seconds[1] - seconds[0], 1e-12);
+    return {.latency = seconds[0], .bandwidth = static_cast<double>((many - few) * sizeof(float)) / more};
+}
+
+}  // namespace trireme

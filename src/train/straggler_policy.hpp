@@ -1,0 +1,25 @@
+// The policy for slow ranks that a run asks for, with what it has to know of the model.
+#pragma once
+
+#include "train/setup.hpp"
+#include "trireme/comm/communicator.hpp"
+#include "trireme/layout/links.hpp"
+#include "trireme/policy/policy.hpp"
+#include "trireme/policy/sharing.hpp"
+
+namespace trireme {
+
+// `link` is between the ranks of a team, and not known yet where it has no bandwidth.
+Policy straggler_policy(const RunConfig& config, const Setup& setup, const Link& link);
+
+// Whether it weighs what messages within a team cost.
+bool weighs_messages(const PolicyConfig& policy);
+
+// Of a step of a team, as the plan has it.
+HelpCosts help_costs(const Setup& setup, const Link& link);
+
+// Collective over all ranks, of which each is in a `team` of several, or in none. The slowest of the teams'
+// links, between their first two ranks.
+Link measured_link(Communicator* team, Communicator& all);
+
+}  // namespace trireme
