@@ -1,0 +1,130 @@
+#!/usr/bin/env bash
+# What it costs in accuracy that a rank leaves products out: small models on real data, trained by two tensor ranks of
+# which one leaves out half of its products from the first look on, as a decision says. No rank is slow, and nothing is
+# timed, so that work beside it does no harm.
+#
+#   TRIREME_TEST_DATA=FOLDER perf/accuracy/run.sh BUILD RUNS RESULTS [MODEL/WAY ...]
+#
+# Each run has a folder RUNS/MODEL/WAY-SEED, and one that is complete is not run again, so the script can be started
+# again where it was stopped. RESULTS gets runs.csv, a line for each, and table.md, means and spread over seeds. Models:
+#   gpt2, gpt2-longer     gpt2-tiny on Shakespeare, 500 and 800 steps
+#   mnist, cifar          small ViTs on handwritten digits, and on small photographs
+# Ways: dense, priority and random; the last two with looks every 50 steps instead of 10 (-long), or with
+# --resize-fill average (-average).
+# From the environment, too:
+#   SEEDS="1 2 3"         of weights, order of samples and channels that are drawn
+#   PART=0.5              that rank 1 leaves out
+#   CLUSTER=FILE.json     both ranks in one process, under SimGrid: the same losses to the bit, and nobody waits for a
+#                         core, so that scripts with other ways can run beside this one
+set -euo pipefail
+
+build=$(realpath "${1:?the build directory, such as build/release}")
+runs=$(mkdir -p "${2:?a folder for the run directories}" && realpath "$2")
+results=$(mkdir -p "${3:?a folder for the results}" && realpath "$3")
+shift 3
+chosen=("$@")
+[[ ${#chosen[@]} -gt 0 ]] || chosen=({gpt2,mnist,gpt2-longer,cifar}/{dense,priority,random}
+                                     gpt2-longer/{priority,random}-{average,long})
+read -ra seeds <<< "${SEEDS:-1 2 3}"
+part=${PART:-0.5}
+cluster=${CLUSTER:+$(realpath "$CLUSTER")}
+program=$build/bin/trireme
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+data=$(realpath "${TRIREME_TEST_DATA:?the folder with images and text}")
+
+mpirun=$(sed -n 's/^MPIEXEC_EXECUTABLE:[A-Z]*=//p' "$build/CMakeCache.txt")
+# As in perf/parallel/run.sh.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1
+export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_hwloc_default_binding_policy=none
+
+say() { echo "accuracy: $*" >&2; }
+
+# Its file is the model's name up to the hyphen.
+corpus() {
+    local output=$runs/${1%-*}.h5
+    [[ ! -e $output ]] || return 0
+    case $1 in
+        gpt2*) set -- "$data/text/tinyshakespeare_input.txt" --tokenizer train:1024 ;;
+        mnist) set -- "$data"/images/t10k-{images-idx3,labels-idx1}-ubyte.gz ;;
+        cifar) set -- "$data"/images/cifar10_{train_2000,test_500}.bin ;;
+        *) say "no model is called $1; there are gpt2, gpt2-longer, mnist and cifar"; exit 2 ;;
+    esac
+    "$program" prepare "$@" --quiet --output "$output"
+}
+
+options() {
+    local text='--model gpt2-tiny --batch 16 --length pack --lr 2e-3 --warmup-steps 50 --validation-share 0.05'
+    local images='--model vit-tiny --batch 32 --weight-decay 0.05 --validation-share 0.2 --heads 4'
+    case $1 in
+        gpt2) echo "$text" --steps 500 ;;
+        gpt2-longer) echo "$text" --steps 800 ;;
+        mnist)
+            echo "$images" --channels 1 --image-size 28 --layers 4 --width 96 --mlp-width 384 --steps 500 --lr 2e-3 \
+                --warmup-steps 50
+            ;;
+        cifar) echo "$images" --layers 6 --width 128 --mlp-width 512 --steps 400 --lr 1e-3 --warmup-steps 40 ;;
+    esac
+}
+
+# Behind the first look rank 1 leaves a part out. A block counts as two layers, beside an embedding, a last norm and a
+# head.
+decision() {
+    local layers=11
+    [[ $1 != cifar ]] || layers=15
+    echo "{\"step\": $2, \"left_out\": [0, $part], \"layout\": {\"layers\": $layers, \"stages\": [" \
+        "{\"layers\": [0, $layers], \"replicas\": [{\"ranks\": [0, 1]}]}]}}"
+}
+
+# way_options MODEL WAY
+way_options() {
+    local every=10
+    [[ $2 != *-long ]] || every=50
+    local file=$runs/$1/look-$every.jsonl
+    decision "$1" "$every" > "$file"
+    echo --straggler resize --resize-limit "$part" --look-every "$every" --decisions "$file"
+    case $2 in
+        priority | priority-*) echo --resize-select priority ;;
+        random | random-*) echo --resize-select random ;;
+        *) say "no way is called $2"; exit 2 ;;
+    esac
+    [[ $2 != *-average ]] || echo --resize-fill average
+}
+
+launch() {
+    if [[ -n $cluster ]]; then
+        "$program" simulate --cluster "$cluster" --ranks 2 "$@"
+    else
+        "$mpirun" -n 2 "$program" train "$@"
+    fi
+}
+
+train() {
+    local model=$1 way=$2 seed=$3 folder=$runs/$1/$2-$3
+    if [[ -e $folder/summary.json ]]; then
+        say "$model, $way, seed $seed: done before"
+        return
+    fi
+    say "$model, $way, seed $seed"
+    rm -rf "$folder"
+    mkdir -p "$runs/$model"
+    local -a of_model of_way=()
+    local words
+    words=$(options "$model")
+    read -ra of_model <<< "$words"
+    if [[ $way != dense ]]; then
+        words=$(way_options "$model" "$way")
+        read -rd '' -a of_way <<< "$words" || true
+    fi
+    launch --corpus "$runs/${model%-*}.h5" "${of_model[@]}" "${of_way[@]}" --tensor 2 --threads 1 --seed "$seed" \
+        --quiet --run-dir "$folder" > "$folder.log" || { cat "$folder.log" >&2; exit 3; }
+    rm -rf "$folder/checkpoints"
+}
+
+for seed in "${seeds[@]}"; do
+    for one in "${chosen[@]}"; do
+        corpus "${one%/*}"
+        train "${one%/*}" "${one#*/}" "$seed"
+    done
+done
+python3 "$here/table.py" "$runs" "$results"
