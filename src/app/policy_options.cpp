@@ -45,6 +45,10 @@ std::vector<Option> straggler_options(PolicyConfig& policy) {
         number({"semi-slack", "PART",
                 "the part of a step that semi may make it longer than it could be, to leave out less"},
                policy.semi_slack, {.low = 0, .high = 10}),
+        whole_number(
+            {"bridge", "STEPS",
+             "with uneven: so long others compute a part of a slow rank's products, before shares move"},
+            policy.bridge),
         whole_number({"look-every", "K", "steps between two looks at what was observed, to decide by"},
                      policy.look_every, 1),
         whole_number({"horizon", "STEPS", "in which a change of plan has to repay; 0: in all that are left"},

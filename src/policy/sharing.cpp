@@ -132,10 +132,17 @@ std::vector<double> lent_parts(const SlowTeam& team, const std::vector<double>& 
     return lent;
 }
 
-// One helper after the other is given as much as it can do.
+// One helper after the other is given as much as it can do; where all of them could do more than there is, in
+// proportion.
 std::vector<Migration> migrations_of(const SlowTeam& team, const std::vector<double>& lent, double seconds) {
     std::vector<double> spare;
-    for (std::size_t r = 0; r < team.size(); ++r) spare.push_back(team.spare(r, seconds));
+    double needed = 0;
+    for (std::size_t r = 0; r < team.size(); ++r) {
+        spare.push_back(team.spare(r, seconds));
+        needed += lent[r] * team.work(r) * team.way().work;
+    }
+    const double all = sum(spare);
+    for (double& each : spare) each *= all > 0 ? std::min(1.0, needed / all) : 0;
     const std::vector<std::size_t> helpers = by_size(spare);
     std::vector<Migration> migrations;
     std::size_t helper = 0;
@@ -238,15 +245,6 @@ double all_left_out(const Sharing& sharing, const HelpCosts& costs) {
     return all;
 }
 
-double seconds_of_helping(const Sharing& sharing, std::size_t ranks, const HelpCosts& costs) {
-    ProductParts is_helped{};
-    for (const Migration& each : sharing.migrations) {
-        for (std::size_t p = 0; p < product_count; ++p)
-            is_helped[p] = is_helped[p] > 0 || each.parts[p] > 0 ? 1 : 0;
-    }
-    return way_of(is_helped, costs, ranks).seconds;
-}
-
 Sharing sharing_by(const SlowTeam& team, const std::vector<double>& slowness, double seconds) {
     const std::vector<double> lent = lent_parts(team, slowness, seconds);
     Sharing sharing{.migrations = migrations_of(team, lent, seconds)};
@@ -259,6 +257,15 @@ Sharing sharing_by(const SlowTeam& team, const std::vector<double>& slowness, do
 }
 
 }  // namespace
+
+double seconds_of_helping(const std::vector<Migration>& migrations, std::size_t ranks, const HelpCosts& costs) {
+    ProductParts is_helped{};
+    for (const Migration& each : migrations) {
+        for (std::size_t p = 0; p < product_count; ++p)
+            is_helped[p] = is_helped[p] > 0 || each.parts[p] > 0 ? 1 : 0;
+    }
+    return way_of(is_helped, costs, ranks).seconds;
+}
 
 double seconds_of_team(const std::vector<RankTimes>& times, const Sharing& sharing, const HelpCosts& costs) {
     const std::vector<ProductParts> lent = lent_of(sharing, times.size());
@@ -277,7 +284,7 @@ double seconds_of_team(const std::vector<RankTimes>& times, const Sharing& shari
         const double products = flops > 0 ? times[r].whole_products() * work[r] / flops : 0;
         most = std::max(most, products + times[r].others);
     }
-    return most + seconds_of_helping(sharing, times.size(), costs);
+    return most + seconds_of_helping(sharing.migrations, times.size(), costs);
 }
 
 Sharing best_sharing(const std::vector<RankTimes>& times, const std::vector<double>& slowness,

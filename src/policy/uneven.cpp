@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "policy/slowness_words.hpp"
@@ -42,16 +43,6 @@ struct TeamSeconds {
     double then = 0;
 };
 
-TeamSeconds seconds_of(const std::vector<int>& ranks, const Shares& now, const Shares& then,
-                       const Observation& observed, const std::vector<SharedWidth>& widths) {
-    const std::vector<double> slowness = slowness_of(ranks, observed);
-    double healthy = 0;  // all its products, on one device that is not slow
-    for (std::size_t r = 0; r < ranks.size(); ++r)
-        healthy += observed.ranks[static_cast<std::size_t>(ranks[r])].products / slowness[r];
-    const double each = healthy / static_cast<double>(ranks.size());
-    return {.now = each * stretch_of(widths, now, slowness), .then = each * stretch_of(widths, then, slowness)};
-}
-
 // Of a team's ranks in the first stage that they hold together; even ones where they hold none.
 Shares shares_of(const std::vector<int>& ranks, const Layout& layout) {
     for (const StageLayout& stage : layout.stages) {
@@ -72,8 +63,7 @@ public:
         for (const Team& team : current.teams) {
             const Shares shares = in_proportion_to_speed(shares_of(team.ranks, rules_.healthy),
                                                          slowness_of(team.ranks, observed));
-            const TeamSeconds seconds =
-                seconds_of(team.ranks, shares_of(team.ranks, current.layout), shares, observed, rules_.widths);
+            const TeamSeconds seconds = seconds_of(team.ranks, shares, observed, current);
             slowest.now = std::max(slowest.now, seconds.now);
             slowest.then = std::max(slowest.then, seconds.then);
             give(team.ranks, shares, decision.layout);
@@ -87,6 +77,34 @@ public:
     }
 
 private:
+    TeamSeconds seconds_of(const std::vector<int>& ranks, const Shares& then, const Observation& observed,
+                           const Plan& current) const {
+        const std::vector<double> slowness = slowness_of(ranks, observed);
+        double healthy = 0;  // all its products, on one device that is not slow
+        for (std::size_t r = 0; r < ranks.size(); ++r)
+            healthy += observed.ranks[static_cast<std::size_t>(ranks[r])].products / slowness[r];
+        const double each = healthy / static_cast<double>(ranks.size());
+        const double shared = each * stretch_of(rules_.widths, then, slowness);
+        const std::vector<Migration> help = within(current.migrations, ranks);
+        if (!help.empty()) return {.now = seconds_with_help(ranks, help, observed), .then = shared};
+        return {.now = each * stretch_of(rules_.widths, shares_of(ranks, current.layout), slowness),
+                .then = shared};
+    }
+
+    // What else than products the ranks do becomes less with a share, and not with help: of that, what the
+    // slowest has more of than the others counts, too.
+    double seconds_with_help(const std::vector<int>& ranks, const std::vector<Migration>& help,
+                             const Observation& observed) const {
+        double slowest = 0;
+        double least_others = std::numeric_limits<double>::infinity();
+        for (const int rank : ranks) {
+            const RankTimes& times = observed.ranks[static_cast<std::size_t>(rank)];
+            slowest = std::max(slowest, times.busy());
+            least_others = std::min(least_others, times.others);
+        }
+        return slowest - least_others + seconds_of_helping(help, ranks.size(), rules_.costs);
+    }
+
     static void give(const std::vector<int>& ranks, const Shares& shares, Layout& layout) {
         for (StageLayout& stage : layout.stages) {
             for (ReplicaLayout& replica : stage.replicas) {

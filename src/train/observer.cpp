@@ -22,6 +22,7 @@ void follow(RankTimes& times, const RankTimes& sample) {
 // What was before a rank became slow, or ceased to be, says nothing of what is now.
 std::vector<SlownessChange> Observer::add(StepOutcome& outcome) {
     std::vector<SlownessChange> changes = watch_.add(outcome.ranks);
+    steady_steps_ = changes.empty() ? steady_steps_ + 1 : 0;
     if (ranks_.empty() || !changes.empty()) {
         ranks_ = outcome.ranks;
         step_seconds_ = outcome.seconds;
@@ -40,7 +41,11 @@ void Observer::begin_plan() {
 }
 
 Observation Observer::observed(std::size_t step) const {
-    return {.step = step, .step_seconds = step_seconds_, .ranks = ranks_, .slowness = watch_.factors()};
+    return {.step = step,
+            .step_seconds = step_seconds_,
+            .ranks = ranks_,
+            .slowness = watch_.factors(),
+            .steady_steps = steady_steps_};
 }
 
 }  // namespace trireme

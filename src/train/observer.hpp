@@ -25,6 +25,7 @@ public:
 private:
     SlownessWatch watch_;
     double step_seconds_ = 0;       // lately
+    std::size_t steady_steps_ = 0;  // since the watch had news
     std::vector<RankTimes> ranks_;  // likewise; empty: there was no step yet
 };
 

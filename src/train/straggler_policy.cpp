@@ -9,6 +9,7 @@
 #include "trireme/device/buffer.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/model/model.hpp"
+#include "trireme/policy/bridged.hpp"
 #include "trireme/policy/resize.hpp"
 #include "trireme/policy/uneven.hpp"
 
@@ -77,7 +78,8 @@ double round_trip(Communicator& team, std::size_t count) {
 }  // namespace
 
 bool weighs_messages(const PolicyConfig& policy) {
-    return policy.straggler == StragglerPolicy::migrate || policy.straggler == StragglerPolicy::semi;
+    return policy.straggler == StragglerPolicy::migrate || policy.straggler == StragglerPolicy::semi ||
+           (policy.straggler == StragglerPolicy::uneven && policy.bridge > 0);
 }
 
 Policy straggler_policy(const RunConfig& config, const Setup& setup, const Link& link) {
@@ -90,9 +92,12 @@ Policy straggler_policy(const RunConfig& config, const Setup& setup, const Link&
         case StragglerPolicy::semi:
             return shared_products(sharing_rules(config, setup, link));
         case StragglerPolicy::uneven:
-            return uneven_shares({.every = config.policy.look_every,
-                                  .widths = widths_of(setup.model),
-                                  .healthy = setup.plan.layout});
+            return bridged(shared_products(sharing_rules(config, setup, link)),
+                           uneven_shares({.every = config.policy.look_every,
+                                          .widths = widths_of(setup.model),
+                                          .healthy = setup.plan.layout,
+                                          .costs = help_costs(setup, link)}),
+                           config.policy.bridge);
     }
     throw BugError("unknown policy for stragglers");
 }

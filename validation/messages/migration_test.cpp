@@ -95,6 +95,40 @@ TEST_F(Migrations, ChangeNoLossWhereStepsOverlap) {
     EXPECT_GE(decisions("slow").size(), 2U);
 }
 
+// What others have no time for is left out: less than where nobody helps, and in steps as short.
+TEST_F(Migrations, LeaveLessOut) {
+    std::string model = of_model;  // of which most is products of blocks
+    for (const auto& [from, to] : {std::pair{"--layers 2", "--layers 4"}, std::pair{"--width 32", "--width 64"},
+                                   std::pair{"--mlp-width 128", "--mlp-width 512"}})
+        model.replace(model.find(from), std::string(from).size(), to);
+    std::string ghosts = model;
+    ghosts.replace(ghosts.find("--device reference"), 18, "--math off");
+    const std::string line =
+        "simulate --ranks 4 --cluster double.json --tensor 4 --length fixed --look-every 5 "
+        "--resize-limit 0.5 ";
+    const std::string slow = "--slow rank=1,factor=6,steps=6:40,on=products ";
+    for (const std::string straggler : {"resize", "migrate", "semi"})
+        ASSERT_EQ(
+            run(line + slow + ghosts + " --steps 50 --run-dir " + straggler + " --straggler " + straggler).code,
+            0);
+
+    const auto seconds = [&](const std::string& folder) {
+        return steps(folder)[20].at("seconds").get<double>();
+    };
+    EXPECT_LE(seconds("semi"), 1.05 * std::min(seconds("resize"), seconds("migrate")));
+    const json semi = decisions("semi").front();
+    EXPECT_GT(lent_by(1, semi), 0.1);
+    EXPECT_EQ(semi.at("left_out")[0], 0);
+    EXPECT_GT(semi.at("left_out")[1].get<double>() - lent_by(1, semi), 0.1);
+    EXPECT_FALSE(decisions("semi").back().contains("left_out"));
+    EXPECT_FALSE(decisions("semi").back().contains("migrations"));
+
+    for (const std::string& way :
+         {"--run-dir values " + slow, std::string("--run-dir again --decisions values/decisions.jsonl ")})
+        ASSERT_EQ(run(line + way + model + " --steps 14 --straggler semi").code, 0);
+    EXPECT_EQ(losses("again"), losses("values"));
+}
+
 TEST_F(Migrations, AreTheSameToGhosts) {
     const std::string options =
         std::string(come_and_go) + "--look-every 5 --length fixed --straggler migrate --run-dir ";
@@ -138,6 +172,28 @@ TEST_F(Migrations, ChangeNoLossByTheWall) {
         EXPECT_LE(most_apart(losses(folder), losses("one")), 1e-10);
         EXPECT_FALSE(decisions(folder).empty());
     }
+}
+
+// Until it is clear that they stay slow.
+TEST_F(Migrations, BridgeTheTimeUntilSharesMove) {
+    ASSERT_EQ(run("train --steps 100 " + std::string(of_model) + "--run-dir one", 1, 0).code, 0);
+
+    simulate(
+        "--slow rank=1,factor=4,steps=11:50 --slow rank=3,factor=2.5,steps=71:80 --straggler uneven --bridge "
+        "20 "
+        "--look-every 5 --run-dir bridged");
+
+    EXPECT_LE(most_apart(losses("bridged"), losses("one")), 1e-10);
+    std::vector<std::size_t> lent, moved;  // the steps of decisions
+    for (const json& decision : decisions("bridged")) {
+        (decision.contains("migrations") ? lent : moved).push_back(decision.at("step"));
+        if (!decision.contains("migrations")) continue;
+        EXPECT_EQ(decision.at("terms").at("moved_bytes"), 0);
+    }
+    EXPECT_EQ(lent.front(), 15U);
+    // Rank 1 has a smaller share, then as much as the others again; rank 3 has been helped alone.
+    EXPECT_EQ(moved, (std::vector<std::size_t>{35, 55, 85}));
+    EXPECT_EQ(decisions("bridged").back().at("terms").at("moved_bytes"), 0);
 }
 
 // What somebody wrote by hand.

@@ -25,6 +25,7 @@ struct Observation {
     std::vector<RankTimes> ranks = {};  // lately, by the plan that there is; empty: not observed yet
     std::vector<double> slowness = {};  // of each rank: so many times as long as others it takes for a product;
                                         // 1 where that is nothing to speak of
+    std::size_t steady_steps = 0;  // since a rank became slow, ceased to be, or became so in another measure
 };
 
 }  // namespace trireme

@@ -40,6 +40,9 @@ struct SharingRules {
 double seconds_of_team(const std::vector<RankTimes>& times, const Sharing& sharing,
                        const HelpCosts& costs = {});
 
+// Of that, what helping takes beside products, in a team of so many.
+double seconds_of_helping(const std::vector<Migration>& migrations, std::size_t ranks, const HelpCosts& costs);
+
 // As short as can be, where slow ranks give away what brings all to the same time; or, with a slack, a little
 // longer and with less left out. Of each slow rank's products helpers compute all alike, those alone that need
 // no rounds of messages, or none, whatever leaves out least. The slowest lend first, and each to as few as can

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "trireme/policy/policy.hpp"
+#include "trireme/policy/sharing.hpp"
 
 namespace trireme {
 
@@ -19,6 +20,7 @@ struct UnevenRules {
     std::size_t every = 10;  // steps between two looks
     std::vector<SharedWidth> widths = {};
     Layout healthy = {};       // whose shares ranks have while nobody is slow
+    HelpCosts costs = {};      // of the help that a slow rank may have before it gets a smaller share
     double least_gain = 0.05;  // of a step: less is not worth a change
 };
 

@@ -46,8 +46,9 @@ struct PolicyConfig {
     ResizeConfig resize = {};
     Spread spread = Spread::tree;  // how a slow rank speaks to its helpers
     double semi_slack = 0.03;      // of the shortest step: so much longer may one be in which less is left out
-    std::size_t look_every = 10;   // steps between two looks at what was observed
-    std::size_t horizon = 0;       // steps in which a change has to repay; 0: all that are left
+    std::size_t bridge = 0;  // steps that a rank is slow before it gets smaller shares; others help until then
+    std::size_t look_every = 10;  // steps between two looks at what was observed
+    std::size_t horizon = 0;      // steps in which a change has to repay; 0: all that are left
 };
 
 }  // namespace trireme
