@@ -1,6 +1,6 @@
-"""Puts what perf/studies/stragglers.json and four-stragglers.json gave beside what theory allows.
+"""Puts what perf/studies/stragglers.json, four-stragglers.json and half-stragglers.json gave beside what theory allows.
 
-    python3 perf/stragglers/table.py STUDIES      (the folder with stragglers.csv and four-stragglers.csv)
+    python3 perf/stragglers/table.py STUDIES      (the folder with their .csv)
 
 Of a step of healthy ranks, m is matrix products: read off what a factor of 8 costs where nothing is done. A third of them
 are of attention, whose 16 heads stay whole, the rest of MLP columns. With shares u of a width U, ranks that take x times
@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 HEADS = 16
+WAYS = ("off", "resize", "semi", "migrate", "uneven")
 
 
 def best_heads(factors):
@@ -37,15 +38,15 @@ def read(path):
 
 def row(name, seconds, healthy, products, factors):
     best, formula = bounds(products, factors)
-    ways = " | ".join(f"{seconds[way] / healthy:.2f} x" for way in ("off", "resize", "uneven"))
-    print(f"| {name} | {ways} | {best:.2f} x | {formula:.2f} x |")
+    cells = " | ".join(f"{seconds[way] / healthy:.2f} x" for way in WAYS)
+    print(f"| {name} | {cells} | {formula:.2f} x | {best:.2f} x |")
 
 
 def main(folder):
     steps = {}
     for r in read(folder / "stragglers.csv"):
         steps.setdefault((r["model"], int(r["tensor"]), float(r["factor"])), {})[r["straggler"]] = float(r["step_s/last"])
-    print("| | `off` | `resize` | `uneven` | best cut into whole heads | formula |\n|---|---|---|---|---|---|")
+    print("| | " + " | ".join(f"`{way}`" for way in WAYS) + " | formula | best cut into whole heads |\n" + "|---" * 8 + "|")
     products = {}
     for (model, ranks, factor), seconds in sorted(steps.items()):
         healthy = steps[model, ranks, 1.0]["off"]
@@ -59,6 +60,19 @@ def main(folder):
     for model, seconds in sorted(four.items()):
         healthy = steps[model, 8, 1.0]["off"]
         row(f"{model}, 8 ranks, four of them 8, 6, 4, 2 x", seconds, healthy, products[model, 8], [8, 6, 4, 2, 1, 1, 1, 1])
+
+    half(folder, steps)
+
+
+def half(folder, steps):
+    print("\n| at most half left out | `resize` | `semi` | `migrate`, for comparison |\n|---|---|---|---|")
+    halves = {}
+    for r in read(folder / "half-stragglers.csv"):
+        halves.setdefault((r["model"], int(r["tensor"]), float(r["factor"])), {})[r["straggler"]] = float(r["step_s/last"])
+    for (model, ranks, factor), seconds in sorted(halves.items()):
+        healthy = steps[model, ranks, 1.0]["off"]
+        cells = [seconds["resize"], seconds["semi"], steps[model, ranks, factor]["migrate"]]
+        print(f"| {model}, {ranks} ranks, one of them {factor:.0f} x | " + " | ".join(f"{c / healthy:.2f} x" for c in cells) + " |")
 
 
 main(Path(sys.argv[1]))
