@@ -167,5 +167,68 @@ TEST(KeptCounts, LeaveOutTheWantedWorkToWithinATile) {
     }
 }
 
+TEST(LentCounts, AreWholeTilesNearestToTheParts) {
+    const auto counts = [](std::size_t channels, const Scores& parts) { return lent_counts(channels, parts); };
+
+    EXPECT_EQ(counts(64, {0.25, 0.5}), (Counts{16, 32}));
+    EXPECT_EQ(counts(64, {0.5, 0, 0.125}), (Counts{32, 0, 8}));
+    EXPECT_EQ(counts(64, {0.06}), (Counts{0}));  // 3.84 channels are nearer to none than to 8
+    EXPECT_EQ(counts(64, {0.07}), (Counts{8}));
+    EXPECT_EQ(counts(64, {}), Counts{});
+    EXPECT_EQ(counts(64, {0, 0}), (Counts{0, 0}));
+}
+
+// Each alone would be nearer to nothing; together they are 1.6 tiles.
+TEST(LentCounts, AddUpBeforeTheyAreRounded) {
+    const Counts counts = lent_counts(64, Scores(4, 0.05));
+
+    EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), std::size_t{0}), 16);
+    EXPECT_EQ(std::ranges::max(counts), 8);
+}
+
+TEST(LentCounts, LeaveATile) {
+    const auto lent = [](std::size_t channels, const Scores& parts) {
+        const Counts counts = lent_counts(channels, parts);
+        return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+    };
+
+    EXPECT_EQ(lent(64, {1}), 56);
+    EXPECT_EQ(lent(64, {0.5, 0.5}), 56);
+    EXPECT_EQ(lent(20, {0.9}), 8);  // of 4 there is no tile, and 12 are left
+    EXPECT_EQ(lent(16, {0.5, 0.4}), 8);
+    for (std::size_t narrow = 1; narrow < 16; ++narrow) EXPECT_EQ(lent(narrow, {0.5, 0.49}), 0) << narrow;
+}
+
+// Of a rank's channels and up to seven helpers, some of which get nothing.
+TEST(LentCounts, AreRightOfWhateverParts) {
+    for (std::uint64_t trial = 0; trial < 2000; ++trial) {
+        SCOPED_TRACE(cat("trial ", trial));
+        const RandomKey key = RandomKey{5}.then(trial);
+        const RandomBlock block = random_block(key, 0);
+        const std::size_t channels = 1 + block[0] % 400;
+        Scores parts(block[1] % 8);
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            const RandomBlock drawn = random_block(key, i + 1);
+            parts[i] = drawn[1] % 4 == 0 ? 0 : unit_interval(drawn[0]) / static_cast<double>(parts.size());
+        }
+        const Counts counts = lent_counts(channels, parts);
+
+        ASSERT_EQ(counts.size(), parts.size());
+        std::size_t lent = 0;
+        double wanted = 0;
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            lent += counts[i];
+            wanted += parts[i] * static_cast<double>(channels);
+            EXPECT_EQ(counts[i] % channel_tile, 0);
+            EXPECT_LT(static_cast<double>(counts[i]),
+                      parts[i] == 0 ? 1 : parts[i] * static_cast<double>(channels) + channel_tile);
+        }
+        const std::size_t most = channels < channel_tile ? 0 : (channels / channel_tile - 1) * channel_tile;
+        const double nearest = std::min(wanted, static_cast<double>(most));
+        EXPECT_LE(lent, most);
+        EXPECT_NEAR(static_cast<double>(lent), nearest, channel_tile / 2.0);
+    }
+}
+
 }  // namespace
 }  // namespace trireme

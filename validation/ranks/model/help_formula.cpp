@@ -1,0 +1,102 @@
+#include "ranks/model/help_formula.hpp"
+
+#include "trireme/comm/collectives.hpp"
+#include "trireme/model/channel_choice.hpp"
+#include "unit/model/small_parts.hpp"
+
+namespace trireme::validation {
+namespace {
+
+// Rank r has `first` channels and `more` for each rank before it.
+Channels growing_part(int rank, int ranks, std::size_t first, std::size_t more) {
+    const auto count = [&](int r) { return first + more * static_cast<std::size_t>(r); };
+    Channels part;
+    for (int r = 0; r < ranks; ++r) {
+        if (r == rank) part.own = {{part.width, count(r)}};
+        part.width += count(r);
+    }
+    return part;
+}
+
+Migration migration(int from, int to, double part) {
+    return {.from = from, .to = to, .parts = {part, part, part, part}};
+}
+
+}  // namespace
+
+Phases& Phases::operator+=(const Phases& other) {
+    forward += other.forward;
+    backward_input += other.backward_input;
+    backward_weight += other.backward_weight;
+    return *this;
+}
+
+Sent Phases::sum() const {
+    Sent all = forward;
+    all += backward_input;
+    all += backward_weight;
+    return all;
+}
+
+std::vector<std::size_t> lent_by(const Migrations& migrations, int owner, const ProjectionShape& projection) {
+    std::vector<double> parts;
+    for (const Migration& each : migrations) {
+        if (each.from == owner) parts.push_back(each.part(projection.place.product));
+    }
+    return lent_counts(projection.channels, parts);
+}
+
+Phases expected_of(Reads reads, const ProjectionShape& owners, const std::vector<std::size_t>& lent,
+                   std::size_t rows) {
+    const std::size_t matrices = owners.weights.size(), outputs = owners.outputs();
+    Phases all;
+    for (const std::size_t channels : lent) {
+        if (channels == 0) continue;
+        const Sent weights{matrices, bytes_of(DType::f64) * channels * outputs};
+        const Sent told{1, bytes_of(DType::f64) * rows * (reads == Reads::all ? outputs : channels)};
+        all.forward += weights;
+        all.forward += told;
+        all.backward_input += told;
+        all.backward_weight += weights;
+    }
+    return all;
+}
+
+Projection projection_of(Family family, Reads reads, int rank, int ranks) {
+    const ModelConfig config = sharable(family, Task::language);
+    if (reads == Reads::own)
+        return {config, growing_part(rank, ranks, 64, 8), {{"last", all_channels(24)}}, 0.02, false};
+    std::vector<Projection::Part> parts{{"first", growing_part(rank, ranks, 12, 4)}};
+    if (family == Family::llama) parts.push_back({"second", growing_part(rank, ranks, 5, 1)});
+    return {config, all_channels(64), parts, 0.02};
+}
+
+Migrations HelpTraffic::one_owner() const {
+    Migrations all;
+    for (int to = 0; to < ranks(); ++to) {
+        if (to != 1) all.push_back(migration(1, to, 0.125 * (1 + static_cast<double>(all.size()))));
+    }
+    return all;
+}
+
+std::vector<Migrations> HelpTraffic::every_help() const {
+    if (ranks() == 2) return {one_owner()};
+    Migrations two_owners;
+    for (int to = 0; to < ranks() - 1; ++to) {
+        if (to == 1) continue;
+        two_owners.push_back(migration(1, to, 0.375));
+        two_owners.push_back(migration(ranks() - 1, to, 0.25));
+    }
+    return {one_owner(), two_owners};
+}
+
+Sent HelpTraffic::of_all_ranks(const Sent& own) {
+    const std::array numbers{static_cast<double>(own.messages), static_cast<double>(own.bytes)};
+    const std::vector<double> all = gather_all(world_, numbers);
+    Sent sum;
+    for (std::size_t i = 0; i < all.size(); i += 2)
+        sum += {static_cast<std::size_t>(all[i]), static_cast<std::size_t>(all[i + 1])};
+    return sum;
+}
+
+}  // namespace trireme::validation

@@ -1,0 +1,157 @@
+// What projections that ranks help each other with send, by formula: see help_formula.hpp.
+#include <numeric>
+
+#include "ranks/model/help_formula.hpp"
+#include "trireme/model/tensor_group.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::CountingGroup;
+using validation::expected_of;
+using validation::HelpTraffic;
+using validation::lent_by;
+using validation::Migrations;
+using validation::Phases;
+using validation::projection_of;
+using validation::Sent;
+
+constexpr ProjectionPlace place{.block = 0, .product = Product::mlp_in};
+
+// All of what this rank needs to call a projection once, and what it sends meanwhile.
+class Bench {
+public:
+    Bench(Communicator& world, Family family, Reads reads, const Migrations& migrations, Spread spread)
+        : world_(world),
+          projection_(projection_of(family, reads, world.rank(), world.size())),
+          helped_projection_(projection_, place, reads),
+          values_(projection_.parameters(), DType::f64, Place::memory),
+          gradients_(projection_.parameters(), DType::f64, Place::memory),
+          helped_(shapes_of(family, reads), world.rank(), spread),
+          resizing_({projection_.shape(place)}, Filling::zero, DType::f64, rows, Place::memory) {
+        std::vector<std::int32_t> all(projection_.shape(place).channels);
+        std::iota(all.begin(), all.end(), 0);
+        resizing_.keep(helped_.begin(migrations, {{place, all}}));
+        helped_.tell(world);
+        for (std::size_t i = 0; i < projection_.parameters().size(); ++i) {
+            weights_.push_back(values_[i]);
+            sums_.push_back(gradients_[i]);
+        }
+        batch_.tokens = {nullptr, DType::i32, 1, rows, rows};
+    }
+
+    static constexpr std::size_t rows = 7;
+
+    // By this rank.
+    Phases run() {
+        const std::size_t channels = projection_.shape(place).channels;
+        const Tensor input = kept_.tensor(DType::f64, rows, channels);
+        const Tensor grad_input = kept_.tensor(DType::f64, rows, channels);
+        const Tensor output = kept_.tensor(DType::f64, rows, projection_.output_width());
+        const Tensor grad_output = kept_.tensor(DType::f64, rows, projection_.output_width());
+        HelpedProjection::State state;
+        const Pass pass = this->pass();
+        Phases sent;
+        sent.forward =
+            sent_by([&] { helped_projection_.forward(pass, weights_, input, output, state, kept_); });
+        sent.backward_input = sent_by(
+            [&] { helped_projection_.backward_input(pass, weights_, grad_output, grad_input, state, kept_); });
+        sent.backward_weight =
+            sent_by([&] { helped_projection_.backward_weight(pass, input, grad_output, state, sums_); });
+        return sent;
+    }
+
+private:
+    std::vector<std::vector<ProjectionShape>> shapes_of(Family family, Reads reads) const {
+        std::vector<std::vector<ProjectionShape>> shapes;
+        for (int rank = 0; rank < world_.size(); ++rank)
+            shapes.push_back({projection_of(family, reads, rank, world_.size()).shape(place)});
+        return shapes;
+    }
+    Pass pass() {
+        return {.stream = stream_,
+                .batch = batch_,
+                .scratch = scratch_,
+                .dtype = DType::f64,
+                .is_training = true,
+                .group = &group_,
+                .resizing = &resizing_,
+                .helped = &helped_};
+    }
+    template <class Action>
+    Sent sent_by(Action&& action) {
+        const Sent before = ranks_.sent();
+        action();
+        return ranks_.sent() - before;
+    }
+
+    Communicator& world_;
+    CountingGroup ranks_{world_};
+    Projection projection_;
+    HelpedProjection helped_projection_;
+    ParameterTensors values_, gradients_;
+    std::vector<ConstTensor> weights_ = {};
+    std::vector<Tensor> sums_ = {};
+    HelpedProducts helped_;
+    Resizing resizing_;
+    Stream stream_{.backend = ReferenceStream{}};
+    TokenBatch batch_;
+    Arena scratch_{"scratch", 1 << 20, Place::memory};
+    Arena kept_{"kept", 1 << 20, Place::memory};
+    TensorGroup group_{.ranks = ranks_, .exchange = scratch_};
+};
+
+class HelpedProjectionTraffic : public HelpTraffic {
+protected:
+    void expect_by_formula(Family family, Reads reads) {
+        for (const Migrations& migrations : every_help()) {
+            Phases expected;
+            for (int owner = 0; owner < ranks(); ++owner) {
+                const ProjectionShape shape = projection_of(family, reads, owner, ranks()).shape(place);
+                expected += expected_of(reads, shape, lent_by(migrations, owner, shape), Bench::rows);
+            }
+            for (const Spread spread : {Spread::tree, Spread::direct}) {
+                SCOPED_TRACE(cat(name_of(family), ", ", migrations.size(), " migrations",
+                                 spread == Spread::tree ? " in a tree" : " directly"));
+                const Phases sent = Bench(world_, family, reads, migrations, spread).run();
+
+                EXPECT_EQ(of_all_ranks(sent.forward), expected.forward);
+                EXPECT_EQ(of_all_ranks(sent.backward_input), expected.backward_input);
+                EXPECT_EQ(of_all_ranks(sent.backward_weight), expected.backward_weight);
+            }
+        }
+    }
+};
+
+TEST_F(HelpedProjectionTraffic, OfWhatAllRanksReadIsWeightsTermsOfTheOutputAndItsGradient) {
+    for (const Family family : {Family::gpt2, Family::llama}) expect_by_formula(family, Reads::all);
+}
+
+TEST_F(HelpedProjectionTraffic, OfWhatARankAloneReadsIsWeightsAndInputAndTheirGradients) {
+    for (const Family family : {Family::gpt2, Family::llama}) expect_by_formula(family, Reads::own);
+}
+
+TEST_F(HelpedProjectionTraffic, IsNoneWithoutHelp) {
+    for (const Reads reads : {Reads::all, Reads::own}) {
+        const Phases sent = Bench(world_, Family::gpt2, reads, {}, Spread::tree).run();
+
+        EXPECT_EQ(sent.forward, Sent{});
+        EXPECT_EQ(sent.backward_input, Sent{});
+        EXPECT_EQ(sent.backward_weight, Sent{});
+    }
+}
+
+// Among four, an owner tells two, one of whom tells the third.
+TEST_F(HelpedProjectionTraffic, LeavesAnOwnerInAsManyMessagesAsItsCircleHasRounds) {
+    for (const Spread spread : {Spread::tree, Spread::direct}) {
+        Bench bench(world_, Family::gpt2, Reads::all, one_owner(), spread);
+        const std::size_t told = bench.run().backward_input.messages;
+
+        const int tree_rounds = ranks() > 2 ? 2 : 1;
+        if (rank() != 1) continue;
+        EXPECT_EQ(told, spread == Spread::direct ? ranks() - 1 : tree_rounds);
+    }
+}
+
+}  // namespace
+}  // namespace trireme

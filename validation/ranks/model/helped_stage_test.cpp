@@ -1,0 +1,84 @@
+// Helped projections are all that makes a model send more: see help_formula.hpp.
+#include "ranks/model/help_formula.hpp"
+#include "ranks/model/stage_run.hpp"
+#include "unit/stage/small_models.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::CountingGroup;
+using validation::expected_of;
+using validation::HelpTraffic;
+using validation::lent_by;
+using validation::Migrations;
+using validation::run_in_team;
+using validation::Sent;
+
+// A whole model, whose embedding and head send, too, with rows that all have or that each has its own of.
+class HelpedStage : public HelpTraffic, public testing::WithParamInterface<Family> {
+protected:
+    HelpedStage() {
+        for (const SmallModel& model : every_small_model()) {
+            if (model.family == GetParam()) config_ = config_of(model);
+        }
+        config_.width = 96;
+        config_.mlp_width = 96;
+        config_.heads = 8;
+        if (GetParam() == Family::llama) config_.groups = 4;
+    }
+
+    Sent sent_in_training(const Migrations& migrations, bool cuts_rows) {
+        Stream stream{.backend = ReferenceStream{}};
+        CountingGroup counting(world_);
+        const TokenRows texts(std::array{make_sample(config_, 3, rows)});
+        run_in_team(stream, {.config = config_, .layers = all_layers(), .rows = texts},
+                    {.ranks = counting,
+                     .shares = shares_,
+                     .cuts_rows = cuts_rows,
+                     .lists = {},
+                     .migrations = migrations});
+        return of_all_ranks(counting.sent());
+    }
+
+    // The sums of all projections, and a list of channels for each helper.
+    Sent expected_for(const Migrations& migrations) const {
+        Sent expected{migrations.size(), 0};
+        for (int owner = 0; owner < ranks(); ++owner) {
+            const TensorPart part{.rank = owner, .shares = shares_};
+            for (const Layer& layer : build_layers(config_, part)) {
+                for (const ProjectionShape& shape : projections_of(layer)) {
+                    const Product product = shape.place.product;
+                    const bool reads_all = product == Product::attention_in || product == Product::mlp_in;
+                    const auto counts = lent_by(migrations, owner, shape);
+                    expected += expected_of(reads_all ? Reads::all : Reads::own, shape, counts, rows).sum();
+                    for (const std::size_t channels : counts) expected.bytes += 4 * channels;
+                }
+            }
+        }
+        return expected;
+    }
+
+private:
+    static constexpr std::size_t rows = 5;
+
+    Range all_layers() const { return {0, build_layers(config_).size()}; }
+
+    ModelConfig config_;
+    std::vector<std::size_t> shares_ = std::vector<std::size_t>(static_cast<std::size_t>(ranks()), 1);
+};
+
+TEST_P(HelpedStage, SendsWhatItsProjectionsDoAndNothingElse) {
+    for (const bool cuts_rows : {false, true}) {
+        const Sent without = sent_in_training({}, cuts_rows);
+        for (const Migrations& migrations : every_help()) {
+            SCOPED_TRACE(cat(migrations.size(), " migrations", cuts_rows ? ", own rows" : ""));
+            EXPECT_EQ(sent_in_training(migrations, cuts_rows) - without, expected_for(migrations));
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, HelpedStage, testing::Values(Family::gpt2, Family::llama),
+                         [](const auto& family) { return std::string(name_of(family.param)); });
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,38 @@
+#include "trireme/layout/migration.hpp"
+
+#include <gtest/gtest.h>
+
+namespace trireme {
+namespace {
+
+using Migrations = std::vector<Migration>;
+
+const ProductParts some{0.5, 0.25, 0, 0.125}, others{0.75, 0, 0, 0};
+
+TEST(Within, GivesPlacesInTheTeam) {
+    const Migrations all{{5, 3, some}, {9, 3, others}, {5, 9, others}};
+
+    EXPECT_EQ(within(all, {3, 5, 9}), (Migrations{{1, 0, some}, {2, 0, others}, {1, 2, others}}));
+    EXPECT_EQ(within(all, {9, 5, 3}), (Migrations{{1, 2, some}, {0, 2, others}, {1, 0, others}}));
+}
+
+TEST(Within, LeavesOutWhatIsOfOtherTeams) {
+    const Migrations all{{0, 1, some}, {3, 2, others}, {5, 4, some}};
+
+    EXPECT_EQ(within(all, {0, 1}), (Migrations{{0, 1, some}}));
+    EXPECT_EQ(within(all, {2, 3}), (Migrations{{1, 0, others}}));
+    EXPECT_EQ(within(all, {6, 7}), Migrations{});
+    EXPECT_EQ(within({}, {0, 1}), Migrations{});
+}
+
+TEST(Migration, HasAPartOfEachProduct) {
+    const Migration migration{1, 0, some};
+
+    EXPECT_EQ(migration.part(Product::attention_in), 0.5);
+    EXPECT_EQ(migration.part(Product::attention_out), 0.25);
+    EXPECT_EQ(migration.part(Product::mlp_in), 0);
+    EXPECT_EQ(migration.part(Product::mlp_out), 0.125);
+}
+
+}  // namespace
+}  // namespace trireme

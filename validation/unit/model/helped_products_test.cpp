@@ -1,0 +1,237 @@
+// Who computes which channels for whom, as each rank of a team finds it by itself.
+#include "trireme/model/helped_products.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "error_message.hpp"
+#include "unit/model/small_parts.hpp"
+
+namespace trireme {
+namespace {
+
+using List = std::vector<std::int32_t>;
+using Shares = std::vector<std::size_t>;
+using TeamProjections = std::vector<std::vector<ProjectionShape>>;
+
+// Wide enough for every rank of four to have channels to lend.
+TeamProjections projections_of_ranks(Family family, const Shares& shares) {
+    ModelConfig config = validation::sharable(family, Task::language);
+    config.width = 256;
+    config.mlp_width = 320;
+    config.groups = 0;  // eight heads, which shares may cut in many ways
+    TeamProjections all(shares.size());
+    for (std::size_t rank = 0; rank < shares.size(); ++rank) {
+        const TensorPart part{.rank = static_cast<int>(rank), .shares = shares};
+        for (const Layer& layer : build_layers(config, part)) {
+            for (ProjectionShape& projection : projections_of(layer))
+                all[rank].push_back(std::move(projection));
+        }
+    }
+    return all;
+}
+
+// Two slow ranks, of which the first has two helpers and lends less to the second of them; the other one lends
+// nothing of its first product.
+const std::vector<Migration> migrations{{.from = 2, .to = 3, .parts = {0.5, 0.5, 0.5, 0.5}},
+                                        {.from = 0, .to = 3, .parts = {0, 0.25, 0.5, 0.3}},
+                                        {.from = 2, .to = 1, .parts = {0.1, 0.2, 0.3, 0.25}}};
+
+// Of each projection all channels but one in eight, another one for each rank.
+Resizing::Lists some_kept(const std::vector<ProjectionShape>& projections, int rank) {
+    Resizing::Lists lists;
+    for (const ProjectionShape& projection : projections) {
+        for (std::size_t c = 0; c < projection.channels; ++c) {
+            if (static_cast<int>(c % 8) != rank)
+                lists[projection.place].push_back(static_cast<std::int32_t>(c));
+        }
+    }
+    return lists;
+}
+
+// What every rank of a team has begun.
+struct Ranks {
+    explicit Ranks(TeamProjections of_ranks, Spread spread = Spread::tree) : projections(std::move(of_ranks)) {
+        for (int rank = 0; rank < static_cast<int>(projections.size()); ++rank)
+            products.emplace_back(projections, rank, spread);
+    }
+    void begin(const std::vector<Migration>& migrated) {
+        kept.clear();
+        own.clear();
+        for (std::size_t rank = 0; rank < products.size(); ++rank) {
+            kept.push_back(some_kept(projections[rank], static_cast<int>(rank)));
+            own.push_back(products[rank].begin(migrated, kept.back()));
+        }
+    }
+
+    TeamProjections projections;
+    std::vector<HelpedProducts> products;
+    std::vector<Resizing::Lists> kept, own;
+};
+
+struct Trial {
+    const char* name;
+    Family family;
+    Shares shares;
+};
+
+class HelpedProductsOf : public testing::TestWithParam<Trial> {
+protected:
+    HelpedProductsOf() : ranks_(projections_of_ranks(GetParam().family, GetParam().shares)) {
+        ranks_.begin(migrations);
+    }
+
+    // Calls use(rank, projection) for each projection of each rank.
+    template <class Use>
+    void for_each_projection(Use&& use) const {
+        for (std::size_t rank = 0; rank < ranks_.projections.size(); ++rank) {
+            for (const ProjectionShape& projection : ranks_.projections[rank]) {
+                SCOPED_TRACE(cat("rank ", rank, ", block ", projection.place.block, ", product ",
+                                 static_cast<int>(projection.place.product)));
+                use(rank, projection);
+            }
+        }
+    }
+    std::vector<LentChannels> lent(std::size_t rank, const ProjectionPlace& place) const {
+        const HelpedProduct* const product = ranks_.products[rank].at(place);
+        return product == nullptr ? std::vector<LentChannels>{} : product->lent;
+    }
+    std::vector<GuestChannels> guests(std::size_t rank, const ProjectionPlace& place) const {
+        const HelpedProduct* const product = ranks_.products[rank].at(place);
+        return product == nullptr ? std::vector<GuestChannels>{} : product->guests;
+    }
+
+    Ranks ranks_;
+};
+
+TEST_P(HelpedProductsOf, CutWhatIsKeptIntoAnOwnersOwnAndThenItsHelpersParts) {
+    for_each_projection([&](std::size_t rank, const ProjectionShape& projection) {
+        List all = ranks_.own[rank].at(projection.place);
+        std::size_t count = 0;
+        EXPECT_FALSE(all.empty());
+        for (const LentChannels& each : lent(rank, projection.place)) {
+            count += each.channels.channels.size();
+            all.insert(all.end(), each.channels.channels.begin(), each.channels.channels.end());
+        }
+
+        EXPECT_EQ(all, ranks_.kept[rank].at(projection.place));
+        EXPECT_EQ(ranks_.products[rank].lent_count(migrations, projection), count);
+    });
+}
+
+TEST_P(HelpedProductsOf, LendToEachHelperAboutItsPartInTheOrderOfMigrations) {
+    for_each_projection([&](std::size_t rank, const ProjectionShape& projection) {
+        const std::vector<LentChannels> lent = this->lent(rank, projection.place);
+        std::size_t next = 0;
+        for (const Migration& each : migrations) {
+            const double wanted =
+                each.part(projection.place.product) * static_cast<double>(projection.channels);
+            if (each.from != static_cast<int>(rank) || wanted < 8) continue;
+            ASSERT_LT(next, lent.size());
+            EXPECT_EQ(lent[next].helper, each.to);
+            EXPECT_NEAR(static_cast<double>(lent[next].channels.channels.size()), wanted, 8);
+            ++next;
+        }
+    });
+}
+
+TEST_P(HelpedProductsOf, HaveAGuestWhereverAnOwnerHasAHelper) {
+    std::size_t found = 0;
+    for_each_projection([&](std::size_t owner, const ProjectionShape& projection) {
+        std::map<int, std::size_t> of_owner, of_helpers;  // channels by helper
+        for (const LentChannels& each : lent(owner, projection.place))
+            of_owner[each.helper] += each.channels.channels.size();
+        for (std::size_t helper = 0; helper < ranks_.products.size(); ++helper) {
+            for (const GuestChannels& each : guests(helper, projection.place)) {
+                if (each.owner != static_cast<int>(owner)) continue;
+                of_helpers[static_cast<int>(helper)] += each.channels.channels.size();
+                EXPECT_EQ(each.shape.channels, projection.channels);
+                EXPECT_EQ(each.shape.outputs(), projection.outputs());
+            }
+        }
+
+        EXPECT_EQ(of_helpers, of_owner);
+        found += of_owner.size();
+    });
+    EXPECT_GE(found, 3 * 3);  // each owner and helper in most products of the blocks
+}
+
+TEST_P(HelpedProductsOf, HaveTheirGuestsByOwner) {
+    for_each_projection([&](std::size_t rank, const ProjectionShape& projection) {
+        std::vector<int> owners;
+        for (const GuestChannels& each : guests(rank, projection.place)) owners.push_back(each.owner);
+
+        EXPECT_TRUE(std::ranges::is_sorted(owners));
+        EXPECT_EQ(std::ranges::adjacent_find(owners), owners.end());
+    });
+}
+
+// All in a circle have the same one, and nobody outside has any.
+TEST_P(HelpedProductsOf, DrawACircleAroundEachOwner) {
+    for_each_projection([&](std::size_t owner, const ProjectionShape& projection) {
+        std::vector<int> expected;
+        for (const LentChannels& each : lent(owner, projection.place)) {
+            if (expected.empty()) expected.push_back(static_cast<int>(owner));
+            expected.push_back(each.helper);
+        }
+        for (std::size_t rank = 0; rank < ranks_.products.size(); ++rank) {
+            const HelpedProduct* const product = ranks_.products[rank].at(projection.place);
+            const bool is_in = std::ranges::count(expected, static_cast<int>(rank)) > 0;
+            const bool has_one = product != nullptr && product->circles.contains(static_cast<int>(owner));
+
+            ASSERT_EQ(has_one, is_in) << "at rank " << rank;
+            if (!is_in) continue;
+            EXPECT_EQ(product->circles.at(static_cast<int>(owner)).ranks, expected);
+        }
+    });
+}
+
+TEST_P(HelpedProductsOf, AreNothingInAPeriodWithoutMigrations) {
+    ranks_.begin({});
+
+    for_each_projection([&](std::size_t rank, const ProjectionShape& projection) {
+        EXPECT_EQ(ranks_.products[rank].at(projection.place), nullptr);
+        EXPECT_EQ(ranks_.products[rank].lent_count({}, projection), 0);
+    });
+    EXPECT_EQ(ranks_.own, ranks_.kept);
+}
+
+TEST_P(HelpedProductsOf, RefuseToLendAllThatIsKept) {
+    const ProjectionShape& projection = ranks_.projections[2].front();
+    const std::size_t lent = ranks_.products[2].lent_count(migrations, projection);
+    Resizing::Lists kept = ranks_.kept[2];
+    kept.at(projection.place).resize(lent);
+
+    EXPECT_EQ(validation::message_of<BugError>([&] { ranks_.products[2].begin(migrations, kept); }),
+              cat(lent, " channels are lent of ", lent, " that are kept"));
+}
+
+std::vector<Trial> every_trial() {
+    return {{"gpt2_even", Family::gpt2, {1, 1, 1, 1}},
+            {"gpt2_uneven", Family::gpt2, {2, 1, 1, 4}},
+            {"llama_even", Family::llama, {1, 1, 1, 1}},
+            {"llama_uneven", Family::llama, {1, 1, 3, 3}}};
+}
+
+INSTANTIATE_TEST_SUITE_P(Teams, HelpedProductsOf, testing::ValuesIn(every_trial()),
+                         [](const auto& trial) { return std::string(trial.param.name); });
+
+// Where what a helper would get of a narrow product is no tile, others help, and it has no part of their
+// circle.
+TEST(HelpedProducts, KnowNothingOfAHelperWithoutATile) {
+    Ranks ranks(projections_of_ranks(Family::gpt2, {1, 1, 1, 1}), Spread::direct);
+    const ProjectionPlace place = ranks.projections[0].front().place;  // of 256 channels
+    ranks.begin(
+        {{.from = 0, .to = 1, .parts = {0.25, 0, 0, 0}}, {.from = 0, .to = 2, .parts = {0.01, 0, 0, 0}}});
+
+    EXPECT_EQ(ranks.products[0].at(place)->lent.size(), 1);
+    EXPECT_EQ(ranks.products[0].at(place)->circles.at(0).ranks, (std::vector<int>{0, 1}));
+    EXPECT_EQ(ranks.products[0].at(place)->circles.at(0).spread, Spread::direct);
+    EXPECT_EQ(ranks.products[2].at(place), nullptr);
+    EXPECT_EQ(ranks.products[3].at(place), nullptr);
+}
+
+}  // namespace
+}  // namespace trireme

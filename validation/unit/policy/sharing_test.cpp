@@ -1,0 +1,340 @@
+#include "trireme/policy/sharing.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "trireme/base/random.hpp"
+
+namespace trireme {
+namespace {
+
+using Numbers = std::vector<double>;
+
+constexpr double near = 1e-9;
+
+double sum(const Numbers& numbers) { return std::accumulate(numbers.begin(), numbers.end(), 0.0); }
+
+double part_of(const Migration& migration) {
+    return std::accumulate(migration.parts.begin(), migration.parts.end(), 0.0) / product_count;
+}
+
+std::size_t place(int rank) { return static_cast<std::size_t>(rank); }
+
+// Of what each does, whoever's it is: `whole` are the multiplications of its own products.
+struct Team {
+    Numbers slowness;
+    double others = 0;
+    Numbers whole = Numbers(slowness.size(), 1);
+
+    std::size_t size() const { return slowness.size(); }
+
+    // What each rank is measured with: a healthy one needs a second for one multiplication.
+    std::vector<RankTimes> times(const Sharing& sharing = {}) const {
+        Numbers done = whole;
+        for (std::size_t r = 0; r < sharing.left_out.size(); ++r) done[r] -= sharing.left_out[r] * whole[r];
+        for (const Migration& each : sharing.migrations) {
+            done[place(each.from)] -= part_of(each) * whole[place(each.from)];
+            done[place(each.to)] += part_of(each) * whole[place(each.from)];
+        }
+        std::vector<RankTimes> all;
+        for (std::size_t r = 0; r < size(); ++r)
+            all.push_back({.products = slowness[r] * done[r],
+                           .product_flops = done[r],
+                           .whole_flops = whole[r],
+                           .others = others});
+        return all;
+    }
+
+    Sharing shortest(double limit = 0) const {
+        return shortest_sharing(times(), slowness, {.policy = "test", .limit = limit});
+    }
+    // By what it is measured with once it shares so, which is nobody's prediction.
+    double measured_seconds(const Sharing& sharing) const {
+        double most = 0;
+        for (const RankTimes& each : times(sharing)) most = std::max(most, each.busy());
+        return most;
+    }
+    double least_seconds() const {
+        double rates = 0;
+        for (const double factor : slowness) rates += 1 / factor;
+        return sum(whole) / rates + others;
+    }
+};
+
+Team with_one_slow(std::size_t size, double factor, double others = 0) {
+    Team team{.slowness = Numbers(size, 1), .others = others};
+    team.slowness[size / 2] = factor;
+    return team;
+}
+
+// What each rank lends of its own products, and what each takes, both in multiplications.
+Numbers lent_by(const Team& team, const Sharing& sharing) {
+    Numbers lent(team.size(), 0);
+    for (const Migration& each : sharing.migrations)
+        lent[place(each.from)] += part_of(each) * team.whole[place(each.from)];
+    return lent;
+}
+
+Numbers taken_by(const Team& team, const Sharing& sharing) {
+    Numbers taken(team.size(), 0);
+    for (const Migration& each : sharing.migrations)
+        taken[place(each.to)] += part_of(each) * team.whole[place(each.from)];
+    return taken;
+}
+
+void expect_near(const Numbers& numbers, const Numbers& expected) {
+    ASSERT_EQ(numbers.size(), expected.size());
+    for (std::size_t i = 0; i < numbers.size(); ++i) EXPECT_NEAR(numbers[i], expected[i], 1e-6) << "rank " << i;
+}
+
+void expect_seconds(const Team& team, const Sharing& sharing, double seconds) {
+    EXPECT_NEAR(seconds_of_team(team.times(), sharing), seconds, near * seconds);
+    EXPECT_NEAR(team.measured_seconds(sharing), seconds, near * seconds);
+}
+
+// Teams of every kind: how many are slow and how much, with and without other work, cut evenly or not.
+std::vector<Team> every_team() {
+    std::vector<Team> all;
+    for (const double others : {0.0, 0.25}) {
+        for (const std::size_t size : {2, 4, 8}) {
+            for (const double factor : {2.0, 4.0, 8.0}) all.push_back(with_one_slow(size, factor, others));
+        }
+        all.push_back({.slowness = {8, 6, 4, 2, 1, 1, 1, 1}, .others = others});
+        all.push_back({.slowness = {1, 3, 1, 3, 1, 3, 1, 1}, .others = others});
+        all.push_back({.slowness = {1, 4, 1, 1}, .others = others, .whole = {1, 1.5, 1, 0.5}});
+        all.push_back({.slowness = {5, 3, 1, 1, 1, 1}, .others = others, .whole = {1, 2, 2, 2, 1.9, 1.8}});
+    }
+    return all;
+}
+
+template <class Use>
+void for_each_team(Use&& use) {
+    const std::vector<Team> teams = every_team();
+    for (std::size_t i = 0; i < teams.size(); ++i) {
+        SCOPED_TRACE(testing::Message()
+                     << "team " << i << ": slowness " << testing::PrintToString(teams[i].slowness));
+        use(teams[i]);
+    }
+}
+
+// By hand: rank 0 takes 4 s for all of its products and 1 s otherwise, rank 1 takes 3 s for as many and 2 s.
+TEST(SecondsOfTeam, AreThoseOfTheLastRank) {
+    const std::vector<RankTimes> times{{.products = 4, .product_flops = 100, .whole_flops = 100, .others = 1},
+                                       {.products = 3, .product_flops = 100, .whole_flops = 100, .others = 2}};
+    const auto seconds = [&](int from, double lent, const Numbers& left_out) {
+        const Migration migration{.from = from, .to = 1 - from, .parts = {lent, lent, lent, lent}};
+        return seconds_of_team(times, {{migration}, left_out});
+    };
+
+    EXPECT_DOUBLE_EQ(seconds_of_team(times, {}), 5);
+    EXPECT_DOUBLE_EQ(seconds(0, 0, {0.5, 0.5}), 3.5);
+    EXPECT_DOUBLE_EQ(seconds(0, 0.25, {}), 5.75);      // 3 + 1 and 3.75 + 2
+    EXPECT_DOUBLE_EQ(seconds(1, 0.5, {}), 7);          // 6 + 1 and 1.5 + 2
+    EXPECT_DOUBLE_EQ(seconds(1, 0.5, {0.75, 0}), 4);   // 3 + 1, likewise
+    EXPECT_DOUBLE_EQ(seconds(0, 0.5, {0.5, 1}), 3.5);  // 0 + 1 and 1.5 + 2
+}
+
+// What is measured while something is left out, and lent, is of another number of products than all.
+TEST(SecondsOfTeam, AreOfAllProductsWhateverWasMeasured) {
+    for_each_team([](const Team& team) {
+        const Sharing sharing = team.shortest();
+        const double whole = seconds_of_team(team.times(), {});
+
+        EXPECT_NEAR(seconds_of_team(team.times(sharing), {}), whole, near * whole);
+    });
+}
+
+// FlexTP: a team of p takes p / (p - 1 + 1/x) where one takes x times as long for a product.
+TEST(ShortestSharing, WithOneSlowRankTakesAsLongAsAllTogetherMust) {
+    for (const double others : {0.0, 0.25, 3.0}) {
+        for (const std::size_t size : {2, 4, 8}) {
+            for (const double factor : {2.0, 4.0, 8.0}) {
+                SCOPED_TRACE(testing::Message() << factor << " of " << size << ", others " << others);
+                const Team team = with_one_slow(size, factor, others);
+                const auto p = static_cast<double>(size);
+
+                expect_seconds(team, team.shortest(), p / (p - 1 + 1 / factor) + others);
+            }
+        }
+    }
+}
+
+TEST(ShortestSharing, WithFourSlowRanksOfEightTakesAsLongAsAllTogetherMust) {
+    const Team team{.slowness = {8, 6, 4, 2, 1, 1, 1, 1}};
+
+    expect_seconds(team, team.shortest(), 8 / (1.0 / 8 + 1.0 / 6 + 1.0 / 4 + 1.0 / 2 + 4));
+    EXPECT_NEAR(seconds_of_team(team.times(), team.shortest()), 1.587, 0.0005);
+}
+
+TEST(ShortestSharing, BringsAllToTheSameTime) {
+    for_each_team([](const Team& team) {
+        const Sharing sharing = team.shortest();
+
+        expect_seconds(team, sharing, team.least_seconds());
+        for (const RankTimes& each : team.times(sharing)) EXPECT_NEAR(each.busy(), team.least_seconds(), 1e-5);
+    });
+}
+
+TEST(ShortestSharing, LeavesOutNothingWhereItMayNot) {
+    for_each_team([](const Team& team) { EXPECT_EQ(team.shortest().left_out, Numbers(team.size(), 0)); });
+}
+
+TEST(ShortestSharing, GivesAwayWhatOthersTakeAndNoMore) {
+    for_each_team([](const Team& team) {
+        const Sharing sharing = team.shortest();
+        const Numbers lent = lent_by(team, sharing), taken = taken_by(team, sharing);
+        const double goal = team.least_seconds() - team.others;
+
+        EXPECT_NEAR(sum(lent), sum(taken), near);
+        for (std::size_t r = 0; r < team.size(); ++r) {
+            const double change = goal / team.slowness[r] - team.whole[r];  // that is as much as it can do
+            EXPECT_NEAR(taken[r] - lent[r], change, 1e-5) << "rank " << r;
+        }
+    });
+}
+
+TEST(ShortestSharing, HasNoHelperThatIsHelpedAndFewHelpersForEach) {
+    for_each_team([](const Team& team) {
+        const Sharing sharing = team.shortest();
+        std::set<int> owners, helpers;
+        for (const Migration& each : sharing.migrations) {
+            owners.insert(each.from);
+            helpers.insert(each.to);
+            EXPECT_GT(team.slowness[place(each.from)], 1);
+            EXPECT_EQ(team.slowness[place(each.to)], 1);
+            for (const double part : each.parts) EXPECT_GT(part, 0);
+        }
+
+        EXPECT_FALSE(owners.empty());
+        for (const int owner : owners) EXPECT_FALSE(helpers.contains(owner)) << "rank " << owner;
+        EXPECT_LE(sharing.migrations.size(), owners.size() + helpers.size() - 1);
+    });
+}
+
+TEST(ShortestSharing, IsNothingAmongHealthyRanks) {
+    for (const double others : {0.0, 0.5}) {
+        const Team even{.slowness = Numbers(4, 1), .others = others};
+        const Team uneven{.slowness = Numbers(3, 1), .others = others, .whole = {3, 1, 2}};
+
+        EXPECT_EQ(even.shortest(), (Sharing{{}, Numbers(4, 0)}));
+        EXPECT_EQ(uneven.shortest(), (Sharing{{}, Numbers(3, 0)}));
+        EXPECT_EQ(even.shortest(0.5), (Sharing{{}, Numbers(4, 0)}));
+    }
+}
+
+TEST(ShortestSharing, IsNothingWhereASlowRankIsNotTheLastAnyway) {
+    const Team team{.slowness = {2, 1, 1}, .whole = {0.5, 1, 1}};
+
+    EXPECT_EQ(team.shortest(), (Sharing{{}, Numbers(3, 0)}));
+}
+
+// Helpers then have their guests' seconds and multiplications, too, and slow ranks fewer of their own.
+TEST(ShortestSharing, StaysByWhatItIsMeasuredWith) {
+    for_each_team([](const Team& team) {
+        for (const double limit : {0.0, 0.2}) {
+            const Sharing first = team.shortest(limit);
+            Sharing again = first;
+            for (int period = 0; period < 3; ++period) {
+                again = shortest_sharing(team.times(again), team.slowness, {.policy = "test", .limit = limit});
+
+                expect_near(lent_by(team, again), lent_by(team, first));
+                expect_near(taken_by(team, again), taken_by(team, first));
+                expect_near(again.left_out, first.left_out);
+                EXPECT_EQ(again.migrations.size(), first.migrations.size());
+            }
+        }
+    });
+}
+
+TEST(ShortestSharing, NeverLendsAllOfAProduct) {
+    for (const double factor : {60.0, 1000.0, 1e9}) {
+        for (const std::size_t size : {2, 8, 33}) {
+            const Team team = with_one_slow(size, factor);
+            const Sharing sharing = team.shortest();
+            ProductParts lent{};
+            for (const Migration& each : sharing.migrations) {
+                for (std::size_t p = 0; p < product_count; ++p) lent[p] += each.parts[p];
+            }
+
+            for (const double part : lent) {
+                EXPECT_GT(part, 0.5);
+                EXPECT_LT(part, 1);
+            }
+        }
+    }
+}
+
+// Enough of what may be left out brings a slow rank to the time of the others, and nobody has to help.
+TEST(ShortestSharing, LeavesOutWhatItMayBeforeOthersTakeLonger) {
+    const Team team = with_one_slow(4, 4, 0.25);
+    const Sharing sharing = team.shortest(0.9);
+
+    expect_seconds(team, sharing, 1.25);
+    EXPECT_TRUE(sharing.migrations.empty());
+    EXPECT_NEAR(sharing.left_out[2], 0.75, 1e-6);
+}
+
+// What the limit does not let it leave out others do: T/x of its own, (p - 1)(T - 1) of others.
+TEST(ShortestSharing, HasOthersComputeWhatMayNotBeLeftOut) {
+    for (const double limit : {0.1, 0.25, 0.5}) {
+        for (const double factor : {4.0, 8.0}) {
+            for (const std::size_t size : {2, 4, 8}) {
+                const Team team = with_one_slow(size, factor);
+                const Sharing sharing = team.shortest(limit);
+                const auto p = static_cast<double>(size);
+                const double seconds = (p - limit) / (p - 1 + 1 / factor);
+
+                expect_seconds(team, sharing, seconds);
+                EXPECT_NEAR(sharing.left_out[size / 2], limit, 1e-6);
+                EXPECT_NEAR(lent_by(team, sharing)[size / 2], 1 - limit - seconds / factor, 1e-6);
+            }
+        }
+    }
+}
+
+TEST(ShortestSharing, LeavesOutNoMoreOfEachOfManyThanItMust) {
+    const Team team{.slowness = {8, 6, 4, 2, 1, 1, 1, 1}};
+    for (const double limit : {0.125, 0.25, 0.375, 0.5}) {
+        const Sharing sharing = team.shortest(limit);
+        const double seconds = seconds_of_team(team.times(), sharing);
+        const Numbers lent = lent_by(team, sharing);
+
+        EXPECT_NEAR(team.measured_seconds(sharing), seconds, near);
+        for (std::size_t r = 0; r < 4; ++r) {
+            const double own = 1 - lent[r] - sharing.left_out[r];
+            EXPECT_LE(sharing.left_out[r], limit);
+            EXPECT_NEAR(own * team.slowness[r], seconds, 1e-4) << "rank " << r << ", limit " << limit;
+        }
+        for (std::size_t r = 4; r < 8; ++r) {
+            EXPECT_EQ(sharing.left_out[r], 0);
+            EXPECT_NEAR(1 + taken_by(team, sharing)[r], seconds, 1e-4) << "rank " << r << ", limit " << limit;
+        }
+    }
+    // All leave out as much as they may: 8 less four times that, over the same rates.
+    expect_seconds(team, team.shortest(0.25), 7 / (1.0 / 8 + 1.0 / 6 + 1.0 / 4 + 1.0 / 2 + 4));
+}
+
+TEST(ShortestSharing, IsNeverLongerThanWithoutAndNotShorterThanCanBe) {
+    for (std::uint64_t trial = 0; trial < 300; ++trial) {
+        SCOPED_TRACE(testing::Message() << "trial " << trial);
+        const RandomKey key = RandomKey{9}.then(trial);
+        Team team{.slowness = Numbers(2 + trial % 7, 1), .others = trial % 2 == 0 ? 0 : 0.3};
+        for (std::size_t r = 1; r < team.size(); ++r) {
+            const RandomBlock drawn = random_block(key, r);
+            if (drawn[0] % 3 == 0) team.slowness[r] = 1 + 8 * unit_interval(drawn[1]);
+            team.whole[r] = 0.5 + unit_interval(drawn[2]);
+        }
+        const Sharing sharing = team.shortest();
+        const double seconds = seconds_of_team(team.times(), sharing);
+
+        EXPECT_LE(seconds, seconds_of_team(team.times(), {}) * (1 + near));
+        EXPECT_GE(seconds, team.least_seconds() * (1 - near));
+        EXPECT_NEAR(team.measured_seconds(sharing), seconds, near * seconds);
+    }
+}
+
+}  // namespace
+}  // namespace trireme
