@@ -75,6 +75,8 @@ struct Trial {
     const char* name;
     Family family;
     Shares shares;
+
+    friend void PrintTo(const Trial& trial, std::ostream* out) { *out << trial.name; }
 };
 
 class HelpedProductsOf : public testing::TestWithParam<Trial> {
@@ -216,7 +218,7 @@ std::vector<Trial> every_trial() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Teams, HelpedProductsOf, testing::ValuesIn(every_trial()),
-                         [](const auto& trial) { return std::string(trial.param.name); });
+                         [](const auto& trial) { return testing::PrintToString(trial.param); });
 
 // Where what a helper would get of a narrow product is no tile, others help, and it has no part of their
 // circle.

@@ -249,6 +249,7 @@ TEST(ShortestSharing, StaysByWhatItIsMeasuredWith) {
     });
 }
 
+// However slow a rank is: something of each product is left to it.
 TEST(ShortestSharing, NeverLendsAllOfAProduct) {
     for (const double factor : {60.0, 1000.0, 1e9}) {
         for (const std::size_t size : {2, 8, 33}) {
@@ -261,7 +262,7 @@ TEST(ShortestSharing, NeverLendsAllOfAProduct) {
 
             for (const double part : lent) {
                 EXPECT_GT(part, 0.5);
-                EXPECT_LT(part, 1);
+                EXPECT_LT(part, 0.99);
             }
         }
     }
