@@ -25,6 +25,16 @@ TEST(Within, LeavesOutWhatIsOfOtherTeams) {
     EXPECT_EQ(within({}, {0, 1}), Migrations{});
 }
 
+// Rank 5 computes half of each product: of the first two others compute as much, of the others less.
+TEST(LeftOut, IsWhatNeitherARankNorAnotherComputes) {
+    const Migrations all{{5, 3, some}, {5, 9, {0, 0.25, 0.125, 0.125}}, {3, 5, others}};
+
+    EXPECT_EQ(left_out_beside(all, 5, 0.5), (ProductParts{0, 0, 0.375, 0.25}));
+    EXPECT_EQ(left_out_beside(all, 5, 0), (ProductParts{0, 0, 0, 0}));
+    EXPECT_EQ(left_out_beside(all, 9, 0.5), (ProductParts{0.5, 0.5, 0.5, 0.5}));
+    EXPECT_EQ(left_out_beside({}, 5, 0.25), (ProductParts{0.25, 0.25, 0.25, 0.25}));
+}
+
 TEST(Migration, HasAPartOfEachProduct) {
     const Migration migration{1, 0, some};
 
