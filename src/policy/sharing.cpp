@@ -59,9 +59,9 @@ public:
     double must_lend(std::size_t rank, double seconds) const {
         return std::max(0.0, given(rank, seconds) - limit_);
     }
-    // What another rank could do beside its own.
+    // What a rank could do beside its own: of the slow ones, those may help that are the least so.
     double spare(std::size_t rank, double seconds) const {
-        return is_slow(rank) || !way_.helps() ? 0 : std::max(0.0, capacity(rank, seconds) - work(rank));
+        return way_.helps() ? std::max(0.0, capacity(rank, seconds) - work(rank)) : 0;
     }
 
     bool can_be_done_by(double seconds) const {

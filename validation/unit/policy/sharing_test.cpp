@@ -196,6 +196,15 @@ TEST(BestSharing, WithFourSlowRanksOfEightTakesAsLongAsAllTogetherMust) {
     EXPECT_NEAR(seconds_of_team(team.times(), team.best()), 1.587, 0.0005);
 }
 
+// Of slow ranks the least slow one helps where that is of use.
+TEST(BestSharing, TakesHelpFromWhoIsALittleSlow) {
+    for (const Numbers& slowness : {Numbers{8, 1.2}, Numbers{8, 1.2, 1}, Numbers{4, 1.2, 1, 1}}) {
+        const Team team{.slowness = slowness, .others = 0.25};
+
+        EXPECT_NEAR(team.measured_seconds(team.best()), team.least_seconds(), 1e-6);
+    }
+}
+
 TEST(BestSharing, BringsAllToTheSameTime) {
     for_each_team([](const Team& team) {
         const Sharing sharing = team.best();
