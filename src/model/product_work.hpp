@@ -7,8 +7,8 @@ namespace trireme {
 
 // `whole` times the product's arithmetic is what this rank would have had without resizing and migration: more
 // than the product's own where channels are missing, nothing for what it computes for others.
-template <class Product>
-void multiply(Stream& stream, const Product& product, double whole) {
+template <class Op>
+void multiply(Stream& stream, const Op& product, double whole) {
     const double seconds = launch(stream, product);
     const double flops = product.cost().flops;
     stream.products += {.seconds = seconds, .flops = flops, .whole_flops = whole * flops};

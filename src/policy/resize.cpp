@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "policy/of_ranks.hpp"
 #include "policy/slowness_words.hpp"
 
 namespace trireme {
@@ -10,13 +11,6 @@ namespace {
 
 // If it left out nothing.
 double whole_seconds(const RankTimes& times) { return times.whole_products() + times.others; }
-
-// One for each rank that is named, of a list that may be empty.
-std::vector<double> of_ranks(const std::vector<int>& ranks, const std::vector<double>& all, double otherwise) {
-    std::vector<double> own;
-    for (const int rank : ranks) own.push_back(all.empty() ? otherwise : all[static_cast<std::size_t>(rank)]);
-    return own;
-}
 
 // Of the slowest rank.
 double seconds_of(const std::vector<RankTimes>& times, const std::vector<double>& left_out) {

@@ -1,10 +1,8 @@
 #include "trireme/policy/sharing.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
-
-#include "policy/slowness_words.hpp"
-#include "trireme/layout/circle.hpp"
 
 namespace trireme {
 namespace {
@@ -28,7 +26,7 @@ struct Way {
 
 Way way_of(const ProductParts& is_helped, const HelpCosts& costs, std::size_t ranks) {
     Way way{.is_helped = is_helped};
-    const Circle circle{.ranks = std::vector<int>(ranks)};
+    const Circle circle{.ranks = std::vector<int>(ranks), .spread = costs.spread};
     for (std::size_t p = 0; p < product_count; ++p) {
         way.work += is_helped[p] * costs.work[p];
         way.seconds += is_helped[p] * (circle.rounds() * costs.round_seconds[p] + costs.whole_seconds[p]);
@@ -76,14 +74,18 @@ public:
         return needed <= spared;
     }
 
+    // Where something may be left out, not shorter than the fastest rank takes for all of its own.
     double shortest() const {
+        double fastest = std::numeric_limits<double>::infinity();
         double low = 0;
         double high = 0;
         for (std::size_t r = 0; r < size(); ++r) {
-            const double whole = times_[r].whole_products() + times_[r].others;
-            high = std::max(high, whole + way_.seconds);
-            if (!is_slow(r)) low = std::max(low, whole + way_.seconds);
+            const double whole = times_[r].whole_products() + times_[r].others + way_.seconds;
+            fastest = std::min(fastest, whole);
+            high = std::max(high, whole);
+            if (!is_slow(r)) low = std::max(low, whole);
         }
+        if (limit_ > 0) low = std::max(low, fastest);
         for (int halving = 0; halving < 60; ++halving) {
             const double middle = (low + high) / 2;
             (can_be_done_by(middle) ? high : low) = middle;
@@ -162,66 +164,6 @@ std::vector<Migration> migrations_of(const SlowTeam& team, const std::vector<dou
     return migrations;
 }
 
-// Of a team's own.
-std::vector<double> of_ranks(const std::vector<int>& ranks, const std::vector<double>& all, double otherwise) {
-    std::vector<double> own;
-    for (const int rank : ranks) own.push_back(all.empty() ? otherwise : all[static_cast<std::size_t>(rank)]);
-    return own;
-}
-
-class SharedProducts {
-public:
-    explicit SharedProducts(SharingRules rules) : rules_(std::move(rules)) {}
-
-    std::optional<Decision> decide(const Observation& observed, const Plan& current) const {
-        if (observed.step % rules_.every != 0 || observed.ranks.empty()) return std::nullopt;
-        Decision decision{.step = observed.step, .layout = current.layout, .policy = rules_.policy};
-        decision.left_out.assign(observed.ranks.size(), 0);
-        double now = 0;
-        double then = 0;
-        for (const Team& team : current.teams) {
-            std::vector<RankTimes> times;
-            for (const int rank : team.ranks) times.push_back(observed.ranks[static_cast<std::size_t>(rank)]);
-            const Sharing before{within(current.migrations, team.ranks),
-                                 of_ranks(team.ranks, current.left_out, 0)};
-            const Sharing next = best_sharing(times, of_ranks(team.ranks, observed.slowness, 1), rules_);
-            now = std::max(now, seconds_of_team(times, before, rules_.costs));
-            then = std::max(then, seconds_of_team(times, next, rules_.costs));
-            add(next, team.ranks, decision);
-        }
-        if (!is_worth(decision, current, now, then)) return std::nullopt;
-        if (sum(decision.left_out) == 0) decision.left_out.clear();
-        decision.reason = words_of_slowness(observed);
-        decision.terms = {{gain_term, std::max(0.0, now - then)}, {"step_s", observed.step_seconds}};
-        return decision;
-    }
-
-private:
-    // With the numbers that ranks have in the job.
-    static void add(const Sharing& sharing, const std::vector<int>& ranks, Decision& decision) {
-        const auto number = [&](int place) { return ranks[static_cast<std::size_t>(place)]; };
-        for (const Migration& each : sharing.migrations)
-            decision.migrations.push_back({number(each.from), number(each.to), each.parts});
-        for (std::size_t r = 0; r < ranks.size(); ++r)
-            decision.left_out[static_cast<std::size_t>(ranks[r])] = sharing.left_out[r];
-    }
-
-    // Once nobody is slow any more, all is as it was at once.
-    bool is_worth(const Decision& next, const Plan& current, double now, double then) const {
-        const bool is_nothing = next.migrations.empty() && sum(next.left_out) == 0;
-        const bool was_nothing = current.migrations.empty() && sum(current.left_out) == 0;
-        if (is_nothing != was_nothing) return true;
-        if (now - then > rules_.least_gain * now) return true;
-        return sum(current.left_out) - sum(next.left_out) > rules_.least_change;
-    }
-
-    SharingRules rules_;
-};
-
-}  // namespace
-
-namespace {
-
 // Of each product the part of a rank's own that others compute.
 std::vector<ProductParts> lent_of(const Sharing& sharing, std::size_t ranks) {
     std::vector<ProductParts> lent(ranks, ProductParts{});
@@ -236,15 +178,6 @@ double part_of_work(const ProductParts& parts, const HelpCosts& costs) {
     return std::inner_product(parts.begin(), parts.end(), costs.work.begin(), 0.0);
 }
 
-// What all ranks of the team leave out, of a rank's products.
-double all_left_out(const Sharing& sharing, const HelpCosts& costs) {
-    double all = 0;
-    for (std::size_t r = 0; r < sharing.left_out.size(); ++r)
-        all +=
-            part_of_work(left_out_beside(sharing.migrations, static_cast<int>(r), sharing.left_out[r]), costs);
-    return all;
-}
-
 Sharing sharing_by(const SlowTeam& team, const std::vector<double>& slowness, double seconds) {
     const std::vector<double> lent = lent_parts(team, slowness, seconds);
     Sharing sharing{.migrations = migrations_of(team, lent, seconds)};
@@ -257,6 +190,14 @@ Sharing sharing_by(const SlowTeam& team, const std::vector<double>& slowness, do
 }
 
 }  // namespace
+
+double all_left_out(const Sharing& sharing, const HelpCosts& costs) {
+    double all = 0;
+    for (std::size_t r = 0; r < sharing.left_out.size(); ++r)
+        all +=
+            part_of_work(left_out_beside(sharing.migrations, static_cast<int>(r), sharing.left_out[r]), costs);
+    return all;
+}
 
 double seconds_of_helping(const std::vector<Migration>& migrations, std::size_t ranks, const HelpCosts& costs) {
     ProductParts is_helped{};
@@ -303,12 +244,6 @@ Sharing best_sharing(const std::vector<RankTimes>& times, const std::vector<doub
             best = sharing;
     }
     return *best;
-}
-
-Policy shared_products(SharingRules rules) {
-    return [shared = SharedProducts(std::move(rules))](const Observation& observed, const Plan& current) {
-        return shared.decide(observed, current);
-    };
 }
 
 }  // namespace trireme

@@ -58,7 +58,8 @@ void leave_out(const std::vector<double>& parts, int ranks, Plan& plan) {
         const double not_computed = parts[static_cast<std::size_t>(rank)];
         most = std::max(most, std::ranges::max(left_out_beside(plan.migrations, rank, not_computed)));
     }
-    if (most > plan.most_left_out) {
+    constexpr double rounding = 1e-5;
+    if (most > plan.most_left_out + rounding) {
         throw ConfigError(cat("a rank leaves out ", most, " of its products, and may leave out ",
                               plan.most_left_out, "; use --straggler resize or semi, and --resize-limit"));
     }
@@ -78,6 +79,9 @@ void check_migration(const Migration& migration, const std::vector<Migration>& a
         throw ConfigError(
             cat(between, ", and they are not two ranks of a team; name ranks that share their layers"));
     }
+    const auto is_between_both = [&](const Migration& other) { return other.from == from && other.to == to; };
+    if (std::ranges::count_if(all, is_between_both) > 1)
+        throw ConfigError(cat(between, ", and that is said twice; say it once, with the sum of the parts"));
     const auto lends_too = [&](const Migration& other) { return other.from == to; };
     if (std::ranges::any_of(all, lends_too))
         throw ConfigError(cat(between, ", and a part of its own is another's; let a rank do one of both"));
@@ -86,6 +90,19 @@ void check_migration(const Migration& migration, const std::vector<Migration>& a
             throw ConfigError(cat("others are to compute ", sum, " of a product of rank ", from,
                                   ", which has to keep some of it; make the parts smaller"));
     }
+}
+
+// Helpers have to know how many channels are lent, whatever the weights are; and gradients that others send are
+// not to be mistaken for a filling.
+void check_resized_help(const ResizeConfig& resize) {
+    if (resize.fill != Filling::zero)
+        throw ConfigError(
+            "ranks that others help, and that leave out something, fill in nothing for it; use --resize-fill "
+            "zero");
+    if (resize.by_variation)
+        throw ConfigError(
+            "ranks that others help, and that leave out something, leave out as much of each layer; use "
+            "--resize-layers alike");
 }
 
 void migrate(const std::vector<Migration>& migrations, int ranks, Plan& plan) {
@@ -150,6 +167,21 @@ std::size_t elements_within_limit(const MovingPlans& plans, const RunConfig& con
     return std::min(most_in_flight, limit - most) / each;
 }
 
+// Beyond what was held against the limit when the plan was made.
+void check_memory_of_help(const SizedPlan& next, const RunConfig& config) {
+    const std::size_t limit = config.layout.memory_limit;
+    if (limit == 0) return;
+    for (const Migration& migration : next.plan.migrations) {
+        for (const int rank : {migration.from, migration.to}) {
+            const std::size_t bytes = plan_memory(next, &config.optimizer, gradient_plan(next), rank).total();
+            if (bytes > limit)
+                throw ConfigError(cat("rank ", rank, " needs ", grouped(bytes),
+                                      " bytes with this help, but --memory-limit is ", grouped(limit),
+                                      "; raise it, or use --straggler resize"));
+        }
+    }
+}
+
 void check_change(const RunConfig& config, const Plan& plan) {
     check_updates(config, plan);
     check_move(config, plan);
@@ -173,9 +205,12 @@ DecidedPlan checked_plan(const RunConfig& config, const Setup& setup, const Size
                                                                  .dtype = setup.dtype,
                                                                  .largest = decided.largest});
     migrate(decision.migrations, ranks, decided.plan);
+    if (!decision.migrations.empty() && decided.plan.most_left_out > 0)
+        check_resized_help(config.policy.resize);
     leave_out(decision.left_out, ranks, decided.plan);
     check_hash(decision.to, decided.plan, "behind it");
     const SizedPlan next = decided.sized(setup);
+    check_memory_of_help(next, config);
     const bool stays = stays_in_place(current.plan, decided.plan);
     decided.elements_in_flight =
         stays ? most_in_flight / bytes_of(next.dtype)
@@ -195,21 +230,11 @@ DecidedPlan decided_plan(const RunConfig& config, const Setup& setup, const Size
     }
 }
 
-namespace {
-
-// Helpers have to know how many channels are lent, whatever the weights are; and gradients that others send are
-// not to be mistaken for a filling.
-void check_semi(const ResizeConfig& resize) {
-    if (resize.fill != Filling::zero)
-        throw ConfigError("--straggler semi fills in nothing for what is left out; use --resize-fill zero");
-    if (resize.by_variation)
-        throw ConfigError("--straggler semi leaves out as much of each layer; use --resize-layers alike");
-}
-
-}  // namespace
-
 void check_straggler(const RunConfig& config, const Setup& setup) {
     const PolicyConfig& policy = config.policy;
+    if (policy.straggler != StragglerPolicy::uneven && policy.bridge > 0)
+        throw ConfigError(
+            "--bridge is until shares move, and none do; use --straggler uneven, or leave it out");
     if (policy.straggler == StragglerPolicy::off) return;
     const Plan& plan = setup.plan;
     const auto is_shared = [](const Team& team) { return team.ranks.size() > 1; };
@@ -221,7 +246,7 @@ void check_straggler(const RunConfig& config, const Setup& setup) {
     }
     if (policy.straggler == StragglerPolicy::uneven) return check_change(config, plan);
     if (policy.straggler == StragglerPolicy::migrate) return;
-    if (policy.straggler == StragglerPolicy::semi) check_semi(policy.resize);
+    if (policy.straggler == StragglerPolicy::semi) check_resized_help(policy.resize);
     const auto has_replicas = [](const StageLayout& stage) { return stage.replicas.size() > 1; };
     if (!policy.resize.decays_all && std::ranges::any_of(plan.layout.stages, has_replicas)) {
         throw ConfigError(

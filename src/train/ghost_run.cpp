@@ -87,13 +87,13 @@ struct GhostJob {
 // On the way to another plan: what rank 0 makes of it.
 struct GhostChange {
     Choice choice;
-    bool is_of_layout = true;  // and not of what ranks leave out alone
+    bool is_of_layout = true;  // and not of products alone
     GradientPlan to_hold = {};
     StateMoves moves = {};
 };
 
-// The teams of a stage are alike, and so are ranks of a team that have equal shares. With buckets as a run has
-// them.
+// The teams of a stage are alike, and so are ranks of a team that have equal shares and do not help each other.
+// With buckets as a run has them.
 RankMemory fullest_of(const GhostJob& job, const RunConfig& config) {
     const GradientPlan gradients = gradient_plan(job.setup);
     RankMemory most;
@@ -103,6 +103,12 @@ RankMemory fullest_of(const GhostJob& job, const RunConfig& config) {
             std::ranges::count(replica.shares, replica.shares.front()) == std::ssize(replica.shares);
         for (std::size_t r = 0; r < (are_alike ? 1 : replica.ranks.size()); ++r) {
             const RankMemory memory = plan_memory(job.setup, &config.optimizer, gradients, replica.ranks[r]);
+            if (memory.total() > most.total()) most = memory;
+        }
+    }
+    for (const Migration& migration : job.setup.plan.migrations) {
+        for (const int rank : {migration.from, migration.to}) {
+            const RankMemory memory = plan_memory(job.setup, &config.optimizer, gradients, rank);
             if (memory.total() > most.total()) most = memory;
         }
     }

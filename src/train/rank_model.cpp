@@ -63,9 +63,11 @@ void RankModel::prepare_to_share_products(Stream& stream, const ResizeConfig& re
     if (is_idle()) return;
     const LocalWork work = work_of(setup_, rank_);
     ResizerConfig config = resizer_config(setup_);
-    if (config.policy != ChannelPolicy::first) config.policy = resize.select;
-    config.filling = resize.fill;
-    config.by_variation = resize.by_variation;
+    if (setup_.plan.most_left_out > 0) {
+        config.policy = resize.select;
+        config.filling = resize.fill;
+        config.by_variation = resize.by_variation;
+    }
     config.key = RandomKey{seed}.then("left out").then(static_cast<std::uint64_t>(rank_));
     config.place = setup_.place;
     resizer_ = std::make_unique<Resizer>(stream, config, projections_of(work.model, work.specs),

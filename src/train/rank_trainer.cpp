@@ -335,13 +335,16 @@ std::vector<StepOutcome> RankTrainer::step() {
     return known;
 }
 
+// A run that goes on begins with what its plan shares; one whose plan comes to share something is told so.
 void RankTrainer::prepare_to_share_products() {
-    if (shares_products(setup_.plan) && !model_.may_share_products())
-        model_.prepare_to_share_products(stream_, config_.policy.resize, config_.run.seed);
+    if (!shares_products(setup_.plan) || model_.may_share_products()) return;
+    model_.prepare_to_share_products(stream_, config_.policy.resize, config_.run.seed);
+    const bool shares_already = !setup_.plan.left_out.empty() || !setup_.plan.migrations.empty();
+    if (shares_already) share_products();
 }
 
 void RankTrainer::share_products() {
-    prepare_to_share_products();
+    if (!model_.may_share_products()) return prepare_to_share_products();
     model_.share_products(stream_);
     if (!config_.policy.resize.decays_all) spared_ = model_.left_out();
 }

@@ -58,6 +58,30 @@ bool reads_what_all_have(std::size_t product) {
            product == static_cast<std::size_t>(Product::mlp_in);
 }
 
+// How many times a team executes the model in a step, if parts of it are counted as such.
+double passes_of(const Plan& plan, const Team& team) {
+    double passes = 0;
+    for (const int stage : team.stages) {
+        const StageLayout& layout = plan.layout.stages[static_cast<std::size_t>(stage)];
+        const double part = static_cast<double>(layout.layers.count) / static_cast<double>(plan.layout.layers);
+        passes += part * plan.micro_batches() / static_cast<double>(layout.replicas.size());
+    }
+    return passes;
+}
+
+HelpCosts messages_of(const Setup& setup, const Team& team, const Link& link) {
+    const double passes = passes_of(setup.plan, team);
+    const auto rows = static_cast<double>(setup.largest.front().rows);
+    const double bytes = static_cast<double>(bytes_of(setup.dtype)) / static_cast<double>(team.ranks.size());
+    HelpCosts costs;
+    for_each_product(setup.model, [&](std::size_t product, double channels, double outputs) {
+        costs.whole_seconds[product] += passes * link.seconds(channels * outputs * bytes);
+        if (reads_what_all_have(product))
+            costs.round_seconds[product] += passes * 2 * link.seconds(rows * outputs * bytes);
+    });
+    return costs;
+}
+
 // Seconds of one message of `count` numbers from the first rank to the second and back, the best of some.
 double round_trip(Communicator& team, std::size_t count) {
     Buffer buffer(count * sizeof(float), Place::memory);
@@ -103,24 +127,19 @@ Policy straggler_policy(const RunConfig& config, const Setup& setup, const Link&
 }
 
 // A slow rank tells its helpers dY, and they add up P, in as many rounds each; weights are waited for in the
-// forward pass. All else travels beside products.
+// forward pass. All else travels beside products. Of the team that it costs most.
 HelpCosts help_costs(const Setup& setup, const Link& link) {
-    const Team& team = setup.plan.teams.front();
-    const auto ranks = static_cast<double>(team.ranks.size());
-    const StageLayout& stage = setup.plan.layout.stages.front();
-    const double passes = setup.plan.micro_batches() / static_cast<double>(stage.replicas.size());
-    const double share =
-        static_cast<double>(team.stages.size()) / static_cast<double>(setup.plan.layout.stages.size());
-    const auto rows = static_cast<double>(setup.largest.front().rows);
-    const auto bytes = static_cast<double>(bytes_of(setup.dtype));
-    HelpCosts costs{.work = weights_of_products(setup.model)};
+    HelpCosts costs{.work = weights_of_products(setup.model), .spread = setup.plan.spread};
     const double all = costs.work[0] + costs.work[1] + costs.work[2] + costs.work[3];
     for (double& work : costs.work) work /= all;
-    for_each_product(setup.model, [&](std::size_t product, double channels, double outputs) {
-        costs.whole_seconds[product] += share * passes * link.seconds(channels * outputs / ranks * bytes);
-        if (!reads_what_all_have(product)) return;
-        costs.round_seconds[product] += share * passes * 2 * link.seconds(rows * outputs / ranks * bytes);
-    });
+    for (const Team& team : setup.plan.teams) {
+        if (team.ranks.size() == 1) continue;
+        const HelpCosts own = messages_of(setup, team, link);
+        for (std::size_t product = 0; product < product_count; ++product) {
+            costs.whole_seconds[product] = std::max(costs.whole_seconds[product], own.whole_seconds[product]);
+            costs.round_seconds[product] = std::max(costs.round_seconds[product], own.round_seconds[product]);
+        }
+    }
     return costs;
 }
 

@@ -203,6 +203,9 @@ private:
         const PlanChange change{.from = hash_of(setup_.plan), .to = hash_of(next)};
         setup_.plan.left_out = next.left_out;
         setup_.plan.migrations = next.migrations;
+        const bool saves = config_.run.checkpoint_every > 0;
+        const RankMemory memory = plan_memory(setup_, &config_.optimizer, gradients_, session_.rank(), saves);
+        most_bytes_ = std::max(most_bytes_, memory.total());
         return change;
     }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "trireme/layout/circle.hpp"
 #include "trireme/policy/policy.hpp"
 
 namespace trireme {
@@ -24,6 +25,7 @@ struct HelpCosts {
     ProductParts work = {0.25, 0.25, 0.25, 0.25};  // of all products
     ProductParts round_seconds = {};  // for each round of messages between a slow rank and its helpers
     ProductParts whole_seconds = {};  // for its weights, if all of the product migrated
+    Spread spread = Spread::tree;     // how many rounds there are
 };
 
 struct SharingRules {
@@ -43,10 +45,13 @@ double seconds_of_team(const std::vector<RankTimes>& times, const Sharing& shari
 // Of that, what helping takes beside products, in a team of so many.
 double seconds_of_helping(const std::vector<Migration>& migrations, std::size_t ranks, const HelpCosts& costs);
 
+// What the ranks leave out, in all, of one rank's products.
+double all_left_out(const Sharing& sharing, const HelpCosts& costs);
+
 // As short as can be, where slow ranks give away what brings all to the same time; or, with a slack, a little
-// longer and with less left out. Of each slow rank's products helpers compute all alike, those alone that need
-// no rounds of messages, or none, whatever leaves out least. The slowest lend first, and each to as few as can
-// be.
+// longer and with less left out. Helpers compute some of all products of a slow rank, or of none; where all may
+// be left out to the same part, it may be those alone, too, that need no rounds of messages. The slowest lend
+// first, and each to as few as can be; of slow ranks those that are the least so may help.
 Sharing best_sharing(const std::vector<RankTimes>& times, const std::vector<double>& slowness,
                      const SharingRules& rules);
 

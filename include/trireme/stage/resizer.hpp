@@ -1,5 +1,5 @@
 // Decides, period by period, which channels a slow tensor rank leaves out of its products: ZERO-resizing
-// (FlexTP). Every rank decides for its own part of each weight, and tells nobody.
+// (FlexTP). Every rank decides for its own part of each weight, and what is left out nobody else has to know.
 #pragma once
 
 #include <vector>

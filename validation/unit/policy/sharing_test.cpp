@@ -353,6 +353,20 @@ TEST(BestSharing, LeavesOutNoMoreOfEachOfManyThanItMust) {
     expect_seconds(team, team.best(0.25), 7 / (1.0 / 8 + 1.0 / 6 + 1.0 / 4 + 1.0 / 2 + 4));
 }
 
+// A team whose ranks are all slow beside those of other teams.
+TEST(BestSharing, LeavesOutNothingWhereAllAreAsSlow) {
+    EXPECT_EQ((Team{.slowness = {4, 4}, .others = 0.1}.best(0.9)), (Sharing{.left_out = {0, 0}}));
+}
+
+TEST(BestSharing, CountsTheRoundsOfItsWayToSpeak) {
+    const std::vector<Migration> help{{.from = 0, .to = 1, .parts = {0.1, 0.1, 0.1, 0.1}}};
+    HelpCosts costs{.round_seconds = {1, 0, 1, 0}};
+
+    EXPECT_DOUBLE_EQ(seconds_of_helping(help, 8, costs), 6);
+    costs.spread = Spread::direct;
+    EXPECT_DOUBLE_EQ(seconds_of_helping(help, 8, costs), 14);
+}
+
 TEST(BestSharing, IsNothingWhereHelpingTakesLongerThanItSaves) {
     const Team team = with_one_slow(4, 4);
     const HelpCosts slow_messages{.round_seconds = {5, 5, 5, 5}, .whole_seconds = {5, 5, 5, 5}};
