@@ -39,8 +39,7 @@ std::vector<Option> straggler_options(PolicyConfig& policy) {
                 {"uneven", StragglerPolicy::uneven}}),
         choice({"migrate-by", "",
                 "how a slow rank tells its helpers, and they add up for it: in rounds, each twice as many; or "
-                "each "
-                "with it alone"},
+                "each with it alone"},
                policy.spread, {{"tree", Spread::tree}, {"direct", Spread::direct}}),
         number({"semi-slack", "PART",
                 "the part of a step that semi may make it longer than it could be, to leave out less"},

@@ -34,25 +34,21 @@ Circle circle_of(int owner, const std::vector<Migration>& migrations, const std:
     return circle;
 }
 
-// Of all pieces of one owner's channels that go to the same helper, in the order of places, which all ranks
-// have.
-struct ListMessage {
-    int peer = 0;
-    std::vector<std::int32_t> channels = {};
-};
+using Channels = std::vector<std::int32_t>;
 
+// To or from each rank: all pieces of one owner's channels that go to the same helper, in the order of places,
+// which all ranks have.
 template <class Lists>
-std::map<int, ListMessage> messages_of(const Lists& lists) {
-    std::map<int, ListMessage> messages;
+std::map<int, Channels> messages_of(const Lists& lists) {
+    std::map<int, Channels> messages;
     for (const auto& [peer, channels] : lists) {
-        ListMessage& message = messages[peer];
-        message.peer = peer;
-        message.channels.insert(message.channels.end(), channels->begin(), channels->end());
+        Channels& message = messages[peer];
+        message.insert(message.end(), channels->begin(), channels->end());
     }
     return messages;
 }
 
-Tensor tensor_of(std::vector<std::int32_t>& channels) {
+Tensor tensor_of(Channels& channels) {
     return {channels.data(), DType::i32, 1, channels.size(), channels.size()};
 }
 
@@ -118,8 +114,8 @@ void HelpedProducts::take_in(const std::vector<Migration>& migrations, int owner
 }
 
 void HelpedProducts::tell(Communicator& team) {
-    std::vector<std::pair<int, const std::vector<std::int32_t>*>> lent;
-    std::vector<std::pair<int, std::vector<std::int32_t>*>> guests;
+    std::vector<std::pair<int, const Channels*>> lent;
+    std::vector<std::pair<int, Channels*>> guests;
     for (auto& [place, product] : products_) {
         for (const LentChannels& each : product.lent) lent.emplace_back(each.helper, &each.channels.channels);
         for (GuestChannels& each : product.guests) guests.emplace_back(each.owner, &each.channels.channels);
@@ -127,13 +123,12 @@ void HelpedProducts::tell(Communicator& team) {
     auto sent = messages_of(lent);
     auto received = messages_of(guests);
     std::vector<Communicator::Ticket> tickets;
-    for (auto& [peer, message] : received)
-        tickets.push_back(team.start_receive(tensor_of(message.channels), peer));
-    for (auto& [peer, message] : sent) tickets.push_back(team.start_send(tensor_of(message.channels), peer));
+    for (auto& [peer, message] : received) tickets.push_back(team.start_receive(tensor_of(message), peer));
+    for (auto& [peer, message] : sent) tickets.push_back(team.start_send(tensor_of(message), peer));
     team.wait(tickets);
     std::map<int, std::size_t> read;
     for (auto& [owner, channels] : guests) {
-        const auto begin = received.at(owner).channels.begin() + static_cast<std::ptrdiff_t>(read[owner]);
+        const auto begin = received.at(owner).begin() + static_cast<std::ptrdiff_t>(read[owner]);
         std::copy_n(begin, channels->size(), channels->begin());
         read[owner] += channels->size();
     }
@@ -141,7 +136,7 @@ void HelpedProducts::tell(Communicator& team) {
 
 const HelpedProduct* HelpedProducts::at(const ProjectionPlace& place) const {
     const auto product = products_.find(place);
-    return product == products_.end() || !product->second.is_needed() ? nullptr : &product->second;
+    return product == products_.end() ? nullptr : &product->second;
 }
 
 }  // namespace trireme

@@ -16,19 +16,25 @@ void HelpedProjection::forward(const Pass& pass, Weights weights, ConstTensor in
                                State& state, Arena& kept) const {
     if (helped(pass) == nullptr)
         return projection_.forward(pass, weights, input, output, kept_channels(pass, place_));
-    if (reads_ == Reads::all) return forward_for_owners(pass, weights, input, output, state, kept);
-    forward_into_sum(pass, weights, input, output, state, kept);
+    const ArenaScope scope(pass.scratch);
+    Helping helping(pass, *helped(pass));
+    state.assign(helped(pass)->guests.size(), {});
+    helping.lend_weights(projection_.matrices(weights), projection_.axes());
+    helping.take_in_weights(state, kept);
+    if (reads_ == Reads::all) {
+        forward_for_owners(pass, weights, input, output, state, helping);
+    } else {
+        helping.lend_input(input);
+        helping.take_in_input(state, kept);
+        forward_into_sum(pass, weights, input, output, state, helping);
+    }
+    helping.finish();
 }
 
 // Guests come first, so that their sums travel beside this rank's own product.
 void HelpedProjection::forward_for_owners(const Pass& pass, Weights weights, ConstTensor input, Tensor output,
-                                          State& state, Arena& kept) const {
-    const ArenaScope scope(pass.scratch);
+                                          const State& state, Helping& helping) const {
     const std::vector<GuestChannels>& guests = helped(pass)->guests;
-    Helping helping(pass, *helped(pass));
-    state.assign(guests.size(), {});
-    helping.lend_weights(projection_.matrices(weights), projection_.axes());
-    helping.take_in_weights(state, kept);
     helping.await_sums(input.rows, output.columns);
     helping.wait();
     for (std::size_t g = 0; g < guests.size(); ++g) {
@@ -37,23 +43,14 @@ void HelpedProjection::forward_for_owners(const Pass& pass, Weights weights, Con
     }
     projection_.forward(pass, weights, input, output, kept_channels(pass, place_));
     helping.add_sum(output);
-    helping.finish();
 }
 
 void HelpedProjection::forward_into_sum(const Pass& pass, Weights weights, ConstTensor input, Tensor output,
-                                        State& state, Arena& kept) const {
-    const ArenaScope scope(pass.scratch);
+                                        const State& state, Helping& helping) const {
     const std::vector<GuestChannels>& guests = helped(pass)->guests;
-    Helping helping(pass, *helped(pass));
-    state.assign(guests.size(), {});
-    helping.lend_weights(projection_.matrices(weights), projection_.axes());
-    helping.lend_input(input);
-    helping.take_in_weights(state, kept);
-    helping.take_in_input(state, kept);
     projection_.forward(pass, weights, input, output, kept_channels(pass, place_));
     helping.wait();
     for (std::size_t g = 0; g < guests.size(); ++g) add_output(pass, guests[g], state[g], output);
-    helping.finish();
 }
 
 void HelpedProjection::backward_input(const Pass& pass, Weights weights, ConstTensor grad_output,

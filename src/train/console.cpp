@@ -134,7 +134,7 @@ std::map<int, Helped> helped_of(const std::vector<Migration>& migrations) {
     return owners;
 }
 
-// "rank 1 leaves out 25 % of its products, ranks 0 and 2 compute 50 % of rank 1's", or what moved.
+// "rank 1 leaves out 25 % of its products; ranks 0, 2 compute 50 % of rank 1's", or what moved.
 std::string what_changes(const Decision& decision, const PlanChange& change) {
     std::vector<std::string> changes;
     for (std::size_t rank = 0; rank < decision.left_out.size(); ++rank) {

@@ -6,6 +6,7 @@
 #include "train/memory_limit.hpp"
 #include "train/number_text.hpp"
 #include "train/planning.hpp"
+#include "train/straggler_check.hpp"
 #include "train/text_file.hpp"
 #include "train/twin_moves.hpp"
 #include "trireme/base/error.hpp"
@@ -94,17 +95,6 @@ void check_migration(const Migration& migration, const std::vector<Migration>& a
 
 // Helpers have to know how many channels are lent, whatever the weights are; and gradients that others send are
 // not to be mistaken for a filling.
-void check_resized_help(const ResizeConfig& resize) {
-    if (resize.fill != Filling::zero)
-        throw ConfigError(
-            "ranks that others help, and that leave out something, fill in nothing for it; use --resize-fill "
-            "zero");
-    if (resize.by_variation)
-        throw ConfigError(
-            "ranks that others help, and that leave out something, leave out as much of each layer; use "
-            "--resize-layers alike");
-}
-
 void migrate(const std::vector<Migration>& migrations, int ranks, Plan& plan) {
     for (const Migration& each : migrations) {
         if (each.from < ranks && each.to < ranks) {
@@ -182,11 +172,6 @@ void check_memory_of_help(const SizedPlan& next, const RunConfig& config) {
     }
 }
 
-void check_change(const RunConfig& config, const Plan& plan) {
-    check_updates(config, plan);
-    check_move(config, plan);
-}
-
 DecidedPlan checked_plan(const RunConfig& config, const Setup& setup, const SizedPlan& current, int ranks,
                          const Decision& decision) {
     const RunConfig options = options_for(config, current.plan, decision);
@@ -221,37 +206,17 @@ DecidedPlan checked_plan(const RunConfig& config, const Setup& setup, const Size
 
 }  // namespace
 
+void check_change(const RunConfig& config, const Plan& plan) {
+    check_updates(config, plan);
+    check_move(config, plan);
+}
+
 DecidedPlan decided_plan(const RunConfig& config, const Setup& setup, const SizedPlan& current, int ranks,
                          const Decision& decision) {
     try {
         return checked_plan(config, setup, current, ranks, decision);
     } catch (const ConfigError& error) {
         throw ConfigError(cat(place_of(config, decision), ": ", error.what()));
-    }
-}
-
-void check_straggler(const RunConfig& config, const Setup& setup) {
-    const PolicyConfig& policy = config.policy;
-    if (policy.straggler != StragglerPolicy::uneven && policy.bridge > 0)
-        throw ConfigError(
-            "--bridge is until shares move, and none do; use --straggler uneven, or leave it out");
-    if (policy.straggler == StragglerPolicy::off) return;
-    const Plan& plan = setup.plan;
-    const auto is_shared = [](const Team& team) { return team.ranks.size() > 1; };
-    if (std::ranges::none_of(plan.teams, is_shared)) {
-        throw ConfigError(
-            "--straggler is for ranks that share their layers, and here each has its own; use --tensor, or "
-            "--straggler "
-            "off");
-    }
-    if (policy.straggler == StragglerPolicy::uneven) return check_change(config, plan);
-    if (policy.straggler == StragglerPolicy::migrate) return;
-    if (policy.straggler == StragglerPolicy::semi) check_resized_help(policy.resize);
-    const auto has_replicas = [](const StageLayout& stage) { return stage.replicas.size() > 1; };
-    if (!policy.resize.decays_all && std::ranges::any_of(plan.layout.stages, has_replicas)) {
-        throw ConfigError(
-            "--resize-decay kept would let replicas part, each of which leaves out channels of its own; use "
-            "--resize-decay all, or --data 1");
     }
 }
 

@@ -28,8 +28,8 @@ DecidedPlan decided_plan(const RunConfig& config, const Setup& setup, const Size
 // Whether nothing moves from one to the other: they differ in what ranks leave out at most.
 bool stays_in_place(const Plan& from, const Plan& to);
 
-// Throws ConfigError where --straggler could do nothing with the setup's plan, or not as it is asked to.
-void check_straggler(const RunConfig& config, const Setup& setup);
+// Throws ConfigError where a run cannot come to this plan, or cannot leave it, as --move has it.
+void check_change(const RunConfig& config, const Plan& plan);
 
 // The decisions of --decisions, all of them possible one after the other, and their plans.
 struct RecordedPlans {

@@ -7,6 +7,7 @@
 #include "trireme/base/error.hpp"
 
 namespace trireme {
+
 std::size_t next_look(const PolicyConfig& policy, std::size_t first, std::size_t steps) {
     if (policy.straggler == StragglerPolicy::off) return steps;
     return std::min(steps, (first / policy.look_every + 1) * policy.look_every);

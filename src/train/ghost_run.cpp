@@ -13,6 +13,7 @@
 #include "train/rank_trainer.hpp"
 #include "train/run_directory.hpp"
 #include "train/setup.hpp"
+#include "train/straggler_check.hpp"
 #include "train/straggler_policy.hpp"
 #include "train/tracing.hpp"
 #include "trireme/comm/agreement.hpp"

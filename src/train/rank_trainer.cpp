@@ -111,8 +111,12 @@ void RankTrainer::rehearse() {
     if (has(Op::backward_input)) model_.stages().rehearse(stream_, batch.tokens(), true);
 }
 
+// A run that goes on begins with what its plan shares; one whose plan comes to share something is told so.
 void RankTrainer::begin_stretch(std::size_t first, std::size_t end) {
+    const bool is_new = !model_.may_share_products();
     prepare_to_share_products();
+    const bool shares_already = !setup_.plan.left_out.empty() || !setup_.plan.migrations.empty();
+    if (is_new && shares_already) share_products();
     first_ = first;
     end_ = end;
     executed_ = settled_ = contributed_ = 0;
@@ -335,16 +339,14 @@ std::vector<StepOutcome> RankTrainer::step() {
     return known;
 }
 
-// A run that goes on begins with what its plan shares; one whose plan comes to share something is told so.
 void RankTrainer::prepare_to_share_products() {
     if (!shares_products(setup_.plan) || model_.may_share_products()) return;
     model_.prepare_to_share_products(stream_, config_.policy.resize, config_.run.seed);
-    const bool shares_already = !setup_.plan.left_out.empty() || !setup_.plan.migrations.empty();
-    if (shares_already) share_products();
 }
 
+// An idle rank has nothing to share.
 void RankTrainer::share_products() {
-    if (!model_.may_share_products()) return prepare_to_share_products();
+    prepare_to_share_products();
     model_.share_products(stream_);
     if (!config_.policy.resize.decays_all) spared_ = model_.left_out();
 }

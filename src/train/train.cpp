@@ -19,6 +19,7 @@
 #include "train/run_directory.hpp"
 #include "train/saving.hpp"
 #include "train/setup.hpp"
+#include "train/straggler_check.hpp"
 #include "train/straggler_policy.hpp"
 #include "train/switching.hpp"
 #include "train/tracing.hpp"
@@ -316,9 +317,8 @@ private:
         const auto grown = gather_all(control_, own);
         const auto predicted = gather_all(control_, std::array{static_cast<double>(most_bytes_)});
         if (is_first_) {
-            figures.grown_bytes = static_cast<std::size_t>(*std::max_element(grown.begin(), grown.end()));
-            figures.predicted_bytes =
-                static_cast<std::size_t>(*std::max_element(predicted.begin(), predicted.end()));
+            figures.grown_bytes = static_cast<std::size_t>(std::ranges::max(grown));
+            figures.predicted_bytes = static_cast<std::size_t>(std::ranges::max(predicted));
             figures.saves = saving_->saves();
             figures.save_seconds = saving_->stall_seconds();
             for (const SaveWait& wait : saving_->waits()) figures.save_wait_seconds += wait.seconds;

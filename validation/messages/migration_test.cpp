@@ -52,8 +52,10 @@ TEST_F(Migrations, MakeStepsShorterAndAreOverWhenTheyAreOfNoUse) {
         EXPECT_LT(steps[step].at("seconds"), 0.85 * off[step].at("seconds").get<double>()) << step;
     for (const std::size_t step : {5U, 78U})
         EXPECT_NEAR(steps[step].at("seconds").get<double>(), off[step].at("seconds").get<double>(), 1e-9);
-    const json summary = json::parse(read("migrate/summary.json"));
-    EXPECT_GT(summary.at("memory_bytes").at("predicted"), 0);
+    const auto predicted_bytes = [&](const std::string& run_dir) {
+        return json::parse(read(run_dir + "/summary.json")).at("memory_bytes").at("predicted").get<double>();
+    };
+    EXPECT_GT(predicted_bytes("migrate"), predicted_bytes("off"));
 }
 
 // A pipeline of two teams that keeps old weights, with the fast kernels.
@@ -217,6 +219,19 @@ TEST_F(Migrations, GoOnWhereARunGoesOn) {
     }
 }
 
+// A rank that holds nothing has nothing to lend.
+TEST_F(Migrations, LeaveIdleRanksAlone) {
+    write("decisions.jsonl", R"({"step": 3, "layout": {"layers": 7, "stages": [{"layers": [0, 7], "replicas": )"
+                             R"([{"ranks": [0, 1, 2], "shares": [3, 3, 2]}]}], "idle": [3]}, "migrations": )"
+                             R"([{"from": 1, "to": 0, "parts": [0.5, 0.5, 0.5, 0.5]}]})"
+                             "\n");
+    simulate("--run-dir even", 8);
+    simulate("--decisions decisions.jsonl --run-dir idle", 8);
+
+    EXPECT_LT(most_apart(losses("idle"), losses("even")), 1e-10);
+    EXPECT_EQ(training_steps("idle").back().at("products_s")[3], 0);
+}
+
 // What somebody wrote by hand.
 TEST_F(Migrations, ThatCannotBeAreRefused) {
     const auto refusal = [&](const std::string& migrations) {
@@ -248,6 +263,22 @@ TEST_F(Migrations, ThatCannotBeAreRefused) {
             R"({"from": 0, "to": 1, "parts": [0.5, 0, 0, 0]}, {"from": 0, "to": 1, "parts": [0.5, 0, 0, 0]})")
             .find("and that is said twice; say it once"),
         std::string::npos);
+}
+
+TEST_F(Migrations, OptionsOfWhichAreOfNoEffectAreRefused) {
+    const auto refusal = [&](const std::string& options) {
+        const Outcome refused =
+            run("train --tensor 2 --steps 4 --run-dir run " + options + ' ' + std::string(of_model), 2, 0);
+        EXPECT_EQ(refused.code, 2) << options;
+        return refused.err;
+    };
+
+    EXPECT_NE(refusal("--straggler migrate --bridge 10").find("--bridge is until shares move"),
+              std::string::npos);
+    EXPECT_NE(refusal("--straggler resize --semi-slack 0.1").find("use --straggler semi, or leave it out"),
+              std::string::npos);
+    EXPECT_NE(refusal("--straggler uneven --migrate-by direct").find("--migrate-by is for ranks that compute"),
+              std::string::npos);
 }
 
 }  // namespace

@@ -35,8 +35,6 @@ struct HelpedProduct {
     std::vector<LentChannels> lent = {};
     std::vector<GuestChannels> guests = {};  // by owner
     std::map<int, Circle> circles = {};      // around each owner that this rank has to do with, its helpers
-
-    bool is_needed() const { return !lent.empty() || !guests.empty(); }
 };
 
 class HelpedProducts {

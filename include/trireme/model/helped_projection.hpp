@@ -38,10 +38,10 @@ public:
                          Gradients gradients) const;
 
 private:
-    void forward_for_owners(const Pass& pass, Weights weights, ConstTensor input, Tensor output, State& state,
-                            Arena& kept) const;
-    void forward_into_sum(const Pass& pass, Weights weights, ConstTensor input, Tensor output, State& state,
-                          Arena& kept) const;
+    void forward_for_owners(const Pass& pass, Weights weights, ConstTensor input, Tensor output,
+                            const State& state, Helping& helping) const;
+    void forward_into_sum(const Pass& pass, Weights weights, ConstTensor input, Tensor output,
+                          const State& state, Helping& helping) const;
     void backward_into_sum(const Pass& pass, Weights weights, ConstTensor grad_output, Tensor grad_input,
                            State& state, Arena& kept) const;
     void backward_for_owners(const Pass& pass, Weights weights, ConstTensor grad_output, Tensor grad_input,
