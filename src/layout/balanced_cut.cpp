@@ -1,15 +1,13 @@
 #include "trireme/layout/balanced_cut.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "layout/run_loads.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/layout/best_cut.hpp"
 
 namespace trireme {
 namespace {
-
-constexpr double never = std::numeric_limits<double>::infinity();
 
 double larger(double a, double b) { return std::max(a, b); }
 double sum(double a, double b) { return a + b; }
@@ -46,11 +44,11 @@ public:
                                    place.row_buffers * largest_rows);
     }
 
-    // Seconds, or never where the stage exceeds the limit.
+    // Seconds, or impossible where the stage exceeds the limit.
     double allowed_seconds(std::size_t stage, Range run) const {
         const auto limit = static_cast<double>(rules_.memory_limit);
         const bool is_allowed = rules_.memory_limit == 0 || bytes(stage, run) <= limit;
-        return is_allowed ? seconds(stage, run) : never;
+        return is_allowed ? seconds(stage, run) : impossible;
     }
 
 private:
@@ -64,41 +62,6 @@ private:
     RunLoads kept_, recomputed_;
     const BalanceRules& rules_;
 };
-
-struct Choice {
-    double cost = never;
-    std::size_t begin = 0;  // of the last stage
-};
-
-struct BestCut {
-    double cost = never;
-    std::vector<std::size_t> lengths;  // of each stage
-};
-
-// Dynamic programming over prefixes: of all ways to cut the first `end` layers into `stage` + 1 stages, the one
-// whose joined costs are the least.
-template <class Cost, class Join>
-BestCut best_cut(std::size_t layers, std::size_t stages, const Cost& cost, const Join& join) {
-    std::vector<std::vector<Choice>> best(stages, std::vector<Choice>(layers + 1));
-    for (std::size_t end = 1; end <= layers; ++end) best[0][end].cost = cost(0, Range{0, end});
-    for (std::size_t stage = 1; stage < stages; ++stage) {
-        for (std::size_t end = stage + 1; end <= layers; ++end) {
-            Choice& choice = best[stage][end];
-            for (std::size_t begin = stage; begin < end; ++begin) {
-                const double joined = join(best[stage - 1][begin].cost, cost(stage, Range{begin, end - begin}));
-                if (joined < choice.cost) choice = {joined, begin};
-            }
-        }
-    }
-    BestCut found{best[stages - 1][layers].cost, std::vector<std::size_t>(stages)};
-    std::size_t end = layers;
-    for (std::size_t stage = stages; stage-- > 0;) {
-        const std::size_t begin = best[stage][end].begin;
-        found.lengths[stage] = end - begin;
-        end = begin;
-    }
-    return found;
-}
 
 [[noreturn]] void refuse_limit(const StageCosts& costs, std::size_t layers, const BalanceRules& rules) {
     const std::size_t stages = rules.stages.size();
@@ -123,14 +86,14 @@ std::vector<std::size_t> balanced_cuts(const std::vector<LayerLoad>& layers, con
     const StageCosts costs(layers, rules);
     const auto seconds = [&](std::size_t stage, Range run) { return costs.allowed_seconds(stage, run); };
     const double slowest = best_cut(layers.size(), stages, seconds, larger).cost;
-    if (slowest == never) refuse_limit(costs, layers.size(), rules);
+    if (slowest == impossible) refuse_limit(costs, layers.size(), rules);
     const auto update = [&](std::size_t stage, Range run) {
-        return seconds(stage, run) <= slowest ? costs.update_seconds(stage, run) : never;
+        return seconds(stage, run) <= slowest ? costs.update_seconds(stage, run) : impossible;
     };
     const double longest_update = best_cut(layers.size(), stages, update, larger).cost;
     const auto square = [&](std::size_t stage, Range run) {
         const double cost = seconds(stage, run);
-        return update(stage, run) <= longest_update ? cost * cost : never;
+        return update(stage, run) <= longest_update ? cost * cost : impossible;
     };
     return best_cut(layers.size(), stages, square, sum).lengths;
 }

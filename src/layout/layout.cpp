@@ -10,7 +10,7 @@ namespace {
 
 ReplicaLayout grid_replica(const Grid& grid, int pipe, int data) {
     const int first = (pipe * grid.data + data) * grid.tensor;
-    ReplicaLayout replica{{}, grid.shares};
+    ReplicaLayout replica{.ranks = {}, .shares = grid.shares};
     for (int t = 0; t < grid.tensor; ++t) replica.ranks.push_back(first + t);
     if (replica.shares.empty()) replica.shares.assign(replica.ranks.size(), 1);
     return replica;
@@ -44,16 +44,21 @@ bool are_even(const std::vector<std::size_t>& shares) {
     return std::ranges::adjacent_find(shares, std::ranges::not_equal_to{}) == shares.end();
 }
 
-std::string text_of_replica(const ReplicaLayout& replica) {
-    std::string text = text_of_ranks(replica.ranks);
-    if (are_even(replica.shares)) return text;
+// " (5:2:1)", or nothing.
+std::string text_of_shares(const std::vector<std::size_t>& shares) {
+    if (are_even(shares)) return "";
+    std::string text = " ";
     char mark = '(';
-    text += ' ';
-    for (const std::size_t share : replica.shares) {
+    for (const std::size_t share : shares) {
         text += mark + std::to_string(share);
         mark = ':';
     }
     return text + ')';
+}
+
+std::string text_of_replica(const ReplicaLayout& replica) {
+    const std::string turns = replica.turns == 1 ? "" : cat(" x", replica.turns);
+    return text_of_ranks(replica.ranks) + text_of_shares(replica.shares) + turns;
 }
 
 }  // namespace
@@ -76,6 +81,13 @@ Layout grid_layout(const Grid& grid, const std::vector<std::size_t>& cuts) {
         layout.layers += length;
     }
     return layout;
+}
+
+bool takes_even_turns(const Layout& layout) {
+    return std::ranges::all_of(layout.stages, [](const StageLayout& stage) {
+        return std::ranges::adjacent_find(stage.replicas, std::ranges::not_equal_to{}, &ReplicaLayout::turns) ==
+               stage.replicas.end();
+    });
 }
 
 std::string text_of(const Layout& layout) {

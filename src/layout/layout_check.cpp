@@ -75,7 +75,10 @@ void check_replicas(const Layout& layout, const std::string& place) {
                 cat("stage ", s, " of ", place, " has no replica; give it at least one, with its ranks"));
         }
         for (std::size_t r = 0; r < replicas.size(); ++r) {
-            check_shares(replicas[r], cat("replica ", r, " of stage ", s, " of ", place));
+            const std::string name = cat("replica ", r, " of stage ", s, " of ", place);
+            check_shares(replicas[r], name);
+            if (replicas[r].turns == 0)
+                throw ConfigError(cat(name, " takes no turn; let it take at least 1, or leave it out"));
         }
     }
 }

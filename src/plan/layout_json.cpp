@@ -28,7 +28,7 @@ Range layers_of(const JsonNode& node) {
 
 ReplicaLayout replica_of(const JsonNode& node) {
     const std::array<std::string, 1> needed{"ranks"};
-    const std::array<std::string, 1> optional{"shares"};
+    const std::array<std::string, 2> optional{"shares", "turns"};
     node.require_keys(needed, optional);
     ReplicaLayout replica{.ranks = numbers_of<int>(node.at("ranks"))};
     if (node.has("shares")) {
@@ -36,6 +36,7 @@ ReplicaLayout replica_of(const JsonNode& node) {
     } else {
         replica.shares.assign(replica.ranks.size(), 1);
     }
+    if (node.has("turns")) replica.turns = node.at("turns").whole_number();
     return replica;
 }
 
@@ -53,6 +54,7 @@ Json json_value_of(const ReplicaLayout& replica) {
     const bool are_ones = replica.shares.size() == replica.ranks.size() &&
                           std::all_of(replica.shares.begin(), replica.shares.end(), is_one);
     if (!are_ones) value["shares"] = replica.shares;
+    if (replica.turns != 1) value["turns"] = replica.turns;
     return value;
 }
 

@@ -6,6 +6,7 @@
 
 #include "plan/own_programs.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/layout/turns.hpp"
 #include "trireme/schedule/check.hpp"
 #include "trireme/schedule/lower.hpp"
 #include "trireme/schedule/predict.hpp"
@@ -35,14 +36,15 @@ PipelineShape uneven_shape_of(const PlanWish& wish, const std::vector<Team>& tea
                         .executor = {}};
     for (std::size_t s = 0; s < wish.layout.stages.size(); ++s) {
         std::vector<int>& holders = shape.holders.emplace_back();
-        const std::size_t replicas = wish.layout.stages[s].replicas.size();
-        for (std::size_t r = 0; r < replicas; ++r) {
-            holders.push_back(team_of(teams, wish.layout, static_cast<int>(s), static_cast<int>(r)));
+        std::vector<double> turns;
+        for (const ReplicaLayout& replica : wish.layout.stages[s].replicas) {
+            const int number = static_cast<int>(turns.size());
+            holders.push_back(team_of(teams, wish.layout, static_cast<int>(s), number));
+            turns.push_back(static_cast<double>(replica.turns));
         }
         std::vector<int>& executor = shape.executor.emplace_back();
-        for (std::size_t m = 0; m < static_cast<std::size_t>(wish.micro_batches); ++m) {
-            executor.push_back(holders[m % replicas]);
-        }
+        for (const std::size_t replica : take_turns(turns, static_cast<std::size_t>(wish.micro_batches)))
+            executor.push_back(holders[replica]);
     }
     return shape;
 }
@@ -59,12 +61,19 @@ PipelineShape shape_of(const PlanWish& wish, const std::vector<Team>& teams) {
         throw ConfigError(
             cat("--microbatches ", wish.micro_batches, " cannot be used; it must be from 1 to ", most));
     }
-    const bool is_even = wish.is_each || wish.micro_batches % rows == 0;
-    if (has_rows && !is_even && has_chunks(wish.layout, teams)) {
-        throw ConfigError(cat("--microbatches ", wish.micro_batches, " does not divide among the ", rows,
-                              " replicas of a layout with several stages on a rank; use a multiple of ", rows));
+    const bool divides = wish.is_each || wish.micro_batches % rows == 0;
+    const bool is_even = takes_even_turns(wish.layout);
+    if (has_rows && has_chunks(wish.layout, teams)) {
+        if (!divides)
+            throw ConfigError(cat("--microbatches ", wish.micro_batches, " does not divide among the ", rows,
+                                  " replicas of a layout with several stages on a rank; use a multiple of ",
+                                  rows));
+        if (!is_even)
+            throw ConfigError(
+                "replicas of a layout with several stages on a rank take as many turns each; leave out "
+                "\"turns\"");
     }
-    if (!has_rows || !is_even) return uneven_shape_of(wish, teams);
+    if (!has_rows || !divides || !is_even) return uneven_shape_of(wish, teams);
     return shape_of_rows(wish, teams, wish.is_each ? wish.micro_batches : wish.micro_batches / rows);
 }
 

@@ -2,22 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
+#include "policy/gathering.hpp"
+#include "policy/of_ranks.hpp"
 #include "policy/slowness_words.hpp"
+#include "policy/spread.hpp"
+#include "policy/team_pace.hpp"
 #include "trireme/layout/shares.hpp"
 
 namespace trireme {
 namespace {
-
-using Shares = std::vector<std::size_t>;
-
-std::vector<double> slowness_of(const std::vector<int>& ranks, const Observation& observed) {
-    std::vector<double> slowness;
-    for (const int rank : ranks) slowness.push_back(observed.slowness[static_cast<std::size_t>(rank)]);
-    return slowness;
-}
 
 // In numbers as small as can be: 8, 1.
 Shares in_proportion_to_speed(const Shares& healthy, const std::vector<double>& slowness) {
@@ -37,84 +32,140 @@ Shares in_proportion_to_speed(const Shares& healthy, const std::vector<double>& 
     return shares;
 }
 
-// Seconds of a step that one team is at its products, with the shares that it has and with others.
-struct TeamSeconds {
-    double now = 0;
-    double then = 0;
-};
-
-// Of a team's ranks in the first stage that they hold together; even ones where they hold none.
-Shares shares_of(const std::vector<int>& ranks, const Layout& layout) {
-    for (const StageLayout& stage : layout.stages) {
-        const auto replica = std::ranges::find(stage.replicas, ranks, &ReplicaLayout::ranks);
-        if (replica != stage.replicas.end()) return replica->shares;
+Layout with_even_shares(Layout layout) {
+    for (StageLayout& stage : layout.stages) {
+        for (ReplicaLayout& replica : stage.replicas) {
+            std::ranges::fill(replica.shares, 1);
+            replica.turns = 1;
+        }
     }
-    return Shares(ranks.size(), 1);
+    return layout;
 }
 
-class UnevenShares {
-public:
-    explicit UnevenShares(UnevenRules rules) : rules_(std::move(rules)) {}
+std::size_t all_layers(const UnevenRules& rules, const Plan& plan) {
+    return rules.layers.empty() ? plan.layout.layers : rules.layers.size();
+}
 
-    std::optional<Decision> decide(const Observation& observed, const Plan& current) const {
-        if (observed.step % rules_.every != 0 || observed.ranks.empty()) return std::nullopt;
-        Decision decision{.step = observed.step, .layout = current.layout, .policy = "uneven"};
-        TeamSeconds slowest;  // of the teams, now and then
-        for (const Team& team : current.teams) {
-            const Shares shares = in_proportion_to_speed(shares_of(team.ranks, rules_.healthy),
-                                                         slowness_of(team.ranks, observed));
-            const TeamSeconds seconds = seconds_of(team.ranks, shares, observed, current);
-            slowest.now = std::max(slowest.now, seconds.now);
-            slowest.then = std::max(slowest.then, seconds.then);
-            give(team.ranks, shares, decision.layout);
+// One look.
+class Look {
+public:
+    Look(const UnevenRules& rules, const Observation& observed, const Plan& current)
+        : rules_(rules),
+          observed_(observed),
+          current_(current),
+          healthy_(rules.healthy.stages.empty() ? with_even_shares(current.layout) : rules.healthy),
+          work_(rules.layers.empty() ? std::vector<LayerWork>(all_layers(rules, current)) : rules.layers),
+          paces_(observed, current, work_, rules) {}
+
+    double seconds_now() const {
+        StagePaces paces;
+        for (const StageLayout& stage : current_.layout.stages) {
+            auto& replicas = paces.emplace_back();
+            for (const ReplicaLayout& replica : stage.replicas) {
+                const auto team = static_cast<std::size_t>(current_.team_of(replica.ranks.front()));
+                replicas.push_back(paces_.now(current_.teams[team], replica.shares));
+            }
         }
-        const double gain = slowest.now - slowest.then;
-        const bool is_little = gain <= rules_.least_gain * observed.step_seconds;
-        if (decision.layout == current.layout || is_little) return std::nullopt;
-        decision.reason = words_of_slowness(observed);
-        decision.terms = {{gain_term, gain}, {"step_s", observed.step_seconds}};
-        return decision;
+        return seconds_of(current_.layout, paces);
+    }
+
+    // Of all that may be done, what makes a step the shortest; what moves more has to be better by more than a
+    // rounding error of all that is measured.
+    std::pair<Layout, double> best() const {
+        constexpr double clearly = 0.99;
+        std::pair<Layout, double> best{healthy_, seconds_then(healthy_)};
+        if (std::ranges::all_of(observed_.slowness, [](double factor) { return factor == 1; })) return best;
+        for (Layout& layout : possible_layouts()) {
+            const double seconds = seconds_then(layout);
+            if (seconds < clearly * best.second) best = {std::move(layout), seconds};
+        }
+        return best;
     }
 
 private:
-    TeamSeconds seconds_of(const std::vector<int>& ranks, const Shares& then, const Observation& observed,
-                           const Plan& current) const {
-        const std::vector<double> slowness = slowness_of(ranks, observed);
-        double healthy = 0;  // all its products, on one device that is not slow
-        for (std::size_t r = 0; r < ranks.size(); ++r)
-            healthy += observed.ranks[static_cast<std::size_t>(ranks[r])].products / slowness[r];
-        const double each = healthy / static_cast<double>(ranks.size());
-        const double shared = each * stretch_of(rules_.widths, then, slowness);
-        const std::vector<Migration> help = within(current.migrations, ranks);
-        if (!help.empty()) return {.now = seconds_with_help(ranks, help, observed), .then = shared};
-        return {.now = each * stretch_of(rules_.widths, shares_of(ranks, current.layout), slowness),
-                .then = shared};
+    std::vector<Layout> possible_layouts() const {
+        const Places places = places_of(healthy_);
+        const bool is_one_each = has_one_stage_each(places);
+        const bool may_cut = rules_.may_cut && is_one_each && places.size() > 1;
+        const bool may_take_turns = rules_.may_take_turns && is_one_each;
+        std::vector<Layout> layouts{with(places, false, false)};
+        if (may_take_turns) layouts.push_back(with(places, false, true));
+        if (may_cut) layouts.push_back(with(places, true, may_take_turns));
+        if (!may_cut && !may_take_turns) return layouts;
+        for (const Places& other : gathered(places, observed_.slowness, rules_.nodes))
+            layouts.push_back(with(other, may_cut, may_take_turns));
+        return layouts;
     }
 
-    // What else than products the ranks do becomes less with a share, and not with help: of that, what the
-    // slowest has more of than the others counts, too.
-    double seconds_with_help(const std::vector<int>& ranks, const std::vector<Migration>& help,
-                             const Observation& observed) const {
-        double slowest = 0;
-        double least_others = std::numeric_limits<double>::infinity();
-        for (const int rank : ranks) {
-            const RankTimes& times = observed.ranks[static_cast<std::size_t>(rank)];
-            slowest = std::max(slowest, times.busy());
-            least_others = std::min(least_others, times.others);
-        }
-        return slowest - least_others + seconds_of_helping(help, ranks.size(), rules_.costs);
-    }
-
-    static void give(const std::vector<int>& ranks, const Shares& shares, Layout& layout) {
-        for (StageLayout& stage : layout.stages) {
-            for (ReplicaLayout& replica : stage.replicas) {
-                if (replica.ranks == ranks) replica.shares = shares;
+    // These ranks, with shares in proportion to their speed.
+    Layout with(const Places& places, bool may_cut, bool may_take_turns) const {
+        Layout layout = healthy_;
+        for (std::size_t s = 0; s < places.size(); ++s) {
+            for (std::size_t r = 0; r < places[s].size(); ++r) {
+                ReplicaLayout& replica = layout.stages[s].replicas[r];
+                replica.ranks = places[s][r];
+                replica.shares = in_proportion_to_speed(shares_of(replica.ranks, healthy_),
+                                                        of_ranks(replica.ranks, observed_.slowness, 1));
             }
         }
+        spread(layout, paces_of(layout), work_,
+               {.micro_batches = micro_batches(),
+                .may_cut = may_cut,
+                .may_take_turns = may_take_turns,
+                .in_flight = in_flight(),
+                .memory_limit = rules_.memory_limit});
+        return layout;
     }
 
-    UnevenRules rules_;
+    std::size_t micro_batches() const { return static_cast<std::size_t>(current_.micro_batches()); }
+
+    // As stages keep them now, at most.
+    std::vector<std::size_t> in_flight() const {
+        std::vector<std::size_t> most(current_.layout.stages.size(), 1);
+        for (const std::vector<int>& of_team : current_.training.proof.peak_of_stage) {
+            for (std::size_t s = 0; s < of_team.size(); ++s)
+                most[s] = std::max(most[s], static_cast<std::size_t>(of_team[s]));
+        }
+        return most;
+    }
+
+    StagePaces paces_of(const Layout& layout) const {
+        StagePaces paces;
+        for (const StageLayout& stage : layout.stages) {
+            auto& replicas = paces.emplace_back();
+            for (const ReplicaLayout& replica : stage.replicas)
+                replicas.push_back(paces_.of(replica.ranks, replica.shares));
+        }
+        return paces;
+    }
+
+    double seconds_of(const Layout& layout, const StagePaces& paces) const {
+        return step_seconds(layout, paces, work_, micro_batches(), current_.training.ends_with_step());
+    }
+    double seconds_then(const Layout& layout) const { return seconds_of(layout, paces_of(layout)); }
+
+    const UnevenRules& rules_;
+    const Observation& observed_;
+    const Plan& current_;
+    Layout healthy_;
+    RunWork work_;
+    TeamPaces paces_;
 };
+
+std::optional<Decision> decide(const UnevenRules& rules, const Observation& observed, const Plan& current) {
+    if (observed.step % rules.every != 0 || observed.ranks.empty()) return std::nullopt;
+    const Look look(rules, observed, current);
+    auto [layout, seconds] = look.best();
+    const double gain = look.seconds_now() - seconds;
+    if (layout == current.layout || gain <= rules.least_gain * observed.step_seconds) return std::nullopt;
+    return Decision{.step = observed.step,
+                    .layout = std::move(layout),
+                    .policy = "uneven",
+                    .reason = words_of_slowness(observed),
+                    .terms = {{gain_term, gain},
+                              {"step_s", observed.step_seconds},
+                              {"predicted_step_s", observed.step_seconds - gain}}};
+}
 
 }  // namespace
 
@@ -133,8 +184,8 @@ double stretch_of(const std::vector<SharedWidth>& widths, const Shares& shares,
 }
 
 Policy uneven_shares(UnevenRules rules) {
-    return [uneven = UnevenShares(std::move(rules))](const Observation& observed, const Plan& current) {
-        return uneven.decide(observed, current);
+    return [rules = std::move(rules)](const Observation& observed, const Plan& current) {
+        return decide(rules, observed, current);
     };
 }
 

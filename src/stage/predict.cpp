@@ -80,6 +80,8 @@ public:
         flight_.clear();
     }
 
+    Ledger& work() { return stream_.ledger; }
+
     StageMemory peak() const {
         return {.activations = flight_.kept.peak(),
                 .scratch = workspace_.scratch.peak(),
@@ -128,6 +130,13 @@ StageMemory predict(const ModelConfig& config, const StageSpec& spec, const Batc
     walk.train();
     walk.evaluate();
     return walk.peak();
+}
+
+Ledger work_of_pass(const ModelConfig& config, const StageSpec& spec, const BatchShape& shape,
+                    const PassKind& kind) {
+    GhostWalk walk(config, spec, shape, kind);
+    walk.train();
+    return std::move(walk.work());
 }
 
 }  // namespace trireme

@@ -42,6 +42,12 @@ double idle_of_whole_passes(const Row& row, const StageCost& cost) {
     return ((row.pipe - 1) + (row.chunks - 1) * std::max(0.0, row.pipe - row.micro_batches)) * pass_of(cost);
 }
 
+// That execute as many micro-batches each.
+bool has_equal_rows(const Plan& plan) {
+    const auto rows = static_cast<int>(plan.layout.stages.front().replicas.size());
+    return plan.micro_batches() % rows == 0 && takes_even_turns(plan.layout);
+}
+
 using Idle = std::optional<double>;
 
 // With fewer micro-batches than teams, fewer weight halves fill the gaps.
@@ -96,6 +102,7 @@ bool waits_for_tied_end(const PipelineShape& shape) {
 std::optional<double> closed_form_bubble(const Plan& plan, const std::vector<StageCost>& costs) {
     const bool is_regular = (is_grid(plan.layout) || is_v(plan.layout)) && plan.layout.idle.empty();
     if (!is_ours(plan.schedule) || !is_regular || !are_even(costs)) return std::nullopt;
+    if (!has_equal_rows(plan)) return std::nullopt;
     if (waits_for_tied_end(plan.training.shape)) return std::nullopt;
     const StageCost& cost = costs.front();
     if (pass_of(cost) <= 0) return std::nullopt;

@@ -13,17 +13,18 @@ std::size_t next_look(const PolicyConfig& policy, std::size_t first, std::size_t
     return std::min(steps, (first / policy.look_every + 1) * policy.look_every);
 }
 
-Deciding::Deciding(const RunConfig& config, const Setup& setup, int ranks, std::vector<Decision> recorded)
+Deciding::Deciding(const RunConfig& config, const Setup& setup, const std::vector<int>& nodes,
+                   std::vector<Decision> recorded)
     : config_(config),
       setup_(setup),
-      ranks_(ranks),
+      nodes_(nodes),
       recorded_(std::move(recorded)),
-      policy_(config.policy.decisions.empty() ? straggler_policy(config, setup, {})
+      policy_(config.policy.decisions.empty() ? straggler_policy(config, setup, nodes, {})
                                               : trireme::recorded(recorded_)),
-      observer_(ranks) {}
+      observer_(static_cast<int>(nodes.size())) {}
 
 void Deciding::know_link(const Link& link) {
-    if (config_.policy.decisions.empty()) policy_ = straggler_policy(config_, setup_, link);
+    if (config_.policy.decisions.empty()) policy_ = straggler_policy(config_, setup_, nodes_, link);
 }
 
 // Of the state, by messages.
@@ -52,7 +53,7 @@ bool Deciding::repays(const Decision& decision, const DecidedPlan& next) const {
 
 std::optional<DecidedPlan> Deciding::possible_plan(const Decision& decision, bool is_recorded) {
     try {
-        return decided_plan(config_, setup_, setup_, ranks_, decision);
+        return decided_plan(config_, setup_, setup_, static_cast<int>(nodes_.size()), decision);
     } catch (const ConfigError& error) {
         if (is_recorded) throw;
         refuse(error.what());

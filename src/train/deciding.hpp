@@ -28,8 +28,9 @@ std::size_t next_look(const PolicyConfig& policy, std::size_t first, std::size_t
 
 class Deciding {
 public:
-    // Both outlive it. `recorded` are those of --decisions.
-    Deciding(const RunConfig& config, const Setup& setup, int ranks, std::vector<Decision> recorded);
+    // All outlive it. `nodes` are of each rank, `recorded` those of --decisions.
+    Deciding(const RunConfig& config, const Setup& setup, const std::vector<int>& nodes,
+             std::vector<Decision> recorded);
 
     // Between the ranks of a team, measured. Before it is known messages are taken to cost nothing.
     void know_link(const Link& link);
@@ -59,7 +60,7 @@ private:
 
     const RunConfig& config_;
     const Setup& setup_;
-    int ranks_;
+    const std::vector<int>& nodes_;
     std::vector<Decision> recorded_;
     Policy policy_;  // what is recorded, if something is
     Observer observer_;

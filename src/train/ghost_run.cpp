@@ -93,25 +93,34 @@ struct GhostChange {
     StateMoves moves = {};
 };
 
-// The teams of a stage are alike, and so are ranks of a team that have equal shares and do not help each other.
+// Ranks of which each stands for all that hold as much as it: those of a team with equal shares, and the teams
+// of a stage that have equal ones and take as many turns; who helps or is helped is like nobody else.
+std::vector<int> unlike_ranks(const Plan& plan) {
+    std::vector<int> ranks;
+    for (const StageLayout& stage : plan.layout.stages) {
+        const ReplicaLayout* last = nullptr;
+        for (const ReplicaLayout& replica : stage.replicas) {
+            const bool is_known = last && replica.shares == last->shares && replica.turns == last->turns;
+            last = &replica;
+            if (is_known) continue;
+            const bool are_alike =
+                std::ranges::count(replica.shares, replica.shares.front()) == std::ssize(replica.shares);
+            ranks.insert(ranks.end(), replica.ranks.begin(),
+                         are_alike ? replica.ranks.begin() + 1 : replica.ranks.end());
+        }
+    }
+    for (const Migration& migration : plan.migrations)
+        ranks.insert(ranks.end(), {migration.from, migration.to});
+    return ranks;
+}
+
 // With buckets as a run has them.
 RankMemory fullest_of(const GhostJob& job, const RunConfig& config) {
     const GradientPlan gradients = gradient_plan(job.setup);
     RankMemory most;
-    for (const StageLayout& stage : job.setup.plan.layout.stages) {
-        const ReplicaLayout& replica = stage.replicas.front();
-        const bool are_alike =
-            std::ranges::count(replica.shares, replica.shares.front()) == std::ssize(replica.shares);
-        for (std::size_t r = 0; r < (are_alike ? 1 : replica.ranks.size()); ++r) {
-            const RankMemory memory = plan_memory(job.setup, &config.optimizer, gradients, replica.ranks[r]);
-            if (memory.total() > most.total()) most = memory;
-        }
-    }
-    for (const Migration& migration : job.setup.plan.migrations) {
-        for (const int rank : {migration.from, migration.to}) {
-            const RankMemory memory = plan_memory(job.setup, &config.optimizer, gradients, rank);
-            if (memory.total() > most.total()) most = memory;
-        }
+    for (const int rank : unlike_ranks(job.setup.plan)) {
+        const RankMemory memory = plan_memory(job.setup, &config.optimizer, gradients, rank);
+        if (memory.total() > most.total()) most = memory;
     }
     return most;
 }
@@ -288,7 +297,7 @@ private:
             wished.empty() ? make_default_run_directory(job->setup.model.name) : wished);
         job->records =
             std::make_unique<GhostRecords>(session_.size(), [this](StepOutcome& outcome) { record(outcome); });
-        deciding_.emplace(config_, job->setup, session_.size(), std::vector<Decision>{});
+        deciding_.emplace(config_, job->setup, session_.nodes(), std::vector<Decision>{});
         return job;
     }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "train/model_work.hpp"
 #include "train/running_state.hpp"
 #include "train/simulated_sums.hpp"
 #include "train/slow_ranks.hpp"
@@ -36,10 +37,6 @@ std::size_t norm_scratch_bytes(const ParameterTensors& gradients, const std::vec
     Arena counter("norm", 0, Place::ghost);
     sum_of_squares(stream, gradients, shards, counter);
     return counter.peak();
-}
-
-KernelSeconds kernel_seconds_of(const Setup& setup, int rank) {
-    return setup.kernels ? kernel_seconds_of(*setup.kernels) : kernel_seconds_of(setup.devices, rank);
 }
 
 double sum_of_losses(const std::map<int, LossState>& outcomes) {

@@ -25,6 +25,21 @@ void refuse_without_effect(const PolicyConfig& policy) {
             "uneven with --bridge, or leave it out");
 }
 
+bool has_shared_layers(const Plan& plan) {
+    return std::ranges::any_of(plan.teams, [](const Team& team) { return team.ranks.size() > 1; });
+}
+
+void check_uneven(const RunConfig& config, const Plan& plan) {
+    check_change(config, plan);
+    if (has_shared_layers(plan) || may_cut_elsewhere(plan) || may_take_uneven_turns(plan)) return;
+    throw ConfigError(
+        cat("--straggler uneven has nothing to give to others here: each rank has layers of its own, ",
+            plan.teams.size() == 1 ? "and there is one"
+                                   : cat("and --schedule ", plan.schedule,
+                                         " has no way to execute other cuts or numbers of micro-batches"),
+            "; use --tensor, --pipe or --data with --schedule 1f1b, or --straggler off"));
+}
+
 }  // namespace
 
 void check_resized_help(const ResizeConfig& resize) {
@@ -43,14 +58,13 @@ void check_straggler(const RunConfig& config, const Setup& setup) {
     refuse_without_effect(policy);
     if (policy.straggler == StragglerPolicy::off) return;
     const Plan& plan = setup.plan;
-    const auto is_shared = [](const Team& team) { return team.ranks.size() > 1; };
-    if (std::ranges::none_of(plan.teams, is_shared)) {
+    if (policy.straggler == StragglerPolicy::uneven) return check_uneven(config, plan);
+    if (!has_shared_layers(plan)) {
         throw ConfigError(
-            "--straggler is for ranks that share their layers, and here each has its own; use --tensor, or "
-            "--straggler "
-            "off");
+            "this --straggler is for ranks that share their layers, and here each has its own; use --tensor, "
+            "or "
+            "--straggler uneven, which moves layers and micro-batches, too");
     }
-    if (policy.straggler == StragglerPolicy::uneven) return check_change(config, plan);
     if (policy.straggler == StragglerPolicy::migrate) return;
     if (policy.straggler == StragglerPolicy::semi) check_resized_help(policy.resize);
     const auto has_replicas = [](const StageLayout& stage) { return stage.replicas.size() > 1; };

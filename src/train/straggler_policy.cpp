@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 
+#include "train/model_work.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/buffer.hpp"
@@ -12,6 +13,8 @@
 #include "trireme/policy/bridged.hpp"
 #include "trireme/policy/resize.hpp"
 #include "trireme/policy/uneven.hpp"
+#include "trireme/schedule/generate.hpp"
+#include "trireme/schedule/search.hpp"
 
 namespace trireme {
 namespace {
@@ -53,6 +56,23 @@ SharingRules sharing_rules(const RunConfig& config, const Setup& setup, const Li
             .slack = leaves_out ? config.policy.semi_slack : 0};
 }
 
+UnevenRules uneven_rules(const RunConfig& config, const Setup& setup, const std::vector<int>& nodes,
+                         const Link& link) {
+    return {.every = config.policy.look_every,
+            .widths = widths_of(setup.model),
+            .layers = work_of_layers(config, setup),
+            .healthy = setup.plan.layout,
+            .may_cut = may_cut_elsewhere(setup.plan),
+            .may_take_turns = may_take_uneven_turns(setup.plan),
+            .nodes = nodes,
+            .memory_limit = config.layout.memory_limit,
+            .costs = help_costs(setup, link)};
+}
+
+bool has_one_stage_each(const Plan& plan) {
+    return std::ranges::all_of(plan.teams, [](const Team& team) { return team.stages.size() == 1; });
+}
+
 bool reads_what_all_have(std::size_t product) {
     return product == static_cast<std::size_t>(Product::attention_in) ||
            product == static_cast<std::size_t>(Product::mlp_in);
@@ -62,9 +82,9 @@ bool reads_what_all_have(std::size_t product) {
 double passes_of(const Plan& plan, const Team& team) {
     double passes = 0;
     for (const int stage : team.stages) {
-        const StageLayout& layout = plan.layout.stages[static_cast<std::size_t>(stage)];
-        const double part = static_cast<double>(layout.layers.count) / static_cast<double>(plan.layout.layers);
-        passes += part * plan.micro_batches() / static_cast<double>(layout.replicas.size());
+        const Range layers = plan.layout.stages[static_cast<std::size_t>(stage)].layers;
+        const double part = static_cast<double>(layers.count) / static_cast<double>(plan.layout.layers);
+        passes += part * plan.training.shape.turns_of(plan.team_of(team.ranks.front()), stage);
     }
     return passes;
 }
@@ -106,7 +126,23 @@ bool weighs_messages(const PolicyConfig& policy) {
            (policy.straggler == StragglerPolicy::uneven && policy.bridge > 0);
 }
 
-Policy straggler_policy(const RunConfig& config, const Setup& setup, const Link& link) {
+bool may_cut_elsewhere(const Plan& plan) { return has_one_stage_each(plan) && plan.layout.stages.size() > 1; }
+
+// Halves of zero-bubble schedules and loops are made for rows with equally many micro-batches, and somebody's
+// own programs say themselves who executes what.
+bool may_take_uneven_turns(const Plan& plan) {
+    constexpr std::array takers{ScheduleKind::inter_layer,        ScheduleKind::gpipe,
+                                ScheduleKind::one_f_one_b,        ScheduleKind::pipedream,
+                                ScheduleKind::pipedream_vertical, ScheduleKind::pipedream_2bw};
+    const bool is_taker =
+        plan.schedule == searched_schedule ||
+        std::ranges::any_of(takers, [&](ScheduleKind kind) { return plan.schedule == name_of(kind); });
+    const auto has_replicas = [](const StageLayout& stage) { return stage.replicas.size() > 1; };
+    return is_taker && has_one_stage_each(plan) && std::ranges::any_of(plan.layout.stages, has_replicas);
+}
+
+Policy straggler_policy(const RunConfig& config, const Setup& setup, const std::vector<int>& nodes,
+                        const Link& link) {
     switch (config.policy.straggler) {
         case StragglerPolicy::off:
             return trireme::recorded({});
@@ -117,11 +153,7 @@ Policy straggler_policy(const RunConfig& config, const Setup& setup, const Link&
             return shared_products(sharing_rules(config, setup, link));
         case StragglerPolicy::uneven:
             return bridged(shared_products(sharing_rules(config, setup, link)),
-                           uneven_shares({.every = config.policy.look_every,
-                                          .widths = widths_of(setup.model),
-                                          .healthy = setup.plan.layout,
-                                          .costs = help_costs(setup, link)}),
-                           config.policy.bridge);
+                           uneven_shares(uneven_rules(config, setup, nodes, link)), config.policy.bridge);
     }
     throw BugError("unknown policy for stragglers");
 }

@@ -9,8 +9,13 @@
 
 namespace trireme {
 
-// `link` is between the ranks of a team, and not known yet where it has no bandwidth.
-Policy straggler_policy(const RunConfig& config, const Setup& setup, const Link& link);
+// `nodes` are of each rank. `link` is between the ranks of a team, and not known yet where it has no bandwidth.
+Policy straggler_policy(const RunConfig& config, const Setup& setup, const std::vector<int>& nodes,
+                        const Link& link);
+
+// What may become uneven beyond the shares of a team, by what a plan's schedule can execute.
+bool may_cut_elsewhere(const Plan& plan);
+bool may_take_uneven_turns(const Plan& plan);
 
 // Whether it weighs what messages within a team cost.
 bool weighs_messages(const PolicyConfig& policy);

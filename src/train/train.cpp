@@ -56,7 +56,7 @@ public:
           flops_(model_flops(setup_.model)),
           most_bytes_(most_bytes(config, setup_, recorded, session.rank())),
           most_twin_bytes_(most_twin_bytes(config, setup_, recorded, session)),
-          deciding_(config_, setup_, session.size(), recorded.decisions),
+          deciding_(config_, setup_, session.nodes(), recorded.decisions),
           threads_(threads_per_rank(config.run.threads, session, control)),
           is_first_(session.rank() == 0),
           console_(std::cout, config_, setup_),

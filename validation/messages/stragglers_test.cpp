@@ -217,11 +217,11 @@ TEST_F(Stragglers, SayWhatTheyCannotDo) {
         return refused.err;
     };
 
-    EXPECT_NE(
-        words("--straggler uneven --data 2", 2)
-            .find("trireme: --straggler is for ranks that share their layers, and here each has its own; use "
-                  "--tensor, or --straggler off\n"),
-        std::string::npos);
+    EXPECT_NE(words("--straggler resize --data 2", 2)
+                  .find("trireme: this --straggler is for ranks that share their layers, and here each has its "
+                        "own; use "
+                        "--tensor, or --straggler uneven, which moves layers and micro-batches, too\n"),
+              std::string::npos);
     EXPECT_NE(words("--straggler uneven --tensor 2 --pipe 2 --microbatches 4 --schedule pipedream --tied off "
                     "--move overlap",
                     4)

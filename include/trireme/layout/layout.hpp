@@ -9,10 +9,12 @@
 
 namespace trireme {
 
-// The ranks that hold one copy of a stage together. Shares are in proportion: 5, 2, 1.
+// The ranks that hold one copy of a stage together. Shares are in proportion: 5, 2, 1. So are the turns that
+// replicas of a stage take at the micro-batches of a step.
 struct ReplicaLayout {
     std::vector<int> ranks = {};
     std::vector<std::size_t> shares = {};  // as many as ranks
+    std::size_t turns = 1;
 
     friend bool operator==(const ReplicaLayout&, const ReplicaLayout&) = default;
 };
@@ -60,7 +62,8 @@ Layout grid_layout(const Grid& grid, const std::vector<std::size_t>& cuts);
 // Throws ConfigError where the layout contradicts itself or does not fit `ranks` ranks and a model of `layers`
 // layers, in one sentence that says what to change: layers missing or held twice, a stage without a replica, a
 // rank that is in two replicas of a stage, in two teams of unlike ranks, both idle and working, or nowhere; as
-// many shares as ranks; ranks outside 0..ranks-1. `place` is the file's name, or "the grid".
+// many shares as ranks; a replica without a turn; ranks outside 0..ranks-1. `place` is the file's name, or "the
+// grid".
 void check_layout(const Layout& layout, int ranks, std::size_t layers, const std::string& place);
 
 // In the order (replica within the team's first stage, that stage): team d * pipe + p on a grid.
@@ -78,6 +81,9 @@ bool is_grid(const Layout& layout);
 
 // Likewise for stages p and 2 * pipe - 1 - p. With a pipe of 1 both are the same.
 bool is_v(const Layout& layout);
+
+// Whether the replicas of each stage have as many turns.
+bool takes_even_turns(const Layout& layout);
 
 // For people: "stage 0: layers 0-6, rank 0 | rank 1", with the halves of blocks as .5: one line for each stage.
 std::string text_of(const Layout& layout);

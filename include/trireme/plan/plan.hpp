@@ -72,8 +72,8 @@ struct PlanWish {
 };
 
 // Generates, lowers and proves. On a grid or a V row d of teams executes the micro-batches that follow on those
-// of row d - 1; elsewhere, and where a grid's replicas cannot have equally many, micro-batch m is executed by
-// replica m % replicas of each stage. Channels get the fewest slots (of 1 to 4, 8, 16, ...) with which nobody
+// of row d - 1; elsewhere, and where a grid's replicas do not have equally many, the replicas of each stage take
+// turns, as the layout says. Channels get the fewest slots (of 1 to 4, 8, 16, ...) with which nobody
 // waits for one, where stages cost the same or, with schedule auto, what is given. A file's programs whose
 // stages use weights of unlike ages update each stage alone; all others wait for the gradients of all stages.
 // Throws ConfigError for a schedule that is not made for the layout, or keeps more than it may; for a file's
@@ -85,8 +85,8 @@ Plan make_plan(const PlanWish& wish);
 Plan plan_without_programs(const PlanWish& wish);
 
 // As DESIGN has layout.json: {"layers": 27, "stages": [{"layers": [0, 8], "replicas": [{"ranks": [0, 1],
-// "shares": [5, 3]}, {"ranks": [2]}]}, ...], "idle": [7]}; layers are begin and end, shares may be left out
-// where they are even. An object that has a "layout", as `plan --format json` gives, stands for that. Throws
+// "shares": [5, 3], "turns": 2}, {"ranks": [2]}]}, ...], "idle": [7]}; layers are begin and end, shares may be
+// left out where they are even, and turns where there is 1. An object that has a "layout", as `plan --format json` gives, stands for that. Throws
 // ConfigError for a text that is no such thing, naming the place in it; check_layout() is the caller's.
 Layout layout_from_json(std::string_view text, const std::string& place);
 std::string json_of(const Layout& layout);

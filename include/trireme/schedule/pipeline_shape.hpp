@@ -1,6 +1,7 @@
 // What programs are made for: stages, the teams that hold them, and who executes which micro-batch.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -31,6 +32,10 @@ struct PipelineShape {
     // same in every step.
     int executor_of(int stage, int micro_batch) const {
         return executor[static_cast<std::size_t>(stage)][static_cast<std::size_t>(micro_batch % micro_batches)];
+    }
+    // Micro-batches of a step that a team executes in a stage.
+    int turns_of(int team, int stage) const {
+        return static_cast<int>(std::ranges::count(executor[static_cast<std::size_t>(stage)], team));
     }
 };
 

@@ -36,4 +36,8 @@ struct PassKind {
 StageMemory predict(const ModelConfig& config, const StageSpec& spec, const BatchShape& shape,
                     const PassKind& kind);
 
+// What a training pass asks of a device, by kernel and shape; it takes no time.
+Ledger work_of_pass(const ModelConfig& config, const StageSpec& spec, const BatchShape& shape,
+                    const PassKind& kind);
+
 }  // namespace trireme

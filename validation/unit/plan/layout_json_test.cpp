@@ -25,16 +25,18 @@ TEST(LayoutJson, IsReadAsItIsDescribed) {
     const Layout layout = layout_from_json(
         R"({"layers": 27, "stages": [
              {"layers": [0, 8], "replicas": [{"ranks": [0, 1], "shares": [5, 3]}, {"ranks": [2]}]},
-             {"layers": [8, 27], "replicas": [{"ranks": [3, 4]}]}], "idle": [7]})",
+             {"layers": [8, 27], "replicas": [{"ranks": [3, 4], "turns": 3}]}], "idle": [7]})",
         "my.json");
 
-    const Layout expected{27, {{{0, 8}, {{{0, 1}, {5, 3}}, {{2}, {1}}}}, {{8, 19}, {{{3, 4}, {1, 1}}}}}, {7}};
+    const Layout expected{
+        27, {{{0, 8}, {{{0, 1}, {5, 3}}, {{2}, {1}}}}, {{8, 19}, {{{3, 4}, {1, 1}, 3}}}}, {7}};
     EXPECT_EQ(layout, expected);
 }
 
 TEST(LayoutJson, IsReadBackAsItWasWritten) {
     Layout uneven = uneven_layout({3, 1, 2});
     uneven.stages[0].replicas[1].shares = {7};
+    uneven.stages[0].replicas[2].turns = 5;
     uneven.idle = {6, 7};
     const Layout grid = even_grid({.pipe = 2, .data = 2, .tensor = 3, .chunks = 2, .shares = {3, 2, 2}});
 
@@ -72,7 +74,7 @@ TEST(LayoutJson, NamesMissingKeys) {
     EXPECT_EQ(refusal_of_stage(R"({"replicas": []})"),
               R"(my.json: stages[0] has no "layers"; its keys are layers, replicas)");
     EXPECT_EQ(refusal_of_replica("{}"),
-              R"(my.json: stages[0].replicas[0] has no "ranks"; its keys are ranks, shares)");
+              R"(my.json: stages[0].replicas[0] has no "ranks"; its keys are ranks, shares, turns)");
 }
 
 TEST(LayoutJson, NamesTheKnownKeyNearestToAnUnknownOne) {
@@ -97,7 +99,7 @@ TEST(LayoutJson, NamesValuesOfAnotherType) {
     EXPECT_EQ(refusal_of_stage(R"({"layers": [0, 4], "replicas": {}})"),
               "my.json: stages[0].replicas is {}; it must be a list");
     EXPECT_EQ(refusal_of_replica("[0]"),
-              "my.json: stages[0].replicas[0] is [0]; it must be an object with ranks, shares");
+              "my.json: stages[0].replicas[0] is [0]; it must be an object with ranks, shares, turns");
     EXPECT_EQ(refusal_of_replica(R"({"ranks": 0})"),
               "my.json: stages[0].replicas[0].ranks is 0; it must be a list");
 }

@@ -6,25 +6,14 @@
 #include <numeric>
 
 #include "trireme/layout/shares.hpp"
+#include "unit/policy/planned_grid.hpp"
 
 namespace trireme {
 namespace {
 
 using Shares = std::vector<std::size_t>;
 
-constexpr std::size_t layers = 51;
-
 UnevenRules rules() { return {.every = 5, .widths = {{16, 1.0 / 3}, {8192, 2.0 / 3}}}; }
-
-Plan plan_of(const Grid& grid) {
-    const auto stages = static_cast<std::size_t>(grid.pipe * grid.chunks);
-    std::vector<std::size_t> cuts(stages, layers / stages);
-    cuts.back() += layers % stages;
-    Plan plan;
-    plan.layout = grid_layout(grid, cuts);
-    plan.teams = teams_of(plan.layout);
-    return plan;
-}
 
 // Behind step 10, when a healthy rank is for one second at its products.
 Observation observed(const std::vector<double>& slowness) {

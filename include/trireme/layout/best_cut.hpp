@@ -1,0 +1,49 @@
+// Cutting a list into runs whose joined costs are the least.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+#include "trireme/layout/box.hpp"
+
+namespace trireme {
+
+inline constexpr double impossible = std::numeric_limits<double>::infinity();
+
+struct BestCut {
+    double cost = impossible;
+    std::vector<std::size_t> lengths = {};  // of the runs; of no meaning where all are impossible
+};
+
+// Of all ways to cut `items` into `runs` runs of one item at least, one whose costs, cost(number, run), are the
+// least when they are joined: join(of all before, cost), which never falls as either rises. Dynamic programming
+// over prefixes.
+template <class Cost, class Join>
+BestCut best_cut(std::size_t items, std::size_t runs, const Cost& cost, const Join& join) {
+    struct Choice {
+        double cost = impossible;
+        std::size_t begin = 0;  // of the last run
+    };
+    std::vector<std::vector<Choice>> best(runs, std::vector<Choice>(items + 1));
+    for (std::size_t end = 1; end <= items; ++end) best[0][end].cost = cost(0, Range{0, end});
+    for (std::size_t run = 1; run < runs; ++run) {
+        for (std::size_t end = run + 1; end <= items; ++end) {
+            Choice& choice = best[run][end];
+            for (std::size_t begin = run; begin < end; ++begin) {
+                const double joined = join(best[run - 1][begin].cost, cost(run, Range{begin, end - begin}));
+                if (joined < choice.cost) choice = {joined, begin};
+            }
+        }
+    }
+    BestCut found{best[runs - 1][items].cost, std::vector<std::size_t>(runs)};
+    std::size_t end = items;
+    for (std::size_t run = runs; run-- > 0;) {
+        const std::size_t begin = best[run][end].begin;
+        found.lengths[run] = end - begin;
+        end = begin;
+    }
+    return found;
+}
+
+}  // namespace trireme

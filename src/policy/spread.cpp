@@ -1,0 +1,159 @@
+#include "policy/spread.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "trireme/layout/best_cut.hpp"
+#include "trireme/layout/turns.hpp"
+
+namespace trireme {
+namespace {
+
+using Counts = std::vector<std::size_t>;
+
+std::vector<double> seconds_of_replicas(const std::vector<TeamPace>& paces, const LayerWork& work) {
+    std::vector<double> seconds;
+    for (const TeamPace& pace : paces) seconds.push_back(pace.seconds(work));
+    return seconds;
+}
+
+std::vector<double> turns_of(const StageLayout& stage) {
+    std::vector<double> turns;
+    for (const ReplicaLayout& replica : stage.replicas) turns.push_back(static_cast<double>(replica.turns));
+    return turns;
+}
+
+// Of a stage's micro-batches, how many each replica executes.
+Counts counts_of(const StageLayout& stage, std::size_t micro_batches) {
+    Counts counts(stage.replicas.size());
+    for (const std::size_t replica : take_turns(turns_of(stage), micro_batches)) ++counts[replica];
+    return counts;
+}
+
+// With which the last replica is done as early as can be.
+Counts best_counts(const std::vector<double>& seconds, std::size_t micro_batches) {
+    std::vector<double> speeds;
+    for (const double each : seconds) speeds.push_back(each > 0 ? 1 / each : 1);
+    return count_turns(speeds, micro_batches);
+}
+
+double last_done(const std::vector<double>& seconds, const Counts& counts) {
+    double last = 0;
+    for (std::size_t r = 0; r < seconds.size(); ++r)
+        last = std::max(last, seconds[r] * static_cast<double>(counts[r]));
+    return last;
+}
+
+class Spreading {
+public:
+    Spreading(const Layout& layout, const StagePaces& paces, const RunWork& work, const SpreadLimits& limits)
+        : layout_(layout), paces_(paces), work_(work), limits_(limits) {}
+
+    Counts counts(std::size_t stage, const std::vector<double>& seconds) const {
+        return limits_.may_take_turns ? best_counts(seconds, limits_.micro_batches)
+                                      : counts_of(layout_.stages[stage], limits_.micro_batches);
+    }
+
+    // Of all micro-batches.
+    double seconds(std::size_t stage, Range run) const {
+        if (!fits(stage, work_.of(run))) return impossible;
+        const std::vector<double> each = seconds_of_replicas(paces_[stage], work_.of(run));
+        return last_done(each, counts(stage, each));
+    }
+
+private:
+    bool fits(std::size_t stage, const LayerWork& work) const {
+        if (limits_.memory_limit == 0) return true;
+        const std::size_t in_flight = limits_.in_flight.empty() ? 1 : limits_.in_flight[stage];
+        return work.held_bytes + work.workspace_bytes + in_flight * work.kept_bytes <= limits_.memory_limit;
+    }
+
+    const Layout& layout_;
+    const StagePaces& paces_;
+    const RunWork& work_;
+    const SpreadLimits& limits_;
+};
+
+void cut(Layout& layout, const Spreading& spreading, std::size_t layers) {
+    const auto seconds = [&](std::size_t stage, Range run) { return spreading.seconds(stage, run); };
+    const auto larger = [](double a, double b) { return std::max(a, b); };
+    const double longest = best_cut(layers, layout.stages.size(), seconds, larger).cost;
+    if (longest == impossible) return;
+    const auto square = [&](std::size_t stage, Range run) {
+        const double own = seconds(stage, run);
+        return own <= longest ? own * own : impossible;
+    };
+    const BestCut best = best_cut(layers, layout.stages.size(), square, std::plus{});
+    std::size_t begin = 0;
+    for (std::size_t stage = 0; stage < layout.stages.size(); ++stage) {
+        layout.stages[stage].layers = {begin, best.lengths[stage]};
+        begin += best.lengths[stage];
+    }
+}
+
+// In numbers as small as can be.
+void give_turns(StageLayout& stage, const Counts& counts) {
+    std::size_t divisor = 0;
+    for (const std::size_t count : counts) divisor = std::gcd(divisor, count);
+    for (std::size_t r = 0; r < counts.size(); ++r) stage.replicas[r].turns = counts[r] / divisor;
+}
+
+}  // namespace
+
+Places places_of(const Layout& layout) {
+    Places places;
+    for (const StageLayout& stage : layout.stages) {
+        auto& replicas = places.emplace_back();
+        for (const ReplicaLayout& replica : stage.replicas) replicas.push_back(replica.ranks);
+    }
+    return places;
+}
+
+bool has_one_stage_each(const Places& places) {
+    std::map<int, int> stages;  // of each team, by its first rank
+    for (const auto& replicas : places) {
+        for (const std::vector<int>& ranks : replicas) ++stages[ranks.front()];
+    }
+    return std::ranges::all_of(stages, [](const auto& each) { return each.second == 1; });
+}
+
+void spread(Layout& layout, const StagePaces& paces, const RunWork& work, const SpreadLimits& limits) {
+    const Spreading spreading(layout, paces, work, limits);
+    if (limits.may_cut) cut(layout, spreading, work.layers());
+    const auto is_enough = [&](const StageLayout& stage) {
+        return limits.micro_batches >= stage.replicas.size();
+    };
+    for (std::size_t s = 0; s < layout.stages.size(); ++s) {
+        StageLayout& stage = layout.stages[s];
+        if (!limits.may_take_turns || !is_enough(stage)) continue;
+        give_turns(stage, spreading.counts(s, seconds_of_replicas(paces[s], work.of(stage.layers))));
+    }
+}
+
+double step_seconds(const Layout& layout, const StagePaces& paces, const RunWork& work,
+                    std::size_t micro_batches, bool drains) {
+    std::map<int, double> busy;  // of each team, by its first rank
+    std::map<int, double> own;   // of one micro-batch's passage, through its stages
+    double passage = 0;
+    for (std::size_t s = 0; s < layout.stages.size(); ++s) {
+        const StageLayout& stage = layout.stages[s];
+        const std::vector<double> seconds = seconds_of_replicas(paces[s], work.of(stage.layers));
+        const Counts counts = counts_of(stage, micro_batches);
+        const double slowest = std::ranges::max(seconds);
+        for (std::size_t r = 0; r < seconds.size(); ++r) {
+            const int team = stage.replicas[r].ranks.front();
+            busy[team] += static_cast<double>(counts[r]) * seconds[r];
+            own[team] += slowest;
+        }
+        passage += slowest;
+    }
+    double longest = 0;
+    for (const auto& [team, seconds] : busy) {
+        const double others = drains ? passage - own[team] : 0;
+        longest = std::max(longest, seconds + others);
+    }
+    return longest;
+}
+
+}  // namespace trireme

@@ -1,0 +1,238 @@
+// Layers and micro-batches in proportion to the speed of teams.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "trireme/policy/uneven.hpp"
+#include "unit/policy/planned_grid.hpp"
+
+namespace trireme {
+namespace {
+
+UnevenRules rules(int ranks) {
+    return {.every = 5,
+            .widths = {{96, 1}},
+            .may_cut = true,
+            .may_take_turns = true,
+            .nodes = std::vector<int>(static_cast<std::size_t>(ranks), 0),
+            .least_gain = 0};
+}
+
+// Behind step 10, where a healthy device takes a second for a layer and a micro-batch.
+Observation observed(const Plan& plan, const std::vector<double>& slowness) {
+    Observation observation{.step = 10, .step_seconds = 1, .slowness = slowness};
+    observation.ranks.resize(slowness.size());
+    for (std::size_t team = 0; team < plan.teams.size(); ++team) {
+        double layers = 0;
+        for (const int stage : plan.teams[team].stages)
+            layers += static_cast<double>(plan.layout.stages[static_cast<std::size_t>(stage)].layers.count) *
+                      plan.training.shape.turns_of(static_cast<int>(team), stage);
+        for (const int rank : plan.teams[team].ranks) {
+            const auto r = static_cast<std::size_t>(rank);
+            observation.ranks[r].products =
+                slowness[r] * layers / static_cast<double>(plan.teams[team].ranks.size());
+            observation.ranks[r].product_flops = 1;
+        }
+    }
+    return observation;
+}
+
+std::vector<std::size_t> turns_of(const Decision& decision, std::size_t stage = 0) {
+    std::vector<std::size_t> turns;
+    for (const ReplicaLayout& replica : decision.layout.stages[stage].replicas) turns.push_back(replica.turns);
+    return turns;
+}
+
+std::vector<std::size_t> cuts_of(const Decision& decision) {
+    std::vector<std::size_t> cuts;
+    for (const StageLayout& stage : decision.layout.stages) cuts.push_back(stage.layers.count);
+    return cuts;
+}
+
+double all_of(const std::vector<std::size_t>& numbers) {
+    return static_cast<double>(std::accumulate(numbers.begin(), numbers.end(), std::size_t{0}));
+}
+
+TEST(BeyondTeams, SlowReplicasExecuteFewerMicroBatches) {
+    const Plan plan = plan_of({.data = 4}, 4);
+
+    const auto decision = uneven_shares(rules(4))(observed(plan, {1, 3, 1, 1}), plan);
+
+    ASSERT_TRUE(decision);
+    EXPECT_EQ(turns_of(*decision), (std::vector<std::size_t>{5, 1, 5, 5}));
+    EXPECT_EQ(decision->reason, "rank 1 takes 3.0 times as long as others");
+    EXPECT_NEAR(decision->terms.at(gain_term), (12 - 5) * 51, 1e-9);
+}
+
+// Every way to share them out, where each has one at least.
+double best_of_all(const std::vector<double>& slowness, std::size_t count) {
+    if (slowness.size() == 1) return slowness.front() * static_cast<double>(count);
+    const std::vector<double> others(slowness.begin() + 1, slowness.end());
+    double best = 1e9;
+    for (std::size_t own = 1; own + others.size() <= count; ++own)
+        best = std::min(
+            best, std::max(slowness.front() * static_cast<double>(own), best_of_all(others, count - own)));
+    return best;
+}
+
+TEST(BeyondTeams, NoOtherTurnsAreShorter) {
+    for (const std::vector<double>& slowness : std::vector<std::vector<double>>{
+             {1, 1.5}, {2, 1, 1}, {4, 1, 1}, {1, 3, 2.5}, {8, 6, 4, 2}, {1, 1, 1, 1.3}, {5, 1, 1.25, 1.5}}) {
+        for (int each = 1; each <= 6; ++each) {
+            const int replicas = static_cast<int>(slowness.size());
+            const Plan plan = plan_of({.data = replicas}, each);
+            const auto decision = uneven_shares(rules(replicas))(observed(plan, slowness), plan);
+            const std::vector<std::size_t> turns =
+                decision ? turns_of(*decision) : std::vector<std::size_t>(slowness.size(), 1);
+            double last = 0;
+            for (std::size_t r = 0; r < slowness.size(); ++r)
+                last = std::max(last,
+                                slowness[r] * each * replicas * static_cast<double>(turns[r]) / all_of(turns));
+            const double best = best_of_all(slowness, static_cast<std::size_t>(each * replicas));
+            EXPECT_LE(last, best / 0.99 + 1e-9) << slowness.size() << " replicas, " << each << " each";
+        }
+    }
+}
+
+TEST(BeyondTeams, SlowStagesHoldFewerLayers) {
+    const Plan plan = plan_of({.pipe = 4}, 64);
+
+    const auto decision = uneven_shares(rules(4))(observed(plan, {1, 1, 2, 1}), plan);
+
+    ASSERT_TRUE(decision);
+    // 51 layers at the speeds 1, 1, 1/2 and 1: 14.6 for a healthy rank, 7.3 for the slow one, in whole layers,
+    // and fewer there where that does not make another stage longer.
+    const std::vector<std::size_t> cuts = cuts_of(*decision);
+    EXPECT_EQ(std::accumulate(cuts.begin(), cuts.end(), std::size_t{0}), 51U);
+    EXPECT_EQ(cuts[2], 6U);
+    EXPECT_EQ(std::max({cuts[0], cuts[1], cuts[3]}), 15U);
+}
+
+// Every cut of the layers.
+double best_longest(const std::vector<double>& seconds, std::size_t layers) {
+    if (seconds.size() == 1) return seconds.front() * static_cast<double>(layers);
+    const std::vector<double> others(seconds.begin() + 1, seconds.end());
+    double best = 1e9;
+    for (std::size_t own = 1; own + others.size() <= layers; ++own)
+        best = std::min(
+            best, std::max(seconds.front() * static_cast<double>(own), best_longest(others, layers - own)));
+    return best;
+}
+
+TEST(BeyondTeams, NoOtherCutIsShorter) {
+    for (const std::vector<double>& slowness : std::vector<std::vector<double>>{
+             {2, 1}, {1, 2, 1}, {4, 1, 1}, {1, 3, 2.5}, {8, 6, 4, 2}, {1, 1, 1, 1.3}}) {
+        const int pipe = static_cast<int>(slowness.size());
+        const Plan plan = plan_of({.pipe = pipe}, 1000);  // whose filling and draining counts for nothing
+        UnevenRules in_place = rules(pipe);
+        in_place.nodes.clear();
+        const auto decision = uneven_shares(in_place)(observed(plan, slowness), plan);
+        ASSERT_TRUE(decision);
+        const std::vector<std::size_t> cuts = cuts_of(*decision);
+        double longest = 0;
+        for (std::size_t s = 0; s < cuts.size(); ++s)
+            longest = std::max(longest, slowness[s] * static_cast<double>(cuts[s]));
+        EXPECT_NEAR(longest, best_longest(slowness, 51), 1e-9) << pipe << " stages";
+    }
+}
+
+// Two slow ranks in different stages and rows: each of them has its whole stage wait, until they share one.
+TEST(BeyondTeams, SlowRanksComeTogether) {
+    const Plan plan = plan_of({.pipe = 2, .data = 2}, 16);
+    const std::vector<double> slowness{3, 1, 1, 3};
+
+    const auto decision = uneven_shares(rules(4))(observed(plan, slowness), plan);
+
+    ASSERT_TRUE(decision);
+    std::vector<int> slow_stages;
+    for (std::size_t s = 0; s < 2; ++s) {
+        for (const ReplicaLayout& replica : decision->layout.stages[s].replicas) {
+            if (slowness[static_cast<std::size_t>(replica.ranks.front())] > 1)
+                slow_stages.push_back(static_cast<int>(s));
+        }
+    }
+    // Together in a stage, with a quarter of the layers, or one after the other in a row, with a quarter of the
+    // micro-batches: either way no device waits for another one.
+    EXPECT_EQ(slow_stages.size(), 2U);
+    const double formula = 51.0 * 32 / (1.0 / 3 + 1 + 1 + 1.0 / 3);
+    const double before = 3 * 51.0 / 2 * 16;
+    EXPECT_GT(decision->terms.at(gain_term), before - 1.08 * formula);
+}
+
+TEST(BeyondTeams, RanksOfOtherNodesStayWhereTheyAre) {
+    const Plan plan = plan_of({.pipe = 2, .data = 2}, 16);
+    UnevenRules apart = rules(4);
+    apart.nodes = {0, 0, 1, 1};
+
+    const auto decision = uneven_shares(apart)(observed(plan, {3, 1, 1, 3}), plan);
+
+    ASSERT_TRUE(decision);
+    for (const auto& [stage, node] : {std::pair{0U, 0}, std::pair{1U, 1}}) {
+        for (const ReplicaLayout& replica : decision->layout.stages[stage].replicas)
+            EXPECT_EQ(apart.nodes[static_cast<std::size_t>(replica.ranks.front())], node);
+    }
+}
+
+TEST(BeyondTeams, CutsKeepToTheMemoryLimit) {
+    const Plan plan = plan_of({.pipe = 2}, 8);
+    UnevenRules narrow = rules(2);
+    narrow.layers.assign(51, LayerWork{.held_bytes = 100, .kept_bytes = 10, .workspace_bytes = 50});
+    narrow.memory_limit = 30 * 110 + 50;
+
+    const auto decision = uneven_shares(narrow)(observed(plan, {4, 1}), plan);
+
+    ASSERT_TRUE(decision);
+    EXPECT_EQ(cuts_of(*decision), (std::vector<std::size_t>{21, 30}));
+}
+
+// Head and embedding are no blocks, and whoever has them has fewer of these.
+TEST(BeyondTeams, LayersCountByWhatTheyAsk) {
+    const Plan plan = plan_of({.pipe = 2}, 1000);
+    UnevenRules heavy = rules(2);
+    heavy.layers.assign(51, LayerWork{.products = 1, .others = 0});
+    heavy.layers.back() = {.products = 0, .others = 20};
+    Observation observation = observed(plan, {1, 2});
+    observation.ranks[1].products -= 2 * 1000;  // the head's
+    observation.ranks[1].others = 20 * 1000;
+
+    const auto decision = uneven_shares(heavy)(observation, plan);
+
+    ASSERT_TRUE(decision);
+    // Products take twice as long in the second stage, all else does not: x = 20 + 2 (50 - x).
+    EXPECT_EQ(cuts_of(*decision), (std::vector<std::size_t>{40, 11}));
+}
+
+TEST(BeyondTeams, AreAsTheyWereOnceNobodyIsSlow) {
+    Plan plan = plan_of({.pipe = 2, .data = 2}, 8);
+    UnevenRules known = rules(4);
+    known.healthy = plan.layout;
+    plan.layout.stages[0].layers = {0, 10};
+    plan.layout.stages[1].layers = {10, 41};
+    plan.layout.stages[0].replicas[1].turns = 3;
+
+    const auto decision = uneven_shares(known)(observed(plan, {1, 1, 1, 1}), plan);
+
+    ASSERT_TRUE(decision);
+    EXPECT_EQ(decision->layout, known.healthy);
+    EXPECT_EQ(decision->reason, "no rank is slow any more");
+}
+
+TEST(BeyondTeams, OfWhatMayNotChangeNothingDoes) {
+    const Plan plan = plan_of({.pipe = 2, .data = 2}, 8);
+    UnevenRules only_shares = rules(4);
+    only_shares.may_cut = only_shares.may_take_turns = false;
+
+    EXPECT_FALSE(uneven_shares(only_shares)(observed(plan, {3, 1, 1, 1}), plan));
+}
+
+// Ranks with two stages each would have to move both of them at once.
+TEST(BeyondTeams, LoopedStagesStay) {
+    const Plan plan = plan_of({.pipe = 2, .data = 2, .chunks = 2}, 8);
+
+    EXPECT_FALSE(uneven_shares(rules(4))(observed(plan, {3, 1, 1, 1}), plan));
+}
+
+}  // namespace
+}  // namespace trireme
