@@ -131,6 +131,39 @@ TEST(Plan, OfUnequalReplicasGivesMicroBatchesInTurn) {
     expect_proved(plan.evaluation);
 }
 
+TEST(Plan, OfUnevenTurnsGivesMoreMicroBatchesToWhoTakesMore) {
+    Layout layout = even_grid({.pipe = 2, .data = 2});
+    layout.stages[0].replicas[1].turns = 3;
+
+    const Plan plan = make_plan({.layout = layout, .micro_batches = 4});
+
+    const PipelineShape& shape = plan.training.shape;
+    const int slow = team_of(plan.teams, layout, 0, 0);
+    const int fast = team_of(plan.teams, layout, 0, 1);
+    EXPECT_EQ(shape.executor[0], (std::vector<int>{fast, fast, slow, fast}));
+    EXPECT_EQ(shape.turns_of(team_of(plan.teams, layout, 1, 0), 1), 2) << "the other stage's are as they were";
+    expect_proved(plan.training);
+    expect_proved(plan.evaluation);
+    EXPECT_NE(hash_of(plan),
+              hash_of(make_plan({.layout = even_grid({.pipe = 2, .data = 2}), .micro_batches = 4})));
+}
+
+TEST(Plan, OfEqualTurnsIsAGrid) {
+    Layout layout = even_grid({.pipe = 2, .data = 2});
+    for (ReplicaLayout& replica : layout.stages[1].replicas) replica.turns = 2;
+
+    expect_shape(make_plan({.layout = layout, .micro_batches = 3}).training.shape, grid_shape(2, 2, 1, 3));
+}
+
+TEST(Plan, OfSeveralStagesOnARankHasEvenTurns) {
+    Layout layout = even_grid({.pipe = 2, .data = 2, .chunks = 2});
+    layout.stages[0].replicas[1].turns = 3;
+
+    EXPECT_EQ(
+        refusal({.layout = layout, .schedule = "interleaved", .micro_batches = 4}),
+        "replicas of a layout with several stages on a rank take as many turns each; leave out \"turns\"");
+}
+
 TEST(Plan, OfTwoReplicasBeforeOneIsProvedForEverySchedule) {
     for (const char* schedule : {"inter-layer", "gpipe", "1f1b"}) {
         const Plan plan =

@@ -1,0 +1,50 @@
+// Replicas that execute unlike numbers of micro-batches, as slow ones do.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "unit/schedule/every_shape.hpp"
+
+namespace trireme {
+namespace {
+
+// Of each stage, whose turn it is: "001" is the first replica's, twice, and then the second one's, over and
+// over.
+PipelineShape with_turns(PipelineShape shape, const std::vector<std::string>& turns) {
+    for (std::size_t stage = 0; stage < turns.size(); ++stage) {
+        for (std::size_t m = 0; m < shape.executor[stage].size(); ++m) {
+            const auto replica = static_cast<std::size_t>(turns[stage][m % turns[stage].size()] - '0');
+            shape.executor[stage][m] = shape.holders[stage][replica];
+        }
+    }
+    return shape;
+}
+
+int replicas_in(const std::string& turns) { return 1 + *std::ranges::max_element(turns) - '0'; }
+
+// Of two and three stages of up to three replicas, each way behind every other one.
+TEST(UnevenTurns, AreProvedForEveryScheduleWithTwoSlotsAtMost) {
+    const std::vector<std::string> ways{"0",        "01",       "0001",    "1011",
+                                        "11111110", "00101001", "0020120", "22222012"};
+    for (const std::string& first : ways) {
+        for (const std::string& second : ways) {
+            for (const bool has_third : {false, true}) {
+                std::vector<std::string> turns{first, second};
+                if (has_third) turns.push_back(first);
+                std::vector<int> replicas;
+                for (const std::string& each : turns) replicas.push_back(replicas_in(each));
+                for (int micro_batches = 1; micro_batches <= 12; ++micro_batches) {
+                    for (const ScheduleKind kind :
+                         {ScheduleKind::inter_layer, ScheduleKind::gpipe, ScheduleKind::one_f_one_b}) {
+                        const PipelineShape shape = with_turns(uneven_shape(replicas, micro_batches), turns);
+                        EXPECT_LE(fewest_slots(kind, shape), 2)
+                            << name_of(kind) << ", " << text_of_uneven(shape) << " " << first << " " << second;
+                    }
+                }
+            }
+        }
+    }
+}
+
+}  // namespace
+}  // namespace trireme
