@@ -44,7 +44,7 @@ public:
         const bool is_whole = std::ranges::all_of(left_out, [](double part) { return part == 0; });
         if (!is_whole) decision.left_out = left_out;
         decision.reason = words_of_slowness(observed);
-        decision.terms = {{gain_term, std::max(0.0, now - then)}, {"step_s", observed.step_seconds}};
+        decision.terms = terms_of_gain(observed, std::max(0.0, now - then));
         return decision;
     }
 

@@ -34,7 +34,7 @@ public:
         if (!is_worth(decision, current, now, then)) return std::nullopt;
         if (leaves_out_nothing(decision.left_out)) decision.left_out.clear();
         decision.reason = words_of_slowness(observed);
-        decision.terms = {{gain_term, std::max(0.0, now - then)}, {"step_s", observed.step_seconds}};
+        decision.terms = terms_of_gain(observed, std::max(0.0, now - then));
         return decision;
     }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "trireme/policy/policy.hpp"
+
 namespace trireme {
 
 std::string words_of_slowness(const Observation& observed) {
@@ -12,6 +14,12 @@ std::string words_of_slowness(const Observation& observed) {
                               rank, observed.slowness[rank]);
     }
     return reason.empty() ? "no rank is slow any more" : reason;
+}
+
+std::map<std::string, double> terms_of_gain(const Observation& observed, double gain) {
+    return {{gain_term, gain},
+            {"step_s", observed.step_seconds},
+            {"predicted_step_s", observed.step_seconds - gain}};
 }
 
 }  // namespace trireme

@@ -131,29 +131,4 @@ void spread(Layout& layout, const StagePaces& paces, const RunWork& work, const 
     }
 }
 
-double step_seconds(const Layout& layout, const StagePaces& paces, const RunWork& work,
-                    std::size_t micro_batches, bool drains) {
-    std::map<int, double> busy;  // of each team, by its first rank
-    std::map<int, double> own;   // of one micro-batch's passage, through its stages
-    double passage = 0;
-    for (std::size_t s = 0; s < layout.stages.size(); ++s) {
-        const StageLayout& stage = layout.stages[s];
-        const std::vector<double> seconds = seconds_of_replicas(paces[s], work.of(stage.layers));
-        const Counts counts = counts_of(stage, micro_batches);
-        const double slowest = std::ranges::max(seconds);
-        for (std::size_t r = 0; r < seconds.size(); ++r) {
-            const int team = stage.replicas[r].ranks.front();
-            busy[team] += static_cast<double>(counts[r]) * seconds[r];
-            own[team] += slowest;
-        }
-        passage += slowest;
-    }
-    double longest = 0;
-    for (const auto& [team, seconds] : busy) {
-        const double others = drains ? passage - own[team] : 0;
-        longest = std::max(longest, seconds + others);
-    }
-    return longest;
-}
-
 }  // namespace trireme

@@ -31,9 +31,4 @@ struct SpreadLimits {
 // is within the limit it stays as it is.
 void spread(Layout& layout, const StagePaces& paces, const RunWork& work, const SpreadLimits& limits);
 
-// Of a step: what the team that has most to do does, and until the first micro-batch comes to it and the last
-// one's gradient is through, where the pipeline is empty at the step's end.
-double step_seconds(const Layout& layout, const StagePaces& paces, const RunWork& work,
-                    std::size_t micro_batches, bool drains);
-
 }  // namespace trireme

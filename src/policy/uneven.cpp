@@ -8,6 +8,7 @@
 #include "policy/of_ranks.hpp"
 #include "policy/slowness_words.hpp"
 #include "policy/spread.hpp"
+#include "policy/step_seconds.hpp"
 #include "policy/team_pace.hpp"
 #include "trireme/layout/shares.hpp"
 
@@ -89,11 +90,14 @@ private:
         const bool may_cut = rules_.may_cut && is_one_each && places.size() > 1;
         const bool may_take_turns = rules_.may_take_turns && is_one_each;
         std::vector<Layout> layouts{with(places, false, false)};
-        if (may_take_turns) layouts.push_back(with(places, false, true));
-        if (may_cut) layouts.push_back(with(places, true, may_take_turns));
         if (!may_cut && !may_take_turns) return layouts;
-        for (const Places& other : gathered(places, observed_.slowness, rules_.nodes))
-            layouts.push_back(with(other, may_cut, may_take_turns));
+        std::vector<Places> all = gathered(places, observed_.slowness, rules_.nodes);
+        all.insert(all.begin(), places);
+        for (const Places& each : all) {
+            if (may_take_turns) layouts.push_back(with(each, false, true));
+            if (may_cut) layouts.push_back(with(each, true, false));
+            if (may_cut && may_take_turns) layouts.push_back(with(each, true, true));
+        }
         return layouts;
     }
 
@@ -140,7 +144,7 @@ private:
     }
 
     double seconds_of(const Layout& layout, const StagePaces& paces) const {
-        return step_seconds(layout, paces, work_, micro_batches(), current_.training.ends_with_step());
+        return step_seconds(layout, paces, work_, current_);
     }
     double seconds_then(const Layout& layout) const { return seconds_of(layout, paces_of(layout)); }
 
@@ -162,9 +166,7 @@ std::optional<Decision> decide(const UnevenRules& rules, const Observation& obse
                     .layout = std::move(layout),
                     .policy = "uneven",
                     .reason = words_of_slowness(observed),
-                    .terms = {{gain_term, gain},
-                              {"step_s", observed.step_seconds},
-                              {"predicted_step_s", observed.step_seconds - gain}}};
+                    .terms = terms_of_gain(observed, gain)};
 }
 
 }  // namespace

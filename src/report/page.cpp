@@ -3,6 +3,7 @@
 #include "report/charts.hpp"
 #include "report/html.hpp"
 #include "report/number_text.hpp"
+#include "report/plan_changes.hpp"
 #include "report/style.hpp"
 #include "report/summary_so_far.hpp"
 #include "report/tables.hpp"
@@ -75,6 +76,7 @@ std::string body(const RunRecords& records) {
     const std::string bars = time_bars(summary) + padding_bars(summary) + memory_bars(summary);
     return element("header", head + verdict(records, summary)) +
            section("Figures of merit", figures_table(summary), "figures") +
+           section("Changes of plan", changes_table(records), "figures") +
            section("Over the steps", charts(records), "charts") +
            section("Time, tokens, memory", bars, "charts") +
            section("What each rank did when", records.trace ? drawn(*records.trace) : "", "trace") +

@@ -157,6 +157,13 @@ void add_lines(RunRecords& records, const std::string& text, const fs::path& pat
     }
 }
 
+// Without a line that is not finished.
+std::vector<Decision> decisions_in(const fs::path& path) {
+    const Words text = content_of(path);
+    if (!text) return {};
+    return decisions_from_jsonl(text->substr(0, text->rfind('\n') + 1), path.string());
+}
+
 }  // namespace
 
 RunRecords read_run(const fs::path& directory) {
@@ -175,6 +182,7 @@ RunRecords read_run(const fs::path& directory) {
                        .summary = {},
                        .steps = {},
                        .evaluations = {},
+                       .decisions = decisions_in(directory / "decisions.jsonl"),
                        .config = content_of(directory / "config.ini"),
                        .trace = {}};
     add_lines(records, *lines, steps);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "report/trace_records.hpp"
+#include "trireme/plan/decision.hpp"
 
 namespace trireme::report {
 
@@ -58,6 +59,7 @@ struct RunRecords {
     std::optional<Summary> summary;
     std::vector<StepRecord> steps;        // in the order written
     std::vector<StepRecord> evaluations;  // those with a validation loss
+    std::vector<Decision> decisions;      // that changed the plan
     Words config;                         // config.ini as it is
     std::optional<RunTrace> trace;        // trace.json
 };

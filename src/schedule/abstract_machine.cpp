@@ -13,13 +13,39 @@ auto& collectives_of(auto& stages, int stage) {
     return *std::ranges::find_if(stages, [&](const auto& each) { return each.stage == stage; });
 }
 
+// Messages and sums take their time elsewhere.
+double compute_cost(Op op, const StageCost& cost) {
+    switch (op) {
+        case Op::forward:
+            return cost.forward;
+        case Op::backward:
+            return cost.backward_input + cost.backward_weight;
+        case Op::backward_input:
+            return cost.backward_input;
+        case Op::backward_weight:
+            return cost.backward_weight;
+        case Op::step:
+            return cost.step;
+        case Op::send_forward:
+        case Op::receive_forward:
+        case Op::send_backward:
+        case Op::receive_backward:
+        case Op::reduce:
+        case Op::validate:
+            break;
+    }
+    return 0;
+}
+
 }  // namespace
 
 AbstractMachine::AbstractMachine(const std::vector<Program>& programs, const PipelineShape& shape,
-                                 const MessageTable& messages, const std::vector<StageCost>& costs)
+                                 const MessageTable& messages, const std::vector<StageCost>& costs,
+                                 const TeamFactors& factors)
     : programs_(programs),
       messages_(messages),
       costs_(costs),
+      factors_(factors),
       slots_(static_cast<std::size_t>(shape.slots)),
       teams_(programs.size()),
       channels_(messages.channels().size()),
@@ -155,7 +181,7 @@ void AbstractMachine::compute(int team, const Instruction& instruction, const Sp
         if (channel.made >= slots_) begin = std::max(begin, channel.arrived[channel.made - slots_]);
         ++channel.made;
     }
-    state.clock = begin + cost_of(instruction);
+    state.clock = begin + cost_of(team, instruction);
     sink(team, {instruction, begin, state.clock});
 }
 
@@ -218,28 +244,10 @@ AbstractMachine::Sum& AbstractMachine::sum_of(int stage, std::size_t step) {
     return sums_[(sums_.size() > steps_ ? static_cast<std::size_t>(stage) * steps_ : 0) + step];
 }
 
-double AbstractMachine::cost_of(const Instruction& instruction) const {
-    const StageCost& cost = costs_[static_cast<std::size_t>(instruction.stage)];
-    switch (instruction.op) {
-        case Op::forward:
-            return cost.forward;
-        case Op::backward:
-            return cost.backward_input + cost.backward_weight;
-        case Op::backward_input:
-            return cost.backward_input;
-        case Op::backward_weight:
-            return cost.backward_weight;
-        case Op::step:
-            return cost.step;
-        case Op::send_forward:
-        case Op::receive_forward:
-        case Op::send_backward:
-        case Op::receive_backward:
-        case Op::reduce:
-        case Op::validate:
-            break;
-    }
-    return 0;
+double AbstractMachine::cost_of(int team, const Instruction& instruction) const {
+    const auto stage = static_cast<std::size_t>(instruction.stage);
+    const double factor = factors_.empty() ? 1 : factors_[stage][static_cast<std::size_t>(team)];
+    return factor * compute_cost(instruction.op, costs_[stage]);
 }
 
 std::string AbstractMachine::obstacle(int team) const {

@@ -24,7 +24,8 @@ public:
     // All are kept by reference. The programs are complete and their messages do not cross; `costs` has one
     // entry for each stage.
     AbstractMachine(const std::vector<Program>& programs, const PipelineShape& shape,
-                    const MessageTable& messages, const std::vector<StageCost>& costs);
+                    const MessageTable& messages, const std::vector<StageCost>& costs,
+                    const TeamFactors& factors);
 
     // `sink` gets compute instructions and steps, in order for each team.
     void run(const SpanSink& sink);
@@ -80,11 +81,12 @@ private:
     std::vector<const Sum*> needed_by(const Team& team, const Instruction& collective) const;
     const Sum& sum_of(int stage, std::size_t step) const;
     Sum& sum_of(int stage, std::size_t step);
-    double cost_of(const Instruction& instruction) const;
+    double cost_of(int team, const Instruction& instruction) const;
 
     const std::vector<Program>& programs_;
     const MessageTable& messages_;
     const std::vector<StageCost>& costs_;
+    const TeamFactors& factors_;
     std::size_t slots_;
     std::vector<Team> teams_;
     std::vector<ChannelState> channels_;

@@ -25,11 +25,12 @@ double Prediction::bubble() const { return bubble_of(makespan, busy); }
 double StepTime::bubble() const { return bubble_of(seconds, busy); }
 
 // Between two unrollings whose pipelines have both been full lie steps of the time that is asked for.
-StepTime predict_step(const Phases& phases, const PipelineShape& shape, const std::vector<StageCost>& costs) {
+StepTime predict_step(const Phases& phases, const PipelineShape& shape, const std::vector<StageCost>& costs,
+                      const TeamFactors& factors) {
     const auto of_steps = [&](int steps) {
         PipelineShape many = shape;
         many.steps = steps;
-        return predict(unrolled(phases, shape, steps), many, costs);
+        return predict(unrolled(phases, shape, steps), many, costs, factors);
     };
     const int enough = enough_steps(phases, shape.micro_batches);
     const Prediction few = of_steps(enough);
@@ -44,7 +45,7 @@ StepTime predict_step(const Phases& phases, const PipelineShape& shape, const st
 }
 
 Prediction predict(const std::vector<Program>& programs, const PipelineShape& shape,
-                   const std::vector<StageCost>& costs) {
+                   const std::vector<StageCost>& costs, const TeamFactors& factors) {
     if (costs.size() != shape.holders.size()) {
         throw BugError(cat("costs of ", costs.size(), " stages for ", shape.holders.size()));
     }
@@ -55,7 +56,7 @@ Prediction predict(const std::vector<Program>& programs, const PipelineShape& sh
     prediction.spans.resize(programs.size());
     prediction.peak_activations = std::move(verdict.proof.peak_activations);
     const MessageTable messages(programs, shape);
-    AbstractMachine machine(programs, shape, messages, costs);
+    AbstractMachine machine(programs, shape, messages, costs, factors);
     machine.run([&](int team, const Span& span) {
         const auto t = static_cast<std::size_t>(team);
         prediction.busy[t] += span.end - span.begin;

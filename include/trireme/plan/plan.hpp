@@ -84,6 +84,9 @@ Plan make_plan(const PlanWish& wish);
 // All of it but the programs.
 Plan plan_without_programs(const PlanWish& wish);
 
+// Of a step: who executes what.
+PipelineShape shape_of(const PlanWish& wish, const std::vector<Team>& teams);
+
 // As DESIGN has layout.json: {"layers": 27, "stages": [{"layers": [0, 8], "replicas": [{"ranks": [0, 1],
 // "shares": [5, 3], "turns": 2}, {"ranks": [2]}]}, ...], "idle": [7]}; layers are begin and end, shares may be
 // left out where they are even, and turns where there is 1. An object that has a "layout", as `plan --format json` gives, stands for that. Throws

@@ -21,6 +21,9 @@ struct StageCost {
     double step = 0;
 };
 
+// How many times as long each team takes to compute, by stage and team; empty: what costs say.
+using TeamFactors = std::vector<std::vector<double>>;
+
 struct Span {
     Instruction instruction;  // compute or step
     double begin = 0;
@@ -48,10 +51,11 @@ struct StepTime {
 
 // `costs` has one entry for each stage; `shape` is of one step. Throws BugError for programs that check()
 // refuses.
-StepTime predict_step(const Phases& phases, const PipelineShape& shape, const std::vector<StageCost>& costs);
+StepTime predict_step(const Phases& phases, const PipelineShape& shape, const std::vector<StageCost>& costs,
+                      const TeamFactors& factors = {});
 
 // Likewise; of programs that cover the shape's steps, from the first instruction to the last.
 Prediction predict(const std::vector<Program>& programs, const PipelineShape& shape,
-                   const std::vector<StageCost>& costs);
+                   const std::vector<StageCost>& costs, const TeamFactors& factors = {});
 
 }  // namespace trireme

@@ -125,7 +125,7 @@ TEST(BeyondTeams, NoOtherCutIsShorter) {
     for (const std::vector<double>& slowness : std::vector<std::vector<double>>{
              {2, 1}, {1, 2, 1}, {4, 1, 1}, {1, 3, 2.5}, {8, 6, 4, 2}, {1, 1, 1, 1.3}}) {
         const int pipe = static_cast<int>(slowness.size());
-        const Plan plan = plan_of({.pipe = pipe}, 1000);  // whose filling and draining counts for nothing
+        const Plan plan = plan_of({.pipe = pipe}, 200);  // whose filling and draining counts for little
         UnevenRules in_place = rules(pipe);
         in_place.nodes.clear();
         const auto decision = uneven_shares(in_place)(observed(plan, slowness), plan);
@@ -189,13 +189,13 @@ TEST(BeyondTeams, CutsKeepToTheMemoryLimit) {
 
 // Head and embedding are no blocks, and whoever has them has fewer of these.
 TEST(BeyondTeams, LayersCountByWhatTheyAsk) {
-    const Plan plan = plan_of({.pipe = 2}, 1000);
+    const Plan plan = plan_of({.pipe = 2}, 200);
     UnevenRules heavy = rules(2);
     heavy.layers.assign(51, LayerWork{.products = 1, .others = 0});
     heavy.layers.back() = {.products = 0, .others = 20};
     Observation observation = observed(plan, {1, 2});
-    observation.ranks[1].products -= 2 * 1000;  // the head's
-    observation.ranks[1].others = 20 * 1000;
+    observation.ranks[1].products -= 2 * 200;  // the head's
+    observation.ranks[1].others = 20 * 200;
 
     const auto decision = uneven_shares(heavy)(observation, plan);
 

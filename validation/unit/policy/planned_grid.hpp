@@ -1,4 +1,4 @@
-// Plans for policies, which read of a plan who holds what and who executes what, and no programs.
+// Plans for policies.
 #pragma once
 
 #include "trireme/plan/plan.hpp"
@@ -11,13 +11,9 @@ inline Plan plan_of(const Grid& grid, int micro_batches_each = 1) {
     const auto stages = static_cast<std::size_t>(grid.pipe * grid.chunks);
     std::vector<std::size_t> cuts(stages, layers / stages);
     cuts.back() += layers % stages;
-    Plan plan;
-    plan.layout = grid_layout(grid, cuts);
-    plan.teams = teams_of(plan.layout);
-    plan.training.shape = grid_shape(grid.pipe, grid.data, grid.chunks, micro_batches_each);
-    plan.training.programs.resize(plan.teams.size());
-    plan.training.prologue.resize(plan.teams.size());
-    return plan;
+    return make_plan({.layout = grid_layout(grid, cuts),
+                      .schedule = grid.chunks > 1 ? "interleaved" : "1f1b",
+                      .micro_batches = micro_batches_each});
 }
 
 }  // namespace trireme

@@ -117,6 +117,25 @@ TEST(Report, ShowsTheMachineAndTheConfiguration) {
     EXPECT_TRUE(says(html, "<pre>[run]\nsteps = 2  # &lt;b&gt;\n</pre>"));
 }
 
+TEST(Report, ShowsWhatChangedThePlan) {
+    const FinishedRun run;
+    run.write("decisions.jsonl",
+              R"({"step":1,"policy":"uneven","layout":{"layers":1,"stages":[]},"reason":"rank 1 is <slow>",)"
+              R"("terms":{"gain_s":0.5,"moved_bytes":2000000,"predicted_step_s":3.25,"step_s":3.75},)"
+              R"("seconds":{"measured":0.25}})"
+              "\n"
+              R"({"step":2,"policy")");
+
+    const std::string html = report_of(run);
+
+    EXPECT_NE(
+        html.find("<td>uneven</td><td>rank 1 is &lt;slow&gt;</td><td>3.75 s</td><td>3.25 s</td><td>3 s</td>"
+                  "<td>2.0 MB in 0.25 s</td>"),
+        std::string::npos)
+        << html;
+    EXPECT_EQ(report_of(FinishedRun()).find("Changes of plan"), std::string::npos);
+}
+
 TEST(Report, DrawsACurveForEveryFieldOfTheSteps) {
     const std::string html = report_of(FinishedRun());
 

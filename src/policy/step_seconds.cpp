@@ -1,0 +1,77 @@
+#include "policy/step_seconds.hpp"
+
+#include <algorithm>
+
+#include "trireme/base/error.hpp"
+#include "trireme/layout/best_cut.hpp"
+#include "trireme/schedule/lower.hpp"
+#include "trireme/schedule/search.hpp"
+
+namespace trireme {
+namespace {
+
+struct Programs {
+    Phases phases;
+    PipelineShape shape;
+};
+
+// Orders that were searched, or are somebody's own, were made for who executes what now: where that changes,
+// 1F1B stands for them.
+ScheduleKind kind_of(const std::string& schedule) {
+    const std::vector<std::string> known = known_schedules();
+    return std::ranges::find(known, schedule) == known.end() ? ScheduleKind::one_f_one_b
+                                                             : schedule_named(schedule);
+}
+
+// With as many slots as are of use.
+Programs programs_for(const Layout& layout, const Plan& current) {
+    const PipelineShape& now = current.training.shape;
+    PipelineShape shape =
+        shape_of({.layout = layout, .micro_batches = now.micro_batches, .is_each = false}, teams_of(layout));
+    if (shape.executor == now.executor && shape.holders == now.holders) return {current.training.phases(), now};
+    const ScheduleKind kind = kind_of(current.schedule);
+    shape = with_updates_of(kind, std::move(shape));
+    shape.ties_ends = now.ties_ends;
+    shape.slots = shape.micro_batches * shape.stages() + shape.stages();
+    const Phases compute = generate_phases(kind, shape);
+    if (const std::string obstacle = obstacle_to_lowering(compute, shape); !obstacle.empty())
+        throw ConfigError(obstacle);
+    return {lower_phases(compute, shape), shape};
+}
+
+// Of all that a pass takes, a third is its way forward.
+std::vector<StageCost> costs_of(const Layout& layout, const StagePaces& paces, const RunWork& work) {
+    std::vector<StageCost> costs;
+    for (std::size_t s = 0; s < layout.stages.size(); ++s) {
+        const double third = paces[s].front().seconds(work.of(layout.stages[s].layers)) / 3;
+        costs.push_back({.forward = third, .backward_input = third, .backward_weight = third});
+    }
+    return costs;
+}
+
+TeamFactors factors_of(const Layout& layout, const StagePaces& paces, const RunWork& work,
+                       const PipelineShape& shape) {
+    TeamFactors factors(layout.stages.size(), std::vector<double>(static_cast<std::size_t>(shape.teams), 1));
+    for (std::size_t s = 0; s < layout.stages.size(); ++s) {
+        const LayerWork& run = work.of(layout.stages[s].layers);
+        const double first = paces[s].front().seconds(run);
+        for (std::size_t r = 0; r < paces[s].size() && first > 0; ++r)
+            factors[s][static_cast<std::size_t>(shape.holders[s][r])] = paces[s][r].seconds(run) / first;
+    }
+    return factors;
+}
+
+}  // namespace
+
+double step_seconds(const Layout& layout, const StagePaces& paces, const RunWork& work, const Plan& current) {
+    try {
+        const Programs programs = programs_for(layout, current);
+        return predict_step(programs.phases, programs.shape, costs_of(layout, paces, work),
+                            factors_of(layout, paces, work, programs.shape))
+            .seconds;
+    } catch (const ConfigError&) {
+        return impossible;
+    }
+}
+
+}  // namespace trireme
