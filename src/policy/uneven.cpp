@@ -33,6 +33,10 @@ Shares in_proportion_to_speed(const Shares& healthy, const std::vector<double>& 
     return shares;
 }
 
+bool nobody_is_slow(const Observation& observed) {
+    return std::ranges::all_of(observed.slowness, [](double factor) { return factor == 1; });
+}
+
 Layout with_even_shares(Layout layout) {
     for (StageLayout& stage : layout.stages) {
         for (ReplicaLayout& replica : stage.replicas) {
@@ -75,7 +79,7 @@ public:
     std::pair<Layout, double> best() const {
         constexpr double clearly = 0.99;
         std::pair<Layout, double> best{healthy_, seconds_then(healthy_)};
-        if (std::ranges::all_of(observed_.slowness, [](double factor) { return factor == 1; })) return best;
+        if (nobody_is_slow(observed_)) return best;
         for (Layout& layout : possible_layouts()) {
             const double seconds = seconds_then(layout);
             if (seconds < clearly * best.second) best = {std::move(layout), seconds};
@@ -161,7 +165,8 @@ std::optional<Decision> decide(const UnevenRules& rules, const Observation& obse
     const Look look(rules, observed, current);
     auto [layout, seconds] = look.best();
     const double gain = look.seconds_now() - seconds;
-    if (layout == current.layout || gain <= rules.least_gain * observed.step_seconds) return std::nullopt;
+    const double least = nobody_is_slow(observed) ? rules.least_of_return : rules.least_gain;
+    if (layout == current.layout || gain <= least * observed.step_seconds) return std::nullopt;
     return Decision{.step = observed.step,
                     .layout = std::move(layout),
                     .policy = "uneven",

@@ -26,7 +26,8 @@ struct UnevenRules {
     std::vector<int> nodes = {};         // of each rank; ranks of one may change places. Empty: nobody does
     std::size_t memory_limit = 0;        // bytes of a rank that a cut may fill; 0: any
     HelpCosts costs = {};                // of the help that a slow rank may have before work moves
-    double least_gain = 0.05;            // of a step: less is not worth a change
+    double least_gain = 0.05;            // of a step: less is not worth a change,
+    double least_of_return = 0.01;       // but for one back to what there was, once nobody is slow
 };
 
 // Where it makes a step shorter, and as short as it can:
