@@ -66,7 +66,7 @@ TEST(BeyondTeams, SlowReplicasExecuteFewerMicroBatches) {
     EXPECT_NEAR(decision->terms.at(gain_term), (12 - 5) * 51, 1e-9);
 }
 
-// Every way to share them out, where each has one at least.
+// When the last is done, by the best of every way to share out so many, where each has one at least.
 double best_of_all(const std::vector<double>& slowness, std::size_t count) {
     if (slowness.size() == 1) return slowness.front() * static_cast<double>(count);
     const std::vector<double> others(slowness.begin() + 1, slowness.end());
@@ -110,17 +110,6 @@ TEST(BeyondTeams, SlowStagesHoldFewerLayers) {
     EXPECT_EQ(std::max({cuts[0], cuts[1], cuts[3]}), 15U);
 }
 
-// Every cut of the layers.
-double best_longest(const std::vector<double>& seconds, std::size_t layers) {
-    if (seconds.size() == 1) return seconds.front() * static_cast<double>(layers);
-    const std::vector<double> others(seconds.begin() + 1, seconds.end());
-    double best = 1e9;
-    for (std::size_t own = 1; own + others.size() <= layers; ++own)
-        best = std::min(
-            best, std::max(seconds.front() * static_cast<double>(own), best_longest(others, layers - own)));
-    return best;
-}
-
 TEST(BeyondTeams, NoOtherCutIsShorter) {
     for (const std::vector<double>& slowness : std::vector<std::vector<double>>{
              {2, 1}, {1, 2, 1}, {4, 1, 1}, {1, 3, 2.5}, {8, 6, 4, 2}, {1, 1, 1, 1.3}}) {
@@ -134,7 +123,7 @@ TEST(BeyondTeams, NoOtherCutIsShorter) {
         double longest = 0;
         for (std::size_t s = 0; s < cuts.size(); ++s)
             longest = std::max(longest, slowness[s] * static_cast<double>(cuts[s]));
-        EXPECT_NEAR(longest, best_longest(slowness, 51), 1e-9) << pipe << " stages";
+        EXPECT_NEAR(longest, best_of_all(slowness, 51), 1e-9) << pipe << " stages";
     }
 }
 
