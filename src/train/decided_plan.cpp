@@ -241,6 +241,7 @@ void follow(DecidedPlan next, Setup& setup) {
     setup.plan = std::move(next.plan);
     setup.micro_batch_samples = next.micro_batch_samples;
     setup.largest = std::move(next.largest);
+    setup.goes_on_resizing = false;  // of another plan nothing is remembered
 }
 
 // All of it is said, as what a decision leaves open is as in a plan before, of which nobody may know then.

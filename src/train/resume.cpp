@@ -187,7 +187,9 @@ std::string run_facts(const RunConfig& config, const Setup& setup, const Observa
                {"schedule", setup.plan.schedule},
                {"layout", Json::parse(json_of(setup.plan.layout))}};
     const std::string origin = origin_facts(config, setup, observed);
-    if (!origin.empty()) facts[origin_key] = Json::parse(origin, nullptr, false);
+    if (!origin.empty()) facts[origin_key] = Json::parse(origin);
+    const std::string resizing = resizing_facts(config, setup);
+    if (!resizing.empty()) facts[resizing_key] = Json::parse(resizing);
     return facts.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -26,6 +26,20 @@ const char* name_of(StragglerPolicy policy) {
     throw BugError("unknown policy for stragglers");
 }
 
+const char* name_of(ChannelPolicy policy) {
+    switch (policy) {
+        case ChannelPolicy::priority:
+            return "priority";
+        case ChannelPolicy::first:
+            return "first";
+        case ChannelPolicy::random:
+            return "random";
+        case ChannelPolicy::window:
+            return "window";
+    }
+    throw BugError("unknown way to choose channels");
+}
+
 // What a checkpoint says of the plan that it was in, which the options had not.
 struct SavedOrigin {
     std::string hash;  // of the options' plan
@@ -84,7 +98,23 @@ void go_on_in_saved_plan(const RunConfig& config, Setup& setup, int ranks) {
     }
 }
 
+// In the same plan, with as much to remember, and for the same use.
+bool chooses_as_before(const RunConfig& config, const Setup& setup) {
+    const std::string now = resizing_facts(config, setup);
+    const Json run = Json::parse(setup.stored->state()->run);
+    return !now.empty() && run.contains(resizing_key) && run.at(resizing_key) == Json::parse(now) &&
+           run.value("plan", Json()) == hash_of(setup.plan);
+}
+
 }  // namespace
+
+std::string resizing_facts(const RunConfig& config, const Setup& setup) {
+    const Plan& plan = setup.plan;
+    if (plan.most_left_out == 0) return {};
+    Json facts{{"select", name_of(config.policy.resize.select)}};
+    if (plan.remembers_left_out) facts["remembers_gradients_of_rows"] = resizer_config(setup).most_rows;
+    return facts.dump();
+}
 
 std::string origin_facts(const RunConfig& config, const Setup& setup, const Observation& observed) {
     if (!setup.origin.decision) return {};
@@ -100,6 +130,7 @@ RecordedPlans take_up_plan(const RunConfig& config, Setup& setup, int ranks) {
     RecordedPlans recorded = recorded_plans(config, setup, ranks);
     follow_until(setup.first_step, recorded, setup);
     if (setup.resumes && config.policy.decisions.empty()) go_on_in_saved_plan(config, setup, ranks);
+    setup.goes_on_resizing = setup.resumes && chooses_as_before(config, setup);
     return recorded;
 }
 

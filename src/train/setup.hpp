@@ -42,8 +42,9 @@ struct Setup {
     DType dtype = DType::f32;
     Place place = Place::memory;  // of tensors
     std::size_t steps = 0;
-    bool resumes = false;        // `stored` is a checkpoint of this run
-    std::size_t first_step = 0;  // steps behind it
+    bool resumes = false;           // `stored` is a checkpoint of this run
+    std::size_t first_step = 0;     // steps behind it
+    bool goes_on_resizing = false;  // it says what ranks remember of what they leave out, as they still do
     Plan plan;
     PlanOrigin origin = {};
     std::size_t micro_batch_samples = 1;           // of the largest micro-batch

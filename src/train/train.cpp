@@ -34,11 +34,6 @@
 namespace trireme {
 namespace {
 
-std::filesystem::path run_directory_of(const RunConfig& config, const Setup& setup) {
-    if (!config.run.run_dir.empty()) return config.run.run_dir;
-    return make_default_run_directory(setup.model.name);
-}
-
 constexpr int most_skipped_in_a_row = 20;
 
 // The run from its first step to its last, on every rank; rank 0 also keeps the records.
@@ -113,7 +108,8 @@ private:
     }
 
     std::unique_ptr<RunDirectory> open_directory() const {
-        if (!is_in_place_) return std::make_unique<RunDirectory>(run_directory_of(config_, setup_));
+        if (!is_in_place_)
+            return std::make_unique<RunDirectory>(chosen_run_directory(config_.run.run_dir, setup_.model.name));
         return std::make_unique<RunDirectory>(config_.run.run_dir, setup_.first_step);
     }
 
@@ -215,10 +211,7 @@ private:
     PlanChange move_to(Choice& choice, std::size_t step) {
         TraceSpan span(tracing_.trace(), TraceLane::compute, "change of plan");
         saving_->finish();  // what is being copied is about to move
-        running_.save = [this, step] {
-            return saving_->save_at_once(step, run_facts(config_, setup_, deciding_.observed(step)),
-                                         trainer_->views(), trainer_->updates());
-        };
+        running_.save = [this, step] { return saving_->save_at_once(step, state_behind(step)); };
         const PlanChange change = switch_to(std::move(choice.next), running_);
         span.set_bytes(change.moved_bytes);
         saving_->change_parts(parts_of(gradients_, session_.size()));
@@ -293,11 +286,17 @@ private:
         return evaluation;
     }
 
+    RunState state_behind(std::size_t step) {
+        return {.facts = run_facts(config_, setup_, deciding_.observed(step)),
+                .views = trainer_->views(),
+                .updates = trainer_->updates(),
+                .resizing = trainer_->resizing_state()};
+    }
+
     // What all hold, when `step` steps are behind them.
     void save(std::size_t step) {
         const TraceSpan span(tracing_.trace(), TraceLane::compute, "beginning of a checkpoint");
-        saving_->begin(step, run_facts(config_, setup_, deciding_.observed(step)), trainer_->views(),
-                       trainer_->updates(), step == setup_.steps);
+        saving_->begin(step, state_behind(step), step == setup_.steps);
         if (is_first_ && !saving_->waits().empty() && saving_->waits().back().step == step)
             console_.waited_to_save(saving_->waits().back());
         advance_saving();

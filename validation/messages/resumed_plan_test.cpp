@@ -61,6 +61,86 @@ TEST_F(ResumedPlan, LeavesOutWhatItLeftOut) {
     EXPECT_FALSE(decisions("second")[0].contains("left_out"));
 }
 
+// Bit by bit as if it had not been interrupted: between two looks, and at one, where channels are chosen anew
+// by what has varied since the look before.
+TEST_F(ResumedPlan, LeavesOutTheSameChannels) {
+    for (const std::string options :
+         {"--straggler resize --resize-select priority ", "--straggler resize --resize-select random ",
+          "--straggler resize --resize-select window --resize-layers by-variation ",
+          "--straggler resize --resize-fill same --resize-decay kept ",
+          "--straggler semi --slow rank=3,factor=6,steps=6:31 "}) {
+        const std::string line = slow + options + "--look-every 5 ";
+        simulate(line + "--run-dir whole --checkpoint-every 9 ", 36);
+        EXPECT_EQ(decisions("whole").size(), 2U);
+        simulate(line + "--run-dir between --resume whole/checkpoints/step-18", 36);
+        simulate(line + "--run-dir first --checkpoint-every 20 ", 36);
+        simulate(line + "--run-dir at --resume first/checkpoints/step-20", 36);
+
+        EXPECT_EQ(losses("first"), losses("whole")) << options;
+        EXPECT_EQ(losses("between"), losses_from("whole", 18)) << options;
+        EXPECT_EQ(losses("at"), losses_from("whole", 20)) << options;
+        for (const char* const folder : {"whole", "between", "first", "at"})
+            std::filesystem::remove_all(path(folder));
+    }
+}
+
+TEST_F(ResumedPlan, LeavesOutTheSameChannelsByTheWall) {
+    write("decisions.jsonl", R"({"step": 3, "left_out": [0, 0.5], "layout": {"layers": 7, "stages": [)"
+                             R"({"layers": [0, 7], "replicas": [{"ranks": [0, 1]}]}]}})");
+    const std::string line =
+        "train --tensor 2 --steps 20 --straggler resize --look-every 4 --decisions decisions.jsonl ";
+    for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
+        const std::string number = std::to_string(mpi);
+        const auto train = [&](const std::string& options) {
+            const Outcome outcome = run(line + options + of_model, 2, mpi);
+            EXPECT_EQ(outcome.code, 0) << outcome.err;
+        };
+
+        train("--run-dir whole-" + number + " --checkpoint-every 5 --keep 3 ");
+        train("--run-dir second-" + number + " --resume whole-" + number + "/checkpoints/step-10 ");
+
+        EXPECT_EQ(losses("second-" + number), losses_from("whole-" + number, 10));
+    }
+}
+
+// Beside what people see of it, and what becomes of it.
+TEST_F(ResumedPlan, HasFilesOfItsOwnInACheckpoint) {
+    const std::string options = std::string(slow) + "--straggler resize --look-every 5 ";
+    simulate(options + "--run-dir whole --checkpoint-every 6 --keep 1 ", 13);
+    const std::string checkpoint = "whole/checkpoints/step-13";
+    const auto resume = [&](const std::string& others) {
+        return run("simulate --ranks 4 --cluster double.json --tensor 4 --steps 15 --run-dir again --resume " +
+                   checkpoint + ' ' + of_model + options + others);
+    };
+    std::vector<std::filesystem::path> files;
+    for (const auto& entry : std::filesystem::directory_iterator(path(checkpoint)))
+        if (entry.path().filename().string().starts_with("resizing-")) files.push_back(entry.path());
+    std::ranges::sort(files);
+    ASSERT_EQ(files.size(), 4U);
+    const std::string name = checkpoint + "/" + files[1].filename().string();
+
+    EXPECT_EQ(run("inspect --verify " + checkpoint).code, 0);
+    EXPECT_EQ(run("inspect " + name).code, 0);
+    EXPECT_EQ(run("convert " + checkpoint + " converted").code, 0);
+    EXPECT_FALSE(std::filesystem::exists(path("whole/checkpoints/step-12")));
+
+    const std::string whole = read(name);
+    std::string damaged = whole;
+    damaged[damaged.size() - 1000] = static_cast<char>(damaged[damaged.size() - 1000] ^ 1);
+    write(name, damaged);
+    const Outcome refused = resume("");
+    EXPECT_EQ(refused.code, 2);
+    ASSERT_EQ(sentences(refused).size(), 1U) << refused.err;
+    EXPECT_NE(refused.err.find("is damaged: what it holds does not fit its SHA-256; copy the checkpoint again"),
+              std::string::npos)
+        << refused.err;
+    EXPECT_EQ(run("inspect --verify " + checkpoint).code, 2);
+    std::filesystem::remove(path(name));
+    EXPECT_NE(resume("").err.find(files[1].filename().string()), std::string::npos);
+    // Whoever chooses otherwise needs none of them.
+    EXPECT_EQ(resume("--resize-select random ").code, 0);
+}
+
 // Or it begins in the plan of these, and says why.
 TEST_F(ResumedPlan, IsThatOfTheSameOptionsAlone) {
     const std::string options = std::string(slow) + "--look-every 5 --checkpoint-every 18 ";
