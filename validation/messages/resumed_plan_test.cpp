@@ -68,6 +68,32 @@ TEST_F(ResumedPlan, HasTheSharesThatItHad) {
     }
 }
 
+// Beyond teams, too: replicas take fewer turns, and stages have fewer layers.
+TEST_F(ResumedPlan, HasTheLayersAndTurnsThatItHad) {
+    std::string deep = of_model;
+    for (const auto& [from, to] : {std::pair{"--layers 2", "--layers 4"}, std::pair{"--batch 4", "--batch 8"}})
+        deep.replace(deep.find(from), std::string(from).size(), to);
+    for (const std::string grid :
+         {"--ranks 2 --data 2 --microbatches 4 ", "--ranks 3 --pipe 3 --microbatches 8 "}) {
+        const auto simulate = [&](const std::string& others) {
+            const Outcome outcome =
+                run("simulate --cluster double.json --steps 24 --look-every 5 --straggler uneven " +
+                    (slow + grid) + deep + others);
+            EXPECT_EQ(outcome.code, 0) << outcome.err;
+            return outcome;
+        };
+        for (const char* const folder : {"whole", "second"}) std::filesystem::remove_all(path(folder));
+        simulate("--run-dir whole --checkpoint-every 9 ");
+
+        const Outcome second = simulate("--run-dir second --resume whole/checkpoints/step-18 ");
+
+        expect_goes_on(second, "second", "whole", 18);
+        EXPECT_LE(most_apart(losses("second"), losses_from("whole", 18)), 1e-10);
+        ASSERT_EQ(decisions("whole").size(), 1U);
+        EXPECT_FALSE(std::filesystem::exists(path("second/decisions.jsonl")));
+    }
+}
+
 TEST_F(ResumedPlan, LeavesOutWhatItLeftOut) {
     const std::string options = std::string(slow) + "--straggler resize --look-every 5 --checkpoint-every 9 ";
     simulate(options + "--run-dir whole", 45);
