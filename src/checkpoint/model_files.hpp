@@ -66,6 +66,9 @@ ModelFiles open_huggingface(const std::filesystem::path& folder_or_file);  // wi
 // Throws ConfigError where the file of a checkpoint that shows every tensor to people cannot be opened.
 void verify_model_file(const std::filesystem::path& folder);
 
+// Likewise, where what a rank remembers of what it leaves out is damaged, or of another save.
+void verify_resizing_files(const std::filesystem::path& folder, const std::string& save);
+
 // What StoredModel::open() was given, followed to where the model is.
 struct ModelPlace {
     std::filesystem::path path;

@@ -21,6 +21,8 @@ inline constexpr const char* state_file = "state.json";
 inline constexpr const char* model_file = "model.h5";
 inline constexpr const char* part_prefix = "part-";
 
+inline constexpr const char* resizing_prefix = "resizing-";
+
 // Attributes of a part.
 inline constexpr const char* save_name = "save";
 inline constexpr const char* state_sum = "state_sha256";
@@ -40,6 +42,10 @@ inline std::string part_file_begin(const std::string& save) { return part_prefix
 
 inline std::string part_file(const std::string& save, std::uint64_t part) {
     return part_file_begin(save) + std::to_string(part) + ".h5";
+}
+
+inline std::string resizing_file(const std::string& save, int rank) {
+    return resizing_prefix + save + "-" + std::to_string(rank) + ".h5";
 }
 
 // "/parameters/lm_head.weight[0:5,8:16]"

@@ -201,6 +201,7 @@ std::vector<StoredTensor> StoredModel::tensors() const {
 void StoredModel::verify() const {
     if (is_checkpoint()) {
         verify_model_file(place());
+        verify_resizing_files(place(), state()->save);
         storage_->checkpoint->parts.verify(1);
         return;
     }

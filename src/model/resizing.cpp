@@ -68,4 +68,25 @@ std::size_t Resizing::bytes() const {
     return sum;
 }
 
+std::vector<Tensor> Resizing::memory() const {
+    std::vector<Tensor> all;
+    for (const ParameterTensors& last : memory_) all.push_back(last.all());
+    return all;
+}
+
+std::vector<std::uint64_t> Resizing::last_rows() const {
+    std::vector<std::uint64_t> rows;
+    for (const auto& [place, entry] : entries_) {
+        if (entry.kept.filling == Filling::same) rows.push_back(entry.kept.last_rows);
+    }
+    return rows;
+}
+
+void Resizing::set_last_rows(const std::vector<std::uint64_t>& rows) {
+    std::size_t next = 0;
+    for (auto& [place, entry] : entries_) {
+        if (entry.kept.filling == Filling::same) entry.kept.last_rows = rows.at(next++);
+    }
+}
+
 }  // namespace trireme

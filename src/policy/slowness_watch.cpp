@@ -43,6 +43,12 @@ void SlownessWatch::shapes_change() {
     are_shapes_new_ = true;
 }
 
+void SlownessWatch::go_on_from(const std::vector<double>& factors) {
+    for (std::size_t r = 0; r < ranks_.size(); ++r)
+        ranks_[r] = {.level = factors[r], .is_slow = factors[r] > 1, .told = factors[r]};
+    shapes_change();
+}
+
 // In the first steps as if the device were as it was, unless more than shapes can make comes of them. An error
 // of that is forgotten bit by bit.
 void SlownessWatch::judge_shapes(Rank& rank, double sample) const {

@@ -136,6 +136,35 @@ LeftOuts Resizer::left_out() const {
     return all;
 }
 
+ResizingState Resizer::state() const {
+    ResizingState state{.period = period_, .last_rows = products_.last_rows(), .memory = products_.memory()};
+    if (goes_by_variation()) state.memory.push_back(last_weights_.all());
+    for (const Channels& channels : channels_) {
+        state.variation.insert(state.variation.end(), channels.variation.begin(), channels.variation.end());
+        const std::size_t first = state.kept.size();
+        state.kept.resize(first + channels.variation.size(), 0);
+        for (const std::int32_t channel : channels.kept)
+            state.kept[first + static_cast<std::size_t>(channel)] = 1;
+    }
+    return state;
+}
+
+void Resizer::restore(const ResizingState& state) {
+    period_ = state.period;
+    products_.set_last_rows(state.last_rows);
+    std::size_t first = 0;  // of the projection's channels
+    for (Channels& channels : channels_) {
+        const std::size_t count = channels.variation.size();
+        channels.kept.clear();
+        for (std::size_t c = 0; c < count; ++c) {
+            channels.variation[c] = state.variation.at(first + c);
+            if (state.kept.at(first + c) != 0) channels.kept.push_back(static_cast<std::int32_t>(c));
+        }
+        first += count;
+    }
+    products_.keep(kept());
+}
+
 std::size_t Resizer::bytes() const { return last_weights_.bytes() + change_.bytes() + products_.bytes(); }
 
 }  // namespace trireme

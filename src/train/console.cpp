@@ -171,6 +171,7 @@ Console::Console(std::ostream& out, const RunConfig& config, const Setup& setup)
 void Console::introduce(const Manifest& manifest, const RankMemory& memory, const std::string& run_dir) {
     if (config_.run.quiet) return;
     out_ << model_line(setup_.model, manifest.parameters) << init_line(config_, setup_) << corpus_line(setup_);
+    if (!setup_.origin.words.empty()) out_ << "plan      " << setup_.origin.words << '\n';
     out_ << layout_line(setup_, manifest.hosts.size());
     out_ << fmt::format("step      {} samples, {} micro-batches, {} on {}, {} threads a rank\n",
                         config_.run.batch, setup_.plan.micro_batches(), name_of(setup_.dtype), manifest.device,

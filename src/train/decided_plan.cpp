@@ -241,11 +241,23 @@ void follow(DecidedPlan next, Setup& setup) {
     setup.plan = std::move(next.plan);
     setup.micro_batch_samples = next.micro_batch_samples;
     setup.largest = std::move(next.largest);
+    setup.goes_on_resizing = false;  // of another plan nothing is remembered
+}
+
+// All of it is said, as what a decision leaves open is as in a plan before, of which nobody may know then.
+void note_origin(Decision decision, Setup& setup) {
+    setup.origin.decision.reset();
+    decision.to = hash_of(setup.plan);
+    if (decision.to == setup.origin.hash) return;
+    decision.schedule = setup.plan.schedule;
+    decision.micro_batches = setup.plan.micro_batches();
+    setup.origin.decision = std::move(decision);
 }
 
 void follow_until(std::size_t step, RecordedPlans& recorded, Setup& setup) {
     while (!recorded.decisions.empty() && recorded.decisions.front().step < step) {
         follow(std::move(recorded.plans.front()), setup);
+        note_origin(std::move(recorded.decisions.front()), setup);
         recorded.plans.erase(recorded.plans.begin());
         recorded.decisions.erase(recorded.decisions.begin());
     }

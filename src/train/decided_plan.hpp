@@ -41,6 +41,9 @@ RecordedPlans recorded_plans(const RunConfig& config, const Setup& setup, int ra
 // It becomes the setup's plan.
 void follow(DecidedPlan next, Setup& setup);
 
+// Notes what has led to the setup's plan, of which a run that goes on will be told.
+void note_origin(Decision decision, Setup& setup);
+
 // What was decided before `step` has been done: a run that goes on from there begins with the last of these
 // plans, and is left the others.
 void follow_until(std::size_t step, RecordedPlans& recorded, Setup& setup);

@@ -21,7 +21,10 @@ Deciding::Deciding(const RunConfig& config, const Setup& setup, const std::vecto
       recorded_(std::move(recorded)),
       policy_(config.policy.decisions.empty() ? straggler_policy(config, setup, nodes, {})
                                               : trireme::recorded(recorded_)),
-      observer_(static_cast<int>(nodes.size())) {}
+      observer_(static_cast<int>(nodes.size())) {
+    const PlanOrigin& origin = setup.origin;
+    if (!origin.slowness.empty()) observer_.go_on_from(origin.slowness, origin.steady_steps);
+}
 
 void Deciding::know_link(const Link& link) {
     if (config_.policy.decisions.empty()) policy_ = straggler_policy(config_, setup_, nodes_, link);

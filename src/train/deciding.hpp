@@ -38,6 +38,9 @@ public:
     // Notes what a step has shown, and in `outcome` how slow ranks are. Gives what is new of them.
     std::vector<SlownessChange> observe(StepOutcome& outcome) { return observer_.add(outcome); }
 
+    // Behind `step` steps.
+    Observation observed(std::size_t step) const { return observer_.observed(step); }
+
     // Behind `step` steps. None: the plan stays.
     std::optional<Choice> choose(std::size_t step);
     // Whether it is time to look at what was observed, and for other channels to be left out.

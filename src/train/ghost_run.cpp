@@ -292,9 +292,8 @@ private:
         check_straggler(config_, job->setup);
         job->setup.slow = slow_run_of(config_, job->setup, session_.size());
         if (config_.run.dry_run) return job;
-        const std::filesystem::path wished = config_.run.run_dir;
-        directory_ = std::make_unique<RunDirectory>(
-            wished.empty() ? make_default_run_directory(job->setup.model.name) : wished);
+        directory_ =
+            std::make_unique<RunDirectory>(chosen_run_directory(config_.run.run_dir, job->setup.model.name));
         job->records =
             std::make_unique<GhostRecords>(session_.size(), [this](StepOutcome& outcome) { record(outcome); });
         deciding_.emplace(config_, job->setup, session_.nodes(), std::vector<Decision>{});

@@ -19,6 +19,11 @@ void follow(RankTimes& times, const RankTimes& sample) {
 
 }  // namespace
 
+void Observer::go_on_from(const std::vector<double>& slowness, std::size_t steady_steps) {
+    watch_.go_on_from(slowness);
+    steady_steps_ = steady_steps;
+}
+
 // What was before a rank became slow, or ceased to be, says nothing of what is now.
 std::vector<SlownessChange> Observer::add(StepOutcome& outcome) {
     std::vector<SlownessChange> changes = watch_.add(outcome.ranks);

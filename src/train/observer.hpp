@@ -13,6 +13,9 @@ class Observer {
 public:
     explicit Observer(int ranks) : watch_(ranks) {}
 
+    // What an observer of the same ranks has said of them, for how many steps.
+    void go_on_from(const std::vector<double>& slowness, std::size_t steady_steps);
+
     // Notes in `outcome` how slow ranks are. Gives what is new of them.
     std::vector<SlownessChange> add(StepOutcome& outcome);
 

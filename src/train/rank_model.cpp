@@ -84,15 +84,33 @@ void RankModel::share_products(Stream& stream) {
     const Plan& plan = setup_.plan;
     const double left_out = plan.left_out.empty() ? 0 : plan.left_out[static_cast<std::size_t>(rank_)];
     if (!helped_) return resizer_->begin_period(stream, left_out);
-    const std::vector<int>& team = plan.teams[static_cast<std::size_t>(plan.team_of(rank_))].ranks;
-    const std::vector<Migration> migrations = within(plan.migrations, team);
+    const std::vector<Migration> migrations = migrations_of_team();
     std::vector<std::size_t> lent;
     for (const ProjectionShape& projection : resizer_->projections())
         lent.push_back(helped_->lent_count(migrations, projection));
     resizer_->begin_period(stream, left_out, lent);
+    lend(migrations);
+}
+
+std::vector<Migration> RankModel::migrations_of_team() const {
+    const Plan& plan = setup_.plan;
+    return within(plan.migrations, plan.teams[static_cast<std::size_t>(plan.team_of(rank_))].ranks);
+}
+
+// Of the channels that are kept now.
+void RankModel::lend(const std::vector<Migration>& migrations) {
     resizer_->products().keep(helped_->begin(migrations, resizer_->kept()));
     helped_->tell(*groups_.tensor);
     if (migrations != std::exchange(migrations_, migrations)) stages_->work_in(work_of(setup_, rank_).memory);
+}
+
+void RankModel::go_on_sharing_products() {
+    if (helped_) lend(migrations_of_team());
+}
+
+std::optional<ResizingState> RankModel::resizing_state() const {
+    if (!resizer_ || setup_.plan.most_left_out == 0) return std::nullopt;
+    return resizer_->state();
 }
 
 LeftOuts RankModel::left_out() const { return resizer_ ? resizer_->left_out() : LeftOuts{}; }

@@ -87,6 +87,12 @@ public:
     void share_products(Stream& stream);
     LeftOuts left_out() const;
 
+    // What it remembers of what it leaves out, once it may; none where that is nothing.
+    std::optional<ResizingState> resizing_state() const;
+    void restore(const ResizingState& state) { resizer_->restore(state); }
+    // Collective over the team. As share_products(), of the channels that were chosen before.
+    void go_on_sharing_products();
+
     std::string position() const;  // "stands at 2RECV_B0, instruction 7 of 20"
 
     double wait_seconds() const;  // since the last call of reset_traffic()
@@ -94,6 +100,8 @@ public:
 
 private:
     bool speaks_for_team() const;
+    std::vector<Migration> migrations_of_team() const;
+    void lend(const std::vector<Migration>& migrations);
     std::unique_ptr<Engine> make_engine(const ProvedPrograms& programs, Trace* trace) const;
     Engine& engine() const { return *(programs_->shape.is_training ? training_ : evaluation_); }
 

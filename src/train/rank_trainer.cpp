@@ -10,6 +10,7 @@
 #include "train/simulated_sums.hpp"
 #include "train/slow_ranks.hpp"
 #include "train/straggler_policy.hpp"
+#include "trireme/checkpoint/resizing_file.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/device/machine.hpp"
 
@@ -86,6 +87,20 @@ void RankTrainer::fill() {
     model_.fill(stream_, config_.run.seed);
     if (setup_.resumes && optimizer_)
         restore(*setup_.stored, model_.stages().parameters().specs(), *optimizer_, threads_of(stream_));
+    if (setup_.goes_on_resizing) go_on_resizing();
+}
+
+void RankTrainer::go_on_resizing() {
+    auto state = resizing_state();
+    if (!state) return;
+    read_resizing(setup_.stored->place(), setup_.stored->state()->save, model_.rank(), *state);
+    model_.restore(*state);
+    has_gone_on_ = true;
+}
+
+std::optional<ResizingState> RankTrainer::resizing_state() {
+    prepare_to_share_products();
+    return model_.resizing_state();
 }
 
 std::vector<StateView> RankTrainer::views() const {
@@ -114,6 +129,10 @@ void RankTrainer::begin_stretch(std::size_t first, std::size_t end) {
     prepare_to_share_products();
     const bool shares_already = !setup_.plan.left_out.empty() || !setup_.plan.migrations.empty();
     if (is_new && shares_already) share_products();
+    if (has_gone_on_) {
+        model_.go_on_sharing_products();
+        know_spared();
+    }
     first_ = first;
     end_ = end;
     executed_ = settled_ = contributed_ = 0;
@@ -345,6 +364,11 @@ void RankTrainer::prepare_to_share_products() {
 void RankTrainer::share_products() {
     prepare_to_share_products();
     model_.share_products(stream_);
+    know_spared();
+}
+
+void RankTrainer::know_spared() {
+    has_gone_on_ = false;
     if (!config_.policy.resize.decays_all) spared_ = model_.left_out();
 }
 

@@ -41,6 +41,8 @@ public:
     // What this rank has of the run's state, and how many updates are behind it; between stretches.
     std::vector<StateView> views() const;
     std::size_t updates() const { return optimizer_ ? optimizer_->updates() : 0; }
+    // What it remembers beside that of what it leaves out; none where that is nothing.
+    std::optional<ResizingState> resizing_state();
     // Called before any of it changes.
     void call_before_update(std::function<void()> call) { before_update_ = std::move(call); }
 
@@ -90,6 +92,8 @@ private:
     Gathered take(Tally& tally, const char* wait);
     void judge(StepInFlight& step);
     void prepare_to_share_products();
+    void go_on_resizing();
+    void know_spared();
     void apply(const StepInFlight& step, std::size_t gradients);
     void take_back(const StepInFlight& step, std::size_t gradients);
     void report(const RoundResult& result, double begin);
@@ -108,7 +112,8 @@ private:
     std::optional<TraceSpan> arrival_;        // of what is awaited
     std::optional<Arena> scratch_;
     Sampler sampler_;
-    LeftOuts spared_;  // of decay
+    LeftOuts spared_;           // of decay
+    bool has_gone_on_ = false;  // with what a checkpoint says of channels, which the team does not know yet
     Tally updates_;
     Tally records_;
     std::function<void()> before_update_ = [] {};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "train/resumed_plan.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/model/config_json.hpp"
 #include "trireme/optim/optimizer.hpp"
@@ -154,6 +155,8 @@ bool goes_on_in_place(const RunOptions& run, const std::optional<fs::path>& chec
            fs::equivalent(checkpoint->parent_path(), fs::path(run.run_dir) / checkpoints_folder, ignored);
 }
 
+namespace {
+
 void take_up(const RunConfig& config, Setup& setup) {
     const Json run = facts_in(*setup.stored);
     refuse_another_run(config, setup, run);
@@ -164,16 +167,30 @@ void take_up(const RunConfig& config, Setup& setup) {
     refuse_without_steps_left(setup);
 }
 
-std::string run_facts(const RunConfig& config, const Setup& setup, std::uint64_t step) {
+}  // namespace
+
+Setup set_up_from(const std::optional<fs::path>& checkpoint, const RunConfig& config, int ranks) {
+    RunConfig run = config;
+    if (checkpoint) run.model.init = checkpoint->string();
+    Setup setup = set_up(run, ranks);
+    if (checkpoint) take_up(config, setup);
+    return setup;
+}
+
+std::string run_facts(const RunConfig& config, const Setup& setup, const Observation& observed) {
     Json options = Json::object();
     for (const Fact& fact : facts_of(config, setup)) options[fact.option] = fact.value;
-    return Json{{"samples_visited", step * config.run.batch},
-                {"corpus_sha256", setup.corpus->info().checksum},
-                {"options", std::move(options)},
-                {"plan", hash_of(setup.plan)},
-                {"schedule", setup.plan.schedule},
-                {"layout", Json::parse(json_of(setup.plan.layout))}}
-        .dump(-1, ' ', false, Json::error_handler_t::replace);
+    Json facts{{"samples_visited", observed.step * config.run.batch},
+               {"corpus_sha256", setup.corpus->info().checksum},
+               {"options", std::move(options)},
+               {"plan", hash_of(setup.plan)},
+               {"schedule", setup.plan.schedule},
+               {"layout", Json::parse(json_of(setup.plan.layout))}};
+    const std::string origin = origin_facts(config, setup, observed);
+    if (!origin.empty()) facts[origin_key] = Json::parse(origin);
+    const std::string resizing = resizing_facts(config, setup);
+    if (!resizing.empty()) facts[resizing_key] = Json::parse(resizing);
+    return facts.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 std::vector<std::string> changes_since(const RunConfig& config, const Setup& setup) {

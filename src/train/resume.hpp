@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "train/setup.hpp"
+#include "trireme/plan/observation.hpp"
 
 namespace trireme {
 
@@ -17,12 +18,12 @@ std::optional<std::filesystem::path> checkpoint_to_resume(const RunOptions& run)
 // Whether the run directory is the one that the run goes on in: its records up to the checkpoint stay.
 bool goes_on_in_place(const RunOptions& run, const std::optional<std::filesystem::path>& checkpoint);
 
-// Sets up what the run is after its checkpoint. Throws ConfigError where the options are of
-// another run: of another model, corpus, seed, batch or optimizer.
-void take_up(const RunConfig& config, Setup& setup);
+// What the run is, after its checkpoint where there is one, in the plan of its options. Throws ConfigError as
+// set_up() does, and where the options are of another run: of another model, corpus, seed, batch or optimizer.
+Setup set_up_from(const std::optional<std::filesystem::path>& checkpoint, const RunConfig& config, int ranks);
 
-// What a checkpoint after `step` steps says of the run, as a JSON object.
-std::string run_facts(const RunConfig& config, const Setup& setup, std::uint64_t step);
+// What a checkpoint behind the steps that were `observed` says of the run, as a JSON object.
+std::string run_facts(const RunConfig& config, const Setup& setup, const Observation& observed);
 
 // Options that are others than those of the checkpoint, and may be: "--lr was 0.001".
 std::vector<std::string> changes_since(const RunConfig& config, const Setup& setup);

@@ -305,4 +305,8 @@ fs::path make_default_run_directory(const std::string& model) {
     return path;
 }
 
+fs::path chosen_run_directory(const std::string& wished, const std::string& model) {
+    return wished.empty() ? make_default_run_directory(model) : fs::path(wished);
+}
+
 }  // namespace trireme

@@ -82,5 +82,7 @@ void refuse_used(const std::filesystem::path& path);
 // Makes a folder that was not there before: "runs/gpt2-tiny-20260131-142501", with "-2" behind it and so on if
 // another run began in the same second.
 std::filesystem::path make_default_run_directory(const std::string& model);
+// The one that was wished for; empty: that one.
+std::filesystem::path chosen_run_directory(const std::string& wished, const std::string& model);
 
 }  // namespace trireme

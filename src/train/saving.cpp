@@ -102,15 +102,14 @@ void Saving::lay_out() {
     if (group_->rank() == completer && !whole_) whole_.emplace(plan_.state);
 }
 
-void Saving::begin(std::uint64_t step, const std::string& run_facts, std::vector<StateView> views,
-                   std::uint64_t updates, bool is_awaited) {
+void Saving::begin(std::uint64_t step, const RunState& state, bool is_awaited) {
     const double start = now_seconds();
     if (is_in_flight_) {
         finish();
         waits_.push_back({step, now_seconds() - start});
     }
     plan_.state.step = step;
-    plan_.state.run = run_facts;
+    plan_.state.run = state.facts;
     // Two saves never mix: their digits differ on all steps of all runs, and are the same on all ranks.
     plan_.state.save = sha256_hex(cat(plan_.run, ' ', step)).substr(0, plan_.run.size());
     is_in_flight_ = true;
@@ -121,7 +120,8 @@ void Saving::begin(std::uint64_t step, const std::string& run_facts, std::vector
     ++saves_;
     try {
         lay_out();
-        start_part(std::move(views), updates, is_awaited);
+        if (state.resizing) write_resizing(*state.resizing);
+        start_part(state, is_awaited);
     } catch (const Error&) {
         fail(std::current_exception());
     }
@@ -130,11 +130,10 @@ void Saving::begin(std::uint64_t step, const std::string& run_facts, std::vector
 }
 
 // What this run has just saved is not saved again.
-std::filesystem::path Saving::save_at_once(std::uint64_t step, const std::string& run_facts,
-                                           std::vector<StateView> views, std::uint64_t updates) {
+std::filesystem::path Saving::save_at_once(std::uint64_t step, const RunState& state) {
     finish();
     if (!has_saved(step)) {
-        begin(step, run_facts, std::move(views), updates, true);
+        begin(step, state, true);
         finish();
         barrier(*group_);  // rank 0 has ended it
     }
@@ -147,13 +146,28 @@ bool Saving::has_saved(std::uint64_t step) {
     return gather_all(*group_, std::array{is_so ? 1.0 : 0.0}).front() > 0;
 }
 
+// Here and now, with no copy: HDF5 is asked by this thread alone, gradients of the last step are there until
+// the next, and what the system takes without bringing it to the disk takes little time. The disk is the
+// thread's.
+void Saving::write_resizing(const ResizingState& state) {
+    const std::filesystem::path partial = save_folder(plan_.checkpoints, plan_.state);
+    resizing_.emplace(trireme::write_resizing(partial, plan_.state.save, group_->rank(), state));
+}
+
+void Saving::sync_resizing() {
+    if (resizing_) resizing_->sync();
+}
+
 // Where nothing changes any more, what is written needs no copy.
-void Saving::start_part(std::vector<StateView> views, std::uint64_t updates, bool is_awaited) {
+void Saving::start_part(const RunState& state, bool is_awaited) {
     const std::filesystem::path partial = save_folder(plan_.checkpoints, plan_.state);
     const auto part = own_part();
-    if (!part) return;
-    views_.emplace(std::move(views));
-    writer_.emplace(partial, plan_.state, *layout_, updates);
+    if (!part) {
+        if (resizing_) written_ = start("write", [this] { sync_resizing(); });
+        return;
+    }
+    views_.emplace(state.views);
+    writer_.emplace(partial, plan_.state, *layout_, state.updates);
     const std::vector<StateBox> boxes = boxes_of(plan_.state, plan_.state.parts[*part]);
     const auto copy_box = [this](const StateBox& box, std::span<std::byte> to) {
         views_->copy(plan_.state.tensors[box.tensor].name, box.field, box.box, to);
@@ -168,6 +182,7 @@ void Saving::start_part(std::vector<StateView> views, std::uint64_t updates, boo
                 copy_box(box, bytes);
                 return std::span<const std::byte>(bytes);
             });
+            sync_resizing();
         });
         return;
     }
@@ -187,6 +202,7 @@ void Saving::start_part(std::vector<StateView> views, std::uint64_t updates, boo
             const std::size_t row_bytes = bytes_of(plan_.state, boxes[b]) / boxes[b].box.rows.count;
             return std::span(from + rows.begin * row_bytes, rows.count * row_bytes);
         });
+        sync_resizing();
     });
 }
 
@@ -297,6 +313,7 @@ void Saving::conclude() {
     is_in_flight_ = false;
     completed_.reset();
     writer_.reset();
+    resizing_.reset();
     views_.reset();
     if (group_->rank() != completer) return;
     take_failure_of_worker();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "train/rank_trainer.hpp"
+#include "trireme/checkpoint/resizing_file.hpp"
 #include "trireme/checkpoint/state_view.hpp"
 #include "trireme/checkpoint/write_checkpoint.hpp"
 #include "trireme/comm/communicator.hpp"
@@ -46,6 +47,14 @@ struct SaveWait {
     double seconds = 0;
 };
 
+// What of a run a rank has to save.
+struct RunState {
+    std::string facts;                  // of all ranks alike
+    std::vector<StateView> views = {};  // of all that the rank has
+    std::uint64_t updates = 0;          // behind it
+    std::optional<ResizingState> resizing = {};
+};
+
 class Saving {
 public:
     // `group` is of all ranks and of nobody else. `look` is called now and then in long waits for the disk.
@@ -54,16 +63,14 @@ public:
     Saving& operator=(const Saving&) = delete;
     ~Saving();
 
-    // All ranks call it after the same step, when nothing is in flight; `views` are of all that the rank has,
-    // and change only behind before_update(). Where the save `is_awaited`, they do not change before finish(),
+    // All ranks call it after the same step, when nothing is in flight; what is viewed changes only behind
+    // before_update(). Where the save `is_awaited`, they do not change before finish(),
     // and the run ends if it fails. Waits for an earlier checkpoint that is still being written. Throws
     // ResourceError or ConfigError where the run is to stop.
-    void begin(std::uint64_t step, const std::string& run_facts, std::vector<StateView> views,
-               std::uint64_t updates, bool is_awaited);
+    void begin(std::uint64_t step, const RunState& state, bool is_awaited);
     // Likewise, and awaits it, unless this run has just saved that step. Behind it all of the state is on disk,
     // for every rank to read: the path.
-    std::filesystem::path save_at_once(std::uint64_t step, const std::string& run_facts,
-                                       std::vector<StateView> views, std::uint64_t updates);
+    std::filesystem::path save_at_once(std::uint64_t step, const RunState& state);
     // The values and moments are about to change.
     void before_update();
     // After each step: lets what is being written go on, and never waits.
@@ -89,7 +96,9 @@ private:
     bool has_saved(std::uint64_t step);
     void lay_out_ahead();
     void lay_out();
-    void start_part(std::vector<StateView> views, std::uint64_t updates, bool is_awaited);
+    void start_part(const RunState& state, bool is_awaited);
+    void write_resizing(const ResizingState& state);
+    void sync_resizing();
     Worker::Job start(const char* name, std::function<void()> job);
     void listen();
     void report();
@@ -116,6 +125,7 @@ private:
     std::string complaint_;  // of this rank
     std::optional<StateViews> views_;
     std::optional<PartWriter> writer_;
+    std::optional<WritableFile> resizing_;  // written, and not synced yet
     std::optional<Worker::Job> copied_, written_;
     std::optional<Worker::Job> completed_;  // on rank 0, once all have reported
     Buffer copy_;

@@ -214,6 +214,7 @@ Setup set_up(const RunConfig& config, int ranks) {
     const std::optional<SimulatedDevices> devices = simulated_devices(config, ranks);
     const std::optional<ProfiledKernels> kernels = profiled_kernels(config);
     Setup setup = set_up_model_and_data(config, ranks, true);
+    setup.origin = {.hash = hash_of(setup.plan), .layout = setup.plan.layout};
     setup.devices = devices;
     setup.kernels = kernels;
     check_batch_is_enough(config, setup.plan);

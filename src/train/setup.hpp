@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "train/profiled_kernels.hpp"
@@ -11,11 +12,24 @@
 #include "trireme/checkpoint/stored_model.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/model/config.hpp"
+#include "trireme/plan/decision.hpp"
 #include "trireme/plan/plan.hpp"
 #include "trireme/stage/predict.hpp"
 #include "trireme/train/config.hpp"
 
 namespace trireme {
+
+// How a run came to the plan that it is in.
+struct PlanOrigin {
+    std::string hash;                       // of the plan of the options
+    Layout layout = {};                     // of that plan, in which nobody is slow
+    std::optional<Decision> decision = {};  // that led to the plan; none: it is that of the options
+    // Of a run that goes on in the plan of its checkpoint, else empty: how slow ranks were, and for how long
+    // so.
+    std::vector<double> slowness = {};
+    std::size_t steady_steps = 0;
+    std::string words = {};  // of a run that goes on: which plan it begins in, and why; empty: nothing to say
+};
 
 struct Setup {
     ModelConfig model;
@@ -28,9 +42,11 @@ struct Setup {
     DType dtype = DType::f32;
     Place place = Place::memory;  // of tensors
     std::size_t steps = 0;
-    bool resumes = false;        // `stored` is a checkpoint of this run
-    std::size_t first_step = 0;  // steps behind it
+    bool resumes = false;           // `stored` is a checkpoint of this run
+    std::size_t first_step = 0;     // steps behind it
+    bool goes_on_resizing = false;  // it says what ranks remember of what they leave out, as they still do
     Plan plan;
+    PlanOrigin origin = {};
     std::size_t micro_batch_samples = 1;           // of the largest micro-batch
     std::vector<BatchShape> largest = {};          // micro-batches that a step and an evaluation may hold
     std::optional<SimulatedDevices> devices = {};  // whose time kernels take; none: their own

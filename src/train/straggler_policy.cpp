@@ -61,7 +61,7 @@ UnevenRules uneven_rules(const RunConfig& config, const Setup& setup, const std:
     return {.every = config.policy.look_every,
             .widths = widths_of(setup.model),
             .layers = work_of_layers(config, setup),
-            .healthy = setup.plan.layout,
+            .healthy = setup.origin.layout,
             .may_cut = may_cut_elsewhere(setup.plan),
             .may_take_turns = may_take_uneven_turns(setup.plan),
             .nodes = nodes,

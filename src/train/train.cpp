@@ -16,6 +16,7 @@
 #include "train/rank_memory.hpp"
 #include "train/rank_trainer.hpp"
 #include "train/resume.hpp"
+#include "train/resumed_plan.hpp"
 #include "train/run_directory.hpp"
 #include "train/saving.hpp"
 #include "train/setup.hpp"
@@ -32,11 +33,6 @@
 
 namespace trireme {
 namespace {
-
-std::filesystem::path run_directory_of(const RunConfig& config, const Setup& setup) {
-    if (!config.run.run_dir.empty()) return config.run.run_dir;
-    return make_default_run_directory(setup.model.name);
-}
 
 constexpr int most_skipped_in_a_row = 20;
 
@@ -112,7 +108,8 @@ private:
     }
 
     std::unique_ptr<RunDirectory> open_directory() const {
-        if (!is_in_place_) return std::make_unique<RunDirectory>(run_directory_of(config_, setup_));
+        if (!is_in_place_)
+            return std::make_unique<RunDirectory>(chosen_run_directory(config_.run.run_dir, setup_.model.name));
         return std::make_unique<RunDirectory>(config_.run.run_dir, setup_.first_step);
     }
 
@@ -195,6 +192,7 @@ private:
                                       : move_to(choice, step);
         sum.add_change_of_plan(change, bubble_of_schedule(setup_.plan, control_.size()));
         deciding_.note(choice.decision, change);
+        note_origin(choice.decision, setup_);
         if (!is_first_) return;
         directory_->add_decision(choice.decision);
         console_.change_of_plan(choice.decision, change);
@@ -213,10 +211,7 @@ private:
     PlanChange move_to(Choice& choice, std::size_t step) {
         TraceSpan span(tracing_.trace(), TraceLane::compute, "change of plan");
         saving_->finish();  // what is being copied is about to move
-        running_.save = [this, step] {
-            return saving_->save_at_once(step, run_facts(config_, setup_, step), trainer_->views(),
-                                         trainer_->updates());
-        };
+        running_.save = [this, step] { return saving_->save_at_once(step, state_behind(step)); };
         const PlanChange change = switch_to(std::move(choice.next), running_);
         span.set_bytes(change.moved_bytes);
         saving_->change_parts(parts_of(gradients_, session_.size()));
@@ -291,11 +286,17 @@ private:
         return evaluation;
     }
 
+    RunState state_behind(std::size_t step) {
+        return {.facts = run_facts(config_, setup_, deciding_.observed(step)),
+                .views = trainer_->views(),
+                .updates = trainer_->updates(),
+                .resizing = trainer_->resizing_state()};
+    }
+
     // What all hold, when `step` steps are behind them.
     void save(std::size_t step) {
         const TraceSpan span(tracing_.trace(), TraceLane::compute, "beginning of a checkpoint");
-        saving_->begin(step, run_facts(config_, setup_, step), trainer_->views(), trainer_->updates(),
-                       step == setup_.steps);
+        saving_->begin(step, state_behind(step), step == setup_.steps);
         if (is_first_ && !saving_->waits().empty() && saving_->waits().back().step == step)
             console_.waited_to_save(saving_->waits().back());
         advance_saving();
@@ -381,15 +382,11 @@ void train(const RunConfig& config, Session& session) {
     agree(*control, [&] {
         const auto checkpoint = checkpoint_to_resume(config.run);
         is_in_place = goes_on_in_place(config.run, checkpoint);
-        RunConfig run = config;
-        if (checkpoint) run.model.init = checkpoint->string();
-        setup = set_up(run, session.size());
-        if (checkpoint) take_up(config, *setup);
+        setup = set_up_from(checkpoint, config, session.size());
         check_traced_steps(config.run.trace, setup->steps);
         setup->slow = slow_run_of(config, *setup, session.size());
         check_straggler(config, *setup);
-        recorded = recorded_plans(config, *setup, session.size());
-        follow_until(setup->first_step, recorded, *setup);
+        recorded = take_up_plan(config, *setup, session.size());
     });
     Run run(config, session, *control, watchdog, std::move(*setup), recorded, is_in_place);
     if (config.run.dry_run) return run.show_plan();

@@ -1,5 +1,7 @@
 // Writing checkpoints (README, *Files*): a folder step-N with
 //   part-<save>-<rank>.h5   boxes of tensors and their moments, of one rank each
+//   resizing-<save>-<rank>.h5   what a rank remembers that may leave out products, if some may: see
+//                               resizing_file.hpp
 //   model.h5                every tensor whole, by virtual datasets, for people
 //   config.json             the model, as Hugging Face has it
 //   tokenizer.json          if one is known

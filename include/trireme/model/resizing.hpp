@@ -68,6 +68,10 @@ public:
     KeptChannels* at(const ProjectionPlace& place);
 
     std::size_t bytes() const;  // that Filling::same remembers
+    // That memory, and how many rows the last input of each projection had in it; empty without it.
+    std::vector<Tensor> memory() const;
+    std::vector<std::uint64_t> last_rows() const;
+    void set_last_rows(const std::vector<std::uint64_t>& rows);
 
 private:
     struct Entry {

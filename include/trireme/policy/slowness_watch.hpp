@@ -35,6 +35,9 @@ public:
     // everything is new, tells nothing.
     std::vector<SlownessChange> add(const std::vector<RankTimes>& step);
 
+    // Ranks are as slow as an earlier watch has found them; in which shapes, nobody knows any more.
+    void go_on_from(const std::vector<double>& factors);
+
     // Products have other shapes from here on, and other rates with them: what the next steps differ from those
     // before is no matter of the devices.
     void shapes_change();

@@ -6,6 +6,7 @@
 
 #include "trireme/model/channel_choice.hpp"
 #include "trireme/model/resizing.hpp"
+#include "trireme/model/resizing_state.hpp"
 #include "trireme/optim/optimizer.hpp"
 #include "trireme/stage/local_parameters.hpp"
 
@@ -43,6 +44,12 @@ public:
     LeftOuts left_out() const;
 
     std::size_t bytes() const;
+
+    // Between two steps: what another one of the same shapes needs to go on as this one would. Its tensors are
+    // this one's memory.
+    ResizingState state() const;
+    // What state() has given, and filled in the memory of; begins no period.
+    void restore(const ResizingState& state);
 
 private:
     struct Channels {

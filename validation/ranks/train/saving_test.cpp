@@ -43,6 +43,10 @@ protected:
             plan_, std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, "saving", patience_), [] {});
     }
 
+    RunState behind(std::uint64_t updates, const std::string& facts = "") const {
+        return {.facts = facts, .views = whole_.views(), .updates = updates};
+    }
+
     void finish(Saving& saving) {
         saving.finish();
         barrier(control_);  // rank 0 is through, too
@@ -96,11 +100,11 @@ protected:
 TEST_F(RanksSave, WhatWasThereWhenItBegan) {
     const auto saves = saving();
 
-    saves->begin(2, R"({"a":1})", whole_.views(), 2, false);
+    saves->begin(2, behind(2, R"({"a":1})"), false);
     saves->before_update();
     double_all();
     for (int step = 0; step < 3; ++step) saves->advance();
-    saves->begin(4, R"({"a":2})", whole_.views(), 4, true);
+    saves->begin(4, behind(4, R"({"a":2})"), true);
     finish(*saves);
 
     expect_all(folder_ / "step-2", 1);
@@ -115,7 +119,7 @@ TEST_F(RanksSave, OnlyTheNewest) {
     plan_.keep = 1;
     const auto saves = saving();
 
-    for (const std::uint64_t step : {2, 4, 6}) saves->begin(step, "", whole_.views(), step, step == 6);
+    for (const std::uint64_t step : {2, 4, 6}) saves->begin(step, behind(step), step == 6);
     finish(*saves);
 
     EXPECT_EQ(names_in(folder_), (std::vector<std::string>{"latest", "step-6"}));
@@ -126,7 +130,7 @@ TEST_F(RanksSave, WhoWaitedForTheOneBeforeIsOnRecord) {
     const auto saves = saving();
 
     for (const std::uint64_t step : {2, 4, 6}) {
-        saves->begin(step, "", whole_.views(), step, false);
+        saves->begin(step, behind(step), false);
         saves->before_update();
         if (step == 4) saves->finish();
     }
@@ -141,33 +145,33 @@ TEST_F(RanksSave, WhoWaitedForTheOneBeforeIsOnRecord) {
 // Of a run that goes on over what another one left there.
 TEST_F(RanksSave, AtOnceWhatIsThereNowAndNotWhatAnotherRunHasLeft) {
     auto saves = saving();
-    saves->begin(4, "", whole_.views(), 4, true);
+    saves->begin(4, behind(4), true);
     finish(*saves);
     plan_.run = "0decade0";
     saves = saving();
     double_all();
 
-    EXPECT_EQ(saves->save_at_once(4, "", whole_.views(), 4), folder_ / "step-4");
+    EXPECT_EQ(saves->save_at_once(4, behind(4)), folder_ / "step-4");
 
     expect_all(folder_, 2);
     EXPECT_EQ(saves->saves(), 1U);
     barrier(control_);
-    saves->save_at_once(4, "", whole_.views(), 4);
+    saves->save_at_once(4, behind(4));
     EXPECT_EQ(saves->saves(), 1U);  // it was there
 }
 
 TEST_F(RanksSave, AtOnceWhatCouldNotBeSavedBefore) {
     plan_.goes_on = true;
     const auto saves = saving();
-    saves->begin(2, "", whole_.views(), 2, true);
+    saves->begin(2, behind(2), true);
     finish(*saves);
     with_file_for_folder([&] {
-        saves->begin(4, "", whole_.views(), 4, false);
+        saves->begin(4, behind(4), false);
         saves->before_update();
         finish(*saves);
     });
 
-    saves->save_at_once(4, "", whole_.views(), 4);
+    saves->save_at_once(4, behind(4));
 
     EXPECT_EQ(StoredModel::open(folder_).step(), 4U);
     barrier(control_);
@@ -176,7 +180,7 @@ TEST_F(RanksSave, AtOnceWhatCouldNotBeSavedBefore) {
 // What each rank answers for goes to another one.
 TEST_F(RanksSave, AlsoWhereRanksAnswerForOtherParts) {
     const auto saves = saving();
-    saves->begin(2, "", whole_.views(), 2, true);
+    saves->begin(2, behind(2), true);
     finish(*saves);
     std::vector<CheckpointPart> parts = plan_.state.parts;
     std::vector<std::uint64_t> numbers;
@@ -187,7 +191,7 @@ TEST_F(RanksSave, AlsoWhereRanksAnswerForOtherParts) {
     double_all();
 
     saves->change_parts(parts);
-    saves->begin(4, "", whole_.views(), 4, true);
+    saves->begin(4, behind(4), true);
     finish(*saves);
 
     expect_all(folder_ / "step-2", 1);
@@ -198,11 +202,11 @@ TEST_F(RanksSave, AlsoWhereRanksAnswerForOtherParts) {
 TEST_F(RanksSave, NothingWhereOneOfThemCannot) {
     plan_.goes_on = true;
     const auto saves = saving();
-    saves->begin(2, "", whole_.views(), 2, false);
+    saves->begin(2, behind(2), false);
     saves->before_update();
     finish(*saves);
     with_file_for_folder([&] {
-        saves->begin(4, "", whole_.views(), 4, false);
+        saves->begin(4, behind(4), false);
         saves->before_update();
         finish(*saves);
     });
@@ -214,7 +218,7 @@ TEST_F(RanksSave, NothingWhereOneOfThemCannot) {
         EXPECT_TRUE(validation::says(outcomes[1].complaint, "step-4 cannot be written: Not a directory"));
     }
     expect_all(folder_, 1);
-    saves->begin(6, "", whole_.views(), 6, true);
+    saves->begin(6, behind(6), true);
     finish(*saves);
     EXPECT_EQ(StoredModel::open(folder_).step(), 6U);
 }

@@ -138,5 +138,17 @@ TEST(SlownessWatch, ForgetsWhatItWronglyTookForShapes) {
     EXPECT_NEAR(watch.factors()[1], 2.6, 0.02);
 }
 
+// The first step of a run tells nothing, and those behind it are like what was known.
+TEST(SlownessWatch, GoesOnFromWhatAnotherHasFound) {
+    SlownessWatch watch(4);
+    watch.go_on_from({1, 1, 4, 2});
+
+    EXPECT_EQ(watch.factors(), (std::vector<double>{1, 1, 4, 2}));
+    EXPECT_EQ(after(watch, 11, {1, 1, 4.4, 2}), Changes{});
+    EXPECT_NEAR(watch.factors()[2], 4, 0.5);
+    EXPECT_EQ(after(watch, 2, {1, 1, 4, 1}), Changes{});
+    EXPECT_EQ(after(watch, 1, {1, 1, 4, 1}), (Changes{{3, 1}}));
+}
+
 }  // namespace
 }  // namespace trireme

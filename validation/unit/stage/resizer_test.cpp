@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <numeric>
 
 #include "error_message.hpp"
@@ -199,6 +200,42 @@ TEST(Resizer, NamesWhatItLeavesOutForTheOptimizer) {
         const LeftOut& channels = left_out.at(rank.number_of(attention_out));
         EXPECT_EQ(channels.channels, range(1, 32, 2));
         EXPECT_EQ(channels.axes, family == Family::gpt2 ? WeightAxes::in_out : WeightAxes::out_in);
+    }
+}
+
+// In the middle of a period, by what has moved since it began; a new one sees none of that.
+TEST(Resizer, GoesOnFromWhatAnotherRemembers) {
+    for (const ChannelPolicy policy : {ChannelPolicy::priority, ChannelPolicy::random, ChannelPolicy::window}) {
+        Rank rank(Family::gpt2);
+        const ResizerConfig config{.policy = policy, .filling = Filling::same, .key = RandomKey{1}};
+        Resizer first = rank.resizer(config);
+        for (int period = 1; period < 3; ++period) {
+            rank.move_all(period);
+            first.begin_period(rank.stream(), 0.5);
+        }
+        first.products().at(place_of_it)->last_rows = 7;
+        first.products().at(place_of_it)->last_input.as<double>()(3, 5) = 2;
+        rank.move(attention_out, range(20, 32), 100);
+
+        Resizer second = rank.resizer(config), fresh = rank.resizer(config);
+        const ResizingState from = first.state();
+        ResizingState to = from;
+        to.memory = second.state().memory;
+        ASSERT_EQ(to.memory.size(), from.memory.size());
+        for (std::size_t m = 0; m < to.memory.size(); ++m) {
+            ASSERT_EQ(to.memory[m].bytes(), from.memory[m].bytes());
+            std::memcpy(to.memory[m].data, from.memory[m].data, from.memory[m].bytes());
+        }
+        second.restore(to);
+
+        EXPECT_EQ(second.kept(), first.kept());
+        EXPECT_EQ(second.products().at(place_of_it)->channels, first.kept(attention_out));
+        EXPECT_EQ(second.products().at(place_of_it)->last_rows, 7);
+        EXPECT_EQ(second.products().at(place_of_it)->last_input.as<double>()(3, 5), 2);
+        rank.move(attention_out, range(0, 9), 50);
+        for (Resizer* each : {&first, &second, &fresh}) each->begin_period(rank.stream(), 0.5);
+        EXPECT_EQ(second.kept(), first.kept());
+        EXPECT_NE(fresh.kept(), first.kept());
     }
 }
 

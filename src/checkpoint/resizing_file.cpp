@@ -1,0 +1,166 @@
+#include "trireme/checkpoint/resizing_file.hpp"
+
+#include <span>
+
+#include "checkpoint/model_files.hpp"
+#include "checkpoint/schema.hpp"
+#include "trireme/archive/hdf5_array.hpp"
+#include "trireme/archive/hdf5_file.hpp"
+#include "trireme/archive/hdf5_reserved_file.hpp"
+#include "trireme/archive/listing.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/base/sha256.hpp"
+
+namespace trireme {
+namespace fs = std::filesystem;
+using namespace checkpoint_schema;
+
+namespace {
+
+constexpr const char* kind = "trireme-resizing";
+constexpr std::uint64_t kind_version = 1;
+constexpr const char* period_count = "period";
+constexpr const char* rows_list = "last_rows";
+constexpr const char* memory_count = "memory";
+constexpr const char* sum_of_all = "sha256";
+
+std::string memory_name(std::size_t number) { return cat("/memory/", number); }
+
+// An array of the file, and where its numbers are in memory.
+struct NamedNumbers {
+    std::string name;
+    StoredType type = StoredType::u8;
+    std::span<std::byte> bytes;
+
+    std::uint64_t count() const { return bytes.size() / bytes_of(type); }
+};
+
+std::vector<NamedNumbers> numbers_of(ResizingState& state) {
+    std::vector<NamedNumbers> all{
+        {"/variation", StoredType::f64, std::as_writable_bytes(std::span(state.variation))},
+        {"/kept", StoredType::u8, std::as_writable_bytes(std::span(state.kept))}};
+    for (std::size_t m = 0; m < state.memory.size(); ++m) {
+        const Tensor& tensor = state.memory[m];
+        all.push_back({memory_name(m),
+                       tensor.dtype == DType::f64 ? StoredType::f64 : StoredType::f32,
+                       {static_cast<std::byte*>(tensor.data), tensor.bytes()}});
+    }
+    return all;
+}
+
+std::string sum_of(const std::vector<NamedNumbers>& all) {
+    Sha256 sum;
+    for (const NamedNumbers& numbers : all) sum.update(numbers.bytes);
+    return sum.hex();
+}
+
+class ResizingReader {
+public:
+    explicit ResizingReader(const fs::path& path)
+        : path_(path), file_(hdf5::open_read_only(path, copy_again)), bytes_(path) {}
+
+    void read(const std::string& save, int rank, ResizingState& state) const {
+        check_kind(save, static_cast<std::uint64_t>(rank));
+        const std::vector<std::uint64_t> rows = hdf5::read_numbers(id(), rows_list);
+        if (rows.size() != state.last_rows.size()) refuse("is of a run that remembered something else");
+        const std::vector<NamedNumbers> all = numbers_of(state);
+        for (const NamedNumbers& numbers : all) read(numbers);
+        check_sum(sum_of(all));
+        state.period = number(period_count);
+        state.last_rows = rows;
+    }
+
+    // As many arrays as it says it has, whatever is in them.
+    void verify(const std::string& save) const {
+        check_kind(save, number("rank"));
+        std::vector<std::string> names{"/variation", "/kept"};
+        for (std::uint64_t m = 0; m < number(memory_count); ++m) names.push_back(memory_name(m));
+        Sha256 sum;
+        for (const std::string& name : names) {
+            const hdf5::Array array = hdf5::open_array(id(), path_, name, copy_again);
+            if (array.bytes() > bytes_.size()) refuse(cat("is damaged: it is too short for ", name));
+            std::vector<std::byte> bytes(array.bytes());
+            bytes_.read(array.offset, bytes);
+            sum.update(bytes);
+        }
+        check_sum(sum.hex());
+    }
+
+private:
+    hdf5::Id id() const { return file_.get(); }
+
+    std::uint64_t number(const char* name) const {
+        const auto value = hdf5::read_number(id(), name);
+        if (!value) refuse(cat("is damaged: its attribute '", name, "' is missing"));
+        return *value;
+    }
+
+    void check_kind(const std::string& save, std::uint64_t rank) const {
+        if (hdf5::read_text(id(), "format") != kind || number("schema_version") != kind_version)
+            refuse("is no such file as this program writes");
+        if (hdf5::read_text(id(), save_name) != save || number("rank") != rank)
+            refuse("is of another save or rank than its name says");
+    }
+
+    void check_sum(const std::string& found) const {
+        if (hdf5::read_text(id(), sum_of_all) != found)
+            refuse("is damaged: what it holds does not fit its SHA-256");
+    }
+
+    void read(const NamedNumbers& numbers) const {
+        const hdf5::Array array = hdf5::open_array(id(), path_, numbers.name, copy_again);
+        if (array.type != numbers.type || array.bytes() != numbers.bytes.size())
+            refuse(cat("is of a run that remembered something else: ", numbers.name, " has ", array.bytes(),
+                       " bytes, not ", numbers.bytes.size()));
+        bytes_.read(array.offset, numbers.bytes);
+    }
+
+    [[noreturn]] void refuse(const std::string& fault) const {
+        throw ConfigError(cat(path_.string(), ' ', fault, "; ", copy_again));
+    }
+
+    fs::path path_;
+    hdf5::Handle file_;
+    PositionedFile bytes_;
+};
+
+}  // namespace
+
+WritableFile write_resizing(const fs::path& folder, const std::string& save, int rank,
+                            const ResizingState& state) {
+    ResizingState written = state;  // of which all but the memory is small
+    const std::vector<NamedNumbers> all = numbers_of(written);
+    std::vector<std::uint64_t> offsets;
+    std::uint64_t bytes = 0;
+    for (const NamedNumbers& numbers : all) bytes += numbers.bytes.size();
+    const auto fill = [&](hdf5::Id file) {
+        hdf5::write_text(file, "format", kind);
+        hdf5::write_number(file, "schema_version", kind_version);
+        hdf5::write_text(file, save_name, save);
+        hdf5::write_number(file, "rank", static_cast<std::uint64_t>(rank));
+        hdf5::write_number(file, period_count, state.period);
+        hdf5::write_number(file, memory_count, state.memory.size());
+        if (!state.last_rows.empty()) hdf5::write_numbers(file, rows_list, state.last_rows);
+        hdf5::write_text(file, sum_of_all, sum_of(all));
+        for (const NamedNumbers& numbers : all)
+            offsets.push_back(hdf5::create_array(file, numbers.name, numbers.type, {numbers.count()}).offset);
+    };
+    const hdf5::Imprint imprint(fill, all.size(), bytes);
+    const fs::path path = folder / resizing_file(save, rank);
+    hdf5::ReservedFile(path, imprint).close();
+    WritableFile file(path);
+    file.reserve(imprint.size());
+    for (std::size_t n = 0; n < all.size(); ++n) file.write(offsets[n], all[n].bytes);
+    return file;
+}
+
+void read_resizing(const fs::path& folder, const std::string& save, int rank, ResizingState& state) {
+    ResizingReader(folder / resizing_file(save, rank)).read(save, rank, state);
+}
+
+void verify_resizing_files(const fs::path& folder, const std::string& save) {
+    for (const std::string& name : names_in(folder))
+        if (name.starts_with(resizing_prefix)) ResizingReader(folder / name).verify(save);
+}
+
+}  // namespace trireme

@@ -1,0 +1,218 @@
+// Runs that go on from checkpoints of runs that had left the plan of their options.
+#include "messages/straggler_runs.hpp"
+
+namespace trireme::messages {
+namespace {
+
+class ResumedPlan : public Stragglers {
+protected:
+    static constexpr const char* slow = "--slow rank=1,factor=4,steps=6:31,on=products --length fixed ";
+
+    // What rank 1 took for products in a step, counted from 0.
+    double products_of_slow(const std::string& folder, std::size_t step) const {
+        return training_steps(folder).at(step).at("products_s")[1];
+    }
+
+    std::vector<double> losses_from(const std::string& folder, std::size_t step) const {
+        const std::vector<double> all = losses(folder);
+        return {all.begin() + static_cast<std::ptrdiff_t>(step), all.end()};
+    }
+
+    // Whether it goes on in the plan that another run is in behind so many steps.
+    void expect_goes_on(const Outcome& outcome, const std::string& folder, const std::string& from,
+                        std::size_t step) const {
+        EXPECT_NE(outcome.out.find("\nplan      goes on in "), std::string::npos) << outcome.out;
+        EXPECT_LT(products_of_slow(folder, 0), 0.8 * products_of_slow(from, 9));
+        for (std::size_t s = 0; s < 4; ++s) {
+            EXPECT_NEAR(products_of_slow(folder, s), products_of_slow(from, step + s), 1e-9) << s;
+            EXPECT_EQ(training_steps(folder)[s].at("plan"), training_steps(from)[step + s].at("plan")) << s;
+        }
+    }
+
+    // Of a run that went on from checkpoints behind 18 steps and behind 20, where there is a look.
+    void expect_same_losses(const std::string& options, const std::string& model) const {
+        const auto simulate = [&](const std::string& others) {
+            const Outcome outcome =
+                run("simulate --ranks 4 --cluster double.json --tensor 4 --steps 36 --look-every 5 " +
+                    std::string(slow) + model + options + others);
+            ASSERT_EQ(outcome.code, 0) << outcome.err;
+        };
+        for (const char* const folder : {"whole", "between", "at"}) std::filesystem::remove_all(path(folder));
+        simulate("--run-dir whole --checkpoint-every 2 ");
+        simulate("--run-dir between --resume whole/checkpoints/step-18");
+        simulate("--run-dir at --resume whole/checkpoints/step-20");
+
+        EXPECT_EQ(decisions("whole").size(), 2U);
+        EXPECT_EQ(losses("between"), losses_from("whole", 18)) << options;
+        EXPECT_EQ(losses("at"), losses_from("whole", 20)) << options;
+    }
+};
+
+// Two steps before the next look, which takes ranks to be as slow as they were; and once more from its own
+// checkpoint. When the rank has recovered shares are even again, as the options have them.
+TEST_F(ResumedPlan, HasTheSharesThatItHad) {
+    const std::string options = std::string(slow) + "--straggler uneven --look-every 5 --checkpoint-every 9 ";
+    simulate(options + "--run-dir whole", 45);
+
+    const Outcome second = simulate(options + "--run-dir second --resume whole/checkpoints/step-18", 45);
+    const Outcome third = simulate(options + "--run-dir third --resume second/checkpoints/step-27", 45);
+
+    expect_goes_on(second, "second", "whole", 18);
+    expect_goes_on(third, "third", "whole", 27);
+    EXPECT_LE(most_apart(losses("second"), losses_from("whole", 18)), 1e-10);
+    EXPECT_LE(most_apart(losses("third"), losses_from("whole", 27)), 1e-10);
+    ASSERT_EQ(decisions("whole").size(), 2U);
+    for (const char* const folder : {"second", "third"}) {
+        ASSERT_EQ(decisions(folder).size(), 1U);
+        EXPECT_EQ(decisions(folder)[0].at("layout"), decisions("whole")[1].at("layout"));
+    }
+}
+
+// Beyond teams, too: replicas take fewer turns, and stages have fewer layers.
+TEST_F(ResumedPlan, HasTheLayersAndTurnsThatItHad) {
+    std::string deep = of_model;
+    for (const auto& [from, to] : {std::pair{"--layers 2", "--layers 4"}, std::pair{"--batch 4", "--batch 8"}})
+        deep.replace(deep.find(from), std::string(from).size(), to);
+    for (const std::string grid :
+         {"--ranks 2 --data 2 --microbatches 4 ", "--ranks 3 --pipe 3 --microbatches 8 "}) {
+        const auto simulate = [&](const std::string& others) {
+            const Outcome outcome =
+                run("simulate --cluster double.json --steps 24 --look-every 5 --straggler uneven " +
+                    (slow + grid) + deep + others);
+            EXPECT_EQ(outcome.code, 0) << outcome.err;
+            return outcome;
+        };
+        for (const char* const folder : {"whole", "second"}) std::filesystem::remove_all(path(folder));
+        simulate("--run-dir whole --checkpoint-every 9 ");
+
+        const Outcome second = simulate("--run-dir second --resume whole/checkpoints/step-18 ");
+
+        expect_goes_on(second, "second", "whole", 18);
+        EXPECT_LE(most_apart(losses("second"), losses_from("whole", 18)), 1e-10);
+        ASSERT_EQ(decisions("whole").size(), 1U);
+        EXPECT_FALSE(std::filesystem::exists(path("second/decisions.jsonl")));
+    }
+}
+
+TEST_F(ResumedPlan, LeavesOutWhatItLeftOut) {
+    const std::string options = std::string(slow) + "--straggler resize --look-every 5 --checkpoint-every 9 ";
+    simulate(options + "--run-dir whole", 45);
+
+    const Outcome second = simulate(options + "--run-dir second --resume whole/checkpoints/step-18", 45);
+
+    expect_goes_on(second, "second", "whole", 18);
+    ASSERT_EQ(decisions("second").size(), 1U);
+    EXPECT_FALSE(decisions("second")[0].contains("left_out"));
+}
+
+// Bit by bit as if it had not been interrupted: between two looks, and at one, where channels are chosen anew
+// by what has varied since the look before.
+TEST_F(ResumedPlan, LeavesOutTheSameChannels) {
+    for (const std::string options :
+         {"--straggler resize --resize-select priority ", "--straggler resize --resize-select random ",
+          "--straggler resize --resize-select window --resize-layers by-variation ",
+          "--straggler resize --resize-fill same --resize-decay kept "}) {
+        expect_same_losses(options, of_model);
+    }
+}
+
+TEST_F(ResumedPlan, LeavesOutTheSameChannelsBesideThoseThatOthersCompute) {
+    std::string wide = of_model;  // of which most is products
+    wide.replace(wide.find("--mlp-width 128"), 15, "--mlp-width 512");
+
+    expect_same_losses("--straggler semi --slow rank=3,factor=6,steps=6:31,on=products ", wide);
+
+    const json decision = decisions("whole").front();
+    EXPECT_GT(decision.at("left_out")[3].get<double>(), 0.5);
+    EXPECT_FALSE(decision.at("migrations").empty());
+}
+
+TEST_F(ResumedPlan, LeavesOutTheSameChannelsByTheWall) {
+    write("decisions.jsonl", R"({"step": 3, "left_out": [0, 0.5], "layout": {"layers": 7, "stages": [)"
+                             R"({"layers": [0, 7], "replicas": [{"ranks": [0, 1]}]}]}})");
+    const std::string line =
+        "train --tensor 2 --steps 20 --straggler resize --look-every 4 --decisions decisions.jsonl ";
+    for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
+        const std::string number = std::to_string(mpi);
+        const auto train = [&](const std::string& options) {
+            const Outcome outcome = run(line + options + of_model, 2, mpi);
+            EXPECT_EQ(outcome.code, 0) << outcome.err;
+        };
+
+        train("--run-dir whole-" + number + " --checkpoint-every 5 --keep 3 ");
+        train("--run-dir second-" + number + " --resume whole-" + number + "/checkpoints/step-10 ");
+
+        EXPECT_EQ(losses("second-" + number), losses_from("whole-" + number, 10));
+    }
+}
+
+// Beside what people see of it, and what becomes of it.
+TEST_F(ResumedPlan, HasFilesOfItsOwnInACheckpoint) {
+    const std::string options = std::string(slow) + "--straggler resize --look-every 5 ";
+    simulate(options + "--run-dir whole --checkpoint-every 6 --keep 1 ", 13);
+    const std::string checkpoint = "whole/checkpoints/step-13";
+    const auto resume = [&](const std::string& others) {
+        return run("simulate --ranks 4 --cluster double.json --tensor 4 --steps 15 --run-dir again --resume " +
+                   checkpoint + ' ' + of_model + options + others);
+    };
+    std::vector<std::filesystem::path> files;
+    for (const auto& entry : std::filesystem::directory_iterator(path(checkpoint)))
+        if (entry.path().filename().string().starts_with("resizing-")) files.push_back(entry.path());
+    std::ranges::sort(files);
+    ASSERT_EQ(files.size(), 4U);
+    const std::string name = checkpoint + "/" + files[1].filename().string();
+
+    EXPECT_EQ(run("inspect --verify " + checkpoint).code, 0);
+    EXPECT_NE(run("inspect " + name).err.find("is a file of a model; see the whole"), std::string::npos);
+    EXPECT_EQ(run("convert " + checkpoint + " converted").code, 0);
+    EXPECT_FALSE(std::filesystem::exists(path("whole/checkpoints/step-12")));
+
+    const std::string whole = read(name);
+    std::string damaged = whole;
+    damaged[damaged.size() - 1000] = static_cast<char>(damaged[damaged.size() - 1000] ^ 1);
+    write(name, damaged);
+    const Outcome refused = resume("");
+    EXPECT_EQ(refused.code, 2);
+    ASSERT_EQ(sentences(refused).size(), 1U) << refused.err;
+    EXPECT_NE(refused.err.find("is damaged: what it holds does not fit its SHA-256; copy the checkpoint again"),
+              std::string::npos)
+        << refused.err;
+    EXPECT_EQ(run("inspect --verify " + checkpoint).code, 2);
+    std::filesystem::remove(path(name));
+    EXPECT_NE(resume("").err.find(files[1].filename().string()), std::string::npos);
+    // Whoever chooses otherwise needs none of them.
+    EXPECT_EQ(resume("--resize-select random ").code, 0);
+}
+
+// Or it begins in the plan of these, and says why.
+TEST_F(ResumedPlan, IsThatOfTheSameOptionsAlone) {
+    const std::string options = std::string(slow) + "--look-every 5 --checkpoint-every 18 ";
+    simulate(options + "--straggler uneven --run-dir whole", 20);
+    const std::string begins = "\nplan      begins in that of the options, and not in the checkpoint's: ";
+    const auto words = [&](const std::string& ranks, const std::string& others) {
+        const Outcome outcome =
+            run("simulate --cluster double.json --steps 20 --resume " +
+                std::string("whole/checkpoints/step-18 ") + ranks + options + of_model + others);
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        return outcome.out;
+    };
+
+    EXPECT_NE(words("--ranks 2 --tensor 2 ", "--straggler uneven --run-dir two")
+                  .find(begins + "it is of 4 ranks, and these are 2\n"),
+              std::string::npos);
+    EXPECT_NE(words("--ranks 4 --tensor 4 ", "--straggler off --run-dir off")
+                  .find(begins + "--straggler was uneven\n"),
+              std::string::npos);
+    EXPECT_NE(words("--ranks 4 --tensor 2 --data 2 ", "--straggler uneven --run-dir grid")
+                  .find(begins + "the plan of its options was "),
+              std::string::npos);
+    EXPECT_GT(products_of_slow("off", 0), 1.5 * products_of_slow("whole", 18));
+    EXPECT_EQ(
+        words("--ranks 4 --tensor 4 ", "--straggler uneven --decisions whole/decisions.jsonl --run-dir again")
+            .find("\nplan "),
+        std::string::npos);
+    EXPECT_EQ(losses("again"), losses_from("whole", 18));
+}
+
+}  // namespace
+}  // namespace trireme::messages
