@@ -86,7 +86,7 @@ public:
 
     // The step that a checkpoint is written behind: with what begins it and what may follow it.
     double step_with_save(std::uint64_t number) {
-        saving_.begin(number, "{}", views(), number, false);
+        saving_.begin(number, {.facts = "{}", .views = views(), .updates = number}, false);
         const double seconds = step();
         saving_.advance();
         return seconds;
