@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "trireme/policy/policy.hpp"
 
 namespace trireme {
@@ -19,7 +21,7 @@ std::string words_of_slowness(const Observation& observed) {
 std::map<std::string, double> terms_of_gain(const Observation& observed, double gain) {
     return {{gain_term, gain},
             {"step_s", observed.step_seconds},
-            {"predicted_step_s", observed.step_seconds - gain}};
+            {"predicted_step_s", std::max(0.0, observed.step_seconds - gain)}};
 }
 
 }  // namespace trireme

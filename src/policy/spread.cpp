@@ -51,13 +51,16 @@ public:
         : layout_(layout), paces_(paces), work_(work), limits_(limits) {}
 
     Counts counts(std::size_t stage, const std::vector<double>& seconds) const {
-        return limits_.may_take_turns ? best_counts(seconds, limits_.micro_batches)
-                                      : counts_of(layout_.stages[stage], limits_.micro_batches);
+        const bool are_enough = limits_.micro_batches >= seconds.size();
+        return limits_.may_take_turns && are_enough ? best_counts(seconds, limits_.micro_batches)
+                                                    : counts_of(layout_.stages[stage], limits_.micro_batches);
     }
 
     // Of all micro-batches.
     double seconds(std::size_t stage, Range run) const {
-        if (!fits(stage, work_.of(run))) return impossible;
+        const bool has_block = work_.of(layout_.stages[stage].layers).products > 0;
+        const bool keeps_none = has_block && work_.of(run).products == 0;
+        if (keeps_none || !fits(stage, work_.of(run))) return impossible;
         const std::vector<double> each = seconds_of_replicas(paces_[stage], work_.of(run));
         return last_done(each, counts(stage, each));
     }
@@ -65,8 +68,20 @@ public:
 private:
     bool fits(std::size_t stage, const LayerWork& work) const {
         if (limits_.memory_limit == 0) return true;
-        const std::size_t in_flight = limits_.in_flight.empty() ? 1 : limits_.in_flight[stage];
-        return work.held_bytes + work.workspace_bytes + in_flight * work.kept_bytes <= limits_.memory_limit;
+        const std::size_t in_flight = stage < limits_.in_flight.size() ? limits_.in_flight[stage] : 1;
+        const auto shared = static_cast<double>(work.held_bytes + in_flight * work.kept_bytes);
+        return largest_part(layout_.stages[stage]) * shared + static_cast<double>(work.workspace_bytes) <=
+               static_cast<double>(limits_.memory_limit);
+    }
+
+    // Of an even share, what the rank with the largest one has.
+    static double largest_part(const StageLayout& stage) {
+        double largest = 1;
+        for (const ReplicaLayout& replica : stage.replicas) {
+            for (std::size_t r = 0; r < replica.shares.size(); ++r)
+                largest = std::max(largest, part_of_even(replica.shares, r));
+        }
+        return largest;
     }
 
     const Layout& layout_;
@@ -75,8 +90,32 @@ private:
     const SpreadLimits& limits_;
 };
 
+// Of every stage with every run of layers, which is asked for more than once.
+class SecondsTable {
+public:
+    SecondsTable(const Spreading& spreading, std::size_t stages, std::size_t layers)
+        : layers_(layers), seconds_(stages * layers * layers) {
+        for (std::size_t stage = 0; stage < stages; ++stage) {
+            for (std::size_t begin = 0; begin < layers; ++begin) {
+                for (std::size_t count = 1; begin + count <= layers; ++count)
+                    seconds_[place(stage, {begin, count})] = spreading.seconds(stage, {begin, count});
+            }
+        }
+    }
+    double at(std::size_t stage, Range run) const { return seconds_[place(stage, run)]; }
+
+private:
+    std::size_t place(std::size_t stage, Range run) const {
+        return (stage * layers_ + run.begin) * layers_ + run.count - 1;
+    }
+
+    std::size_t layers_;
+    std::vector<double> seconds_;
+};
+
 void cut(Layout& layout, const Spreading& spreading, std::size_t layers) {
-    const auto seconds = [&](std::size_t stage, Range run) { return spreading.seconds(stage, run); };
+    const SecondsTable table(spreading, layout.stages.size(), layers);
+    const auto seconds = [&](std::size_t stage, Range run) { return table.at(stage, run); };
     const auto larger = [](double a, double b) { return std::max(a, b); };
     const double longest = best_cut(layers, layout.stages.size(), seconds, larger).cost;
     if (longest == impossible) return;
@@ -121,12 +160,9 @@ bool has_one_stage_each(const Places& places) {
 void spread(Layout& layout, const StagePaces& paces, const RunWork& work, const SpreadLimits& limits) {
     const Spreading spreading(layout, paces, work, limits);
     if (limits.may_cut) cut(layout, spreading, work.layers());
-    const auto is_enough = [&](const StageLayout& stage) {
-        return limits.micro_batches >= stage.replicas.size();
-    };
     for (std::size_t s = 0; s < layout.stages.size(); ++s) {
         StageLayout& stage = layout.stages[s];
-        if (!limits.may_take_turns || !is_enough(stage)) continue;
+        if (!limits.may_take_turns || limits.micro_batches < stage.replicas.size()) continue;
         give_turns(stage, spreading.counts(s, seconds_of_replicas(paces[s], work.of(stage.layers))));
     }
 }

@@ -15,21 +15,16 @@ struct Programs {
     PipelineShape shape;
 };
 
-// Orders that were searched, or are somebody's own, were made for who executes what now: where that changes,
-// 1F1B stands for them.
-ScheduleKind kind_of(const std::string& schedule) {
-    const std::vector<std::string> known = known_schedules();
-    return std::ranges::find(known, schedule) == known.end() ? ScheduleKind::one_f_one_b
-                                                             : schedule_named(schedule);
-}
-
-// With as many slots as are of use.
+// With as many slots as are of use. For orders that are searched, which takes its time, 1F1B stands, also where
+// they are known: likes are compared.
 Programs programs_for(const Layout& layout, const Plan& current) {
     const PipelineShape& now = current.training.shape;
     PipelineShape shape =
         shape_of({.layout = layout, .micro_batches = now.micro_batches, .is_each = false}, teams_of(layout));
-    if (shape.executor == now.executor && shape.holders == now.holders) return {current.training.phases(), now};
-    const ScheduleKind kind = kind_of(current.schedule);
+    const bool is_as_now = shape.executor == now.executor && shape.holders == now.holders;
+    const bool is_stood_for = current.schedule == searched_schedule && has_one_stage_each(places_of(layout));
+    if (is_as_now && !is_stood_for) return {current.training.phases(), now};
+    const ScheduleKind kind = is_stood_for ? ScheduleKind::one_f_one_b : schedule_named(current.schedule);
     shape = with_updates_of(kind, std::move(shape));
     shape.ties_ends = now.ties_ends;
     shape.slots = shape.micro_batches * shape.stages() + shape.stages();
@@ -39,11 +34,17 @@ Programs programs_for(const Layout& layout, const Plan& current) {
     return {lower_phases(compute, shape), shape};
 }
 
-// Of all that a pass takes, a third is its way forward.
+double slowest(const std::vector<TeamPace>& paces, const LayerWork& run) {
+    double seconds = 0;
+    for (const TeamPace& pace : paces) seconds = std::max(seconds, pace.seconds(run));
+    return seconds;
+}
+
+// Of the slowest replica. Of all that a pass takes, a third is its way forward.
 std::vector<StageCost> costs_of(const Layout& layout, const StagePaces& paces, const RunWork& work) {
     std::vector<StageCost> costs;
     for (std::size_t s = 0; s < layout.stages.size(); ++s) {
-        const double third = paces[s].front().seconds(work.of(layout.stages[s].layers)) / 3;
+        const double third = slowest(paces[s], work.of(layout.stages[s].layers)) / 3;
         costs.push_back({.forward = third, .backward_input = third, .backward_weight = third});
     }
     return costs;
@@ -54,9 +55,9 @@ TeamFactors factors_of(const Layout& layout, const StagePaces& paces, const RunW
     TeamFactors factors(layout.stages.size(), std::vector<double>(static_cast<std::size_t>(shape.teams), 1));
     for (std::size_t s = 0; s < layout.stages.size(); ++s) {
         const LayerWork& run = work.of(layout.stages[s].layers);
-        const double first = paces[s].front().seconds(run);
-        for (std::size_t r = 0; r < paces[s].size() && first > 0; ++r)
-            factors[s][static_cast<std::size_t>(shape.holders[s][r])] = paces[s][r].seconds(run) / first;
+        const double most = slowest(paces[s], run);
+        for (std::size_t r = 0; r < paces[s].size() && most > 0; ++r)
+            factors[s][static_cast<std::size_t>(shape.holders[s][r])] = paces[s][r].seconds(run) / most;
     }
     return factors;
 }

@@ -9,15 +9,14 @@
 namespace trireme {
 namespace {
 
-// What a rank has of an even share.
+double ratio(double seconds, double work) { return work > 0 ? seconds / work : 0; }
+
+}  // namespace
+
 double part_of_even(const Shares& shares, std::size_t rank) {
     const auto sum = std::accumulate(shares.begin(), shares.end(), std::size_t{0});
     return static_cast<double>(shares[rank] * shares.size()) / static_cast<double>(sum);
 }
-
-double ratio(double seconds, double work) { return work > 0 ? seconds / work : 0; }
-
-}  // namespace
 
 Shares shares_of(const std::vector<int>& ranks, const Layout& layout) {
     for (const StageLayout& stage : layout.stages) {
@@ -34,16 +33,18 @@ TeamPaces::TeamPaces(const Observation& observed, const Plan& current, const Run
     take_for_granted();
 }
 
-// Who has no block has not shown what products take it: as much as the others, on average.
+// Who had nothing to do, or no block, has not shown what it takes: as much as the others, on average.
 void TeamPaces::take_for_granted() {
-    double sum = 0;
-    double known = 0;
-    for (const RankPace& rank : ranks_) {
-        sum += rank.products;
-        known += rank.products > 0 ? 1 : 0;
-    }
-    for (RankPace& rank : ranks_) {
-        if (rank.products == 0 && known > 0) rank.products = sum / known;
+    for (double RankPace::*const field : {&RankPace::products, &RankPace::others}) {
+        double sum = 0;
+        double known = 0;
+        for (const RankPace& rank : ranks_) {
+            sum += rank.*field;
+            known += rank.*field > 0 ? 1 : 0;
+        }
+        for (RankPace& rank : ranks_) {
+            if (rank.*field == 0 && known > 0) rank.*field = sum / known;
+        }
     }
 }
 
@@ -63,11 +64,10 @@ void TeamPaces::add(const Team& team, std::size_t number) {
     const LayerWork done = done_by(number);
     const Shares shares = shares_of(team.ranks, current_.layout);
     const auto size = static_cast<double>(team.ranks.size());
+    const std::vector<double> slowness = of_ranks(team.ranks, observed_.slowness, 1);
     double products = 0;  // seconds of one healthy device
-    for (const int rank : team.ranks) {
-        const auto r = static_cast<std::size_t>(rank);
-        products += observed_.ranks[r].products / observed_.slowness[r];
-    }
+    for (std::size_t r = 0; r < team.ranks.size(); ++r)
+        products += observed_.ranks[static_cast<std::size_t>(team.ranks[r])].products / slowness[r];
     for (std::size_t r = 0; r < team.ranks.size(); ++r) {
         const auto rank = static_cast<std::size_t>(team.ranks[r]);
         ranks_[rank] = {.products = ratio(products, done.products),

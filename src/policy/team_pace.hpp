@@ -51,6 +51,9 @@ private:
     std::vector<RankPace> ranks_;
 };
 
+// What a rank has of an even share: 1.5 is half as much again.
+double part_of_even(const Shares& shares, std::size_t rank);
+
 // Of a team's ranks in the first stage that they hold together; even ones where they hold none.
 Shares shares_of(const std::vector<int>& ranks, const Layout& layout);
 

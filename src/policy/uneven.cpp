@@ -10,6 +10,7 @@
 #include "policy/spread.hpp"
 #include "policy/step_seconds.hpp"
 #include "policy/team_pace.hpp"
+#include "trireme/layout/best_cut.hpp"
 #include "trireme/layout/shares.hpp"
 
 namespace trireme {
@@ -162,11 +163,13 @@ private:
 
 std::optional<Decision> decide(const UnevenRules& rules, const Observation& observed, const Plan& current) {
     if (observed.step % rules.every != 0 || observed.ranks.empty()) return std::nullopt;
+    if (nobody_is_slow(observed) && current.layout == rules.healthy) return std::nullopt;
     const Look look(rules, observed, current);
     auto [layout, seconds] = look.best();
+    if (layout == current.layout || seconds == impossible) return std::nullopt;
     const double gain = look.seconds_now() - seconds;
     const double least = nobody_is_slow(observed) ? rules.least_of_return : rules.least_gain;
-    if (layout == current.layout || gain <= least * observed.step_seconds) return std::nullopt;
+    if (gain <= least * observed.step_seconds) return std::nullopt;
     return Decision{.step = observed.step,
                     .layout = std::move(layout),
                     .policy = "uneven",

@@ -26,6 +26,9 @@ public:
     AbstractMachine(const std::vector<Program>& programs, const PipelineShape& shape,
                     const MessageTable& messages, const std::vector<StageCost>& costs,
                     const TeamFactors& factors);
+    AbstractMachine(const std::vector<Program>& programs, const PipelineShape& shape,
+                    const MessageTable& messages, const std::vector<StageCost>& costs,
+                    TeamFactors&& factors) = delete;
 
     // `sink` gets compute instructions and steps, in order for each team.
     void run(const SpanSink& sink);

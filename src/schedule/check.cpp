@@ -93,7 +93,8 @@ Found conflict(const std::vector<Program>& programs, const PipelineShape& shape)
     if (Found unlike = unlike_order(programs)) return unlike;
     if (Found split = shape.validates ? split_message(programs, shape) : std::nullopt) return split;
     const std::vector<StageCost> costs(shape.holders.size());
-    AbstractMachine machine(programs, shape, messages, costs, {});
+    const TeamFactors alike;
+    AbstractMachine machine(programs, shape, messages, costs, alike);
     machine.run([](int, const Span&) {});
     return deadlock(programs, machine);
 }

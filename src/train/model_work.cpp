@@ -38,7 +38,8 @@ public:
     Walks(const RunConfig& config, const Setup& setup)
         : setup_(setup), part_(even_part(setup.plan)), seconds_(kernel_seconds_of(setup, 0)) {
         if (!seconds_) seconds_ = usual_seconds();
-        numbers_ = 2 + moments_of(config.optimizer);  // of each parameter, with its gradient
+        const double updaters = setup.plan.shards_optimizer ? least_replicas(setup.plan.layout) : 1;
+        numbers_ = 2 + static_cast<double>(moments_of(config.optimizer)) / updaters;
     }
 
     LayerWork of(std::size_t layer, bool is_block) const {
@@ -46,10 +47,11 @@ public:
         const PassKind kind{.dtype = setup_.dtype, .cuts_rows = setup_.plan.cuts_rows};
         const BatchShape& shape = setup_.largest.front();
         const StageMemory memory = predict(setup_.model, spec, shape, kind);
-        LayerWork work{.products = 0,
-                       .held_bytes = parameters_of(layer) * numbers_ * bytes_of(setup_.dtype),
-                       .kept_bytes = memory.activations,
-                       .workspace_bytes = memory.scratch + memory.again + memory.exchange};
+        LayerWork work{
+            .products = 0,
+            .held_bytes = static_cast<std::size_t>(numbers_ * parameters_of(layer)) * bytes_of(setup_.dtype),
+            .kept_bytes = memory.activations,
+            .workspace_bytes = memory.scratch + memory.again + memory.exchange};
         const Ledger ledger = work_of_pass(setup_.model, spec, shape, kind);
         for (const Ledger::Entry& entry : ledger.entries()) {
             const bool is_product = is_block && entry.unit.is_product();
@@ -59,17 +61,23 @@ public:
     }
 
 private:
-    std::size_t parameters_of(std::size_t layer) const {
+    static double least_replicas(const Layout& layout) {
+        std::size_t least = layout.stages.front().replicas.size();
+        for (const StageLayout& stage : layout.stages) least = std::min(least, stage.replicas.size());
+        return static_cast<double>(least);
+    }
+
+    double parameters_of(std::size_t layer) const {
         std::size_t count = 0;
         for (const ParameterSpec& spec : trireme::parameters_of(build_layers(setup_.model, part_)[layer]))
             count += spec.size();
-        return count;
+        return static_cast<double>(count);
     }
 
     const Setup& setup_;
     TensorPart part_;
     KernelSeconds seconds_;
-    std::size_t numbers_ = 0;
+    double numbers_ = 0;  // that are held for each parameter: it, its gradient, moments
 };
 
 }  // namespace

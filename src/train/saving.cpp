@@ -147,8 +147,7 @@ bool Saving::has_saved(std::uint64_t step) {
 }
 
 // Here and now, with no copy: HDF5 is asked by this thread alone, gradients of the last step are there until
-// the next, and what the system takes without bringing it to the disk takes little time. The disk is the
-// thread's.
+// the next. Steps wait until its checksum is made and the system has it; the disk is the thread's.
 void Saving::write_resizing(const ResizingState& state) {
     const std::filesystem::path partial = save_folder(plan_.checkpoints, plan_.state);
     resizing_.emplace(trireme::write_resizing(partial, plan_.state.save, group_->rank(), state));

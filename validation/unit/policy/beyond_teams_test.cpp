@@ -193,6 +193,33 @@ TEST(BeyondTeams, LayersCountByWhatTheyAsk) {
     EXPECT_EQ(cuts_of(*decision), (std::vector<std::size_t>{40, 11}));
 }
 
+// By which it is seen that its rank has recovered.
+TEST(BeyondTeams, AStageKeepsABlock) {
+    const Plan plan = plan_of({.pipe = 4}, 64);
+    UnevenRules with_embedding = rules(4);
+    with_embedding.layers.assign(51, LayerWork{.products = 1});
+    with_embedding.layers.front() = {.products = 0, .others = 0.1};
+    Observation observation = observed(plan, {40, 1, 1, 1});
+    observation.ranks[0].products -= 40 * 64;  // the embedding's
+
+    const auto decision = uneven_shares(with_embedding)(observation, plan);
+
+    ASSERT_TRUE(decision);
+    EXPECT_EQ(cuts_of(*decision)[0], 2U);
+}
+
+// A rank that recovered a moment ago is still taken to be slow, and the last steps were short.
+TEST(BeyondTeams, NoStepIsPredictedToTakeLessThanNothing) {
+    const Plan plan = plan_of({.data = 2}, 4);
+    Observation observation = observed(plan, {1, 3});
+    observation.step_seconds = 1;
+
+    const auto decision = uneven_shares(rules(2))(observation, plan);
+
+    ASSERT_TRUE(decision);
+    EXPECT_EQ(decision->terms.at("predicted_step_s"), 0);
+}
+
 TEST(BeyondTeams, AreAsTheyWereOnceNobodyIsSlow) {
     Plan plan = plan_of({.pipe = 2, .data = 2}, 8);
     UnevenRules known = rules(4);
