@@ -31,13 +31,18 @@ bool has_shared_layers(const Plan& plan) {
 
 void check_uneven(const RunConfig& config, const Plan& plan) {
     check_change(config, plan);
+    if (config.policy.bridge > 0 && !has_shared_layers(plan))
+        throw ConfigError(
+            "--bridge is help between ranks that share their layers, and here each has its own; use --tensor, "
+            "or "
+            "leave it out");
     if (has_shared_layers(plan) || may_cut_elsewhere(plan) || may_take_uneven_turns(plan)) return;
-    throw ConfigError(
-        cat("--straggler uneven has nothing to give to others here: each rank has layers of its own, ",
-            plan.teams.size() == 1 ? "and there is one"
-                                   : cat("and --schedule ", plan.schedule,
-                                         " has no way to execute other cuts or numbers of micro-batches"),
-            "; use --tensor, --pipe or --data with --schedule 1f1b, or --straggler off"));
+    throw ConfigError(cat("--straggler uneven has nothing to give to others here: no two ranks share a layer, ",
+                          plan.teams.size() == 1
+                              ? "and there is one rank"
+                              : cat("and --schedule ", plan.schedule,
+                                    " has no way to execute other cuts or numbers of micro-batches"),
+                          "; use --tensor, --pipe or --data with --schedule 1f1b, or --straggler off"));
 }
 
 }  // namespace

@@ -152,6 +152,42 @@ TEST_F(Redistribution, ChangesNoLossByTheWall) {
     }
 }
 
+// What drains at the same step has the same losses, whoever takes the turns behind it.
+TEST_F(Redistribution, ChangesNoLossWhereStepsOverlap) {
+    const auto decided = [&](const std::string& name, const std::string& first, const std::string& second) {
+        write(
+            name + ".jsonl",
+            R"({"step": 5, "layout": {"layers": 11, "stages": [{"layers": [0, 6], "replicas": [{"ranks": [0])" +
+                first +
+                R"(}, {"ranks": [1]}]}, {"layers": [6, 11], "replicas": [{"ranks": [2]}, {"ranks": [3])" +
+                second + "}]}]}}\n");
+        simulate_deep(4,
+                      "--pipe 2 --data 2 --microbatches 4 --schedule pipedream-2bw --decisions " + name +
+                          ".jsonl --run-dir " + name,
+                      15);
+    };
+
+    decided("even", "", "");
+    decided("uneven", R"(, "turns": 3)", R"(, "turns": 7)");
+
+    EXPECT_LE(most_apart(losses("uneven"), losses("even")), 1e-10);
+}
+
+// As a layout file has them.
+TEST_F(Redistribution, TurnsOfAFileChangeNoLoss) {
+    train_alone(8);
+    write("turns.json",
+          R"({"layers": 11, "stages": [{"layers": [0, 6], "replicas": [{"ranks": [0], "turns": 3},)"
+          R"( {"ranks": [1]}]}, {"layers": [6, 11], "replicas": [{"ranks": [2]}]}]})");
+    for (const std::string schedule : {"1f1b", "gpipe", "inter-layer", "auto"}) {
+        const Outcome outcome = run("train --layout turns.json --microbatches 8 --steps 8 --run-dir " +
+                                        schedule + " --schedule " + schedule + ' ' + of_deep_model + exactly,
+                                    3, 0);
+        ASSERT_EQ(outcome.code, 0) << outcome.err;
+        EXPECT_LE(most_apart(losses(schedule), losses("one")), 1e-10) << schedule;
+    }
+}
+
 TEST_F(Redistribution, IsRefusedWhereThereIsNothingToGive) {
     const auto refusal = [&](const std::string& options, int ranks) {
         const Outcome refused =
@@ -162,13 +198,15 @@ TEST_F(Redistribution, IsRefusedWhereThereIsNothingToGive) {
     };
 
     EXPECT_NE(
-        refusal("", 1).find("trireme: --straggler uneven has nothing to give to others here: each rank has "
-                            "layers of its own, and there is one; use --tensor"),
+        refusal("", 1).find("trireme: --straggler uneven has nothing to give to others here: no two ranks "
+                            "share a layer, and there is one rank; use --tensor"),
         std::string::npos);
     EXPECT_NE(
         refusal("--pipe 2 --chunks 2 --schedule interleaved --microbatches 4", 2)
             .find("and --schedule interleaved has no way to execute other cuts or numbers of micro-batches"),
         std::string::npos);
+    EXPECT_NE(refusal("--pipe 2 --microbatches 4 --bridge 10", 2).find("--bridge is help between ranks"),
+              std::string::npos);
 }
 
 }  // namespace
