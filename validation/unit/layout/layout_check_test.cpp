@@ -82,6 +82,8 @@ TEST(LayoutCheck, RefusesAReplicaWithoutRanks) {
 }
 
 TEST(LayoutCheck, RefusesSharesThatDoNotFitTheRanks) {
+    EXPECT_EQ(refusal([](Layout& layout) { layout.stages[0].replicas[0].turns = 0; }),
+              "replica 0 of stage 0 of layout.json takes no turn; let it take at least 1, or leave it out");
     EXPECT_EQ(refusal([](Layout& layout) {
                   layout.stages[0].replicas[0].shares = {5, 2, 1};
               }),

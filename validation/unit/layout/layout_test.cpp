@@ -104,5 +104,11 @@ TEST(LayoutText, ShowsUnevenSharesAndIdleRanks) {
     EXPECT_EQ(text_of(layout), "stage 0: layers 0-13, ranks 0-2 (5:2:1) | ranks 3,4\nidle: ranks 5,7\n");
 }
 
+TEST(LayoutText, ShowsHowManyTurnsReplicasTake) {
+    const Layout layout{27, {{{0, 27}, {{{0, 1}, {5, 2}, 3}, {{2}, {1}}}}}, {}};
+
+    EXPECT_EQ(text_of(layout), "stage 0: layers 0-13, ranks 0,1 (5:2) x3 | rank 2\n");
+}
+
 }  // namespace
 }  // namespace trireme

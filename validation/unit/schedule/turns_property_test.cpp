@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "trireme/base/error.hpp"
 #include "unit/schedule/every_shape.hpp"
 
 namespace trireme {
@@ -23,27 +24,45 @@ PipelineShape with_turns(PipelineShape shape, const std::vector<std::string>& tu
 int replicas_in(const std::string& turns) { return 1 + *std::ranges::max_element(turns) - '0'; }
 
 // Of two and three stages of up to three replicas, each way behind every other one.
-TEST(UnevenTurns, AreProvedForEveryScheduleWithTwoSlotsAtMost) {
+template <class Use>
+void for_each_shape(int most_micro_batches, Use&& use) {
     const std::vector<std::string> ways{"0",        "01",       "0001",    "1011",
                                         "11111110", "00101001", "0020120", "22222012"};
     for (const std::string& first : ways) {
         for (const std::string& second : ways) {
-            for (const bool has_third : {false, true}) {
-                std::vector<std::string> turns{first, second};
-                if (has_third) turns.push_back(first);
+            for (const std::vector<std::string>& turns :
+                 {std::vector{first, second}, std::vector{first, second, first}}) {
                 std::vector<int> replicas;
                 for (const std::string& each : turns) replicas.push_back(replicas_in(each));
-                for (int micro_batches = 1; micro_batches <= 12; ++micro_batches) {
-                    for (const ScheduleKind kind :
-                         {ScheduleKind::inter_layer, ScheduleKind::gpipe, ScheduleKind::one_f_one_b}) {
-                        const PipelineShape shape = with_turns(uneven_shape(replicas, micro_batches), turns);
-                        EXPECT_LE(fewest_slots(kind, shape), 2)
-                            << name_of(kind) << ", " << text_of_uneven(shape) << " " << first << " " << second;
-                    }
+                for (int micro_batches = 1; micro_batches <= most_micro_batches; ++micro_batches) {
+                    SCOPED_TRACE(first + " " + second);
+                    use(with_turns(uneven_shape(replicas, micro_batches), turns));
                 }
             }
         }
     }
+}
+
+TEST(UnevenTurns, AreProvedForSynchronousSchedulesWithTwoSlotsAtMost) {
+    for_each_shape(12, [](const PipelineShape& shape) {
+        for (const ScheduleKind kind :
+             {ScheduleKind::inter_layer, ScheduleKind::gpipe, ScheduleKind::one_f_one_b})
+            EXPECT_LE(fewest_slots(kind, shape), 2) << name_of(kind) << ", " << text_of_uneven(shape);
+    });
+}
+
+// Weights of one update ago are not enough where a stage has to run ahead further: 2BW says so.
+TEST(UnevenTurns, AreProvedWhereStepsOverlap) {
+    for_each_shape(8, [](PipelineShape shape) {
+        shape.slots = shape.micro_batches * shape.stages() + shape.stages();
+        for (const ScheduleKind kind : {ScheduleKind::pipedream, ScheduleKind::pipedream_vertical})
+            EXPECT_EQ(fault_of(kind, shape), "") << name_of(kind) << ", " << text_of_uneven(shape);
+        try {
+            EXPECT_EQ(fault_of(ScheduleKind::pipedream_2bw, shape), "") << text_of_uneven(shape);
+        } catch (const ConfigError& refusal) {
+            EXPECT_NE(std::string(refusal.what()).find("steps ahead"), std::string::npos) << refusal.what();
+        }
+    });
 }
 
 }  // namespace
