@@ -1,8 +1,7 @@
 #include "policy/gathering.hpp"
 
 #include <algorithm>
-#include <numeric>
-#include <set>
+#include <iterator>
 
 namespace trireme {
 namespace {

@@ -31,11 +31,11 @@ public:
     TeamPace now(const Team& team, const Shares& shares) const;
 
 private:
+    // Seconds for a second of its team's work, times the team's ranks.
     struct RankPace {
-        double products =
-            0;              // seconds that a team of healthy ranks takes for a second of work, times its ranks
-        double others = 0;  // seconds that this one takes for a second of its team's, likewise
-        double share = 1;   // it has of an even one
+        double products = 0;  // of the team, were it healthy
+        double others = 0;    // of this rank
+        double share = 1;     // that it has of an even one
     };
 
     void add(const Team& team, std::size_t number);
