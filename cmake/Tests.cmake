@@ -22,6 +22,11 @@ if(TRIREME_SANITIZE)
   set(TRIREME_PATIENCE 4)
 endif()
 
+# Tests are compiled more often than they compute: without optimisation that takes half the time. What they test is
+# compiled as ever.
+add_library(trireme_quickly_compiled INTERFACE)
+target_compile_options(trireme_quickly_compiled INTERFACE -O0)
+
 #   add_test_program(unit_data LABEL unit TIMEOUT 30 SOURCES a_test.cpp b_test.cpp USES data)
 function(add_test_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL;TIMEOUT" "SOURCES;USES;PRIVATE_USES")
@@ -30,7 +35,8 @@ function(add_test_program name)
   add_executable(${name} ${arg_SOURCES})
   target_compile_definitions(${name} PRIVATE ${TRIREME_SOURCE_DIR_DEFINITION})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/validation)
-  target_link_libraries(${name} PRIVATE ${arg_USES} ${arg_PRIVATE_USES} GTest::gtest_main trireme_warnings)
+  target_link_libraries(${name} PRIVATE ${arg_USES} ${arg_PRIVATE_USES} GTest::gtest_main trireme_warnings
+                        trireme_quickly_compiled)
   belongs_to_label(${arg_LABEL} ${name})
   math(EXPR timeout "${arg_TIMEOUT} * ${TRIREME_PATIENCE}")
   gtest_discover_tests(${name} TEST_PREFIX ${arg_LABEL}/ DISCOVERY_MODE PRE_TEST
@@ -61,7 +67,7 @@ function(add_rank_program name)
                     USES ${arg_USES} ${mpi})
     target_compile_definitions(${program} PRIVATE ${TRIREME_SOURCE_DIR_DEFINITION})
     target_include_directories(${program} PRIVATE ${CMAKE_SOURCE_DIR}/validation)
-    target_link_libraries(${program} PRIVATE GTest::gtest)
+    target_link_libraries(${program} PRIVATE GTest::gtest trireme_quickly_compiled)
     belongs_to_label(${arg_FOLDER} ${program})
   endforeach()
 endfunction()

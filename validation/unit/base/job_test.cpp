@@ -1,0 +1,51 @@
+#include "trireme/base/job.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string_view>
+
+namespace trireme {
+namespace {
+
+TEST(Job, IsNoneOutsideOfSlurm) {
+    const Job job = job_of([](const char*) -> const char* { return nullptr; });
+    EXPECT_EQ(job.id, "");
+    EXPECT_EQ(job.restarts, 0);
+    EXPECT_FALSE(job.end_time || job.cores_per_rank || job.local_rank || job.visible_devices);
+}
+
+TEST(Job, IsWhatSlurmSays) {
+    const Job job = job_of([](const char* name) -> const char* {
+        const std::string_view asked(name);
+        if (asked == "SLURM_JOB_ID") return "4711";
+        if (asked == "SLURM_RESTART_COUNT") return "2";
+        if (asked == "SLURM_JOB_END_TIME") return "1700000000";
+        if (asked == "SLURM_CPUS_PER_TASK") return "8";
+        if (asked == "SLURM_LOCALID") return "3";
+        return asked == "CUDA_VISIBLE_DEVICES" ? "" : nullptr;
+    });
+    EXPECT_EQ(job.id, "4711");
+    EXPECT_EQ(job.restarts, 2);
+    EXPECT_EQ(job.end_time, 1700000000.0);
+    EXPECT_EQ(job.cores_per_rank, 8);
+    EXPECT_EQ(job.local_rank, 3);
+    EXPECT_EQ(job.visible_devices, "");  // none may be used, which is something else than no word of it
+}
+
+TEST(Job, TakesTheLocalRankOfTheLauncherThatStartedThisProcess) {
+    const Job job = job_of([](const char* name) -> const char* {
+        const std::string_view asked(name);
+        if (asked == "SLURM_LOCALID") return "0";  // of the script that mpirun was started in
+        return asked == "OMPI_COMM_WORLD_LOCAL_RANK" ? "1" : nullptr;
+    });
+    EXPECT_EQ(job.local_rank, 1);
+}
+
+TEST(Job, LeavesOutWhatIsNoNumber) {
+    const Job job = job_of([](const char*) -> const char* { return "4(x2)"; });
+    EXPECT_EQ(job.restarts, 0);
+    EXPECT_FALSE(job.end_time || job.cores_per_rank || job.local_rank);
+}
+
+}  // namespace
+}  // namespace trireme
