@@ -3,8 +3,11 @@
 #include <csignal>
 #include <cstdio>
 #include <iostream>
+#include <optional>
+#include <string_view>
 
 #include "app/command.hpp"
+#include "app/environment.hpp"
 #include "app/failure.hpp"
 #include "app/plan_command.hpp"
 #include "trireme/report/report.hpp"
@@ -47,6 +50,13 @@ void carry_out(const TrainCommand&) { refuse_alone(); }
 void carry_out(const EvaluateConfig&) { refuse_alone(); }
 void carry_out(const ProfileCommand&) { refuse_alone(); }
 
+constexpr bool is_simulated = std::string_view(TRIREME_MPI) == "smpi";
+
+// Simulated ranks are in no job of Slurm's, whoever simulates them.
+Job job_of_ranks() { return is_simulated ? Job{} : read_job(); }
+
+bool is_train(Words words) { return std::string_view(words.front()) == "train"; }
+
 int run_alone(Words words) {
     try {
         const Command command = parse_command_line(words, TRIREME_MPI);
@@ -57,18 +67,32 @@ int run_alone(Words words) {
     return static_cast<int>(ExitCode::done);
 }
 
-void take_part(Words words, Session& session) {
-    const Command wanted = parse_command_line(words, TRIREME_MPI);
-    if (const auto* config = std::get_if<EvaluateConfig>(&wanted)) return evaluate(*config, session);
-    if (const auto* command = std::get_if<ProfileCommand>(&wanted)) {
-        return measure(*command, session, std::cout);
-    }
-    const auto& command = std::get<TrainCommand>(wanted);
+ExitCode carry_out(TrainCommand& command, Session& session, const StopSignals* signals) {
     if (!command.dump_config) {
-        train(command.config, session);
-    } else if (session.rank() == 0) {
-        std::cout << command.config.resolved;
+        command.config.job = job_of_ranks();
+        return train(command.config, session, signals) == Ending::done ? ExitCode::done : ExitCode::stopped;
     }
+    if (session.rank() == 0) std::cout << command.config.resolved;
+    return ExitCode::done;
+}
+
+ExitCode carry_out(EvaluateConfig& config, Session& session) {
+    config.run.job = job_of_ranks();
+    evaluate(config, session);
+    return ExitCode::done;
+}
+
+ExitCode carry_out(ProfileCommand& command, Session& session) {
+    command.run.job = job_of_ranks();
+    measure(command, session, std::cout);
+    return ExitCode::done;
+}
+
+ExitCode take_part(Words words, Session& session, const StopSignals* signals) {
+    Command wanted = parse_command_line(words, TRIREME_MPI);
+    if (auto* command = std::get_if<TrainCommand>(&wanted)) return carry_out(*command, session, signals);
+    if (auto* config = std::get_if<EvaluateConfig>(&wanted)) return carry_out(*config, session);
+    return carry_out(std::get<ProfileCommand>(wanted), session);
 }
 
 // What the user can fix is mostly found by all ranks together: rank 0 speaks, and all leave in order. Anything
@@ -84,24 +108,26 @@ int leave(const Failure& failure, const Session& session, Departure& departure) 
     return code;
 }
 
-int run_in_session(Words words, Session& session) {
+int run_in_session(Words words, Session& session, const StopSignals* signals) {
     Departure departure(session);
     try {
-        take_part(words, session);
+        return static_cast<int>(take_part(words, session, signals));
     } catch (...) {
         constexpr std::string_view smaller =
             "use a smaller --batch or --max-length, more --microbatches, or fewer ranks on a node";
         return leave(failure_of(std::current_exception(), smaller), session, departure);
     }
-    return static_cast<int>(ExitCode::done);
 }
 
 int run(int argc, char** argv) {
     const Words words(argv + (argc > 0 ? 1 : 0), argv + argc);
     if (!needs_session(words)) return run_alone(words);
+    std::optional<StopSignals> signals;  // of what can go on another time
+    if (is_train(words) && !is_simulated) signals.emplace();
     try {
         Session session(argc, argv);
-        return run_in_session(words, session);
+        if (signals) signals->take_back();
+        return run_in_session(words, session, signals ? &*signals : nullptr);
     } catch (...) {  // MPI itself
         return finish(failure_of(std::current_exception()));
     }

@@ -232,6 +232,10 @@ OptionGroup run_options(RunOptions& run) {
             whole_number({"log-every", "K", "steps between lines of progress"}, run.log_every, 1),
             number({"stall-timeout", "SECONDS", "without progress, after which the job gives up"},
                    run.stall_timeout, above(0)),
+            duration({"time-limit", "3h50m",
+                      "from the start, before which the run stops with a checkpoint; 0s: none, and Slurm's own "
+                      "always"},
+                     run.time_limit),
             choice({"on-nan", "", "a loss or gradient that is no number: end, or leave the update out"},
                    run.on_nan, {{"stop", OnNan::stop}, {"skip", OnNan::skip}}),
             trace_option(run.trace),

@@ -1,13 +1,14 @@
 #include "app/values.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <string_view>
 
+#include "trireme/base/duration.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/nearest.hpp"
 
@@ -110,6 +111,16 @@ Option size_in_bytes(OptionWords words, std::uint64_t& field, std::uint64_t leas
     if (words.form.empty()) words.form = "BYTES";
     const auto set = [&field, least](const Setting& setting) { field = read_bytes(setting, least); };
     return {.words = std::move(words), .set = set, .get = [&field] { return std::to_string(field); }};
+}
+
+Option duration(OptionWords words, double& seconds) {
+    if (words.form.empty()) words.form = "3h50m";
+    const auto set = [&seconds](const Setting& setting) {
+        const std::optional<double> read = seconds_in(setting.value);
+        if (!read) refuse(setting, "a span of time, such as 3h50m, 90m or 45s");
+        seconds = *read;
+    };
+    return {.words = std::move(words), .set = set, .get = [&seconds] { return duration_text(seconds); }};
 }
 
 Option flag(OptionWords words, bool& field) {

@@ -121,6 +121,8 @@ Option on_off(OptionWords words, Field& field) {
 
 // 5GB, 500MB, 20kB, or a plain number
 Option size_in_bytes(OptionWords words, std::uint64_t& field, std::uint64_t least = 1);
+// 3h50m, in seconds
+Option duration(OptionWords words, double& seconds);
 Option flag(OptionWords words, bool& field);  // on where it is named; --quiet=off takes it back
 Option text(OptionWords words, std::string& field);
 

@@ -282,6 +282,10 @@ void Console::finish(const Figures& f, const std::string& peak_is, const std::st
     const std::string grown =
         f.grown_bytes ? fmt::format("grew by {} MB a rank; ", megabytes(*f.grown_bytes)) : "";
     out_ << fmt::format("  memory          {}{} MB predicted\n", grown, megabytes(f.predicted_bytes));
+    if (f.stopped) {
+        out_ << fmt::format("  stopped         behind step {} of {}: {}; --resume auto goes on\n",
+                            f.stopped->step, setup_.steps, f.stopped->because);
+    }
     out_ << (f.complaint.empty() ? "  VALID" : "  INVALID: " + f.complaint) << '\n';
     out_ << "  written to " << run_dir << '\n' << std::flush;
 }

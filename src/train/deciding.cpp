@@ -5,6 +5,7 @@
 
 #include "train/straggler_policy.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/comm/collectives.hpp"
 
 namespace trireme {
 
@@ -107,6 +108,14 @@ std::string Deciding::take_complaint() {
     if (complaint_.empty()) return {};
     const std::string complaint = std::exchange(complaint_, "");
     return std::exchange(has_complained_, true) ? "" : complaint;
+}
+
+void refuse_unlike_plans(Communicator& control, const std::optional<Choice>& choice, std::size_t step) {
+    const std::vector<std::string> plans = gather_all(control, choice ? hash_of(choice->next.plan) : "none");
+    if (std::ranges::count(plans, plans.front()) == std::ssize(plans)) return;
+    throw ConfigError(cat("behind step ", step,
+                          " ranks want different plans; give all nodes the same files of "
+                          "--schedule and --profile, and the same program"));
 }
 
 }  // namespace trireme

@@ -11,6 +11,7 @@
 #include "train/figures.hpp"
 #include "train/observer.hpp"
 #include "train/state_moves.hpp"
+#include "trireme/comm/communicator.hpp"
 #include "trireme/layout/links.hpp"
 #include "trireme/policy/policy.hpp"
 
@@ -25,6 +26,10 @@ struct Choice {
 
 // The first step behind `first` where a policy looks at what was observed; `steps` if none does.
 std::size_t next_look(const PolicyConfig& policy, std::size_t first, std::size_t steps);
+
+// Collective over `control`, at a look behind `step` steps. Throws ConfigError where ranks chose unlike plans:
+// they are made from files, too, which a node may see otherwise than the others.
+void refuse_unlike_plans(Communicator& control, const std::optional<Choice>& choice, std::size_t step);
 
 class Deciding {
 public:

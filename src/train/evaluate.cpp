@@ -108,7 +108,7 @@ void evaluate(const EvaluateConfig& config, Session& session) {
     });
     const GradientPlan gradients = gradient_plan(*setup);
     refuse_more_than_memory(plan_memory(*setup, nullptr, gradients, session.rank()).total(), session, *control);
-    Stream stream = make_stream(config.run.precision.device, threads_per_rank(run.threads, session, *control));
+    Stream stream = make_stream(config.run.precision.device, threads_per_rank(config.run, session, *control));
     if (setup->plan.team_of(session.rank()) < 0) control->never_give_up();
     RankModel model(*setup, session.rank(),
                     make_groups(session, setup->plan, gradients.buckets, watchdog.patience()));

@@ -32,6 +32,12 @@ struct PlanChange {
     double seconds = 0;              // of the slowest rank
 };
 
+// Why a run ended before its last step.
+struct EarlyEnd {
+    std::size_t step = 0;  // so many are behind it
+    std::string because;
+};
+
 // What summary.json and the last lines on the console say.
 struct Figures {
     std::size_t steps = 0;
@@ -60,6 +66,7 @@ struct Figures {
     double save_seconds = 0;                      // that rank 0 stood still for them
     double save_wait_seconds = 0;                 // of these, for the one before to be written
     std::string complaint;                        // why the run is INVALID; empty: VALID
+    std::optional<EarlyEnd> stopped = {};         // none: it took all of its steps
 
     std::optional<double> joules() const;  // of all ranks
     double tokens_per_second() const { return static_cast<double>(tokens) / seconds; }

@@ -372,8 +372,9 @@ private:
 
 }  // namespace
 
-void run_ghosts(const RunConfig& config, const Session& session, Communicator& control, Patience patience) {
+Ending run_ghosts(const RunConfig& config, const Session& session, Communicator& control, Patience patience) {
     GhostRun(config, session, control, patience).run();
+    return Ending::done;
 }
 
 }  // namespace trireme

@@ -3,6 +3,7 @@
 
 #include "trireme/comm/session.hpp"
 #include "trireme/train/config.hpp"
+#include "trireme/train/train.hpp"
 
 namespace trireme {
 
@@ -15,7 +16,8 @@ void check_ghosts(const RunConfig& config);
 void refuse_ghosts(const RunConfig& config, const std::string& what);
 
 // Collective over all ranks. The steps of a run, and what it leaves behind: config.ini, manifest.json,
-// steps.jsonl and summary.json, without losses. Ranks share what is the same for all.
-void run_ghosts(const RunConfig& config, const Session& session, Communicator& control, Patience patience);
+// steps.jsonl and summary.json, without losses. Ranks share what is the same for all; nobody stops them
+// early, as no time passes but the simulated.
+Ending run_ghosts(const RunConfig& config, const Session& session, Communicator& control, Patience patience);
 
 }  // namespace trireme

@@ -10,12 +10,14 @@
 
 namespace trireme {
 
-int threads_per_rank(int wanted, const Session& session, Communicator& control) {
+int threads_per_rank(const RunConfig& config, const Session& session, Communicator& control) {
     if (time_is_simulated()) return 1;
     const std::string own = session.host() + " " + core_mask();
     const std::vector<std::string> all = gather_all(control, own);
     const auto sharers = static_cast<int>(std::count(all.begin(), all.end(), own));
-    return wanted > 0 ? wanted : std::max(1, usable_cores() / sharers);
+    if (config.run.threads > 0) return config.run.threads;
+    if (config.job.cores_per_rank) return std::clamp(*config.job.cores_per_rank, 1, usable_cores());
+    return std::max(1, usable_cores() / sharers);
 }
 
 void refuse_more_than_memory(std::size_t rank_bytes, const Session& session, Communicator& control) {

@@ -4,12 +4,14 @@
 #include "train/rank_memory.hpp"
 #include "trireme/comm/communicator.hpp"
 #include "trireme/comm/session.hpp"
+#include "trireme/train/config.hpp"
 
 namespace trireme {
 
-// Collective over `control`. Cores are shared by the ranks that may run on the same ones: all of a node, or one
-// alone where the launcher has bound each to cores of its own. `wanted` threads if that is not 0.
-int threads_per_rank(int wanted, const Session& session, Communicator& control);
+// Collective over `control`. --threads; without it as many as Slurm gives each rank, or the rank's share of
+// cores: they are shared by the ranks that may run on the same ones, which are all of a node, or one alone
+// where the launcher has bound each to cores of its own.
+int threads_per_rank(const RunConfig& config, const Session& session, Communicator& control);
 
 // Collective over `control`. Throws ConfigError, on all ranks, where a node has less memory left than its ranks
 // need.

@@ -6,11 +6,8 @@
 #include <limits>
 
 #include "train/model_work.hpp"
-#include "train/running_state.hpp"
 #include "train/simulated_sums.hpp"
 #include "train/slow_ranks.hpp"
-#include "train/straggler_policy.hpp"
-#include "trireme/checkpoint/resizing_file.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/device/machine.hpp"
 
@@ -53,6 +50,7 @@ RankTrainer::RankTrainer(const RunConfig& config, const Setup& setup, const Grad
     : config_(config),
       setup_(setup),
       trace_(rank.trace),
+      stopping_(rank.stopping),
       stream_(make_stream(config.precision.device, rank.threads, kernel_seconds_of(setup, rank.number))),
       model_(setup, rank.number, std::move(groups), trace_),
       sampler_(setup.samples.train.size(), config.run.seed),
@@ -82,46 +80,6 @@ RankTrainer::RankTrainer(const RunConfig& config, const Setup& setup, const Grad
 }
 
 RankTrainer::~RankTrainer() = default;
-
-void RankTrainer::fill() {
-    model_.fill(stream_, config_.run.seed);
-    if (setup_.resumes && optimizer_)
-        restore(*setup_.stored, model_.stages().parameters().specs(), *optimizer_, threads_of(stream_));
-    if (setup_.goes_on_resizing) go_on_resizing();
-}
-
-void RankTrainer::go_on_resizing() {
-    auto state = resizing_state();
-    if (!state) return;
-    read_resizing(setup_.stored->place(), setup_.stored->state()->save, model_.rank(), *state);
-    model_.restore(*state);
-    has_gone_on_ = true;
-}
-
-std::optional<ResizingState> RankTrainer::resizing_state() {
-    prepare_to_share_products();
-    return model_.resizing_state();
-}
-
-std::vector<StateView> RankTrainer::views() const {
-    if (!optimizer_) return {};
-    return views_of(model_.stages().parameters(), *optimizer_);
-}
-
-void RankTrainer::charge_whole_passes(std::shared_ptr<PassTimes> shared) {
-    if (!model_.is_idle()) model_.stages().passes().remember(std::move(shared));
-}
-
-void RankTrainer::rehearse() {
-    const int team = setup_.plan.team_of(model_.rank());
-    const Program& program = setup_.plan.training.programs[static_cast<std::size_t>(team)];
-    const auto has = [&](Op op) {
-        return std::ranges::any_of(program, [&](const Instruction& each) { return each.op == op; });
-    };
-    const BatchView batch(setup_.model, setup_.largest.front());
-    if (has(Op::backward)) model_.stages().rehearse(stream_, batch.tokens(), false);
-    if (has(Op::backward_input)) model_.stages().rehearse(stream_, batch.tokens(), true);
-}
 
 // A run that goes on begins with what its plan shares; one whose plan comes to share something is told so.
 void RankTrainer::begin_stretch(std::size_t first, std::size_t end) {
@@ -307,8 +265,16 @@ void RankTrainer::report(const RoundResult& result, double begin) {
     own[RecordFields::padded_tokens] = static_cast<double>(result.padded_tokens);
     if (!is_of_ghosts()) own[RecordFields::peak_bytes] = static_cast<double>(peak_resident_bytes());
     own[RecordFields::joules] = energy_.take();
+    own[RecordFields::stop] = static_cast<double>(wish_to_stop());
     own[RecordFields::seconds] = now_seconds() - begin;
     records_.post(own);
+}
+
+// Where work is in flight, all ranks know of a wish some steps later, and then finish what is begun.
+StopReason RankTrainer::wish_to_stop() {
+    if (stopping_ == nullptr) return StopReason::none;
+    const int ahead = setup_.plan.training.look_ahead;
+    return stopping_->wish(ahead == 0 ? 1 : 2 * (ahead + 1));
 }
 
 // What all ranks have said of the earliest step that has not been settled.
@@ -355,42 +321,10 @@ std::vector<StepOutcome> RankTrainer::step() {
     return known;
 }
 
-void RankTrainer::prepare_to_share_products() {
-    if (!shares_products(setup_.plan) || model_.may_share_products()) return;
-    model_.prepare_to_share_products(stream_, config_.policy.resize, config_.run.seed);
-}
-
-// An idle rank has nothing to share.
-void RankTrainer::share_products() {
-    prepare_to_share_products();
-    model_.share_products(stream_);
-    know_spared();
-}
-
-void RankTrainer::know_spared() {
-    has_gone_on_ = false;
-    if (!config_.policy.resize.decays_all) spared_ = model_.left_out();
-}
-
-Link RankTrainer::measure_link(Communicator& all) { return measured_link(model_.groups().tensor.get(), all); }
-
-RankState RankTrainer::take_state() {
-    have_moments();
-    if (model_.is_idle()) return {};
-    LocalParameters& held = model_.stages().parameters();
-    RankState state{.specs = held.specs(), .shards = optimizer_->shards(), .updates = optimizer_->updates()};
-    state.values = held.take_values();
-    state.moments = optimizer_->take_moments();
-    return state;
-}
-
-StatePlace RankTrainer::state_place() {
-    if (model_.is_idle()) return {};
-    return {.parameters = &model_.stages().parameters(), .optimizer = &*optimizer_};
-}
-
-Evaluation RankTrainer::evaluate(Communicator& control) {
-    return evaluate_samples(model_, stream_, setup_, control);
+std::size_t RankTrainer::end_stretch_early() {
+    const int begun = executed_ + setup_.plan.training.look_ahead;
+    end_ = std::min(end_, first_ + static_cast<std::size_t>(begun));
+    return end_;
 }
 
 }  // namespace trireme

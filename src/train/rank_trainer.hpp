@@ -25,7 +25,8 @@ namespace trireme {
 struct TrainingRank {
     int number = 0;
     int threads = 1;
-    Trace* trace = nullptr;  // where it notes what it does when; none: nowhere
+    Trace* trace = nullptr;        // where it notes what it does when; none: nowhere
+    Stopping* stopping = nullptr;  // asked behind each step; none: nothing stops it early
 };
 
 class RankTrainer {
@@ -51,6 +52,9 @@ public:
     // outcome, otherwise that of a step some steps ago, and the last one all that are left.
     void begin_stretch(std::size_t first, std::size_t end);
     std::vector<StepOutcome> step();
+
+    // On all ranks behind the same step. Begins no step that is not begun: the end of the stretch, from now on.
+    std::size_t end_stretch_early();
 
     // Collective over `control`. On the validation samples; between stretches.
     Evaluation evaluate(Communicator& control);
@@ -97,11 +101,13 @@ private:
     void apply(const StepInFlight& step, std::size_t gradients);
     void take_back(const StepInFlight& step, std::size_t gradients);
     void report(const RoundResult& result, double begin);
+    StopReason wish_to_stop();
     StepOutcome settle();
 
     const RunConfig& config_;
     const Setup& setup_;
     Trace* trace_;
+    Stopping* stopping_;
     Stream stream_;
     RankModel model_;
     // None of all these where the rank is idle.

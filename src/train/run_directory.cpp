@@ -1,9 +1,5 @@
 #include "train/run_directory.hpp"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <array>
 #include <cerrno>
 #include <cmath>
@@ -13,6 +9,7 @@
 #include <numeric>
 #include <optional>
 
+#include "train/run_starts.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/device/clock.hpp"
 
@@ -88,6 +85,7 @@ Json step_record(std::size_t step, const StepOutcome& outcome, const ModelFlops&
 Json summary_of(const Figures& f, const std::string& peak_is) {
     Json summary{{"verdict", f.complaint.empty() ? "VALID" : "INVALID"}};
     if (!f.complaint.empty()) summary["reason"] = f.complaint;
+    if (f.stopped) summary["stopped"] = {{"behind_step", f.stopped->step}, {"because", f.stopped->because}};
     summary["clock"] = clock_name();
     summary["steps"] = f.steps;
     summary["skipped_steps"] = f.skipped_steps;
@@ -153,6 +151,13 @@ Json slow_records(const std::vector<SlowRank>& slow) {
     return records;
 }
 
+std::ofstream opened(const fs::path& path) {
+    std::ofstream file(path, std::ios::app);
+    if (file) return file;
+    throw ConfigError(
+        cat(path.string(), " cannot be written: ", std::strerror(errno), "; choose another --run-dir"));
+}
+
 // The step of a record; nothing of a line that was not written to its end.
 std::optional<std::size_t> step_of(const std::string& line) {
     const Json record = Json::parse(line, nullptr, false);
@@ -189,28 +194,14 @@ std::string now_text() {
     return text.data();
 }
 
-FileLock::FileLock(const fs::path& path)
-    : descriptor_(::open(path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0666)) {
-    if (descriptor_ < 0) {
-        throw ConfigError(
-            cat(path.string(), " cannot be written: ", std::strerror(errno), "; choose another --run-dir"));
-    }
-    // Some filesystems know no locks; there, the check for earlier steps has to do.
-    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-        ::close(descriptor_);
-        throw ConfigError(cat("the run directory ", path.parent_path().string(),
-                              " is in use by another job; choose another --run-dir"));
-    }
-}
-
-FileLock::~FileLock() { ::close(descriptor_); }
-
-RunDirectory::RunDirectory(const fs::path& path, std::optional<std::size_t> kept_steps)
+RunDirectory::RunDirectory(const fs::path& path, std::optional<std::size_t> kept_steps, const Job& job)
     : path_(created(path)),
-      lock_(path / "steps.jsonl"),
-      steps_(path / "steps.jsonl", std::ios::app),
+      lock_(path / "lock", words_of_holder(job)),
+      steps_(opened(path / "steps.jsonl")),
       keeps_decisions_(kept_steps && fs::exists(path / "decisions.jsonl")) {
-    kept_steps ? drop_records_behind(path / "steps.jsonl", *kept_steps) : refuse_used(path);
+    if (!kept_steps) refuse_used(path);
+    note_start(path / "starts.jsonl", job, kept_steps.value_or(0));
+    if (kept_steps) drop_records_behind(path / "steps.jsonl", *kept_steps);
     // One that was followed behind the last of the steps will be followed again.
     if (keeps_decisions_ && *kept_steps > 0) drop_records_behind(path / "decisions.jsonl", *kept_steps - 1);
 }

@@ -1,4 +1,5 @@
-// What a run leaves behind: config.ini, manifest.json, steps.jsonl, decisions.jsonl, summary.json.
+// What a run leaves behind: starts.jsonl, config.ini, manifest.json, steps.jsonl, decisions.jsonl,
+// summary.json.
 #pragma once
 
 #include <filesystem>
@@ -9,6 +10,7 @@
 
 #include "train/figures.hpp"
 #include "train/peak_rate.hpp"
+#include "train/run_lock.hpp"
 #include "trireme/plan/decision.hpp"
 #include "trireme/train/emulation.hpp"
 
@@ -32,26 +34,13 @@ struct Manifest {
 // "2026-01-31T14:25:01Z"
 std::string now_text();
 
-// Holds a file for this process alone, until it is destroyed or the process ends, however that happens.
-class FileLock {
-public:
-    // Makes the file if need be. Throws ConfigError if it cannot be written, or is held by another process.
-    explicit FileLock(const std::filesystem::path& path);
-    ~FileLock();
-    FileLock(const FileLock&) = delete;
-    FileLock& operator=(const FileLock&) = delete;
-
-private:
-    int descriptor_ = -1;
-};
-
-// Owned by rank 0.
+// Owned by rank 0. A start of a run, by `job`, until it ends.
 class RunDirectory {
 public:
     // Throws ConfigError if the folder cannot be written, is in use, or holds the steps of an earlier run; of
     // one that goes on, records of its first `kept_steps` steps stay and others are dropped.
     explicit RunDirectory(const std::filesystem::path& path,
-                          std::optional<std::size_t> kept_steps = std::nullopt);
+                          std::optional<std::size_t> kept_steps = std::nullopt, const Job& job = {});
 
     void write_config(const std::string& ini);
     void write_manifest(const Manifest& manifest);
@@ -68,7 +57,7 @@ private:
     void add_line(std::ofstream& file, const char* name, const std::string& line) const;
 
     std::filesystem::path path_;
-    FileLock lock_;
+    RunLock lock_;
     std::ofstream steps_;
     bool keeps_decisions_;                 // of the run that goes on
     std::ofstream decisions_;              // open once there is one

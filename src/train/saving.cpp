@@ -112,6 +112,7 @@ void Saving::begin(std::uint64_t step, const RunState& state, bool is_awaited) {
     plan_.state.run = state.facts;
     // Two saves never mix: their digits differ on all steps of all runs, and are the same on all ranks.
     plan_.state.save = sha256_hex(cat(plan_.run, ' ', step)).substr(0, plan_.run.size());
+    begun_ = now_seconds();
     is_in_flight_ = true;
     is_awaited_ = is_awaited;
     has_reported_ = false;
@@ -321,7 +322,7 @@ void Saving::conclude() {
     } else {
         remove_partial(plan_.checkpoints);
     }
-    outcomes_.push_back({.step = plan_.state.step, .complaint = complaint_});
+    outcomes_.push_back({.step = plan_.state.step, .complaint = complaint_, .seconds = now_seconds() - begun_});
 }
 
 void Saving::take_failure_of_worker() {

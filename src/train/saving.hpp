@@ -39,6 +39,7 @@ std::vector<CheckpointPart> parts_of(const GradientPlan& gradients, int ranks);
 struct SaveOutcome {
     std::uint64_t step = 0;
     std::string complaint;  // why there is none; empty: it is done
+    double seconds = 0;     // from its beginning
 };
 
 // A save that could not begin because the one before was still being written.
@@ -120,6 +121,7 @@ private:
 
     // Of the checkpoint that is being written.
     bool is_in_flight_ = false;  // on rank 0 until it is done, elsewhere until this rank's report is away
+    double begun_ = 0;           // when
     bool is_awaited_ = false;
     bool has_reported_ = false;
     std::string complaint_;  // of this rank

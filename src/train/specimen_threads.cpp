@@ -5,7 +5,7 @@ namespace trireme {
 
 int threads_of_rank(const RunConfig& config, const Session& session) {
     const auto control = session.all_ranks("control", {});
-    return threads_per_rank(config.run.threads, session, *control);
+    return threads_per_rank(config, session, *control);
 }
 
 }  // namespace trireme

@@ -1,5 +1,6 @@
 #include "train/step_outcome.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace trireme {
@@ -21,6 +22,13 @@ std::vector<RankTimes> times_of_ranks(const Gathered& all) {
     return times;
 }
 
+Stop stop_of_ranks(const Gathered& all) {
+    const std::vector<double> wishes = all.of_ranks(RecordFields::stop);
+    const auto first = std::ranges::max_element(wishes);
+    return {.reason = static_cast<StopReason>(static_cast<int>(*first)),
+            .rank = static_cast<int>(first - wishes.begin())};
+}
+
 }  // namespace
 
 void add_records(const Gathered& all, StepOutcome& outcome) {
@@ -35,6 +43,7 @@ void add_records(const Gathered& all, StepOutcome& outcome) {
     outcome.padded_tokens = static_cast<std::size_t>(all.sum(RecordFields::padded_tokens));
     outcome.peak_bytes = static_cast<std::size_t>(all.most(RecordFields::peak_bytes));
     outcome.joules_of_ranks = all.of_ranks(RecordFields::joules);
+    outcome.stop = stop_of_ranks(all);
     if (!std::isfinite(all.sum(RecordFields::joules))) outcome.joules_of_ranks.clear();
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "train/stopping.hpp"
 #include "trireme/comm/tally.hpp"
 #include "trireme/plan/observation.hpp"
 
@@ -37,6 +38,7 @@ struct StepOutcome {
     // Of each rank's device; what a rank draws that waits for the last one at its end is of the next step.
     // Empty where some of them are not measured.
     std::vector<double> joules_of_ranks = {};
+    Stop stop = {};  // what ranks wished behind it
 };
 
 // What each rank says of a step that it has executed.
@@ -55,6 +57,7 @@ struct RecordFields {
         padded_tokens,
         peak_bytes,
         joules,
+        stop,
         count
     };
 };

@@ -141,7 +141,8 @@ void start_trainer(const RunningPlan& running) {
     const Setup& setup = running.setup;
     limit_patience(running);
     running.trainer.emplace(
-        config, setup, running.gradients, TrainingRank{running.session.rank(), running.threads, running.trace},
+        config, setup, running.gradients,
+        TrainingRank{running.session.rank(), running.threads, running.trace, running.stopping},
         make_groups(running.session, setup.plan, running.gradients.buckets, running.watchdog.patience()));
 }
 

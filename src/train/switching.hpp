@@ -26,6 +26,7 @@ struct RunningPlan {
     std::optional<RankTrainer>& trainer;  // likewise
     int threads = 1;
     Trace* trace = nullptr;
+    Stopping* stopping = nullptr;
     const std::vector<int>& nodes;  // of each rank
     NodeMemory* twin = nullptr;     // there for --move twins
     // Collective over all ranks. All of the state is on disk, and where: for --move restart.

@@ -7,6 +7,7 @@
 
 #include "train/console.hpp"
 #include "train/deciding.hpp"
+#include "train/divergence.hpp"
 #include "train/figures.hpp"
 #include "train/ghosts.hpp"
 #include "train/manifest_of.hpp"
@@ -20,6 +21,7 @@
 #include "train/run_directory.hpp"
 #include "train/saving.hpp"
 #include "train/setup.hpp"
+#include "train/stopping.hpp"
 #include "train/straggler_check.hpp"
 #include "train/straggler_policy.hpp"
 #include "train/switching.hpp"
@@ -34,18 +36,17 @@
 namespace trireme {
 namespace {
 
-constexpr int most_skipped_in_a_row = 20;
-
 // The run from its first step to its last, on every rank; rank 0 also keeps the records.
 class Run {
 public:
-    Run(const RunConfig& config, const Session& session, Communicator& control, Watchdog& watchdog, Setup setup,
-        const RecordedPlans& recorded, bool is_in_place)
+    Run(const RunConfig& config, const Session& session, Communicator& control, Watchdog& watchdog,
+        Stopping& stopping, Setup setup, const RecordedPlans& recorded, bool is_in_place)
         : config_(config),
           setup_(std::move(setup)),
           session_(session),
           control_(control),
           watchdog_(watchdog),
+          stopping_(stopping),
           gradients_(gradient_plan(setup_)),
           memory_(fullest(control, plan_memory(setup_, &config.optimizer, gradients_, session.rank(),
                                                config.run.checkpoint_every > 0))),
@@ -53,16 +54,17 @@ public:
           most_bytes_(most_bytes(config, setup_, recorded, session.rank())),
           most_twin_bytes_(most_twin_bytes(config, setup_, recorded, session)),
           deciding_(config_, setup_, session.nodes(), recorded.decisions),
-          threads_(threads_per_rank(config.run.threads, session, control)),
+          threads_(threads_per_rank(config, session, control)),
           is_first_(session.rank() == 0),
           console_(std::cout, config_, setup_),
           manifest_(manifest_of({config_, setup_, session, gather_all(control, session.host()), threads_})),
           is_in_place_(is_in_place) {}
 
     // Collective. Says what would be done, and what would keep it from being done.
-    void show_plan() {
+    Ending show_plan() {
         if (is_first_) console_.introduce(manifest_, memory_, {});
         refuse_what_cannot_be();
+        return Ending::done;
     }
 
     // Collective. Refuses what a node cannot hold, a stored model that cannot be read, and a run directory that
@@ -81,7 +83,7 @@ public:
         prepare_saving();
     }
 
-    void train() {
+    Ending train() {
         manifest_.peak = peak_of_all(control_, config_, setup_, threads_);
         if (weighs_messages(config_.policy)) deciding_.know_link(trainer_->measure_link(control_));
         if (is_first_) {
@@ -91,10 +93,14 @@ public:
         }
         FigureSum sum(flops_, manifest_.peak.flops, control_.size(),
                       bubble_of_schedule(setup_.plan, control_.size()));
-        for (std::size_t step = setup_.first_step; step < setup_.steps;) step = take_stretch(step, sum);
-        save(setup_.steps);
-        const std::optional<Evaluation> validation = evaluate(setup_.steps);
-        finish(sum.finish(validation));
+        std::size_t step = setup_.first_step;
+        while (step < setup_.steps && !stop_) step = take_stretch(step, sum);
+        save(step, true);
+        const bool is_done = step == setup_.steps;
+        Figures figures = sum.finish(is_done ? evaluate(step) : std::nullopt);
+        if (!is_done) figures.stopped = {.step = step, .because = words_of(*stop_, config_)};
+        finish(std::move(figures));
+        return is_done ? Ending::done : Ending::stopped;
     }
 
 private:
@@ -109,8 +115,9 @@ private:
 
     std::unique_ptr<RunDirectory> open_directory() const {
         if (!is_in_place_)
-            return std::make_unique<RunDirectory>(chosen_run_directory(config_.run.run_dir, setup_.model.name));
-        return std::make_unique<RunDirectory>(config_.run.run_dir, setup_.first_step);
+            return std::make_unique<RunDirectory>(chosen_run_directory(config_.run.run_dir, setup_.model.name),
+                                                  std::nullopt, config_.job);
+        return std::make_unique<RunDirectory>(config_.run.run_dir, setup_.first_step, config_.job);
     }
 
     // Collective. Rank 0 says where checkpoints go and what they are called, and clears away what is not whole.
@@ -140,18 +147,19 @@ private:
     std::size_t take_stretch(std::size_t first, FigureSum& sum) {
         tracing_.begin_step(first + 1, 0);
         change_plan(first, sum);
-        const std::size_t end = end_of_stretch(first);
+        std::size_t end = end_of_stretch(first);
         trainer_->begin_stretch(first, end);
         for (std::size_t step = first; step < end; ++step) {
             tracing_.begin_step(step + 1, step - first);
             tracing_.made_with(setup_.plan);
             const TraceSpan span(tracing_.trace(), TraceLane::step, "step");
             for (StepOutcome& outcome : trainer_->step()) record(outcome, sum);
+            if (stop_) end = trainer_->end_stretch_early();
             advance_saving();
         }
-        if (end == setup_.steps) return end;
+        if (end == setup_.steps || stop_) return end;
         if (is_due(config_.run.eval_every, end)) evaluate(end);
-        if (is_due(config_.run.checkpoint_every, end)) save(end);
+        if (is_due(config_.run.checkpoint_every, end)) save(end, false);
         return end;
     }
 
@@ -161,24 +169,13 @@ private:
     void change_plan(std::size_t step, FigureSum& sum) {
         const double begin = now_seconds();
         std::optional<Choice> choice = deciding_.choose(step);
-        agree_on(choice, step);
+        if (deciding_.is_look(step)) refuse_unlike_plans(control_, choice, step);
         if (choice && needs_room(*choice) && !has_room_for(*choice)) choice.reset();
         const std::string complaint = deciding_.take_complaint();
         if (is_first_ && !complaint.empty()) console_.stays_with_plan(step, complaint);
         if (choice) follow_choice(*choice, step, sum);
         if (choice || deciding_.is_look(step)) trainer_->share_products();
         if (!choice && deciding_.is_look(step)) sum.add_look(now_seconds() - begin);
-    }
-
-    // Collective at looks. Plans are made from files, too, which a node may see otherwise than the others.
-    void agree_on(const std::optional<Choice>& choice, std::size_t step) {
-        if (!deciding_.is_look(step)) return;
-        const std::vector<std::string> plans =
-            gather_all(control_, choice ? hash_of(choice->next.plan) : "none");
-        if (std::ranges::count(plans, plans.front()) == std::ssize(plans)) return;
-        throw ConfigError(cat("behind step ", step,
-                              " ranks want different plans; give all nodes the same files of "
-                              "--schedule and --profile, and the same program"));
     }
 
     // What is recorded was held against what there is before the first step.
@@ -259,20 +256,17 @@ private:
             console_.step(outcome.step, outcome, flops_, manifest_.peak.flops);
             for (const SlownessChange& change : changes) console_.slowness(outcome.step, change, manifest_);
         }
-        stop_if_diverged(outcome.step, outcome, sum);
+        if (!stop_ && outcome.stop.reason != StopReason::none) stop_ = outcome.stop;
+        end_if_diverged(outcome, sum);
     }
 
-    void stop_if_diverged(std::size_t step, const StepOutcome& outcome, const FigureSum& sum) {
-        skipped_in_a_row_ = outcome.is_skipped ? skipped_in_a_row_ + 1 : 0;
-        const int most = config_.run.on_nan == OnNan::stop ? 1 : most_skipped_in_a_row;
-        if (skipped_in_a_row_ < most) return;
+    void end_if_diverged(const StepOutcome& outcome, const FigureSum& sum) {
+        const std::optional<std::string> complaint = divergence_.complaint_about(outcome);
+        if (!complaint) return;
         saving_->finish();  // what was good before
         write_trace();
         if (is_first_) directory_->write_summary(sum.finish(std::nullopt));
-        throw ConfigError(cat("step ", step + 1, " has loss ", outcome.loss, " and gradient norm ",
-                              outcome.gradient_norm,
-                              most == 1 ? "; lower --lr, or leave such steps out with --on-nan skip"
-                                        : cat(", as had the ", most - 1, " steps before it; lower --lr")));
+        throw ConfigError(*complaint);
     }
 
     std::optional<Evaluation> evaluate(std::size_t step) {
@@ -293,10 +287,10 @@ private:
                 .resizing = trainer_->resizing_state()};
     }
 
-    // What all hold, when `step` steps are behind them.
-    void save(std::size_t step) {
+    // What all hold, when `step` steps are behind them, and nothing may follow.
+    void save(std::size_t step, bool is_last) {
         const TraceSpan span(tracing_.trace(), TraceLane::compute, "beginning of a checkpoint");
-        saving_->begin(step, state_behind(step), step == setup_.steps);
+        saving_->begin(step, state_behind(step), is_last);
         if (is_first_ && !saving_->waits().empty() && saving_->waits().back().step == step)
             console_.waited_to_save(saving_->waits().back());
         advance_saving();
@@ -308,7 +302,10 @@ private:
     }
 
     void say_what_was_saved() {
-        for (const SaveOutcome& outcome : saving_->take_outcomes()) console_.saved(outcome);
+        for (const SaveOutcome& outcome : saving_->take_outcomes()) {
+            stopping_.saved_in(outcome.seconds);
+            console_.saved(outcome);
+        }
     }
 
     void write_trace() { tracing_.write(is_first_ ? directory_->path() : "", session_.host()); }
@@ -336,6 +333,7 @@ private:
     const Session& session_;
     Communicator& control_;
     Watchdog& watchdog_;
+    Stopping& stopping_;
     GradientPlan gradients_;
     RankMemory memory_;  // of the fullest rank
     ModelFlops flops_;
@@ -347,7 +345,8 @@ private:
     Console console_;
     Manifest manifest_;
     bool are_steps_apart_ = setup_.plan.training.ends_with_step();
-    int skipped_in_a_row_ = 0;
+    Divergence divergence_{config_.run.on_nan};
+    std::optional<Stop> stop_;        // none: nobody wishes it
     std::size_t resident_bytes_ = 0;  // before the trainer was made
     Tracing tracing_{config_.run.trace, control_};
     std::optional<RankTrainer> trainer_;
@@ -363,6 +362,7 @@ private:
                          .trainer = trainer_,
                          .threads = threads_,
                          .trace = tracing_.trace(),
+                         .stopping = &stopping_,
                          .nodes = session_.nodes(),
                          .twin = twin_.get()};
     std::unique_ptr<RunDirectory> directory_;  // of rank 0
@@ -372,7 +372,8 @@ private:
 
 }  // namespace
 
-void train(const RunConfig& config, Session& session) {
+Ending train(const RunConfig& config, Session& session, const StopSignals* signals) {
+    Stopping stopping(config, signals);
     Watchdog watchdog(session, config.run.stall_timeout);
     const auto control = session.all_ranks("control", watchdog.patience());
     if (is_of_ghosts(config)) return run_ghosts(config, session, *control, watchdog.patience());
@@ -388,10 +389,10 @@ void train(const RunConfig& config, Session& session) {
         check_straggler(config, *setup);
         recorded = take_up_plan(config, *setup, session.size());
     });
-    Run run(config, session, *control, watchdog, std::move(*setup), recorded, is_in_place);
+    Run run(config, session, *control, watchdog, stopping, std::move(*setup), recorded, is_in_place);
     if (config.run.dry_run) return run.show_plan();
     run.prepare();
-    run.train();
+    return run.train();
 }
 
 }  // namespace trireme

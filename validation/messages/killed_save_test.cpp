@@ -1,6 +1,5 @@
 // A job that loses a rank while its checkpoint is written goes on from one that is whole, to the bit.
 #include <algorithm>
-#include <regex>
 
 #include "messages/workplace.hpp"
 
@@ -56,17 +55,6 @@ protected:
 
     std::size_t newest_step() const {
         return std::stoul(read("run/checkpoints/latest").substr(std::string("step-").size()));
-    }
-
-    // "3 4.1729": all digits.
-    std::vector<std::string> losses_of(const std::string& run_dir) const {
-        const std::string text = read(run_dir + "/steps.jsonl");
-        const std::regex line("\"step\":([0-9]+),\"loss\":([^,]+),");
-        std::vector<std::string> losses;
-        for (std::sregex_iterator at(text.begin(), text.end(), line), end; at != end; ++at) {
-            losses.push_back((*at)[1].str() + ' ' + (*at)[2].str());
-        }
-        return losses;
     }
 
     bool has_partial_ones() const {

@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <regex>
 #include <sstream>
 
 namespace trireme::messages {
@@ -60,6 +61,15 @@ void Workplace::make_corpus() const {
 
 Outcome Workplace::train(const std::string& options, int ranks, std::size_t mpi) const {
     return run(base_line + options, ranks, mpi);
+}
+
+std::vector<std::string> Workplace::losses_of(const std::string& run_dir) const {
+    const std::string text = read(run_dir + "/steps.jsonl");
+    const std::regex line("\"step\":([0-9]+),\"loss\":([^,]+),");
+    std::vector<std::string> losses;
+    for (std::sregex_iterator at(text.begin(), text.end(), line), end; at != end; ++at)
+        losses.push_back((*at)[1].str() + ' ' + (*at)[2].str());
+    return losses;
 }
 
 std::map<std::string, std::uintmax_t> Workplace::content() const {

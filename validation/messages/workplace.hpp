@@ -35,6 +35,9 @@ protected:
     // Every file and folder with its size: equal before and after where nothing was written.
     std::map<std::string, std::uintmax_t> content() const;
 
+    // Of each step that a run directory has on record, "3 4.1729" with all digits.
+    std::vector<std::string> losses_of(const std::string& run_dir) const;
+
     // Runs `line`, which must end with 2, print nothing, write nothing, and say one sentence with all `parts`.
     void expect_refusal(const std::string& line, const std::vector<std::string>& parts, int ranks = 0) const;
     void expect_train_refusal(const std::string& options, const std::vector<std::string>& parts,

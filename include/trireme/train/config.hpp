@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "trireme/base/job.hpp"
 #include "trireme/base/task.hpp"
 #include "trireme/data/sample_index.hpp"
 #include "trireme/device/trace.hpp"
@@ -103,6 +104,7 @@ struct RunOptions {
     std::string resume = "off";        // or auto, or a checkpoint, or a run directory
     OnSaveError on_save_error = OnSaveError::stop;
     double stall_timeout = 60;  // seconds
+    double time_limit = 0;      // seconds, before which it stops with a checkpoint; 0: none
     OnNan on_nan = OnNan::stop;
     TracedSteps trace;
     bool dry_run = false;
@@ -123,6 +125,7 @@ struct RunConfig {
     EmulationConfig emulation;
     PrecisionConfig precision;
     RunOptions run;
+    Job job;               // that it runs in
     std::string resolved;  // as an INI file, every option with its value; becomes config.ini
 };
 

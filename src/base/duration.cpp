@@ -1,0 +1,48 @@
+#include "trireme/base/duration.hpp"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+
+namespace trireme {
+namespace {
+
+struct Unit {
+    char letter;
+    std::int64_t seconds;
+};
+constexpr std::array units{Unit{'d', 86400}, Unit{'h', 3600}, Unit{'m', 60}, Unit{'s', 1}};
+constexpr std::int64_t most_of_a_unit = 1'000'000;
+
+}  // namespace
+
+std::optional<double> seconds_in(std::string_view text) {
+    std::int64_t seconds = 0;
+    if (text.empty()) return std::nullopt;
+    for (std::size_t next = 0; !text.empty();) {
+        std::int64_t count = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+        if (error != std::errc() || count < 0 || count > most_of_a_unit) return std::nullopt;
+        text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+        if (text.empty() && next > 0) return std::nullopt;  // "3h50": of what?
+        const char letter = text.empty() ? 's' : text.front();
+        while (next < units.size() && units[next].letter != letter) ++next;
+        if (next == units.size()) return std::nullopt;
+        seconds += count * units[next++].seconds;
+        if (!text.empty()) text.remove_prefix(1);
+    }
+    return static_cast<double>(seconds);
+}
+
+std::string duration_text(double seconds) {
+    auto left = static_cast<std::int64_t>(std::llround(seconds));
+    std::string text;
+    for (const Unit& unit : units) {
+        if (left >= unit.seconds) text += std::to_string(left / unit.seconds) + unit.letter;
+        left %= unit.seconds;
+    }
+    return text.empty() ? "0s" : text;
+}
+
+}  // namespace trireme

@@ -1,0 +1,74 @@
+#include "trireme/device/stop_signals.hpp"
+
+#include <pthread.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+namespace trireme {
+namespace {
+
+sigset_t set_of_signals() {
+    sigset_t set;
+    sigemptyset(&set);
+    for (const int signal : StopSignals::numbers) sigaddset(&set, signal);
+    return set;
+}
+
+// Runs in a thread that a library had started before signals were blocked. The thread gets none from here on,
+// and this one goes to the process again, in which one thread waits for it.
+void pass_on(int signal, siginfo_t*, void* context) {
+    sigaddset(&static_cast<ucontext_t*>(context)->uc_sigmask, signal);
+    kill(getpid(), signal);
+}
+
+[[noreturn]] void end_by(int signal) {
+    std::signal(signal, SIG_DFL);
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, signal);
+    pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+    raise(signal);
+    _exit(128 + signal);
+}
+
+}  // namespace
+
+StopSignals::StopSignals() {
+    pthread_sigmask(SIG_SETMASK, nullptr, &mask_before_);
+    for (std::size_t i = 0; i < numbers.size(); ++i) sigaction(numbers[i], nullptr, &before_[i]);
+    take_back();
+    listener_ = std::thread([this] { listen(); });
+}
+
+StopSignals::~StopSignals() {
+    is_over_ = true;
+    pthread_kill(listener_.native_handle(), numbers.front());
+    listener_.join();
+    for (std::size_t i = 0; i < numbers.size(); ++i) sigaction(numbers[i], &before_[i], nullptr);
+    pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+}
+
+void StopSignals::take_back() {
+    const sigset_t set = set_of_signals();
+    pthread_sigmask(SIG_BLOCK, &set, nullptr);
+    struct sigaction action {};
+    action.sa_sigaction = pass_on;
+    action.sa_flags = SA_SIGINFO | SA_RESTART;
+    action.sa_mask = set;
+    for (const int signal : numbers) sigaction(signal, &action, nullptr);
+}
+
+void StopSignals::listen() {
+    const sigset_t set = set_of_signals();
+    for (bool was_interrupted = false;;) {
+        int signal = 0;
+        sigwait(&set, &signal);
+        if (is_over_) return;
+        if (signal == SIGINT && was_interrupted) end_by(signal);
+        was_interrupted = was_interrupted || signal == SIGINT;
+        int none = 0;
+        received_.compare_exchange_strong(none, signal);
+    }
+}
+
+}  // namespace trireme

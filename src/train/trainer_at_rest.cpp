@@ -1,0 +1,87 @@
+// What is asked of a trainer between stretches, when nothing is in flight.
+#include "train/rank_trainer.hpp"
+#include "train/running_state.hpp"
+#include "train/straggler_policy.hpp"
+#include "trireme/checkpoint/resizing_file.hpp"
+
+namespace trireme {
+
+void RankTrainer::fill() {
+    model_.fill(stream_, config_.run.seed);
+    if (setup_.resumes && optimizer_)
+        restore(*setup_.stored, model_.stages().parameters().specs(), *optimizer_, threads_of(stream_));
+    if (setup_.goes_on_resizing) go_on_resizing();
+}
+
+void RankTrainer::go_on_resizing() {
+    auto state = resizing_state();
+    if (!state) return;
+    read_resizing(setup_.stored->place(), setup_.stored->state()->save, model_.rank(), *state);
+    model_.restore(*state);
+    has_gone_on_ = true;
+}
+
+std::optional<ResizingState> RankTrainer::resizing_state() {
+    prepare_to_share_products();
+    return model_.resizing_state();
+}
+
+std::vector<StateView> RankTrainer::views() const {
+    if (!optimizer_) return {};
+    return views_of(model_.stages().parameters(), *optimizer_);
+}
+
+void RankTrainer::charge_whole_passes(std::shared_ptr<PassTimes> shared) {
+    if (!model_.is_idle()) model_.stages().passes().remember(std::move(shared));
+}
+
+void RankTrainer::rehearse() {
+    const int team = setup_.plan.team_of(model_.rank());
+    const Program& program = setup_.plan.training.programs[static_cast<std::size_t>(team)];
+    const auto has = [&](Op op) {
+        return std::ranges::any_of(program, [&](const Instruction& each) { return each.op == op; });
+    };
+    const BatchView batch(setup_.model, setup_.largest.front());
+    if (has(Op::backward)) model_.stages().rehearse(stream_, batch.tokens(), false);
+    if (has(Op::backward_input)) model_.stages().rehearse(stream_, batch.tokens(), true);
+}
+
+void RankTrainer::prepare_to_share_products() {
+    if (!shares_products(setup_.plan) || model_.may_share_products()) return;
+    model_.prepare_to_share_products(stream_, config_.policy.resize, config_.run.seed);
+}
+
+// An idle rank has nothing to share.
+void RankTrainer::share_products() {
+    prepare_to_share_products();
+    model_.share_products(stream_);
+    know_spared();
+}
+
+void RankTrainer::know_spared() {
+    has_gone_on_ = false;
+    if (!config_.policy.resize.decays_all) spared_ = model_.left_out();
+}
+
+Link RankTrainer::measure_link(Communicator& all) { return measured_link(model_.groups().tensor.get(), all); }
+
+RankState RankTrainer::take_state() {
+    have_moments();
+    if (model_.is_idle()) return {};
+    LocalParameters& held = model_.stages().parameters();
+    RankState state{.specs = held.specs(), .shards = optimizer_->shards(), .updates = optimizer_->updates()};
+    state.values = held.take_values();
+    state.moments = optimizer_->take_moments();
+    return state;
+}
+
+StatePlace RankTrainer::state_place() {
+    if (model_.is_idle()) return {};
+    return {.parameters = &model_.stages().parameters(), .optimizer = &*optimizer_};
+}
+
+Evaluation RankTrainer::evaluate(Communicator& control) {
+    return evaluate_samples(model_, stream_, setup_, control);
+}
+
+}  // namespace trireme

@@ -1,0 +1,147 @@
+// A run that is asked to stop ends behind a step, with a checkpoint, and goes on from it to the bit.
+#include <array>
+
+#include "messages/workplace.hpp"
+
+namespace trireme::messages {
+namespace {
+
+constexpr int stopped = 75;
+
+class Stop : public Workplace {
+protected:
+    // signalled.sh SIGNAL PROGRAM...: becomes the program, and gets the signal once a step is on record.
+    void SetUp() override {
+        make_corpus();
+        write("signalled.sh",
+              "signal=$1; shift\n"
+              "(until [ -s run/steps.jsonl ] || ! kill -0 $$; do sleep 0.01; done; kill -$signal $$) > "
+              "/dev/null 2>&1 &\n"
+              "exec \"$@\"\n");
+    }
+
+    static std::string command(std::size_t mpi, const std::string& options, int steps = 400) {
+        return program_path(mpi) +
+               " train --corpus corpus.h5 --layers 2 --width 16 --heads 2 --max-length 16 --device reference "
+               "--threads 1 "
+               "--batch 4 "
+               "--steps " +
+               std::to_string(steps) + ' ' + options;
+    }
+
+    Outcome run_pair(std::size_t mpi, const std::string& options) const {
+        return run_ranks({command(mpi, options), command(mpi, options)}, mpi);
+    }
+
+    // Gives the second rank a signal.
+    Outcome run_signalled(std::size_t mpi, const std::string& signal, const std::string& options) const {
+        return run_ranks({command(mpi, options), "sh signalled.sh " + signal + ' ' + command(mpi, options)},
+                         mpi);
+    }
+
+    // As many as there are lines of steps.
+    std::size_t steps_behind(const std::string& run_dir) const { return losses_of(run_dir).size(); }
+};
+
+TEST_F(Stop, BySignalsToAnyRankAndGoesOnToTheBit) {
+    for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
+        ASSERT_EQ(run_pair(mpi, "--data 2 --run-dir whole").code, 0);
+        for (const std::string signal : {"USR1", "TERM", "INT"}) {
+            const Outcome outcome = run_signalled(mpi, signal, "--data 2 --run-dir run");
+
+            EXPECT_EQ(outcome.code, stopped) << outcome.err;
+            const std::size_t steps = steps_behind("run");
+            EXPECT_LT(steps, 400U);
+            const std::string words = "behind step " + std::to_string(steps) + " of 400: SIG" + signal +
+                                      " came to rank 1; --resume auto goes on";
+            EXPECT_NE(outcome.out.find(words), std::string::npos) << outcome.out;
+            EXPECT_EQ(read("run/checkpoints/latest"), "step-" + std::to_string(steps) + "\n");
+            EXPECT_NE(read("run/summary.json").find("\"because\": \"SIG" + signal + " came to rank 1\""),
+                      std::string::npos);
+
+            EXPECT_EQ(run_pair(mpi, "--data 2 --run-dir run --resume auto").code, 0);
+            EXPECT_EQ(losses_of("run"), losses_of("whole"));
+            std::filesystem::remove_all(path("run"));
+        }
+        std::filesystem::remove_all(path("whole"));
+    }
+}
+
+// Ranks are several steps apart there, and know of it at different times.
+TEST_F(Stop, FinishesWhatIsInFlight) {
+    for (const std::string schedule : {"pipedream-2bw", "pipedream --tied off", "zb-h2"}) {
+        const std::string options = "--pipe 2 --microbatches 4 --schedule " + schedule + " --run-dir run";
+
+        EXPECT_EQ(run_signalled(0, "USR1", options).code, stopped) << schedule;
+
+        const std::size_t steps = steps_behind("run");
+        EXPECT_EQ(read("run/checkpoints/latest"), "step-" + std::to_string(steps) + "\n");
+        const Outcome again = run_pair(0, options + " --resume auto");
+        EXPECT_EQ(again.code, 0) << again.err;
+        EXPECT_EQ(steps_behind("run"), 400U);
+        std::filesystem::remove_all(path("run"));
+    }
+}
+
+TEST_F(Stop, BeforeATimeThatIsTooShort) {
+    const Outcome outcome = run(
+        Workplace::words(command(0, "--time-limit 1s --run-dir run").substr(program_path(0).size() + 1)), 0, 0);
+
+    EXPECT_EQ(outcome.code, stopped) << outcome.err;
+    EXPECT_NE(outcome.out.find("behind step 1 of 400: --time-limit 1s is near"), std::string::npos)
+        << outcome.out;
+    EXPECT_EQ(read("run/checkpoints/latest"), "step-1\n");
+}
+
+TEST_F(Stop, BeforeSlurmEndsTheJob) {
+    const std::string job = "env SLURM_JOB_ID=4711 SLURM_JOB_END_TIME=1700000000 ";
+
+    const Outcome outcome = run_ranks({job + command(0, "--run-dir run")}, 0);
+
+    EXPECT_EQ(outcome.code, stopped) << outcome.err;
+    EXPECT_NE(outcome.out.find("the end of Slurm's job 4711 is near"), std::string::npos) << outcome.out;
+}
+
+TEST_F(Stop, EndsAJobThatDoesNotGetFurther) {
+    const auto restart = [&](int number) {
+        const std::string job = "env SLURM_JOB_ID=4711 SLURM_RESTART_COUNT=" + std::to_string(number) + ' ';
+        return run_ranks({job + command(0, "--on-nan stop --lr 1e30 --clip 1e30 --run-dir run --resume auto")},
+                         0);
+    };
+    for (int number = 0; number < 3; ++number)
+        EXPECT_NE(restart(number).err.find("has loss"), std::string::npos);
+
+    const Outcome outcome = restart(3);
+
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_NE(outcome.err.find("Slurm's job 4711 was started 3 times behind step 0 and never got further"),
+              std::string::npos)
+        << outcome.err;
+}
+
+// The second job is none of the first one's ranks, so it inherits nothing of it.
+TEST_F(Stop, NamesTheJobThatHasTheDirectory) {
+    write("second.sh",
+          "(until [ -s run/steps.jsonl ] || ! kill -0 $$; do sleep 0.01; done\n"
+          "env -i PATH=\"$PATH\" SLURM_JOB_ID=4712 " +
+              command(0, "--run-dir run --resume auto") +
+              " > second.out 2> second.err; echo $? > second.code; kill -USR1 $$) > /dev/null 2>&1 &\n"
+              "exec env SLURM_JOB_ID=4711 \"$@\"\n");
+
+    const Outcome first = run_ranks({"sh second.sh " + command(0, "--run-dir run", 1'000'000)}, 0);
+
+    EXPECT_EQ(first.code, stopped) << first.err;
+    EXPECT_EQ(read("second.code"), "2\n");
+    EXPECT_NE(read("second.err").find("the run directory run is in use by Slurm's job 4711, process "),
+              std::string::npos)
+        << read("second.err");
+    EXPECT_EQ(read("second.out"), "");
+}
+
+TEST_F(Stop, TakesSpansOfTimeOnly) {
+    expect_train_refusal("--time-limit 3x",
+                         {"--time-limit expects a span of time, such as 3h50m, 90m or 45s, not '3x'"});
+}
+
+}  // namespace
+}  // namespace trireme::messages

@@ -1,0 +1,95 @@
+#include "trireme/device/stop_signals.hpp"
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "trireme/device/wait.hpp"
+
+namespace trireme {
+namespace {
+
+bool has_received(const StopSignals& signals, int signal) {
+    for (int i = 0; i < 10'000 && signals.received() == 0; ++i) ::usleep(1000);
+    return signals.received() == signal;
+}
+
+TEST(StopSignals, AreKeptUntilSomebodyLooks) {
+    for (const int signal : StopSignals::numbers) {
+        StopSignals signals;
+        EXPECT_EQ(signals.received(), 0);
+        ::kill(::getpid(), signal);
+        EXPECT_TRUE(has_received(signals, signal)) << signal;
+    }
+}
+
+TEST(StopSignals, AreTheFirstThatCame) {
+    StopSignals signals;
+    ::kill(::getpid(), SIGUSR1);
+    EXPECT_TRUE(has_received(signals, SIGUSR1));
+    ::kill(::getpid(), SIGTERM);
+    ::usleep(20'000);
+    EXPECT_EQ(signals.received(), SIGUSR1);
+}
+
+TEST(StopSignals, ReachThreadsThatOthersStartedBefore) {
+    std::atomic<bool> is_over = false;
+    std::thread early([&] {
+        while (!is_over) ::usleep(1000);
+    });
+    {
+        StopSignals signals;
+        ::pthread_kill(early.native_handle(), SIGTERM);
+        EXPECT_TRUE(has_received(signals, SIGTERM));
+    }
+    is_over = true;
+    early.join();
+}
+
+// As an MPI library may do while it starts.
+TEST(StopSignals, AreTakenBack) {
+    std::atomic<bool> is_over = false;
+    std::thread early([&] {
+        while (!is_over) ::usleep(1000);
+    });
+    {
+        StopSignals signals;
+        std::signal(SIGUSR1, SIG_IGN);
+        signals.take_back();
+        ::pthread_kill(early.native_handle(), SIGUSR1);
+        EXPECT_TRUE(has_received(signals, SIGUSR1));
+    }
+    is_over = true;
+    early.join();
+}
+
+TEST(StopSignals, DoAfterwardsWhatTheyDidBefore) {
+    struct sigaction action {};
+    { StopSignals signals; }
+    for (const int signal : StopSignals::numbers) {
+        sigaction(signal, nullptr, &action);
+        EXPECT_EQ(action.sa_handler, SIG_DFL);
+    }
+    sigset_t blocked;
+    ::pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+    EXPECT_FALSE(sigismember(&blocked, SIGTERM));
+}
+
+void interrupt_twice() {
+    StopSignals signals;
+    ::kill(::getpid(), SIGINT);
+    if (!has_received(signals, SIGINT)) ::_exit(1);
+    ::kill(::getpid(), SIGINT);
+    ::sleep(10);
+    ::_exit(2);
+}
+
+TEST(StopSignals, EndTheProcessAtTheSecondInterrupt) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(interrupt_twice(), testing::KilledBySignal(SIGINT), "");
+}
+
+}  // namespace
+}  // namespace trireme
