@@ -1,5 +1,6 @@
 # Tests belong to a room by lying in its folder: validation/unit/<room>/*_test.cpp become one program,
-# unit_<room>, and each TEST in it one ctest case.
+# unit_<room>, and that one ctest case, or several where it takes long: thousands of processes that test
+# for a millisecond would take minutes to start. Where tests start programs of their own, each TEST is a case.
 find_package(GTest QUIET)
 if(NOT GTest_FOUND)
   missing("GoogleTest" libgtest-dev)
@@ -27,9 +28,9 @@ endif()
 add_library(trireme_quickly_compiled INTERFACE)
 target_compile_options(trireme_quickly_compiled INTERFACE -O0)
 
-#   add_test_program(unit_data LABEL unit TIMEOUT 30 SOURCES a_test.cpp b_test.cpp USES data)
-function(add_test_program name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL;TIMEOUT" "SOURCES;USES;PRIVATE_USES")
+# A program without its cases.
+function(build_test_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "SOURCES;USES;PRIVATE_USES")
   list(TRANSFORM arg_USES PREPEND trireme_)
   list(TRANSFORM arg_PRIVATE_USES PREPEND trireme_)
   add_executable(${name} ${arg_SOURCES})
@@ -38,19 +39,46 @@ function(add_test_program name)
   target_link_libraries(${name} PRIVATE ${arg_USES} ${arg_PRIVATE_USES} GTest::gtest_main trireme_warnings
                         trireme_quickly_compiled)
   belongs_to_label(${arg_LABEL} ${name})
+endfunction()
+
+#   add_test_program(messages LABEL messages TIMEOUT 30 SOURCES a_test.cpp b_test.cpp USES data)
+function(add_test_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL;TIMEOUT" "")
+  build_test_program(${name} LABEL ${arg_LABEL} ${arg_UNPARSED_ARGUMENTS})
   math(EXPR timeout "${arg_TIMEOUT} * ${TRIREME_PATIENCE}")
   gtest_discover_tests(${name} TEST_PREFIX ${arg_LABEL}/ DISCOVERY_MODE PRE_TEST
                        PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${timeout})
 endfunction()
 
-#   add_room_tests(unit data TIMEOUT 30)   from validation/unit/data/*_test.cpp
+#   add_room_tests(unit data TIMEOUT 30)         from validation/unit/data/*_test.cpp; TIMEOUT is of a case
+#   add_room_tests(unit data CASES 4 TIMEOUT 30) as four cases: unit/data_1 to unit/data_4
 function(add_room_tests folder room)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "TIMEOUT" "PRIVATE_USES")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "CASES;TIMEOUT" "PRIVATE_USES")
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/validation/${folder}/${room}/*.cpp)
   if(sources AND TARGET trireme_${room})
-    add_test_program(${folder}_${room} LABEL ${folder} TIMEOUT ${arg_TIMEOUT} SOURCES ${sources} USES ${room}
-                     PRIVATE_USES ${arg_PRIVATE_USES})
+    build_test_program(${folder}_${room} LABEL ${folder} SOURCES ${sources} USES ${room}
+                       PRIVATE_USES ${arg_PRIVATE_USES})
+    add_cases(${folder}_${room} ${folder}/${room} LABEL ${folder} TIMEOUT ${arg_TIMEOUT} CASES ${arg_CASES})
   endif()
+endfunction()
+
+# GoogleTest deals a program's tests out to its cases, one after another.
+function(add_cases program name)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "LABEL;TIMEOUT;CASES" "")
+  math(EXPR timeout "${arg_TIMEOUT} * ${TRIREME_PATIENCE}")
+  if(NOT arg_CASES)
+    set(arg_CASES 1)
+  endif()
+  foreach(case RANGE 1 ${arg_CASES})
+    math(EXPR index "${case} - 1")
+    set(test ${name})
+    if(arg_CASES GREATER 1)
+      set(test ${name}_${case})
+    endif()
+    add_test(NAME ${test} COMMAND ${program} --gtest_brief=1)
+    set_tests_properties(${test} PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${timeout}
+                                 ENVIRONMENT "GTEST_TOTAL_SHARDS=${arg_CASES};GTEST_SHARD_INDEX=${index}")
+  endforeach()
 endfunction()
 
 # Rank tests, validation/<folder>/*_test.cpp: one program for each MPI library, run under its own mpiexec. A

@@ -12,7 +12,7 @@ struct Unit {
     char letter;
     std::int64_t seconds;
 };
-constexpr std::array units{Unit{'d', 86400}, Unit{'h', 3600}, Unit{'m', 60}, Unit{'s', 1}};
+constexpr std::array<Unit, 4> units{Unit{'d', 86400}, Unit{'h', 3600}, Unit{'m', 60}, Unit{'s', 1}};
 constexpr std::int64_t most_of_a_unit = 1'000'000;
 
 }  // namespace

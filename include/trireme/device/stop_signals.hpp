@@ -25,7 +25,7 @@ public:
     // The first that came: SIGUSR1, SIGTERM or SIGINT; 0: none.
     int received() const { return received_; }
 
-    static constexpr std::array numbers{SIGUSR1, SIGTERM, SIGINT};
+    static constexpr std::array<int, 3> numbers{SIGUSR1, SIGTERM, SIGINT};
 
 private:
     void listen();
