@@ -1,0 +1,132 @@
+#include <nlohmann/json.hpp>
+
+#include "tools/doctor/account.hpp"
+#include "tools/doctor/gpu_findings.hpp"
+
+namespace trireme::doctor {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int schema = 1;
+
+Json value_of(const ScratchFacts& scratch) {
+    Json value;
+    if (!scratch.failure.empty()) return {{"failure", scratch.failure}};
+    value["written_bytes_per_s"] = scratch.written_bytes_per_s;
+    value["read_bytes_per_s"] = scratch.read_bytes_per_s;
+    value["free_bytes"] = scratch.free_bytes;
+    if (!scratch.hdf5_failure.empty()) value["hdf5_failure"] = scratch.hdf5_failure;
+    return value;
+}
+
+ScratchFacts scratch_of(const Json& value) {
+    return {.failure = value.value("failure", std::string()),
+            .hdf5_failure = value.value("hdf5_failure", std::string()),
+            .written_bytes_per_s = value.value("written_bytes_per_s", 0.0),
+            .read_bytes_per_s = value.value("read_bytes_per_s", 0.0),
+            .free_bytes = value.value("free_bytes", 0.0)};
+}
+
+Json value_of(const Gpu& gpu) { return {{"model", gpu.model}, {"id", gpu.id}}; }
+
+Json value_of(const RankFacts& rank) {
+    Json value{{"host", rank.host},
+               {"node", rank.node},
+               {"program", rank.program},
+               {"mpi", rank.library},
+               {"processor", rank.processor},
+               {"cores", rank.cores},
+               {"node_cores", rank.node_cores},
+               {"threads", rank.threads},
+               {"flops", rank.flops},
+               {"node_bytes", rank.node_bytes},
+               {"gpus", Json::array()},
+               {"node_gpus", rank.node_gpus}};
+    if (rank.available_bytes > 0) value["available_bytes"] = rank.available_bytes;
+    for (const Gpu& gpu : rank.gpus) value["gpus"].push_back(value_of(gpu));
+    if (rank.scratch) value["scratch"] = value_of(*rank.scratch);
+    return value;
+}
+
+Json value_of(const Finding& finding) {
+    Json value{{"name", finding.name}, {"status", name_of(finding.status)}, {"text", finding.text}};
+    if (!finding.advice.empty()) value["advice"] = finding.advice;
+    return value;
+}
+
+Json value_of(const PairFacts& pair, const std::vector<RankFacts>& ranks) {
+    const auto node_of = [&](int rank) { return ranks[static_cast<std::size_t>(rank)].node; };
+    return {{"ranks", {pair.first, pair.second}},
+            {"is_within_host", node_of(pair.first) == node_of(pair.second)},
+            {"latency", pair.seconds},
+            {"bandwidth", pair.bytes_per_s}};
+}
+
+Json job_value(const Facts& facts) {
+    Json value{{"id", facts.job}};
+    if (facts.job_seconds_left) value["seconds_left"] = *facts.job_seconds_left;
+    return value;
+}
+
+Json ranks_value(const Facts& facts) {
+    const auto taken = gpus_taken(facts.ranks);
+    Json all = Json::array();
+    for (std::size_t rank = 0; rank < facts.ranks.size(); ++rank) {
+        Json value = value_of(facts.ranks[rank]);
+        if (taken[rank]) value["takes_gpu"] = taken[rank]->id;
+        all.push_back(std::move(value));
+    }
+    return all;
+}
+
+// Host names may be anything.
+std::string text_of(const Json& value, int indent) {
+    return value.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string json_of(const Facts& facts, const std::vector<Finding>& findings) {
+    constexpr int indent = 2;
+    Json value{{"schema", schema},
+               {"all_work", do_all_work(findings)},
+               {"findings", Json::array()},
+               {"compiler", facts.compiler},
+               {"hdf5", facts.hdf5},
+               {"matrices", facts.matrices},
+               {"has_cuda", facts.has_cuda},
+               {"started_by", name_of(facts.start.launcher)},
+               {"processes", facts.start.processes},
+               {"scratch", facts.scratch}};
+    for (const Finding& finding : findings) value["findings"].push_back(value_of(finding));
+    if (!facts.job.empty()) value["job"] = job_value(facts);
+    value["ranks"] = ranks_value(facts);
+    value["links"] = Json::array();
+    for (const PairFacts& pair : facts.pairs) value["links"].push_back(value_of(pair, facts.ranks));
+    return text_of(value, indent) + "\n";
+}
+
+std::string json_of(const RankFacts& rank) { return text_of(value_of(rank), -1); }
+
+RankFacts rank_of_json(const std::string& text) {
+    const Json value = Json::parse(text);
+    RankFacts rank{.program = value.value("program", std::string()),
+                   .library = value.value("mpi", std::string()),
+                   .host = value.value("host", std::string()),
+                   .processor = value.value("processor", std::string()),
+                   .node = value.value("node", 0),
+                   .cores = value.value("cores", std::vector<int>()),
+                   .node_cores = value.value("node_cores", 0),
+                   .threads = value.value("threads", 1),
+                   .flops = value.value("flops", 0.0),
+                   .node_bytes = value.value("node_bytes", 0.0),
+                   .available_bytes = value.value("available_bytes", 0.0),
+                   .node_gpus = value.value("node_gpus", 0)};
+    for (const Json& gpu : value.value("gpus", Json::array()))
+        rank.gpus.push_back({.model = gpu.value("model", ""), .id = gpu.value("id", "")});
+    if (value.contains("scratch")) rank.scratch = scratch_of(value["scratch"]);
+    return rank;
+}
+
+}  // namespace trireme::doctor

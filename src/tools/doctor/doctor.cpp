@@ -1,0 +1,95 @@
+#include "trireme/tools/doctor.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <filesystem>
+
+#include "tools/doctor/account.hpp"
+#include "tools/doctor/optional_parts.hpp"
+#include "tools/doctor/own_facts.hpp"
+#include "tools/doctor/pairs.hpp"
+#include "tools/doctor/scratch.hpp"
+#include "trireme/base/version.hpp"
+#include "trireme/comm/collectives.hpp"
+#include "trireme/device/clock.hpp"
+#include "trireme/kernels/peak.hpp"
+
+namespace trireme {
+namespace {
+
+using namespace doctor;
+
+constexpr double ten_minutes = 600;  // for a disk that is slow, where others wait
+
+// Those of all ranks, on every rank. They compute at once, as they will run.
+std::vector<RankFacts> facts_of_ranks(const DoctorConfig& config, const DoctorPlace& place, Communicator& all) {
+    RankFacts own = own_facts(place);
+    barrier(all);
+    own.flops = measure_peak_flops(DType::f32, place.threads);
+    barrier(all);
+    if (place.session.node() == place.session.rank()) own.scratch = measure_scratch(config.scratch);
+    std::vector<RankFacts> ranks;
+    for (const std::string& text : gather_all(all, json_of(own))) ranks.push_back(rank_of_json(text));
+    return ranks;
+}
+
+// Known to rank 0, which is of every pair. It alone gives up on a message: the others wait for their turns.
+std::vector<PairFacts> measure_pairs(const Session& session) {
+    const auto group = session.all_ranks("doctor's messages", {});
+    if (session.rank() != 0) group->give_up_after(ten_minutes);
+    std::vector<PairFacts> found;
+    for (const auto& pair : pairs_of(session.nodes())) {
+        if (session.rank() != pair.first && session.rank() != pair.second) continue;
+        found.push_back(measure_pair(*group, pair));
+    }
+    return found;
+}
+
+double seconds_since_1970() {
+    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+Facts facts_about(const DoctorConfig& config, const DoctorPlace& place, std::vector<RankFacts> ranks,
+                  std::vector<PairFacts> pairs) {
+    const BuildFacts build = build_facts();
+    const std::string own_folder = std::filesystem::read_symlink("/proc/self/exe").parent_path().string();
+    Facts facts{
+        .compiler = build.compiler,
+        .hdf5 = build.hdf5,
+        .matrices = build.matrices,
+        .scratch = config.scratch,
+        .start = place.start,
+        .job = place.job.id,
+        .ranks = std::move(ranks),
+        .pairs = std::move(pairs),
+        .parts = optional_parts(place.search_path, own_folder, build.matrices, place.session.library())};
+    if (place.job.end_time) facts.job_seconds_left = std::max(0.0, *place.job.end_time - seconds_since_1970());
+    return facts;
+}
+
+// Of ranks that do not find each other, each believes that it is the only one: the first speaks. The others
+// end well, as a launcher stops all when one does not.
+bool is_silent(const DoctorPlace& place) { return place.session.size() == 1 && place.start.process > 0; }
+
+}  // namespace
+
+ExitCode examine(const DoctorConfig& config, const DoctorPlace& place, std::ostream& out) {
+    if (time_is_simulated())
+        throw ConfigError(
+            "doctor looks at a real machine, and a simulated one is described in a file; use trireme doctor");
+    if (is_silent(place)) return ExitCode::done;
+    const auto all = place.session.all_ranks("doctor", {.stall_seconds = ten_minutes});
+    std::vector<RankFacts> ranks = facts_of_ranks(config, place, *all);
+    std::vector<PairFacts> pairs = measure_pairs(place.session);
+    double works = 0;
+    if (place.session.rank() == 0) {
+        const Facts facts = facts_about(config, place, std::move(ranks), std::move(pairs));
+        const std::vector<Finding> findings = findings_of(facts);
+        works = do_all_work(findings) ? 1 : 0;
+        out << (config.is_json ? json_of(facts, findings) : text_of(findings)) << std::flush;
+    }
+    return gather_all(*all, std::array{works}).front() > 0 ? ExitCode::done : ExitCode::resource;
+}
+
+}  // namespace trireme

@@ -1,0 +1,98 @@
+#include "tools/doctor/gpu_findings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "tools/doctor/node_ranks.hpp"
+#include "trireme/base/number_list.hpp"
+
+namespace trireme::doctor {
+namespace {
+
+// What is wrong on the first node where there are too few; empty where there are enough.
+std::string shortage(const std::vector<RankFacts>& ranks) {
+    const auto taken = gpus_taken(ranks);
+    for (const auto& [node, own] : ranks_of_nodes(ranks)) {
+        const std::string& host = ranks[static_cast<std::size_t>(node)].host;
+        std::map<std::string, int> takers;
+        for (const int rank : own) {
+            const auto& gpu = taken[static_cast<std::size_t>(rank)];
+            if (!gpu)
+                return fmt::format("rank {} finds none on {}, where {} may use {}", rank, host,
+                                   counted(own.size(), "rank"),
+                                   ranks[static_cast<std::size_t>(rank)].gpus.size());
+            const auto [other, is_first] = takers.emplace(gpu->id, rank);
+            if (!is_first)
+                return fmt::format("ranks {} and {} would share {} {} of {}", other->second, rank, gpu->model,
+                                   gpu->id, host);
+        }
+    }
+    return {};
+}
+
+// "8 x NVIDIA H100 80GB HBM3"; of those that ranks would take.
+std::string models(const std::vector<RankFacts>& ranks) {
+    std::map<std::string, int> counts;
+    for (const std::optional<Gpu>& gpu : gpus_taken(ranks))
+        if (gpu) counts[gpu->model] += 1;
+    std::string text;
+    for (const auto& [model, count] : counts)
+        text += fmt::format("{}{} x {}", text.empty() ? "" : ", ", count, model);
+    return text;
+}
+
+// Where a rank may use none: whether its machine has some.
+std::string without_any(const std::vector<RankFacts>& ranks) {
+    const RankFacts& most = *std::ranges::max_element(ranks, {}, &RankFacts::node_gpus);
+    if (most.node_gpus == 0) return "no NVIDIA device is here";
+    return fmt::format("{} has {}, of which no rank may use one", most.host,
+                       counted(static_cast<std::size_t>(most.node_gpus), "NVIDIA device"));
+}
+
+// What the machine shows, whether or not this program can use it.
+Finding found(const std::vector<RankFacts>& ranks) {
+    const bool is_any = std::ranges::any_of(ranks, [](const RankFacts& rank) { return !rank.gpus.empty(); });
+    if (!is_any) {
+        const bool is_shown =
+            std::ranges::any_of(ranks, [](const RankFacts& rank) { return rank.node_gpus > 0; });
+        return {.name = "GPUs",
+                .status = Status::missing,
+                .text = without_any(ranks),
+                .advice = is_shown ? "ask for them: srun --gpus-per-task=1; or see CUDA_VISIBLE_DEVICES" : ""};
+    }
+    const std::string short_of = shortage(ranks);
+    if (short_of.empty())
+        return {.name = "GPUs", .status = Status::ok, .text = models(ranks) + ", one for a rank"};
+    return {
+        .name = "GPUs",
+        .status = Status::fails,
+        .text = short_of,
+        .advice = "start as many ranks on a node as it has devices, or ask for more: srun --gpus-per-task=1"};
+}
+
+}  // namespace
+
+std::vector<std::optional<Gpu>> gpus_taken(const std::vector<RankFacts>& ranks) {
+    std::vector<std::optional<Gpu>> taken(ranks.size());
+    for (const auto& [node, own] : ranks_of_nodes(ranks)) {
+        for (std::size_t place = 0; place < own.size(); ++place) {
+            const auto rank = static_cast<std::size_t>(own[place]);
+            taken[rank] = gpu_of_rank(ranks[rank].gpus, static_cast<int>(place));
+        }
+    }
+    return taken;
+}
+
+// A program without CUDA trains all the same.
+Finding gpu_finding(const Facts& facts) {
+    Finding finding = found(facts.ranks);
+    if (facts.has_cuda) return finding;
+    return {.name = "GPUs",
+            .status = Status::missing,
+            .text = "built without CUDA: kernels run on cores; " + finding.text,
+            .advice = "Debian: nvidia-cuda-toolkit; Spack: cuda; but this version has no kernels for GPUs yet"};
+}
+
+}  // namespace trireme::doctor

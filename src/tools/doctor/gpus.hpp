@@ -1,0 +1,32 @@
+// NVIDIA's devices as the system shows them, without CUDA.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace trireme::doctor {
+
+struct Gpu {
+    std::string model = "NVIDIA device";
+    std::string id = {};  // "GPU-5d1c...", or its number where the system tells no more
+    bool operator==(const Gpu&) const = default;
+};
+
+// How many the machine shows, whoever may use them; `root` is "/" but in tests.
+int gpus_shown(const std::filesystem::path& root);
+
+// Those of the driver that this process may open, in the order of their numbers.
+std::vector<Gpu> gpus_of_machine(const std::filesystem::path& root);
+
+// Those of them that CUDA would show where CUDA_VISIBLE_DEVICES is `visible`: all without it; otherwise the
+// ones that it names by number or by id, up to the first that is none. A slice of a device ("MIG-...") counts
+// as one.
+std::vector<Gpu> visible_gpus(const std::vector<Gpu>& all, const std::optional<std::string>& visible);
+
+// Which one the given rank of its node takes: the only one where it sees one, as under --gpus-per-task=1, and
+// otherwise the one of its number. None where there are too few.
+std::optional<Gpu> gpu_of_rank(const std::vector<Gpu>& visible, int local_rank);
+
+}  // namespace trireme::doctor

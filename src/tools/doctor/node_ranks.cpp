@@ -1,0 +1,16 @@
+#include "tools/doctor/node_ranks.hpp"
+
+namespace trireme::doctor {
+
+std::map<int, std::vector<int>> ranks_of_nodes(const std::vector<RankFacts>& ranks) {
+    std::map<int, std::vector<int>> nodes;
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank)
+        nodes[ranks[rank].node].push_back(static_cast<int>(rank));
+    return nodes;
+}
+
+std::string counted(std::size_t count, const std::string& noun) {
+    return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+}  // namespace trireme::doctor

@@ -1,0 +1,138 @@
+#include "tools/doctor/scratch.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+#include "trireme/archive/hdf5_dataset.hpp"
+#include "trireme/archive/hdf5_file.hpp"
+#include "trireme/archive/partial_file.hpp"
+#include "trireme/archive/positioned_file.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/device/clock.hpp"
+
+namespace trireme::doctor {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t block_bytes = 1'000'000;
+
+// The numbers of block `index`, which no other block has.
+std::vector<std::byte> block_of(std::uint64_t index) {
+    std::vector<std::uint64_t> numbers(block_bytes / sizeof(std::uint64_t));
+    constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;  // all bits of a product with it look random
+    std::uint64_t next = index * numbers.size();
+    std::ranges::generate(numbers, [&] { return ++next * odd; });
+    std::vector<std::byte> bytes(block_bytes);
+    std::memcpy(bytes.data(), numbers.data(), bytes.size());
+    return bytes;
+}
+
+// Seconds. Making the numbers does not count.
+double write_all(const fs::path& path, std::size_t blocks) {
+    const WritableFile file(path);
+    file.reserve(blocks * block_bytes);
+    double seconds = 0;
+    for (std::size_t index = 0; index < blocks; ++index) {
+        const std::vector<std::byte> block = block_of(index);
+        const double begin = now_seconds();
+        file.write(index * block_bytes, block);
+        if (index + 1 == blocks) file.sync();
+        seconds += now_seconds() - begin;
+    }
+    return seconds;
+}
+
+// What lies in memory would be read from there. It is the system's to refuse.
+void forget(const fs::path& path) {
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return;
+    ::posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED);
+    ::close(descriptor);
+}
+
+double read_all(const fs::path& path, std::size_t blocks) {
+    const PositionedFile file(path);
+    file.expect_in_order();
+    std::vector<std::byte> block(block_bytes);
+    double seconds = 0;
+    for (std::size_t index = 0; index < blocks; ++index) {
+        const double begin = now_seconds();
+        file.read(index * block_bytes, block);
+        seconds += now_seconds() - begin;
+        if (block != block_of(index))
+            throw ResourceError(cat("megabyte ", index, " of ", blocks,
+                                    " came back other than it was written; check the health of the disk"));
+    }
+    return seconds;
+}
+
+void measure_speed(const fs::path& folder, std::size_t megabytes, ScratchFacts& facts) {
+    const auto bytes = static_cast<double>(megabytes * block_bytes);
+    const PartialFile file(folder / "trireme-doctor");
+    const double written = write_all(file.partial_path(), megabytes);
+    forget(file.partial_path());
+    const double read = read_all(file.partial_path(), megabytes);
+    facts.written_bytes_per_s = bytes / written;
+    facts.read_bytes_per_s = bytes / read;
+}
+
+std::string written_array(const fs::path& path) {
+    constexpr std::size_t chunk_elements = 1024;
+    std::vector<std::uint32_t> numbers(10 * chunk_elements);
+    std::iota(numbers.begin(), numbers.end(), 0U);
+    const hdf5::Handle file = hdf5::create_file(path);
+    try {
+        hdf5::DatasetWriter writer(file.get(), "/numbers", sizeof(std::uint32_t), chunk_elements);
+        writer.append(std::as_bytes(std::span(numbers)));
+        std::string sum = writer.finish();
+        hdf5::flush(file);
+        return sum;
+    } catch (...) {
+        hdf5::abandon(file);
+        throw;
+    }
+}
+
+void try_hdf5(const fs::path& folder) {
+    const PartialFile file(folder / "trireme-doctor.h5");
+    const std::string written = written_array(file.partial_path());
+    const hdf5::Handle again = hdf5::open_read_only(file.partial_path());
+    const std::string read = hdf5::DatasetReader(again.get(), file.partial_path(), "/numbers").sha256();
+    if (read != written)
+        throw ResourceError(
+            cat("an array came back with SHA-256 ", read, ", not ", written, "; check the health of the disk"));
+}
+
+}  // namespace
+
+ScratchFacts measure_scratch(const fs::path& folder, std::size_t megabytes) {
+    ScratchFacts facts;
+    std::error_code none;
+    if (!fs::is_directory(folder, none)) {
+        facts.failure = cat("--scratch ", folder.string(), " is no folder; create it (mkdir -p ",
+                            folder.string(), ") or name another");
+        return facts;
+    }
+    const fs::space_info space = fs::space(folder, none);
+    if (!none) facts.free_bytes = static_cast<double>(space.available);
+    try {
+        measure_speed(folder, megabytes, facts);
+    } catch (const Error& error) {
+        facts.failure = error.what();
+        return facts;
+    }
+    try {
+        try_hdf5(folder);
+    } catch (const Error& error) {
+        facts.hdf5_failure = error.what();
+    }
+    return facts;
+}
+
+}  // namespace trireme::doctor

@@ -1,0 +1,99 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tools/doctor/account.hpp"
+#include "unit/tools/doctor_facts.hpp"
+
+namespace trireme::doctor {
+namespace {
+
+using nlohmann::json;
+
+TEST(AccountText, HasALineForEachFindingAndOneForItsAdvice) {
+    const std::vector<Finding> findings{
+        {.name = "HDF5", .status = Status::ok, .text = "1.10.8"},
+        {.name = "link between", .status = Status::ok, .text = "2 us"},
+        {.name = "SimGrid", .status = Status::missing, .text = "smpirun", .advice = "get it"}};
+
+    EXPECT_EQ(text_of(findings),
+              "trireme doctor: what works here\n"
+              "  ok      HDF5          1.10.8\n"
+              "  ok      link between  2 us\n"
+              "  missing SimGrid       smpirun\n"
+              "                        -> get it\n"
+              "everything that training needs works here\n");
+}
+
+TEST(AccountText, EndsWithWhatFails) {
+    const std::string text = text_of({{.name = "MPI", .status = Status::fails, .text = "torn"},
+                                      {.name = "HDF5", .status = Status::ok, .text = "1.10.8"},
+                                      {.name = "scratch", .status = Status::fails, .text = "a\nb"}});
+
+    EXPECT_TRUE(has(text, "  fails   MPI           torn\n")) << text;
+    EXPECT_TRUE(text.ends_with("what fails, and has to work before a run can: MPI, scratch\n")) << text;
+    EXPECT_FALSE(has(text, "a\nb")) << text;  // a line stays one
+}
+
+TEST(AccountJson, HasTheFactsBehindTheFindings) {
+    Facts facts = facts_of(2, 2);
+    facts.job = "4711";
+    facts.job_seconds_left = 60;
+    facts.pairs = {{0, 1, 5e-7, 8e9}, {0, 2, 2e-6, 1e10}};
+    facts.ranks[3].gpus = {{"H100", "GPU-aa"}};
+
+    const json all = json::parse(json_of(facts, findings_of(facts)));
+
+    EXPECT_EQ(all.at("schema"), 1);
+    EXPECT_EQ(all.at("all_work"), true);
+    EXPECT_EQ(all.at("started_by"), "mpirun of Open MPI");
+    EXPECT_EQ(all.at("processes"), 4);
+    EXPECT_EQ(all.at("job").at("id"), "4711");
+    EXPECT_EQ(all.at("job").at("seconds_left"), 60);
+    EXPECT_EQ(all.at("findings").at(0).at("name"), "program");
+    EXPECT_EQ(all.at("findings").at(0).at("status"), "ok");
+    ASSERT_EQ(all.at("ranks").size(), 4U);
+    EXPECT_EQ(all.at("ranks").at(3).at("host"), "n1");
+    EXPECT_EQ(all.at("ranks").at(3).at("takes_gpu"), "GPU-aa");
+    EXPECT_FALSE(all.at("ranks").at(2).contains("takes_gpu"));
+    EXPECT_EQ(all.at("ranks").at(2).at("scratch").at("free_bytes"), 5e11);
+    EXPECT_FALSE(all.at("ranks").at(3).contains("scratch"));
+    EXPECT_EQ(all.at("links").at(0).at("is_within_host"), true);
+    EXPECT_EQ(all.at("links").at(1).at("is_within_host"), false);
+    EXPECT_EQ(all.at("links").at(1).at("latency"), 2e-6);
+}
+
+TEST(AccountJson, SaysThatSomethingFails) {
+    Facts facts = facts_of(1, 1);
+    facts.start.processes = 2;
+
+    EXPECT_EQ(json::parse(json_of(facts, findings_of(facts))).at("all_work"), false);
+}
+
+TEST(AccountJson, OfARankReadsBackToItself) {
+    RankFacts rank = facts_of(1, 2).ranks[0];
+    rank.cores = {0, 5};
+    rank.threads = 3;
+    rank.gpus = {{"H100", "GPU-aa"}, {"H100", "GPU-ab"}};
+    rank.node_gpus = 4;
+    rank.scratch->hdf5_failure = "a sum differs";
+
+    const RankFacts again = rank_of_json(json_of(rank));
+
+    EXPECT_EQ(json_of(again), json_of(rank));
+    EXPECT_EQ(again.cores, rank.cores);
+    EXPECT_EQ(again.gpus, rank.gpus);
+    EXPECT_EQ(again.scratch->hdf5_failure, "a sum differs");
+    EXPECT_EQ(again.library, "Open MPI v4.1.4");
+    EXPECT_EQ(rank_of_json(R"({"program": "9.9"})").program, "9.9");  // of another build
+}
+
+TEST(AccountJson, TakesAnyHostName) {
+    RankFacts rank;
+    rank.host = "node\xff\"7";
+
+    EXPECT_TRUE(has(rank_of_json(json_of(rank)).host, "\"7"));
+}
+
+}  // namespace
+}  // namespace trireme::doctor

@@ -1,0 +1,162 @@
+#include <gtest/gtest.h>
+
+#include "tools/doctor/findings.hpp"
+#include "unit/tools/doctor_facts.hpp"
+
+namespace trireme::doctor {
+namespace {
+
+TEST(Findings, AreGoodOfAGoodMachine) {
+    const Facts facts = facts_of(2, 4);
+
+    EXPECT_TRUE(do_all_work(findings_of(facts)));
+    EXPECT_EQ(finding(facts, "program").text, "0.1.0 (2e29447); GNU 12.2.0; oneDNN 2.6.3");
+    EXPECT_EQ(finding(facts, "MPI").text, "Open MPI v4.1.4, started by Open MPI's mpirun");
+    EXPECT_EQ(finding(facts, "ranks").text, "8 on 2 hosts: n0 has 0-3; n1 has 4-7");
+    EXPECT_EQ(finding(facts, "job").text, "none of Slurm's");
+    EXPECT_EQ(finding(facts, "memory").text, "60.0 GB left of 64.0 on n0, which has least left");
+    EXPECT_EQ(finding(facts, "arithmetic").text, "800.0 GFLOP/s in f32, of 8 ranks at once");
+    EXPECT_EQ(finding(facts, "arithmetic").advice, "");
+    EXPECT_EQ(finding(facts, "cores").advice, "");
+}
+
+TEST(Findings, NameOnlyAFewHosts) {
+    EXPECT_EQ(finding(facts_of(10, 1), "ranks").text,
+              "10 on 10 hosts: n0 has 0; n1 has 1; n2 has 2; n3 has 3; and 6 more");
+}
+
+TEST(Findings, FailWhereRanksAreOfUnlikeBuilds) {
+    Facts facts = facts_of(2, 2);
+    facts.ranks[2].program = facts.ranks[3].program = "0.2.0 (aaaaaaa)";
+    const Finding program = finding(facts, "program");
+    facts.ranks[1].library = "Open MPI v5.0.0";
+    const Finding mpi = finding(facts, "MPI");
+
+    EXPECT_EQ(program.status, Status::fails);
+    EXPECT_EQ(program.text, "ranks 0,1 have 0.1.0 (2e29447); ranks 2,3 have 0.2.0 (aaaaaaa)");
+    EXPECT_EQ(program.advice, "install one build for all nodes");
+    EXPECT_EQ(mpi.status, Status::fails);
+    EXPECT_TRUE(has(mpi.text, "rank 1 has Open MPI v5.0.0")) << mpi.text;
+    EXPECT_FALSE(do_all_work(findings_of(facts)));
+}
+
+// The classic: each process believes that it is alone.
+TEST(Findings, FailWhereTheLauncherIsOfAnotherLibrary) {
+    Facts facts = facts_of(1, 1);
+    facts.start.processes = 4;
+    const Finding by_default = finding(facts, "MPI");
+    facts.ranks[0].library = "MPICH Version: 4.0.2";
+    const Finding of_mpich = finding(facts, "MPI");
+    facts.start.launcher = Launcher::srun;
+    const Finding of_srun = finding(facts, "MPI");
+    facts.start.has_pmix = true;
+    const Finding of_pmix = finding(facts, "MPI");
+
+    EXPECT_EQ(of_mpich.status, Status::fails);
+    EXPECT_EQ(
+        of_mpich.text,
+        "MPICH Version: 4.0.2, started by Open MPI's mpirun as one of 4 processes, and MPI knows of 1 rank");
+    EXPECT_TRUE(has(of_mpich.advice, "start it with MPICH's mpiexec")) << of_mpich.advice;
+    EXPECT_TRUE(has(by_default.advice, "the mpirun of the library that it is built with")) << by_default.advice;
+    EXPECT_EQ(of_srun.status, Status::fails);
+    EXPECT_TRUE(has(of_srun.advice, "srun --mpi=pmix")) << of_srun.advice;
+    EXPECT_TRUE(has(of_pmix.text, "through PMIx as one of 4 processes")) << of_pmix.text;
+    EXPECT_TRUE(has(of_pmix.advice, "another of srun --mpi=list")) << of_pmix.advice;
+}
+
+TEST(Findings, SayWhatIsLeftOfAJob) {
+    Facts facts = facts_of(1, 2);
+    facts.job = "4711";
+    facts.job_seconds_left = 5400;
+    const Finding started = finding(facts, "job");
+    facts.start = {};
+    const Finding alone = finding(facts, "job");
+
+    EXPECT_EQ(started.text, "4711 of Slurm's, 90 minutes left");
+    EXPECT_EQ(started.advice, "");
+    EXPECT_EQ(alone.advice, "start it with srun or mpirun to use all that the job has");
+}
+
+TEST(Findings, CountRanksThatTakeTurns) {
+    Facts facts = facts_of(1, 4);
+    for (RankFacts& rank : facts.ranks) rank.cores = {0, 1};
+    const Finding bound = finding(facts, "cores");
+    for (RankFacts& rank : facts.ranks) rank.node_cores = 2;
+    const Finding small = finding(facts, "cores");
+
+    EXPECT_EQ(bound.status, Status::ok);
+    EXPECT_EQ(bound.text, "2 for a rank, threads: 1; rank 0 may run on 0,1 of 0-3");
+    EXPECT_TRUE(has(bound.advice, "4 ranks of n0 take turns on 2 of its 4 cores: give each one"))
+        << bound.advice;
+    EXPECT_EQ(small.advice, "4 ranks of n0 take turns on 2 of its 2 cores: start fewer on a host");
+}
+
+TEST(Findings, NameTheRankThatTheOthersWaitFor) {
+    Facts facts = facts_of(2, 2);
+    facts.ranks[3].flops = 4e10;
+
+    EXPECT_EQ(finding(facts, "arithmetic").advice,
+              "rank 3 on n1 reaches 40.0, the median 100.0: all others will wait for it (see --straggler)");
+    for (RankFacts& rank : facts.ranks) rank.cores = {0};  // then chance says who was quick
+    EXPECT_EQ(finding(facts, "arithmetic").advice, "");
+}
+
+TEST(Findings, OfScratchAreTheSlowestHosts) {
+    Facts facts = facts_of(3, 1);
+    facts.ranks[1].scratch->written_bytes_per_s = 1e8;
+    facts.ranks[2].scratch->free_bytes = 1e9;
+
+    const Finding scratch = finding(facts, "scratch");
+
+    EXPECT_EQ(scratch.status, Status::ok);
+    EXPECT_EQ(scratch.text,
+              "/scratch: writes 100 MB/s, reads 2000 MB/s, 1.0 GB free; of 3 hosts at once, slowest n1");
+}
+
+TEST(Findings, FailWhereAHostCannotWrite) {
+    Facts facts = facts_of(3, 1);
+    facts.ranks[2].scratch = ScratchFacts{.failure = "--scratch /scratch is no folder"};
+
+    EXPECT_EQ(finding(facts, "scratch").status, Status::fails);
+    EXPECT_EQ(finding(facts, "scratch").text, "on n2: --scratch /scratch is no folder");
+    EXPECT_EQ(finding(facts, "HDF5").status, Status::fails);
+    EXPECT_FALSE(do_all_work(findings_of(facts)));
+    facts.ranks[2].scratch = ScratchFacts{.hdf5_failure = "an array came back other than it was written"};
+    EXPECT_EQ(finding(facts, "scratch").status, Status::ok);
+    EXPECT_EQ(finding(facts, "HDF5").text, "1.10.8 on n2: an array came back other than it was written");
+}
+
+TEST(Findings, OfMessagesAreTheBestAndTheWorstHost) {
+    Facts facts = facts_of(3, 2);
+    facts.pairs = {{0, 1, 5e-7, 8e9}, {0, 2, 2e-6, 1e10}, {0, 4, 3e-5, 1e9}};
+
+    EXPECT_EQ(finding(facts, "link inside").text, "0.50 us, 8.00 GB/s between ranks 0 and 1 of one host");
+    EXPECT_EQ(finding(facts, "link between").text,
+              "best 2.00 us, 10.00 GB/s between ranks 0 and 2 of two hosts; worst 30.00 us, 1.00 GB/s between "
+              "ranks 0 and 4");
+    EXPECT_EQ(finding(facts, "link between").advice,
+              "see to the network of n2, or leave it out (srun --exclude)");
+    EXPECT_EQ(finding(facts_of(1, 1), "links").status, Status::missing);
+}
+
+TEST(Findings, SayHowToGetWhatIsMissing) {
+    Facts facts = facts_of(1, 2);
+    facts.parts = {
+        {.name = "SimGrid",
+         .is_there = false,
+         .gives = "smpirun",
+         .is_built_in = true,
+         .debian = "libsimgrid-dev",
+         .spack = "simgrid +smpi"},
+        {.name = "Slurm", .is_there = true, .gives = "srun", .is_built_in = false, .debian = "", .spack = ""}};
+
+    EXPECT_EQ(finding(facts, "SimGrid").status, Status::missing);
+    EXPECT_EQ(finding(facts, "SimGrid").advice,
+              "Debian: libsimgrid-dev; Spack: simgrid +smpi; then build again");
+    EXPECT_EQ(finding(facts, "Slurm").status, Status::ok);
+    EXPECT_EQ(finding(facts, "Slurm").advice, "");
+    EXPECT_TRUE(do_all_work(findings_of(facts)));  // a run does without
+}
+
+}  // namespace
+}  // namespace trireme::doctor

@@ -1,0 +1,120 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "scratch_folder.hpp"
+#include "tools/doctor/gpu_findings.hpp"
+#include "tools/doctor/gpus.hpp"
+#include "unit/tools/doctor_facts.hpp"
+
+namespace trireme::doctor {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::vector<Gpu> four() {
+    return {{"H100", "GPU-aa"}, {"H100", "GPU-ab"}, {"H100", "GPU-ba"}, {"H100", "GPU-bb"}};
+}
+
+std::string ids(const std::vector<Gpu>& gpus) {
+    std::string text;
+    for (const Gpu& gpu : gpus) text += gpu.id + " ";
+    return text;
+}
+
+TEST(VisibleGpus, AreThoseThatTheJobIsTold) {
+    EXPECT_EQ(visible_gpus(four(), std::nullopt), four());
+    EXPECT_EQ(ids(visible_gpus(four(), "2,0")), "GPU-ba GPU-aa ");
+    EXPECT_EQ(ids(visible_gpus(four(), "GPU-bb,GPU-ab")), "GPU-bb GPU-ab ");
+    EXPECT_EQ(ids(visible_gpus(four(), "MIG-7")), "MIG-7 ");
+    EXPECT_EQ(ids(visible_gpus(four(), "")), "");
+    EXPECT_EQ(ids(visible_gpus(four(), "1,-1,2")), "GPU-ab ");  // as CUDA reads it: up to what is none
+    EXPECT_EQ(ids(visible_gpus(four(), "NoDevFiles")), "");     // Slurm's word
+    EXPECT_EQ(ids(visible_gpus({}, "0,MIG-7")), "");
+}
+
+TEST(GpuOfRank, IsTheOnlyOneOrThatOfItsPlace) {
+    EXPECT_EQ(gpu_of_rank(four(), 2), four()[2]);
+    EXPECT_EQ(gpu_of_rank({four()[3]}, 2), four()[3]);
+    EXPECT_EQ(gpu_of_rank(four(), 4), std::nullopt);
+    EXPECT_EQ(gpu_of_rank({}, 0), std::nullopt);
+}
+
+TEST(GpusOfMachine, AreTheDriversInOrder) {
+    const validation::ScratchFolder scratch;
+    const fs::path root = scratch.file("");
+    const auto driver = root / "proc/driver/nvidia/gpus/0000:17:00.0";
+    fs::create_directories(driver);
+    fs::create_directories(root / "dev");
+    std::ofstream(driver / "information")
+        << "Model: \t\t NVIDIA H100\nGPU UUID: \t GPU-5d\nDevice Minor: \t 10\n";
+    for (const char* name : {"nvidia10", "nvidia2", "nvidiactl", "nvidia-uvm"})
+        std::ofstream(root / "dev" / name);
+
+    EXPECT_EQ(gpus_of_machine(root), (std::vector<Gpu>{{"NVIDIA device", "2"}, {"NVIDIA H100", "GPU-5d"}}));
+    EXPECT_EQ(gpus_shown(root), 2);
+    EXPECT_TRUE(gpus_of_machine(root / "none").empty());
+}
+
+Facts with_gpus(int hosts, int ranks_of_host) {
+    Facts facts = facts_of(hosts, ranks_of_host);
+    facts.has_cuda = true;
+    for (RankFacts& rank : facts.ranks) {
+        rank.node_gpus = 4;
+        rank.gpus = four();
+    }
+    return facts;
+}
+
+TEST(GpuFinding, IsOneForEachRank) {
+    EXPECT_EQ(finding(with_gpus(2, 4), "GPUs").status, Status::ok);
+    EXPECT_EQ(finding(with_gpus(2, 4), "GPUs").text, "8 x H100, one for a rank");
+}
+
+TEST(GpuFinding, FailsWhereRanksAreMore) {
+    const Finding gpus = finding(with_gpus(1, 5), "GPUs");
+
+    EXPECT_EQ(gpus.status, Status::fails);
+    EXPECT_EQ(gpus.text, "rank 4 finds none on n0, where 5 ranks may use 4");
+    EXPECT_TRUE(has(gpus.advice, "as many ranks on a node as it has devices")) << gpus.advice;
+}
+
+TEST(GpuFinding, FailsWhereTwoRanksWouldShare) {
+    Facts facts = with_gpus(2, 2);
+    for (std::size_t rank = 0; rank < 4; ++rank)
+        facts.ranks[rank].gpus = {four()[rank % 2]};  // --gpus-per-task=1
+    const Finding apart = finding(facts, "GPUs");
+    facts.ranks[3].gpus = facts.ranks[2].gpus;
+    const Finding shared = finding(facts, "GPUs");
+
+    EXPECT_EQ(apart.status, Status::ok);
+    EXPECT_EQ(shared.status, Status::fails);
+    EXPECT_EQ(shared.text, "ranks 2 and 3 would share H100 GPU-aa of n1");
+}
+
+TEST(GpuFinding, SaysWhatNobodyAskedFor) {
+    Facts facts = with_gpus(1, 2);
+    for (RankFacts& rank : facts.ranks) rank.gpus.clear();
+    const Finding hidden = finding(facts, "GPUs");
+    for (RankFacts& rank : facts.ranks) rank.node_gpus = 0;
+    const Finding none = finding(facts, "GPUs");
+
+    EXPECT_EQ(hidden.status, Status::missing);
+    EXPECT_EQ(hidden.text, "n0 has 4 NVIDIA devices, of which no rank may use one");
+    EXPECT_TRUE(has(hidden.advice, "srun --gpus-per-task=1")) << hidden.advice;
+    EXPECT_EQ(none.text, "no NVIDIA device is here");
+}
+
+TEST(GpuFinding, OfAProgramWithoutCudaFailsNever) {
+    Facts facts = with_gpus(1, 5);
+    facts.has_cuda = false;
+
+    EXPECT_EQ(finding(facts, "GPUs").status, Status::missing);
+    EXPECT_EQ(finding(facts, "GPUs").text,
+              "built without CUDA: kernels run on cores; rank 4 finds none on n0, where 5 ranks may use 4");
+    EXPECT_TRUE(do_all_work(findings_of(facts)));
+}
+
+}  // namespace
+}  // namespace trireme::doctor

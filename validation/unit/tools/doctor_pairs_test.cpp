@@ -1,0 +1,19 @@
+#include <gtest/gtest.h>
+
+#include "tools/doctor/pairs.hpp"
+
+namespace trireme::doctor {
+namespace {
+
+using Pairs = std::vector<std::pair<int, int>>;
+
+TEST(Pairs, AreOneNeighbourAndEachOtherNode) {
+    EXPECT_EQ(pairs_of({0}), Pairs{});
+    EXPECT_EQ(pairs_of({0, 0, 0, 0}), (Pairs{{0, 1}}));
+    EXPECT_EQ(pairs_of({0, 0, 2, 2, 4, 4}), (Pairs{{0, 1}, {0, 2}, {0, 4}}));
+    EXPECT_EQ(pairs_of({0, 1, 0, 1, 0, 1}), (Pairs{{0, 1}, {0, 2}}));  // in turns
+    EXPECT_EQ(pairs_of({0, 1, 2}), (Pairs{{0, 1}, {0, 2}}));
+}
+
+}  // namespace
+}  // namespace trireme::doctor
