@@ -154,7 +154,7 @@ Command help_command(Words words) {
 bool needs_session(Words arguments) {
     if (arguments.empty() || asks_for_help(arguments)) return false;
     const std::string_view name = arguments.front();
-    return name == "train" || name == "evaluate" || name == "profile";
+    return name == "train" || name == "evaluate" || name == "profile" || name == "doctor";
 }
 
 Command parse_command_line(Words arguments, const std::string& mpi) {
@@ -172,6 +172,7 @@ Command parse_command_line(Words arguments, const std::string& mpi) {
     if (name == "plan") return plan_command(rest);
     if (name == "simulate") return simulate_command(rest);
     if (name == "profile") return command_of_options("profile", rest, profile_options, check_profile_options);
+    if (name == "doctor") return command_of_options("doctor", rest, doctor_options, check_doctor_options);
     if (name == "prepare") return tool_command("prepare", rest, prepare_options, take_prepare_inputs);
     if (name == "convert") return tool_command("convert", rest, convert_options, take_convert_places);
     if (name == "report") return tool_command("report", rest, report_options, take_run_directory);

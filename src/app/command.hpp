@@ -7,6 +7,7 @@
 
 #include "app/profile_command.hpp"
 #include "app/tool_options.hpp"
+#include "trireme/tools/doctor.hpp"
 #include "trireme/tools/prepare.hpp"
 #include "trireme/tools/simulate.hpp"
 #include "trireme/train/config.hpp"
@@ -22,7 +23,7 @@ struct TrainCommand {
     bool dump_config = false;  // print config.resolved instead of training
 };
 using Command = std::variant<ShowText, TrainCommand, EvaluateConfig, PlanConfig, SimulateConfig, ProfileCommand,
-                             PrepareConfig, ConvertConfig, InspectConfig, ReportConfig>;
+                             DoctorConfig, PrepareConfig, ConvertConfig, InspectConfig, ReportConfig>;
 
 // True for the commands that every rank of an MPI job runs; asking for their help is none.
 bool needs_session(std::span<const char* const> arguments);

@@ -70,6 +70,18 @@ std::string profile_help() {
         option_help(profile_options(command)));
 }
 
+std::string doctor_help() {
+    DoctorConfig config;
+    return cat("Usage: trireme doctor [options]\n",
+               "       mpirun -n RANKS trireme doctor ...     or srun, in a job\n\n",
+               "Says what works where it is started, and what does not: MPI, ranks and hosts, cores, memory, "
+               "GPUs, HDF5, "
+               "the\nspeed of a folder, messages between hosts; and what is missing, and how to get it. It "
+               "ends with 0 "
+               "where\nall that training needs works, and 3 where something fails.\n",
+               option_help(doctor_options(config)));
+}
+
 std::string evaluate_help() {
     EvaluateConfig config;
     return cat(
@@ -116,8 +128,8 @@ std::string report_help() {
 }  // namespace
 
 std::vector<std::string> command_names() {
-    return {"train",   "evaluate", "plan",   "simulate", "profile",
-            "prepare", "convert",  "report", "inspect",  "help"};
+    return {"train",   "evaluate", "plan",    "simulate", "profile", "prepare",
+            "convert", "report",   "inspect", "doctor",   "help"};
 }
 
 std::string general_help() {
@@ -132,6 +144,7 @@ std::string general_help() {
            "  convert    Hugging Face's files to a checkpoint, or back\n"
            "  report     show what a run did, on one HTML page\n"
            "  inspect    say what a file is\n"
+           "  doctor     say what works on this machine, and what is missing\n"
            "  help       trireme help COMMAND, or trireme COMMAND --help: its options\n\n"
            "  --version  this program, and what it is built on\n\n"
            "It ends with 0 when the work is done, 2 when you can fix what is wrong, 3 when the machine "
@@ -148,6 +161,7 @@ std::string command_help(const std::string& command) {
     if (command == "prepare") return prepare_help();
     if (command == "convert") return convert_help();
     if (command == "report") return report_help();
+    if (command == "doctor") return doctor_help();
     return command == "inspect" ? inspect_help() : general_help();
 }
 

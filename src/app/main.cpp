@@ -1,5 +1,5 @@
-// The program: `train`, `evaluate` and `profile` join the MPI job that they were started in, everything else
-// never touches MPI.
+// The program: `train`, `evaluate`, `profile` and `doctor` join the MPI job that they were started in,
+// everything else never touches MPI.
 #include <csignal>
 #include <cstdio>
 #include <iostream>
@@ -7,9 +7,11 @@
 #include <string_view>
 
 #include "app/command.hpp"
+#include "app/doctor_command.hpp"
 #include "app/environment.hpp"
 #include "app/failure.hpp"
 #include "app/plan_command.hpp"
+#include "app/srun_warning.hpp"
 #include "trireme/report/report.hpp"
 #include "trireme/tools/convert.hpp"
 #include "trireme/tools/inspect.hpp"
@@ -49,13 +51,17 @@ void carry_out(const ReportConfig& config) {
 void carry_out(const TrainCommand&) { refuse_alone(); }
 void carry_out(const EvaluateConfig&) { refuse_alone(); }
 void carry_out(const ProfileCommand&) { refuse_alone(); }
+void carry_out(const DoctorConfig&) { refuse_alone(); }
 
 constexpr bool is_simulated = std::string_view(TRIREME_MPI) == "smpi";
 
 // Simulated ranks are in no job of Slurm's, whoever simulates them.
-Job job_of_ranks() { return is_simulated ? Job{} : read_job(); }
+Surroundings surroundings_of_ranks() {
+    if (is_simulated) return {};
+    return {.job = read_job(), .start = read_start(), .search_path = search_path()};
+}
 
-bool is_train(Words words) { return std::string_view(words.front()) == "train"; }
+bool is_command(std::string_view name, Words words) { return words.front() == name; }
 
 int run_alone(Words words) {
     try {
@@ -67,32 +73,40 @@ int run_alone(Words words) {
     return static_cast<int>(ExitCode::done);
 }
 
-ExitCode carry_out(TrainCommand& command, Session& session, const StopSignals* signals) {
+// What a process knows before it joins the others.
+struct Arrival {
+    Surroundings process;                  // MPI libraries add words of their own to the environment
+    const StopSignals* signals = nullptr;  // of what can go on another time
+};
+
+ExitCode carry_out(TrainCommand& command, Session& session, const Arrival& arrival) {
     if (!command.dump_config) {
-        command.config.job = job_of_ranks();
-        return train(command.config, session, signals) == Ending::done ? ExitCode::done : ExitCode::stopped;
+        command.config.job = arrival.process.job;
+        const Ending ending = train(command.config, session, arrival.signals);
+        return ending == Ending::done ? ExitCode::done : ExitCode::stopped;
     }
     if (session.rank() == 0) std::cout << command.config.resolved;
     return ExitCode::done;
 }
 
-ExitCode carry_out(EvaluateConfig& config, Session& session) {
-    config.run.job = job_of_ranks();
+ExitCode carry_out(EvaluateConfig& config, Session& session, const Arrival& arrival) {
+    config.run.job = arrival.process.job;
     evaluate(config, session);
     return ExitCode::done;
 }
 
-ExitCode carry_out(ProfileCommand& command, Session& session) {
-    command.run.job = job_of_ranks();
+ExitCode carry_out(ProfileCommand& command, Session& session, const Arrival& arrival) {
+    command.run.job = arrival.process.job;
     measure(command, session, std::cout);
     return ExitCode::done;
 }
 
-ExitCode take_part(Words words, Session& session, const StopSignals* signals) {
+ExitCode take_part(Words words, Session& session, const Arrival& arrival) {
     Command wanted = parse_command_line(words, TRIREME_MPI);
-    if (auto* command = std::get_if<TrainCommand>(&wanted)) return carry_out(*command, session, signals);
-    if (auto* config = std::get_if<EvaluateConfig>(&wanted)) return carry_out(*config, session);
-    return carry_out(std::get<ProfileCommand>(wanted), session);
+    if (auto* command = std::get_if<TrainCommand>(&wanted)) return carry_out(*command, session, arrival);
+    if (auto* config = std::get_if<EvaluateConfig>(&wanted)) return carry_out(*config, session, arrival);
+    if (auto* command = std::get_if<ProfileCommand>(&wanted)) return carry_out(*command, session, arrival);
+    return examine(std::get<DoctorConfig>(wanted), arrival.process, session, std::cout);
 }
 
 // What the user can fix is mostly found by all ranks together: rank 0 speaks, and all leave in order. Anything
@@ -108,10 +122,10 @@ int leave(const Failure& failure, const Session& session, Departure& departure) 
     return code;
 }
 
-int run_in_session(Words words, Session& session, const StopSignals* signals) {
+int run_in_session(Words words, Session& session, const Arrival& arrival) {
     Departure departure(session);
     try {
-        return static_cast<int>(take_part(words, session, signals));
+        return static_cast<int>(take_part(words, session, arrival));
     } catch (...) {
         constexpr std::string_view smaller =
             "use a smaller --batch or --max-length, more --microbatches, or fewer ranks on a node";
@@ -123,11 +137,13 @@ int run(int argc, char** argv) {
     const Words words(argv + (argc > 0 ? 1 : 0), argv + argc);
     if (!needs_session(words)) return run_alone(words);
     std::optional<StopSignals> signals;  // of what can go on another time
-    if (is_train(words) && !is_simulated) signals.emplace();
+    if (is_command("train", words) && !is_simulated) signals.emplace();
     try {
+        const Surroundings process = surroundings_of_ranks();
+        if (is_command("doctor", words)) warn_of_no_meeting(process.start, std::cerr);
         Session session(argc, argv);
         if (signals) signals->take_back();
-        return run_in_session(words, session, signals ? &*signals : nullptr);
+        return run_in_session(words, session, {.process = process, .signals = signals ? &*signals : nullptr});
     } catch (...) {  // MPI itself
         return finish(failure_of(std::current_exception()));
     }

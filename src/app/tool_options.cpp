@@ -70,6 +70,18 @@ std::vector<OptionGroup> report_options(ReportConfig& config) {
                    config.output)}}};
 }
 
+std::vector<OptionGroup> doctor_options(DoctorConfig& config) {
+    return {
+        {"doctor",
+         {text({"scratch", "DIR", "the folder whose speed is measured; 64 MB are written there and removed"},
+               config.scratch),
+          flag({"json", "", "one JSON object in place of words"}, config.is_json)}}};
+}
+
+void check_doctor_options(const DoctorConfig& config) {
+    if (config.scratch.empty()) throw ConfigError("--scratch is an empty name; name a folder");
+}
+
 void take_prepare_inputs(PrepareConfig& config, const std::vector<std::string>& inputs) {
     if (inputs.empty() && config.synthetic.empty()) {
         throw ConfigError(

@@ -6,6 +6,7 @@
 
 #include "app/option.hpp"
 #include "trireme/tools/convert.hpp"
+#include "trireme/tools/doctor.hpp"
 #include "trireme/tools/prepare.hpp"
 
 namespace trireme::app {
@@ -25,6 +26,9 @@ std::vector<OptionGroup> prepare_options(PrepareConfig& config);
 std::vector<OptionGroup> convert_options(ConvertConfig& config);
 std::vector<OptionGroup> inspect_options(InspectConfig& config);
 std::vector<OptionGroup> report_options(ReportConfig& config);
+std::vector<OptionGroup> doctor_options(DoctorConfig& config);
+
+void check_doctor_options(const DoctorConfig& config);  // throws ConfigError
 
 // What stands on the command line without an option. Throws ConfigError where there is too little or too much.
 void take_prepare_inputs(PrepareConfig& config, const std::vector<std::string>& inputs);

@@ -24,8 +24,8 @@ TEST_F(CommandLine, UnknownCommandNamesTheNearest) {
 }
 
 TEST_F(CommandLine, HelpAndVersionGoToStandardOutput) {
-    for (const char* line :
-         {"--help", "help train", "train --help", "prepare --help", "inspect --help", "--version"}) {
+    for (const char* line : {"--help", "help train", "train --help", "prepare --help", "inspect --help",
+                             "doctor --help", "--version"}) {
         const Outcome outcome = run(line);
 
         EXPECT_EQ(outcome.code, 0) << line;

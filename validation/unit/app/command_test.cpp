@@ -25,10 +25,12 @@ TEST(Command, NeedsASessionForWhatAllRanksDo) {
     const std::vector<const char*> prepare{"prepare", "train"};
     const std::vector<const char*> plan{"plan", "--pipe", "2"};
     const std::vector<const char*> profile{"profile", "--output", "p.json"};
+    const std::vector<const char*> doctor{"doctor"};
 
     EXPECT_TRUE(needs_session(train));
     EXPECT_TRUE(needs_session(evaluate));
     EXPECT_TRUE(needs_session(profile));
+    EXPECT_TRUE(needs_session(doctor));
     EXPECT_FALSE(needs_session(help));
     EXPECT_FALSE(needs_session(prepare));
     EXPECT_FALSE(needs_session(plan));
@@ -36,14 +38,16 @@ TEST(Command, NeedsASessionForWhatAllRanksDo) {
 }
 
 TEST(Help, ListsTheCommands) {
-    for (const std::string command : {"train", "evaluate", "plan", "profile", "prepare", "report", "inspect"}) {
+    for (const std::string command :
+         {"train", "evaluate", "plan", "profile", "prepare", "report", "inspect", "doctor"}) {
         EXPECT_TRUE(has(shown("--help"), "\n  " + command + " ")) << command;
     }
     EXPECT_EQ(shown("help"), shown("--help"));
 }
 
 TEST(Help, IsTheSameHoweverItIsAskedFor) {
-    for (const std::string command : {"train", "evaluate", "plan", "profile", "prepare", "report", "inspect"}) {
+    for (const std::string command :
+         {"train", "evaluate", "plan", "profile", "prepare", "report", "inspect", "doctor"}) {
         EXPECT_EQ(shown(command + " --help"), shown("help " + command));
         EXPECT_EQ(shown(command + " --batchs --help"), shown("help " + command));
         EXPECT_TRUE(has(shown("help " + command), "Usage: trireme " + command));
@@ -63,7 +67,7 @@ TEST(Help, GroupsTheOptionsAndSaysTheirDefaults) {
 }
 
 TEST(Help, FitsIntoAWindow) {
-    for (const std::string command : {"train", "evaluate", "plan", "profile", "prepare"}) {
+    for (const std::string command : {"train", "evaluate", "plan", "profile", "prepare", "doctor"}) {
         std::istringstream text(shown(command + " --help"));
 
         for (std::string line; std::getline(text, line);) EXPECT_LE(line.size(), 112U) << line;
@@ -126,6 +130,22 @@ TEST(Inspect, TakesOneFile) {
     EXPECT_TRUE(config.verify);
     EXPECT_EQ(complaint("inspect"), "inspect takes one file, not 0; see trireme inspect --help");
     EXPECT_EQ(complaint("inspect a.h5 b.h5"), "inspect takes one file, not 2; see trireme inspect --help");
+}
+
+TEST(Doctor, LooksHereUnlessTold) {
+    const auto plain = std::get<DoctorConfig>(parse("doctor"));
+    const auto told = std::get<DoctorConfig>(parse("doctor --json --scratch /scratch/me"));
+
+    EXPECT_EQ(plain.scratch, ".");
+    EXPECT_FALSE(plain.is_json);
+    EXPECT_EQ(told.scratch, "/scratch/me");
+    EXPECT_TRUE(told.is_json);
+}
+
+TEST(Doctor, TakesNothingElse) {
+    EXPECT_EQ(complaint("doctor --scatch a"), "unknown option --scatch; did you mean --scratch?");
+    EXPECT_EQ(complaint("doctor here"),
+              "doctor takes options only, but 'here' belongs to none; see trireme doctor --help");
 }
 
 TEST(ReportCommand, WritesIntoTheRunDirectoryUnlessTold) {
