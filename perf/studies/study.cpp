@@ -1,247 +1,161 @@
-// perf_study FILE OUTPUT [--program PATH]: runs a study (study_file.hpp), what of it has not run yet, and
-// writes OUTPUT/NAME.csv and, for each chart, OUTPUT/NAME-Y.svg. Runs leave their records in OUTPUT/NAME/; one
-// that has its summary.json is not run again, unless the study now gives it other options. A run that fails has
-// its sentence in the table, and is tried again next time.
-#include <fcntl.h>
+// perf_study: runs a study (study_file.hpp), or one point of it, or joins what points have left.
+//
+//   perf_study FILE [OUTPUT]               what of it has not run yet; OUTPUT is studies where it is not said
+//   perf_study --points FILE               prints how many points it has
+//   perf_study --point NUMBER FILE [OUTPUT]   runs one of them, from 0; many such may run at once
+//   perf_study --join FILE [OUTPUT]        the table of the points that have run; 3 where some have not
+//
+// It writes OUTPUT/NAME.csv and, for each chart, OUTPUT/NAME-Y.svg. Runs leave their records in OUTPUT/NAME/;
+// one that has its summary.json is not run again, unless the study now gives it other options. A run that fails
+// has its sentence in the table, and is tried again next time. With --program PATH it runs another program than
+// the trireme beside it.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
-#include <fstream>
-#include <nlohmann/json.hpp>
-#include <set>
-#include <sstream>
 
-#include "chart.hpp"
-#include "study_file.hpp"
+#include "point_run.hpp"
+#include "table.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme::studies {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
-struct Run {
-    Json summary = {};         // null: it failed
-    std::string failure = {};  // its first sentence
+enum class Wish { whole, points, point, join };
+
+struct CommandLine {
+    Wish wish = Wish::whole;
+    std::string number = {};  // the point's
+    std::string file = {};
+    fs::path output = "studies";
+    std::string program = {};
 };
 
-struct Result {
-    const Point* point = nullptr;
-    Run own = {};
-    std::map<std::string, double> saved = {};  // shares, where the run beside it has the figure too
-    std::string failure = {};                  // of either
-};
-
-std::string read_text(const fs::path& path) {
-    std::ifstream in(path);
-    std::ostringstream text;
-    text << in.rdbuf();
-    return text.str();
+[[noreturn]] void refuse(const std::string& why) {
+    throw ConfigError(cat(why, "; it is perf/study [--points | --point NUMBER | --join] FILE [OUTPUT]"));
 }
 
-void write_text(const fs::path& path, const std::string& text) {
-    std::ofstream out(path, std::ios::trunc);
-    out << text << std::flush;
-    if (!out) throw ResourceError(cat(path.string(), " cannot be written"));
+std::string next(std::vector<std::string>& words, const std::string& what) {
+    if (words.empty() || words.front().empty() || words.front().starts_with("--"))
+        refuse(cat(what, " is missing"));
+    const std::string word = words.front();
+    words.erase(words.begin());
+    return word;
 }
 
-// Its exit code; what it says goes to `log`.
-int run(std::vector<std::string> words, const fs::path& log) {
-    const pid_t child = ::fork();
-    if (child < 0) throw ResourceError("no process can be started");
-    if (child == 0) {
-        const int out = ::open(log.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0666);
-        ::dup2(out, STDOUT_FILENO);
-        ::dup2(out, STDERR_FILENO);
-        std::vector<char*> arguments;
-        for (std::string& word : words) arguments.push_back(word.data());
-        arguments.push_back(nullptr);
-        ::execvp(arguments.front(), arguments.data());
-        ::_exit(127);
+// What follows the option, or nothing where it is not there.
+std::string taken(std::vector<std::string>& words, const std::string& option) {
+    const auto at = std::ranges::find(words, option);
+    if (at == words.end()) return {};
+    std::vector<std::string> behind(at + 1, words.end());
+    words.erase(at, words.end());
+    const std::string value = next(behind, cat("the word behind ", option));
+    words.insert(words.end(), behind.begin(), behind.end());
+    return value;
+}
+
+CommandLine parsed(std::vector<std::string> words) {
+    CommandLine line;
+    line.program = taken(words, "--program");
+    line.number = taken(words, "--point");
+    if (!line.number.empty()) line.wish = Wish::point;
+    for (const auto& [option, wish] : {std::pair("--points", Wish::points), std::pair("--join", Wish::join)}) {
+        if (std::erase(words, option) == 0) continue;
+        if (line.wish != Wish::whole) refuse("two things are asked at once");
+        line.wish = wish;
     }
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-// "trireme: what happened", or the last line.
-std::string sentence_of(const std::string& log) {
-    std::istringstream lines(log);
-    std::string last;
-    for (std::string line; std::getline(lines, line);) {
-        if (line.starts_with("trireme: ")) return line.substr(9);
-        if (!line.empty()) last = line;
+    for (const std::string& word : words) {
+        if (word.starts_with("--")) refuse(cat("nothing is known of ", word));
     }
-    return last;
+    line.file = next(words, "the study, such as perf/studies/stragglers.json,");
+    if (!words.empty() && line.wish != Wish::points) line.output = next(words, "OUTPUT");
+    if (!words.empty()) refuse(cat("nothing is known of ", words.front()));
+    if (line.program.empty())
+        line.program = (fs::read_symlink("/proc/self/exe").parent_path() / "trireme").string();
+    return line;
 }
 
-Json summary_in(const fs::path& folder) {
-    return Json::parse(read_text(folder / "summary.json"), nullptr, false);
+const Point& point_of(const CommandLine& line, const std::string& name, const std::vector<Point>& points) {
+    std::size_t number = 0;
+    const char* end = line.number.data() + line.number.size();
+    const auto [last, error] = std::from_chars(line.number.data(), end, number);
+    if (error != std::errc() || last != end || number >= points.size())
+        throw ConfigError(cat(name, " has ", points.size(), " points, numbered from 0, and none is number ",
+                              line.number, "; perf/study --points says how many there are"));
+    return points[number];
 }
 
-Run run_of(const Study& study, const Point& point, const std::string& program, const fs::path& records) {
-    const fs::path folder = records / point.folder;
-    const fs::path command = records / (point.folder + ".command");
-    const std::vector<std::string> words = words_for(study, point, program, folder);
-    const std::string text = fmt::format("{}\n", fmt::join(words, "\n"));
-    Json known = summary_in(folder);
-    if (known.is_object() && read_text(command) == text) return {.summary = known};
-    fs::remove_all(folder);  // what a run that was cut off, or was another, has left
-    write_text(command, text);
-    const fs::path log = records / (point.folder + ".log");
-    const int code = run(words, log);
-    known = summary_in(folder);
-    if (code == 0 && known.is_object()) return {.summary = known};
-    return {.failure = cat("exit code ", code, ": ", sentence_of(read_text(log)))};
-}
-
-// "bubble/measured": a number, or a text; null where there is none.
-Json figure_in(const Json& summary, const std::string& figure) {
-    const Json::json_pointer way("/" + figure);
-    return summary.is_object() && summary.contains(way) ? summary.at(way) : Json();
-}
-
-Result result_of(const Study& study, const Point& point, const std::string& program, const fs::path& records) {
-    Result result{.point = &point, .own = run_of(study, point, program, records)};
-    result.failure = result.own.failure;
-    if (!study.beside || result.own.summary.is_null()) return result;
-    const Run other = run_of(study, beside(point, *study.beside), program, records);
-    result.failure = other.failure;
-    for (const auto& [name, figure] : study.beside->saved) {
-        const Json whole = figure_in(result.own.summary, figure);
-        const Json rest = figure_in(other.summary, figure);
-        if (whole.is_number() && rest.is_number())
-            result.saved[name] = 1 - rest.get<double>() / whole.get<double>();
-    }
-    return result;
-}
-
-// Of summary.json, or a share that is saved.
-Json figure_of(const Result& result, const std::string& figure) {
-    const auto saved = result.saved.find(figure);
-    return saved == result.saved.end() ? figure_in(result.own.summary, figure) : Json(saved->second);
-}
-
-std::vector<std::string> figures_of(const Study& study) {
-    std::vector<std::string> figures = study.figures;
-    if (!study.beside) return figures;
-    for (const auto& [name, figure] : study.beside->saved) figures.push_back(name);
-    return figures;
-}
-
-std::string cell(const std::string& text) {
-    if (text.find_first_of(",\"\n") == std::string::npos) return text;
-    std::string quoted = "\"";
-    for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-    return quoted + "\"";
-}
-
-std::vector<std::string> columns_of(const std::vector<Point>& points) {
-    std::set<std::string> names;
-    for (const Point& point : points) {
-        for (const auto& [option, value] : point.own) names.insert(option);
-    }
-    return {names.begin(), names.end()};
-}
-
-std::string csv_of(const Study& study, const std::vector<std::string>& columns,
-                   const std::vector<Result>& results) {
-    const std::vector<std::string> figures = figures_of(study);
-    std::string csv;
-    for (const std::string& column : columns) csv += cell(column) + ",";
-    for (const std::string& figure : figures) csv += cell(figure) + ",";
-    csv += "clock,failure\n";
-    for (const Result& result : results) {
-        for (const std::string& column : columns) {
-            const auto value = result.point->own.find(column);
-            csv += (value == result.point->own.end() ? "" : cell(value->second)) + ",";
-        }
-        for (const std::string& figure : figures) {
-            const Json value = figure_of(result, figure);
-            csv += (value.is_null() ? "" : value.is_string() ? cell(value) : value.dump()) + ",";
-        }
-        const Json clock = figure_of(result, "clock");
-        csv += (clock.is_string() ? clock.get<std::string>() : "") + "," + cell(result.failure) + "\n";
-    }
-    return csv;
-}
-
-double number_of(const std::string& option, const std::string& text) {
-    double value = 0;
-    const auto [last, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error == std::errc() && last == text.data() + text.size() && value > 0) return value;
-    throw ConfigError(cat("a chart over ", option, " needs numbers above 0, and one is ", text));
-}
-
-std::string chart_of(const ChartWish& wish, const std::vector<Result>& results) {
-    Lines lines;
-    std::set<std::string> clocks;
-    for (const Result& result : results) {
-        const Json y = figure_of(result, wish.y);
-        const auto x = result.point->all.find(wish.x);
-        if (!y.is_number() || x == result.point->all.end()) continue;
-        std::string line;
-        for (const std::string& option : wish.lines) {
-            const auto value = result.point->all.find(option);
-            if (value != result.point->all.end()) line += (line.empty() ? "" : ", ") + value->second;
-        }
-        lines[line].emplace_back(number_of(wish.x, x->second), y.get<double>());
-        clocks.insert(figure_of(result, "clock").get<std::string>());
-    }
-    std::string title = wish.title;
-    for (const std::string& clock : clocks) title += cat(" (", clock, ")");
-    return studies::svg_of(title, wish.x, wish.y, lines);
-}
-
-// "mfu" of "weak": weak-mfu.svg
-fs::path path_of(const ChartWish& wish, const std::string& study) {
-    std::string name = cat(study, "-", wish.y, ".svg");
-    std::ranges::replace(name, '/', '-');
-    return name;
-}
-
-void write_results(const Study& study, const std::vector<std::string>& columns,
-                   const std::vector<Result>& results, const fs::path& output) {
-    write_text(output / (study.name + ".csv"), csv_of(study, columns, results));
-    for (const ChartWish& wish : study.charts)
-        write_text(output / path_of(wish, study.name), chart_of(wish, results));
-}
-
-void study(const std::string& file, const fs::path& output, const std::string& program) {
-    const Study study = read_study(file);
-    const std::vector<Point> points = points_of(study);
-    const std::vector<std::string> columns = columns_of(points);
-    const fs::path records = output / study.name;
+// Exit code 3: it failed.
+int run_point(const Study& study, const Point& point, const CommandLine& line) {
+    const fs::path records = line.output / study.name;
     fs::create_directories(records);
-    std::vector<Result> results;
+    const Row row = row_of(study, point, line.program, records);
+    keep(row, study, point, records);
+    if (!row.failure.empty()) throw ResourceError(cat(point.folder, " failed: ", row.failure));
+    fmt::print("{}  done\n", point.folder);
+    return 0;
+}
+
+int run_all(const Study& study, const std::vector<Point>& points, const CommandLine& line) {
+    const fs::path records = line.output / study.name;
+    fs::create_directories(records);
+    std::vector<TableRow> rows;
     for (const Point& point : points) {
-        fmt::print("{:>4}/{}  {}", results.size() + 1, points.size(), point.folder);
+        fmt::print("{:>4}/{}  {}", rows.size() + 1, points.size(), point.folder);
         std::fflush(stdout);
-        results.push_back(result_of(study, point, program, records));
-        fmt::print("  {}\n", results.back().failure.empty() ? "done" : results.back().failure);
-        write_results(study, columns, results, output);
+        rows.push_back({.point = &point, .row = row_of(study, point, line.program, records)});
+        const Row& row = rows.back().row;
+        keep(row, study, point, records);
+        fmt::print("  {}\n", row.failure.empty() ? "done" : row.failure);
+        write_table(study, points, rows, line.output);
     }
+    return 0;
+}
+
+// Exit code 3: the table lacks points.
+int join(const Study& study, const std::vector<Point>& points, const CommandLine& line) {
+    std::vector<TableRow> rows;
+    std::string missing;
+    for (const Point& point : points) {
+        const auto row = kept_row(study, point, line.output / study.name);
+        if (row)
+            rows.push_back({.point = &point, .row = *row});
+        else
+            missing += cat("\n  ", &point - points.data(), "  ", point.folder);
+    }
+    if (!rows.empty()) write_table(study, points, rows, line.output);
+    if (!missing.empty())
+        throw ResourceError(cat(rows.size(), " of ", points.size(), " points of ", study.name,
+                                " have run; run these with --point, then join again:", missing));
+    fmt::print("{}  {} points\n", (line.output / (study.name + ".csv")).string(), rows.size());
+    return 0;
+}
+
+int do_as_told(const CommandLine& line) {
+    const Study study = read_study(line.file);
+    const std::vector<Point> points = points_of(study);
+    switch (line.wish) {
+        case Wish::whole:
+            return run_all(study, points, line);
+        case Wish::points:
+            fmt::print("{}\n", points.size());
+            return 0;
+        case Wish::point:
+            return run_point(study, point_of(line, study.name, points), line);
+        case Wish::join:
+            return join(study, points, line);
+    }
+    return 70;
 }
 
 }  // namespace
 }  // namespace trireme::studies
 
 int main(int count, char** words) try {
-    const std::vector<std::string> given(words + 1, words + count);
-    const bool names_program = given.size() == 4 && given[2] == "--program";
-    if (given.size() != 2 && !names_program)
-        throw trireme::ConfigError("a study is run by perf_study FILE OUTPUT [--program PATH]");
-    const std::string program =
-        names_program ? given[3]
-                      : (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "trireme").string();
-    trireme::studies::study(given[0], given[1], program);
-    return 0;
+    return trireme::studies::do_as_told(trireme::studies::parsed({words + 1, words + count}));
 } catch (const trireme::Error& error) {
     fmt::print(stderr, "perf_study: {}\n", error.what());
     return static_cast<int>(error.code());

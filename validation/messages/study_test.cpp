@@ -24,10 +24,11 @@ protected:
                        {"title": "Saved", "x": "steps", "y": "later_tokens"}]})");
     }
 
-    int study(const std::string& file) const {
+    // perf_study with these words behind it.
+    int study(const std::string& words) const {
         const std::string program = std::filesystem::path(program_path()).parent_path() / "perf_study";
-        const int status = std::system(("cd " + path("").string() + " && " + program + " " + file +
-                                        " out --program " + program_path() + " > said 2>&1")
+        const int status = std::system(("cd " + path("").string() + " && " + program + " " + words +
+                                        " --program " + program_path() + " > said 2>&1")
                                            .c_str());
         return WEXITSTATUS(status);
     }
@@ -41,7 +42,7 @@ protected:
 };
 
 TEST_F(Study, MakesATableAndPicturesOfAllRuns) {
-    ASSERT_EQ(study("small.json"), 0) << read("said");
+    ASSERT_EQ(study("small.json out"), 0) << read("said");
 
     const std::vector<std::string> lines = table();
     ASSERT_EQ(lines.size(), 7U);
@@ -54,12 +55,12 @@ TEST_F(Study, MakesATableAndPicturesOfAllRuns) {
 }
 
 TEST_F(Study, RunsNothingAgainThatIsThere) {
-    ASSERT_EQ(study("small.json"), 0) << read("said");
+    ASSERT_EQ(study("small.json out"), 0) << read("said");
     const std::vector<std::string> first = table();
     const std::string kept = read("out/small/layers-1.steps-2/manifest.json");
     std::filesystem::remove(path("out/small/layers-2.steps-4/summary.json"));
 
-    ASSERT_EQ(study("small.json"), 0) << read("said");
+    ASSERT_EQ(study("small.json out"), 0) << read("said");
 
     EXPECT_EQ(table(), first);
     EXPECT_EQ(read("out/small/layers-1.steps-2/manifest.json"), kept);
@@ -68,13 +69,13 @@ TEST_F(Study, RunsNothingAgainThatIsThere) {
 
 // All have the same names as before.
 TEST_F(Study, RunsAgainWhatGotOtherOptions) {
-    ASSERT_EQ(study("small.json"), 0) << read("said");
+    ASSERT_EQ(study("small.json out"), 0) << read("said");
     const std::vector<std::string> first = table();
     std::string text = read("small.json");
     text.replace(text.find("\"batch\": 4"), 10, "\"batch\": 2");
     write("small.json", text);
 
-    ASSERT_EQ(study("small.json"), 0) << read("said");
+    ASSERT_EQ(study("small.json out"), 0) << read("said");
 
     EXPECT_NE(table().at(1), first.at(1));
     EXPECT_NE(read("out/small/layers-1.steps-2/config.ini").find("batch = 2\n"), std::string::npos);
@@ -87,11 +88,87 @@ TEST_F(Study, PutsAnOptionsValueIntoAnotherOne) {
         "axes": [[{"factor": 1}, {"factor": 3}]], "figures": ["step_s/last"],
         "charts": [{"title": "Slow", "x": "factor", "y": "step_s/last"}]})");
 
-    ASSERT_EQ(study("slow.json"), 0) << read("said");
+    ASSERT_EQ(study("slow.json out"), 0) << read("said");
 
     EXPECT_NE(read("out/slow/factor-3/manifest.json").find("\"factor\": 3"), std::string::npos);
     EXPECT_EQ(read("out/slow.csv").substr(0, 7), "factor,");
     EXPECT_NE(read("out/slow-step_s-last.svg").find("factor"), std::string::npos);
+}
+
+TEST_F(Study, IsTheSameTablePointByPoint) {
+    ASSERT_EQ(study("small.json whole"), 0) << read("said");
+    ASSERT_EQ(study("--points small.json"), 0) << read("said");
+    ASSERT_EQ(read("said"), "6\n");
+
+    for (const int number : {4, 1, 0, 3}) {
+        EXPECT_EQ(study("--point " + std::to_string(number) + " small.json out"), 0) << read("said");
+    }
+    EXPECT_EQ(study("--point 2 small.json out"), 3);
+    EXPECT_TRUE(read("said").starts_with(
+        "perf_study: layers-1.steps-0 failed: exit code 2: nothing says how long to train"))
+        << read("said");
+    EXPECT_EQ(study("--join small.json out"), 3);
+    EXPECT_EQ(read("said"),
+              "perf_study: 5 of 6 points of small have run; run these with --point, then join again:\n"
+              "  5  layers-2.steps-0\n");
+    EXPECT_EQ(table().size(), 6U);
+    EXPECT_EQ(study("--point 5 small.json out"), 3);
+    EXPECT_EQ(study("--join small.json out"), 0);
+
+    EXPECT_EQ(read("said"), "out/small.csv  6 points\n");
+    for (const char* const file : {"small.csv", "small-tokens.svg", "small-later_tokens.svg"}) {
+        EXPECT_FALSE(read(std::string("out/") + file).empty()) << file;
+        EXPECT_EQ(read(std::string("out/") + file), read(std::string("whole/") + file)) << file;
+    }
+}
+
+TEST_F(Study, SharesItsPointsAmongJobsAtOnce) {
+    const std::string program = std::filesystem::path(program_path()).parent_path() / "perf_study";
+    const std::string line = "cd " + path("").string() + "; for number in 0 1 3 4; do " + program +
+                             " --point $number small.json out --program " + program_path() +
+                             " > said-$number 2>&1 & done; wait";
+    ASSERT_EQ(std::system(line.c_str()), 0);
+
+    EXPECT_EQ(study("--join small.json out"), 3);
+
+    EXPECT_EQ(table().size(), 5U) << read("said");
+    for (const auto& entry : std::filesystem::directory_iterator(path("out/small")))
+        EXPECT_EQ(entry.path().string().find(".partial"), std::string::npos) << entry.path();
+}
+
+// A row that a point had before the study asked for something else is not joined.
+TEST_F(Study, JoinsNoRowsOfOtherOptions) {
+    ASSERT_EQ(study("--point 0 small.json out"), 0) << read("said");
+    std::string text = read("small.json");
+    text.replace(text.find("\"batch\": 4"), 10, "\"batch\": 2");
+    write("small.json", text);
+
+    EXPECT_EQ(study("--join small.json out"), 3);
+
+    EXPECT_TRUE(read("said").starts_with("perf_study: 0 of 6 points of small have run")) << read("said");
+    EXPECT_FALSE(std::filesystem::exists(path("out/small.csv")));
+}
+
+TEST_F(Study, RefusesWordsThatItDoesNotKnow) {
+    const std::string usage = "; it is perf/study [--points | --point NUMBER | --join] FILE [OUTPUT]\n";
+    for (const auto& [words, sentence] : std::map<std::string, std::string>{
+             {"", "the study, such as perf/studies/stragglers.json, is missing" + usage},
+             {"--point small.json", "the study, such as perf/studies/stragglers.json, is missing" + usage},
+             {"--point '' small.json", "the word behind --point is missing" + usage},
+             {"--points --join small.json", "two things are asked at once" + usage},
+             {"small.json out more", "nothing is known of more" + usage},
+             {"--points small.json out", "nothing is known of out" + usage},
+             {"--best small.json", "nothing is known of --best" + usage},
+             {"--point 6 small.json out",
+              "small has 6 points, numbered from 0, and none is number 6; perf/study --points says how many "
+              "there are\n"},
+             {"--point -1 small.json out",
+              "small has 6 points, numbered from 0, and none is number -1; perf/study --points says how many "
+              "there are\n"}}) {
+        EXPECT_EQ(study(words), 2) << words;
+        EXPECT_EQ(read("said"), "perf_study: " + sentence) << words;
+        EXPECT_FALSE(std::filesystem::exists(path("out"))) << words;
+    }
 }
 
 TEST_F(Study, NamesThePlaceOfWhatIsWrong) {
@@ -106,7 +183,7 @@ TEST_F(Study, NamesThePlaceOfWhatIsWrong) {
                   "axes": [[{"seed": 1}, {"seed": 1}]]})",
               "two runs of x are both seed-1; let points differ"}}) {
         write("bad.json", text);
-        EXPECT_EQ(study("bad.json"), 2);
+        EXPECT_EQ(study("bad.json out"), 2);
         EXPECT_EQ(read("said"), "perf_study: " + sentence + "\n");
     }
 }

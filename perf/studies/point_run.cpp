@@ -1,0 +1,105 @@
+#include "point_run.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <sstream>
+
+#include "trireme/base/error.hpp"
+
+namespace trireme::studies {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+struct Run {
+    Json summary = {};         // null: it failed
+    std::string failure = {};  // its first sentence
+};
+
+// Its exit code; what it says goes to `log`.
+int run(std::vector<std::string> words, const fs::path& log) {
+    const pid_t child = ::fork();
+    if (child < 0) throw ResourceError("no process can be started");
+    if (child == 0) {
+        const int out = ::open(log.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0666);
+        ::dup2(out, STDOUT_FILENO);
+        ::dup2(out, STDERR_FILENO);
+        std::vector<char*> arguments;
+        for (std::string& word : words) arguments.push_back(word.data());
+        arguments.push_back(nullptr);
+        ::execvp(arguments.front(), arguments.data());
+        ::_exit(127);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+// "trireme: what happened", or the last line.
+std::string sentence_of(const std::string& log) {
+    std::istringstream lines(log);
+    std::string last;
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with("trireme: ")) return line.substr(9);
+        if (!line.empty()) last = line;
+    }
+    return last;
+}
+
+Json summary_in(const fs::path& folder) {
+    return Json::parse(read_text(folder / "summary.json"), nullptr, false);
+}
+
+Run run_of(const Study& study, const Point& point, const std::string& program, const fs::path& records) {
+    const fs::path folder = records / point.folder;
+    const fs::path command = records / (point.folder + ".command");
+    const std::vector<std::string> words = words_for(study, point, program, folder);
+    const std::string text = fmt::format("{}\n", fmt::join(words, "\n"));
+    Json known = summary_in(folder);
+    if (known.is_object() && read_text(command) == text) return {.summary = known};
+    fs::remove_all(folder);  // what a run that was cut off, or was another, has left
+    write_text(command, text);
+    const fs::path log = records / (point.folder + ".log");
+    const int code = run(words, log);
+    known = summary_in(folder);
+    if (code == 0 && known.is_object()) return {.summary = known};
+    return {.failure = cat("exit code ", code, ": ", sentence_of(read_text(log)))};
+}
+
+// "bubble/measured": a number, or a text; null where there is none.
+Json figure_in(const Json& summary, const std::string& figure) {
+    const Json::json_pointer way("/" + figure);
+    return summary.is_object() && summary.contains(way) ? summary.at(way) : Json();
+}
+
+// What the table and the charts show.
+std::map<std::string, Json> figures_in(const Json& summary, const Study& study) {
+    std::map<std::string, Json> figures = {{"clock", figure_in(summary, "clock")}};
+    for (const std::string& figure : study.figures) figures[figure] = figure_in(summary, figure);
+    for (const ChartWish& wish : study.charts) figures[wish.y] = figure_in(summary, wish.y);
+    return figures;
+}
+
+}  // namespace
+
+Row row_of(const Study& study, const Point& point, const std::string& program, const fs::path& records) {
+    const Run own = run_of(study, point, program, records);
+    Row row{.figures = figures_in(own.summary, study), .failure = own.failure};
+    if (!study.beside || own.summary.is_null()) return row;
+    const Run other = run_of(study, beside(point, *study.beside), program, records);
+    row.failure = other.failure;
+    for (const auto& [name, figure] : study.beside->saved) {
+        const Json whole = figure_in(own.summary, figure);
+        const Json rest = figure_in(other.summary, figure);
+        if (whole.is_number() && rest.is_number())
+            row.figures[name] = 1 - rest.get<double>() / whole.get<double>();
+    }
+    return row;
+}
+
+}  // namespace trireme::studies

@@ -1,0 +1,59 @@
+#include "row.hpp"
+
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "trireme/base/error.hpp"
+
+namespace trireme::studies {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+fs::path path_of(const Point& point, const fs::path& records) { return records / (point.folder + ".row.json"); }
+
+// A row of other options, or without some figure, is not this point's.
+Json asked(const Study& study, const Point& point) {
+    Json asked = {{"command", study.command},
+                  {"launch", study.launch},
+                  {"options", point.all},
+                  {"figures", study.figures}};
+    if (study.beside) asked["beside"] = {{"options", study.beside->options}, {"saved", study.beside->saved}};
+    for (const ChartWish& wish : study.charts) asked["charts"].push_back(wish.y);
+    return asked;
+}
+
+}  // namespace
+
+std::string read_text(const fs::path& path) {
+    std::ifstream in(path);
+    std::ostringstream text;
+    text << in.rdbuf();
+    return text.str();
+}
+
+void write_text(const fs::path& path, const std::string& text) {
+    std::ofstream out(path, std::ios::trunc);
+    out << text << std::flush;
+    if (!out) throw ResourceError(cat(path.string(), " cannot be written"));
+}
+
+// Renamed into place: who joins rows meanwhile reads a whole one.
+void keep(const Row& row, const Study& study, const Point& point, const fs::path& records) {
+    const Json json = {{"asked", asked(study, point)}, {"figures", row.figures}, {"failure", row.failure}};
+    const fs::path path = path_of(point, records);
+    const fs::path partial = cat(path.string(), ".partial-", ::getpid());
+    write_text(partial, json.dump(2) + "\n");
+    fs::rename(partial, path);
+}
+
+std::optional<Row> kept_row(const Study& study, const Point& point, const fs::path& records) {
+    const Json json = Json::parse(read_text(path_of(point, records)), nullptr, false);
+    if (!json.is_object() || json.value("asked", Json()) != asked(study, point)) return std::nullopt;
+    return Row{.figures = json.at("figures"), .failure = json.at("failure")};
+}
+
+}  // namespace trireme::studies

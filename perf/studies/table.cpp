@@ -1,0 +1,109 @@
+#include "table.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+#include "chart.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme::studies {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+// Of summary.json, or a share that is saved.
+Json figure_of(const Row& row, const std::string& figure) {
+    const auto found = row.figures.find(figure);
+    return found == row.figures.end() ? Json() : found->second;
+}
+
+std::vector<std::string> figures_of(const Study& study) {
+    std::vector<std::string> figures = study.figures;
+    if (!study.beside) return figures;
+    for (const auto& [name, figure] : study.beside->saved) figures.push_back(name);
+    return figures;
+}
+
+std::string cell(const std::string& text) {
+    if (text.find_first_of(",\"\n") == std::string::npos) return text;
+    std::string quoted = "\"";
+    for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+    return quoted + "\"";
+}
+
+std::vector<std::string> columns_of(const std::vector<Point>& points) {
+    std::set<std::string> names;
+    for (const Point& point : points) {
+        for (const auto& [option, value] : point.own) names.insert(option);
+    }
+    return {names.begin(), names.end()};
+}
+
+std::string csv_of(const Study& study, const std::vector<std::string>& columns,
+                   const std::vector<TableRow>& rows) {
+    const std::vector<std::string> figures = figures_of(study);
+    std::string csv;
+    for (const std::string& column : columns) csv += cell(column) + ",";
+    for (const std::string& figure : figures) csv += cell(figure) + ",";
+    csv += "clock,failure\n";
+    for (const auto& [point, row] : rows) {
+        for (const std::string& column : columns) {
+            const auto value = point->own.find(column);
+            csv += (value == point->own.end() ? "" : cell(value->second)) + ",";
+        }
+        for (const std::string& figure : figures) {
+            const Json value = figure_of(row, figure);
+            csv += (value.is_null() ? "" : value.is_string() ? cell(value) : value.dump()) + ",";
+        }
+        const Json clock = figure_of(row, "clock");
+        csv += (clock.is_string() ? clock.get<std::string>() : "") + "," + cell(row.failure) + "\n";
+    }
+    return csv;
+}
+
+double number_of(const std::string& option, const std::string& text) {
+    double value = 0;
+    const auto [last, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error == std::errc() && last == text.data() + text.size() && value > 0) return value;
+    throw ConfigError(cat("a chart over ", option, " needs numbers above 0, and one is ", text));
+}
+
+std::string chart_of(const ChartWish& wish, const std::vector<TableRow>& rows) {
+    Lines lines;
+    std::set<std::string> clocks;
+    for (const auto& [point, row] : rows) {
+        const Json y = figure_of(row, wish.y);
+        const auto x = point->all.find(wish.x);
+        if (!y.is_number() || x == point->all.end()) continue;
+        std::string line;
+        for (const std::string& option : wish.lines) {
+            const auto value = point->all.find(option);
+            if (value != point->all.end()) line += (line.empty() ? "" : ", ") + value->second;
+        }
+        lines[line].emplace_back(number_of(wish.x, x->second), y.get<double>());
+        clocks.insert(figure_of(row, "clock").get<std::string>());
+    }
+    std::string title = wish.title;
+    for (const std::string& clock : clocks) title += cat(" (", clock, ")");
+    return svg_of(title, wish.x, wish.y, lines);
+}
+
+// "mfu" of "weak": weak-mfu.svg
+fs::path path_of(const ChartWish& wish, const std::string& study) {
+    std::string name = cat(study, "-", wish.y, ".svg");
+    std::ranges::replace(name, '/', '-');
+    return name;
+}
+
+}  // namespace
+
+void write_table(const Study& study, const std::vector<Point>& points, const std::vector<TableRow>& rows,
+                 const fs::path& output) {
+    write_text(output / (study.name + ".csv"), csv_of(study, columns_of(points), rows));
+    for (const ChartWish& wish : study.charts)
+        write_text(output / path_of(wish, study.name), chart_of(wish, rows));
+}
+
+}  // namespace trireme::studies
