@@ -1,5 +1,6 @@
 #include "train/run_directory.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cmath>
@@ -203,7 +204,8 @@ RunDirectory::RunDirectory(const fs::path& path, std::optional<std::size_t> kept
     note_start(path / "starts.jsonl", job, kept_steps.value_or(0));
     if (kept_steps) drop_records_behind(path / "steps.jsonl", *kept_steps);
     // One that was followed behind the last of the steps will be followed again.
-    if (keeps_decisions_ && *kept_steps > 0) drop_records_behind(path / "decisions.jsonl", *kept_steps - 1);
+    if (keeps_decisions_)
+        drop_records_behind(path / "decisions.jsonl", std::max<std::size_t>(*kept_steps, 1) - 1);
 }
 
 void RunDirectory::write_config(const std::string& ini) { write_file("config.ini", ini); }

@@ -30,13 +30,16 @@ TEST(KeptRecords, AreThoseOfTheStepsBeforeTheCheckpoint) {
     EXPECT_EQ(std::count(records.begin(), records.end(), '\n'), 4);
 }
 
+// It was killed before its first checkpoint.
 TEST(KeptRecords, AreNoneWhereTheRunBeginsAgain) {
     const ScratchFolder folder;
     folder.write("steps.jsonl", two_steps);
+    folder.write("decisions.jsonl", "{\"step\":1}\n{\"step\":2}\n");
 
     RunDirectory(folder.file(""), 0);
 
     EXPECT_EQ(read_whole(folder.file("steps.jsonl")), "");
+    EXPECT_EQ(read_whole(folder.file("decisions.jsonl")), "");
 }
 
 // A change of plan behind the checkpoint's step comes again, first of all.
