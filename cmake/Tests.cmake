@@ -152,12 +152,16 @@ function(add_deadlock_test name)
                                           ENVIRONMENT "${TRIREME_MPI_ENVIRONMENT}")
 endfunction()
 
+# Temporary files have a folder of the test's own: Open MPI's jobs of one user fall out over a shared one, where one
+# begins while another ends.
 function(one_rank_test folder name timeout)
   math(EXPR timeout "${timeout} * ${TRIREME_PATIENCE}")
+  set(temporary ${CMAKE_BINARY_DIR}/temporary/${name})
+  file(MAKE_DIRECTORY ${temporary})
   add_test(NAME ${folder}/${name} COMMAND ${ARGN})
   set_tests_properties(${folder}/${name} PROPERTIES LABELS ${folder} PROCESSORS 2 TIMEOUT ${timeout}
                                           FAIL_REGULAR_EXPRESSION "Deadlock detected"
-                                          ENVIRONMENT "${TRIREME_MPI_ENVIRONMENT}")
+                                          ENVIRONMENT "${TRIREME_MPI_ENVIRONMENT};TMPDIR=${temporary}")
 endfunction()
 
 # Open MPI refuses root and more ranks than cores unless told, and copies between ranks in a way that containers

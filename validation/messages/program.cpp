@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -44,13 +45,19 @@ void send_to(int descriptor, const fs::path& path) {
     ::close(file);
 }
 
-// In the child: becomes the program, or ends with 127 as a shell would.
+// Short: the names of sockets in it may have about a hundred letters.
+fs::path temporary_of(const fs::path& folder) { return folder.string() + ".tmp"; }
+
+// In the child: becomes the program, or ends with 127 as a shell would. Its temporary files lie beside the
+// folder: Open MPI's jobs of one user share a folder of them, and fall out over it where one begins while
+// another ends.
 [[noreturn]] void become(std::vector<std::string> words, const fs::path& folder) {
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     send_to(STDOUT_FILENO, folder.string() + ".out");
     send_to(STDERR_FILENO, folder.string() + ".err");
+    ::setenv("TMPDIR", temporary_of(folder).c_str(), 1);
     if (::chdir(folder.c_str()) == 0) ::execvp(arguments.front(), arguments.data());
     ::_exit(127);
 }
@@ -63,10 +70,13 @@ std::string taken(const fs::path& path) {
 }
 
 Outcome outcome_of(const std::vector<std::string>& words, const fs::path& folder) {
+    fs::create_directory(temporary_of(folder));
     const pid_t child = ::fork();
     if (child == 0) become(words, folder);
     int status = 0;
     ::waitpid(child, &status, 0);
+    std::error_code ignored;  // of a job that was killed something may be about to end
+    fs::remove_all(temporary_of(folder), ignored);
     return {.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
             .out = taken(folder.string() + ".out"),
             .err = taken(folder.string() + ".err")};

@@ -1,0 +1,83 @@
+# Sourced by run.sh: what a job did when it was struck, and what is expected behind that.
+# shellcheck shell=bash disable=SC2154  # what run.sh sets
+
+what_it_did() {
+    local last
+    last=$(last_step)
+    if [ ! -e "$run/manifest.json" ] || ((last <= from)); then
+        echo starting
+    elif [ $policy = recorded ] && is_time_for_change "$last" &&
+        ! steps_of "$run/decisions.jsonl" | grep -qx "$last"; then
+        echo changing
+    elif [[ $begun == *partial* ]]; then
+        echo saving
+    else
+        echo training
+    fi
+}
+
+expect_the_end() {
+    local polls=0 left process
+    while left=$(processes_left) && [ -n "$left" ]; do
+        pause 0.1
+        ((++polls < polls_to_the_end)) || break
+    done
+    [ -n "$left" ] || return 0
+    for process in $left; do
+        say "        left: $process $(tr '\0' ' ' < "/proc/$process/cmdline" | cut -c 1-160)"
+    done
+    if [ $launcher = openmpi ] && [ "$left" = "$job" ]; then
+        say "        Open MPI's launcher alone does not end; it is killed"
+        hung=$((hung + 1))
+    else
+        fail "processes of the job are left after 10 s"
+    fi
+    kill_what_is_left
+}
+
+# MPICH's launcher says it on standard output, and names some process of the node.
+expect_its_name() {
+    if [ $launcher = mpich ]; then
+        grep -qE "KILLED BY SIGNAL: 9|BAD TERMINATION" "$run.out" "$run.err" || fail "nobody says that a rank died"
+    elif grep -q "noticed that process rank [0-9]* " "$run.err"; then
+        grep -q "noticed that process rank $victim " "$run.err" || fail "another rank than $victim is said to have died"
+    elif ! grep -q "rank $victim ([^)]*) does not answer" "$run.err"; then
+        unnamed=$((unnamed + 1))
+        say "        nobody says that it was rank $victim"
+    fi
+}
+
+# One that was begun before, with all parts on the disk, may still get its name.
+expect_no_new_checkpoints() {
+    local name
+    for name in $(names_in_checkpoints | grep '^step-'); do
+        grep -qx "$name" <<< "$begun" && continue
+        if grep -q "^\.$name\.partial-" <<< "$begun"; then
+            late=$((late + 1))
+        else
+            fail "$name was begun by those that survived"
+        fi
+    done
+    name=$(resumable)
+    [ -z "$name" ] || [ -d "$run/checkpoints/$name" ] || fail "latest names $name, which is not there"
+}
+
+# What each start says of itself.
+expect_to_have_gone_on() {
+    [ -s "$run/manifest.json" ] || return 0  # killed before
+    if [ -z "$expected" ]; then
+        ! grep -q resumed_from "$run/manifest.json" || fail "it went on although there was no whole checkpoint"
+    else
+        grep -q "\"resumed_from\": \"$run/checkpoints/$expected\"" "$run/manifest.json" ||
+            fail "it did not go on from $expected"
+    fi
+}
+
+# Those of steps that a later start trains again, too.
+compare_losses() {
+    local other
+    losses_of "$run" > "$run.losses"
+    compared=$((compared + $(wc -l < "$run.losses")))
+    other=$(grep -vxFf "$work/$1.losses" "$run.losses" | head -n 3) || true
+    [ -z "$other" ] || fail "losses are not those of an undisturbed run: $(paste -sd ';' <<< "$other")"
+}

@@ -1,0 +1,250 @@
+#!/usr/bin/env bash
+# Kills ranks of small training runs at random moments, and looks at what comes of it.
+#
+#   validation/kills/run.sh PROGRAM MPIEXEC COUNT [SEED]
+#   validation/kills/run.sh build/release/bin/trireme mpirun 60
+#   validation/kills/run.sh build/release/bin/trireme-mpich mpiexec.mpich 60 4711
+#
+# Four ranks train, save every other step, and change their plan every third: as a file says, or as a policy decides
+# about a rank that is slow. One of them gets SIGKILL: some time behind the start, behind a step, while a checkpoint is
+# written, or while the plan changes; the job then goes on with --resume auto, and is killed again. Behind each kill
+#
+#   - no process of the job is left within 10 s;
+#   - somebody says which rank died (MPICH: that one did);
+#   - survivors have begun no checkpoint and named none that was not begun before;
+#   - the next start goes on from the last whole checkpoint, and all losses are, to the last digit, those of a run that
+#     nobody disturbed: of one that follows the same decisions.
+#
+# SEED draws who is killed when; what the ranks have got done by then is the machine's.
+set -euo pipefail
+
+usage="it is validation/kills/run.sh PROGRAM MPIEXEC COUNT [SEED]"
+program=$(realpath "${1:?"$usage"}")
+read -ra mpiexec <<< "${2:?"$usage"}"
+count=${3:?"$usage"}
+seed=${4:-$((SRANDOM % 100000))}
+
+ranks=4
+steps=30
+between_saves=2
+between_changes=3
+kills_of_a_run=4      # then it may come to its end
+polls_to_the_end=100  # of 0.1 s: where this script does not get to run, the job has not had that time either
+polls_to_the_aim=6000
+
+# Open MPI refuses root and more ranks than cores, unless told; see cmake/Tests.cmake.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_btl_vader_single_copy_mechanism=none
+export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_hwloc_default_binding_policy=none
+export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe OMP_NUM_THREADS=1
+
+case $("${mpiexec[@]}" --version 2>&1) in
+    *"Open MPI"* | *OpenRTE* | *PRRTE*) launcher=openmpi ;;
+    *) launcher=mpich ;;
+esac
+
+work=$(mktemp -d /tmp/trireme-kills-XXXXXX)
+mkdir "$work/ranks"
+exec {nothing}<> <(:)  # what pause reads, in vain
+
+declare -A met=([starting]=0 [training]=0 [saving]=0 [changing]=0)
+kills=0 failures=0 runs=0 starts=0 compared=0 unnamed=0 hung=0 late=0 changes=0
+job=0 run=  # the launcher's process, and the run directory
+
+# ---- words and numbers
+
+say() { printf '%s\n' "$*"; }
+
+fail() {
+    failures=$((failures + 1))
+    say "FAILED  kill $kills: $*"
+}
+
+draw() { drawn=$(($1 + RANDOM % ($2 - $1 + 1))); }  # from $1 to $2
+
+pause() { read -rt "$1" -u "$nothing" || true; }
+
+# "7 4.1729" for each step of a steps.jsonl, whose last line may be cut off.
+losses_of() { sed -n 's/^{"step":\([0-9]*\),"loss":\([^,]*\),.*}$/\1 \2/p' "$1/steps.jsonl" 2> /dev/null || true; }
+
+steps_of() { sed -n 's/^{"step":\([0-9]*\),.*}$/\1/p' "$1" 2> /dev/null || true; }
+
+last_step() {
+    local last
+    last=$(losses_of "$run" | tail -n 1)
+    echo $((${last%% *} + 0))
+}
+
+names_in_checkpoints() { (cd "$run/checkpoints" 2> /dev/null && ls -A) || true; }
+
+# The one that a start with --resume auto goes on from: a kill may come before `latest` is written.
+resumable() {
+    if [ -e "$run/checkpoints/latest" ]; then
+        cat "$run/checkpoints/latest"
+    else
+        names_in_checkpoints | grep '^step-' | sort -t - -k 2 -n | tail -n 1 || true
+    fi
+}
+
+here=$(dirname "${BASH_SOURCE[0]}")
+source "$here/jobs.sh"
+source "$here/expectations.sh"
+trap clear_away EXIT
+
+# ---- when
+
+draw_kill() {
+    RANDOM=$(((seed * 7919 + starts) % 32768))
+    local -a aims=(time step step checkpoint checkpoint change change change)
+    local -a ways=(stop overlap twins restart)
+    draw 0 7; aim=${aims[drawn]}
+    draw 0 3; move=${ways[drawn]}
+    draw 0 $((ranks - 1)); victim=$drawn
+    draw 1 5; ahead=$drawn
+    case $aim in
+        time) draw 100 3000 ;;
+        step) draw 0 60 ;;
+        *) draw 0 15 ;;
+    esac
+    delay_ms=$drawn
+}
+
+# Steps behind which a plan changes, or is looked at.
+is_time_for_change() { (($1 > 0 && $1 < steps && $1 % between_changes == 0)); }
+
+is_reached() {
+    local last
+    [ -s "$work/ranks/$victim" ] || return 1
+    [ $aim != time ] || return 0
+    [ -e "$run/manifest.json" ] || return 1  # the steps on record may still be those of the start before
+    last=$(last_step)
+    ((last >= from + ahead)) || return 1
+    case $aim in
+        step) return 0 ;;
+        checkpoint) names_in_checkpoints | grep -q partial ;;
+        change) is_time_for_change "$last" ;;
+    esac
+}
+
+# False where the job has ended by itself.
+come_to_the_aim() {
+    local polls=0
+    until is_reached; do
+        is_running || return 1
+        pause 0.005
+        ((++polls < polls_to_the_aim)) || break  # stands still, or the aim is never met: then any moment will do
+    done
+    pause "$((delay_ms / 1000)).$(printf '%03d' $((delay_ms % 1000)))"
+    is_running
+}
+
+# ---- runs
+
+# False where it came too late, and the run has come to its end.
+strike() {
+    kill -KILL "$(< "$work/ranks/$victim")" 2> /dev/null || true
+    begun=$(names_in_checkpoints)
+    kills=$((kills + 1))
+    expect_the_end
+    code_of_job
+    if [ "$(cat "$work/code")" = 0 ]; then
+        kills=$((kills - 1))
+        return 1
+    fi
+    local doing
+    doing=$(what_it_did)
+    met[$doing]=$((met[$doing] + 1))
+    say "kill $kills  run $runs ($policy)  rank $victim, by $aim: $doing, behind step $(last_step)"
+    expect_its_name
+    expect_no_new_checkpoints
+    expect_to_have_gone_on
+    [ $policy != recorded ] || compare_losses recorded
+}
+
+options_of_policy() {
+    options=(--resume auto --decisions "$work/recorded.jsonl")
+    [ $policy = recorded ] ||
+        options=(--resume auto --straggler uneven --look-every $between_changes --slow "rank=1,factor=8,steps=3:14")
+}
+
+# A run that has come to its end is as if nobody had disturbed it.
+expect_a_whole_run() {
+    local reference=recorded
+    if [ $policy = uneven ]; then
+        reference=replayed
+        touch "$run/decisions.jsonl"
+        changes=$((changes + $(wc -l < "$run/decisions.jsonl")))
+        train_undisturbed replayed "$run/decisions.jsonl" --straggler uneven --look-every $between_changes
+    else
+        steps_of "$run/decisions.jsonl" | cmp -s - <(seq $between_changes $between_changes $((steps - 1))) ||
+            fail "decisions.jsonl does not have each change once"
+    fi
+    compare_losses $reference
+    cmp -s "$run.losses" "$work/$reference.losses" || fail "steps.jsonl does not have each step once"
+    ! names_in_checkpoints | grep -q partial || fail "a checkpoint that was not finished is left"
+}
+
+# Its losses go to $work/NAME.losses.
+train_undisturbed() {
+    local name=$1 of=$run
+    cp "$2" "$work/$name.decisions"
+    shift 2
+    run=$work/$name
+    [ ! -s "$work/$name.decisions" ] || set -- "$@" --decisions "$work/$name.decisions"
+    run_to_its_end "$@" || { say "a run that nobody disturbed fails:"; cat "$run.err"; exit 1; }
+    losses_of "$run" > "$work/$name.losses"
+    rm -rf "$run"
+    run=$of
+    [ "$(wc -l < "$work/$name.losses")" = $steps ] || { say "a run that nobody disturbed lacks steps"; exit 1; }
+}
+
+# False where the run is at its end.
+kill_once() {
+    draw_kill
+    expected=$(resumable)
+    from=$((${expected#step-} + 0))
+    rm -f "$run/manifest.json"
+    start "${options[@]}" --move $move
+    if come_to_the_aim; then
+        strike
+        return
+    fi
+    code_of_job
+    [ "$(cat "$work/code")" = 0 ] || fail "it ended by itself: $(cat "$run.err")"
+    return 1
+}
+
+disturb_a_run() {
+    local until_kill=$((kills + kills_of_a_run)) failed=$failures
+    runs=$((runs + 1))
+    run=$work/run-$runs
+    policy=recorded
+    ((runs % 2)) || policy=uneven
+    options_of_policy
+    while ((kills < count && kills < until_kill && failures == failed)); do
+        kill_once || break
+    done
+    ((failures == failed)) || return 0
+    expected=$(resumable)
+    if [ "$expected" != step-$steps ]; then
+        rm -f "$run/manifest.json"
+        run_to_its_end "${options[@]}" || { fail "it does not go on: $(cat "$run.err")"; return 0; }
+        expect_to_have_gone_on
+    fi
+    expect_a_whole_run
+}
+
+say "seed $seed: $count kills of $ranks ranks under ${mpiexec[0]}"
+"$program" prepare --synthetic csn --count 40 --quiet --output "$work/corpus.h5"
+write_decisions
+train_undisturbed recorded "$work/recorded.jsonl"
+while ((kills < count && failures < 5)); do disturb_a_run; done
+
+most_unnamed=$(((count + 99) / 100 * 2))
+((unnamed <= most_unnamed)) || fail "$unnamed deaths without the rank's name; $most_unnamed are known to come about"
+printf '{"launcher": "%s", "seed": %d, "kills": %d, "starting": %d, "training": %d, "saving": %d, "changing": %d, ' \
+    $launcher "$seed" $kills "${met[starting]}" "${met[training]}" "${met[saving]}" "${met[changing]}"
+printf '"runs": %d, "steps_compared": %d, "changes_by_policy": %d, "saved_at_the_death": %d, "unnamed": %d, ' \
+    $runs $compared $changes $late $unnamed
+printf '"launcher_hung": %d, "failures": %d}\n' $hung $failures
+((failures == 0))
