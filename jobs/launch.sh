@@ -1,0 +1,147 @@
+#!/usr/bin/env bash
+# Starts the program on all ranks of a Slurm job, one a task, and says how it ended; train.sbatch, hetero.sbatch and
+# interactive.sh call it.
+#
+#   jobs/launch.sh train OPTIONS...
+#
+# Where they are not given, it adds --run-dir "$RUN_DIR" (runs/%j without that variable), in which %j becomes the
+# job's number, and --resume auto. A batch job goes back into the queue when the program stopped on request with a
+# checkpoint (exit code 75), and when nodes do not answer. Exit codes are the program's.
+set -euo pipefail
+
+# shellcheck source=jobs/site.sh
+source "$(dirname "${BASH_SOURCE[0]}")/site.sh"
+
+say() { echo "launch: $*" >&2; }
+
+answer_s=60                        # within which each node starts a process
+kinds=${SLURM_HET_SIZE:-1}         # of nodes; each is a component of the job
+job=${SLURM_HET_JOB_ID:-${SLURM_JOB_ID:?"not in a Slurm job: jobs/train.sbatch and jobs/interactive.sh start one"}}
+
+# What Slurm says of a component under this name: NAME, or NAME_HET_GROUP_1 where there are several.
+of_kind() { # component, name
+    local name=$2
+    if [ "$kinds" -gt 1 ]; then
+        name+=_HET_GROUP_$1
+    fi
+    echo "${!name:-}"
+}
+
+# Which of the job's components srun's words behind this are about; it wants to hear it only where there are several.
+group() { # component
+    if [ "$kinds" -gt 1 ]; then
+        echo "--het-group=$1"
+    fi
+}
+
+# Starts a process on that many nodes, and gives up when one of them is silent.
+knock() { # component, number of nodes, more of srun's options
+    local kind=$1 nodes=$2
+    shift 2
+    # shellcheck disable=SC2046  # no word or one
+    timeout --kill-after=5 "$answer_s" srun $(group "$kind") --overlap --mpi=none --nodes="$nodes" --ntasks="$nodes" \
+        --ntasks-per-node=1 --cpus-per-task=1 --kill-on-bad-exit=1 "$@" true
+}
+
+# A node that is lost would have the ranks wait for one another.
+nodes_answer() {
+    local kind
+    for ((kind = 0; kind < kinds; ++kind)); do
+        knock "$kind" "$(of_kind "$kind" SLURM_JOB_NUM_NODES)" || return 1
+    done
+}
+
+# A job whose nodes are silent gets others, unless srun cannot start anything even here, which others would not mend.
+leave_silent_nodes() { # what happened
+    if [ -n "${SLURMD_NODENAME:-}" ] && ! knock 0 1 --nodelist="$SLURMD_NODENAME"; then
+        say "$1: srun starts nothing on $SLURMD_NODENAME either, where this runs"
+    else
+        put_back "$1"
+    fi
+}
+
+put_back() { # why
+    if [ "${ENVIRONMENT:-}" != BATCH ]; then
+        say "$1"
+    elif scontrol requeue "$job"; then
+        say "$1; job $job is back in the queue"
+    else
+        say "$1; job $job cannot be put back into the queue: submit it again, and it goes on"
+    fi
+}
+
+# --- the command line -------------------------------------------------------------------------------------------
+# One word for each element of `words`: the program's options with a run directory of the job's own, and --resume.
+words=()
+has_run_dir=no
+has_resume=no
+previous=""
+for word in "$@"; do
+    case $word in
+        --run-dir | --run-dir=*) has_run_dir=yes ;;
+        --resume | --resume=*) has_resume=yes ;;
+    esac
+    if [ "$previous" = --run-dir ] || [[ $word == --run-dir=* ]]; then
+        word=${word//%j/$job}
+    fi
+    words+=("$word")
+    previous=$word
+done
+if [ "$has_run_dir" = no ]; then
+    run_dir=${RUN_DIR:-runs/%j}
+    words+=(--run-dir "${run_dir//%j/$job}")
+fi
+if [ "$has_resume" = no ]; then
+    words+=(--resume auto)
+fi
+
+# --- starting ---------------------------------------------------------------------------------------------------
+# All components are one MPI world: srun reads a colon between them.
+by_srun() {
+    local kind cores
+    local -a line=(srun)
+    for ((kind = 0; kind < kinds; ++kind)); do
+        if [ "$kind" -gt 0 ]; then
+            line+=(:)
+        fi
+        # shellcheck disable=SC2207  # no word or one
+        line+=($(group "$kind") --mpi="$mpi" --kill-on-bad-exit=1)
+        cores=$(of_kind "$kind" SLURM_CPUS_PER_TASK)  # srun takes it from the job up to Slurm 21.08 only
+        if [ -n "$cores" ]; then
+            line+=(--cpus-per-task="$cores")
+        fi
+        line+=("$TRIREME_PROGRAM" "${words[@]}")
+    done
+    "${line[@]}"
+}
+
+# Open MPI binds each rank to one core, threads and all, unless told. (OMPI_MCA_: up to version 4, PRTE_: from 5.)
+by_mpirun() {
+    export OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_hwloc_default_binding_policy=none
+    mpirun -n "${SLURM_NTASKS:?}" "$TRIREME_PROGRAM" "${words[@]}"
+}
+
+mpi=$site_mpi
+if [ -z "$mpi" ]; then
+    mpi=mpirun
+    if srun --mpi=list 2>&1 | grep -qw pmix; then
+        mpi=pmix
+    fi
+fi
+
+if ! nodes_answer; then
+    leave_silent_nodes "not all nodes of the job answer within $answer_s seconds"
+    exit 3
+fi
+code=0
+if [ "$mpi" = mpirun ]; then
+    by_mpirun || code=$?
+else
+    by_srun || code=$?
+fi
+case $code in
+    0 | 2 | 70) ;;
+    75) put_back "stopped on request, and can go on" ;;
+    *) nodes_answer || leave_silent_nodes "ended with code $code, and not all nodes answer" ;;
+esac
+exit "$code"
