@@ -3,7 +3,7 @@
 # Spack have loaded, and says exactly what is missing.
 #
 #   jobs/install.sh                 what building and training need
-#   jobs/install.sh --validation    and what the tests want: the second MPI library, HDF5's own tools, a Slurm of four nodes
+#   jobs/install.sh --validation    and what the tests want: the second MPI library, HDF5's tools, Slurm
 #
 # Exit codes: 0 everything is there; 2 wrong option; 3 something is missing.
 set -euo pipefail
