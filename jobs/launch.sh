@@ -70,6 +70,15 @@ put_back() { # why
     fi
 }
 
+# The program stops in time where it knows the end. Slurm says it since 23.02; before, it has to be asked.
+know_end() {
+    local end
+    end=$(squeue --noheader --jobs "$job" --format %e | head -n 1)
+    if end=$(date --date "$end" +%s 2>/dev/null); then
+        export SLURM_JOB_END_TIME=$end
+    fi
+}
+
 # --- the command line -------------------------------------------------------------------------------------------
 # One word for each element of `words`: the program's options with a run directory of the job's own, and --resume.
 words=()
@@ -129,6 +138,7 @@ if [ -z "$mpi" ]; then
     fi
 fi
 
+[ -n "${SLURM_JOB_END_TIME:-}" ] || know_end
 if ! nodes_answer; then
     leave_silent_nodes "not all nodes of the job answer within $answer_s seconds"
     exit 3

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# A job that is told to stop in the middle of a step ends it, leaves a checkpoint, goes back into the queue, and is
+# the same run when it comes back: on as many ranks bit for bit, on fewer to the last digits.
+# shellcheck source=validation/slurm/cluster.sh
+source "$(dirname "$0")/cluster.sh"
+enter_cluster "$0" "$@"
+
+run=("${small_run[@]}" --dtype f64 --steps 12 --pipe 4)
+run_undisturbed undisturbed "${run[@]}" --data 2
+
+say "SIGUSR1 comes; the job goes back and ends what it began"
+job=$(RUN_DIR="stopped %j" sbatch --parsable --nodes 4 "$home/jobs/train.sbatch" "${run[@]}" --data 2)
+wait_for "second step" 100 has_steps "stopped $job" 2
+scancel --signal USR1 "$job"
+wait_for "second start" 200 is_running_again "$job"
+expect_state "$job" COMPLETED 0:0
+expect_same_losses "stopped $job" undisturbed 12
+grep -q "SIGUSR1 came to rank [0-7]" "slurm-$job.out" || fail "nobody says why it stopped: $(cat "slurm-$job.out")"
+[ "$(field_of "$job" Restarts)" -eq 1 ] || fail "the job came back $(field_of "$job" Restarts) times"
+[ "$(wc -l < "stopped $job/starts.jsonl")" -eq 2 ] || fail "not two starts: $(cat "stopped $job/starts.jsonl")"
+
+say "the same, going on with four ranks instead of eight"
+job=$(sbatch --parsable --nodes 4 "$home/jobs/train.sbatch" "${run[@]}" --data 2 --run-dir fewer)
+wait_for "second step" 100 has_steps fewer 2
+scancel --signal USR1 "$job"
+wait_for "return to the queue" 100 is_in_state "$job" PENDING
+scancel "$job"
+steps=$(steps_of fewer)
+[ "$steps" -lt 12 ] || fail "the run was over before it stopped"
+job=$(sbatch --parsable --nodes 2 "$home/jobs/train.sbatch" "${run[@]}" --data 1 --run-dir fewer)
+expect_state "$job" COMPLETED 0:0
+grep -q '4 ranks' "slurm-$job.out" || fail "not four ranks: $(cat "slurm-$job.out")"
+expect_close_losses fewer undisturbed 12
