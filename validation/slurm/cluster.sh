@@ -62,7 +62,7 @@ leave_cluster() {
 # --- the cluster ------------------------------------------------------------------------------------------------
 start_cluster() { # the program
     mount -t tmpfs tmpfs /run
-    mkdir -p "$cluster"/{log,state,spool}
+    mkdir -p "$cluster"/{log,state}
     install_program "$1"
     lay_network
     choose_network
@@ -148,7 +148,7 @@ AuthInfo=cred_expire=10
 CredType=cred/munge
 SlurmUser=root
 StateSaveLocation=$cluster/state
-SlurmdSpoolDir=$cluster/spool/%n
+SlurmdSpoolDir=/run/node/spool
 SlurmctldPidFile=$cluster/slurmctld.pid
 SlurmdPidFile=$cluster/slurmd-%n.pid
 TmpFS=/run/node
@@ -193,11 +193,11 @@ repair_node() { # n3
 }
 
 start_node() { # n3
-    mkdir -p "$cluster/spool/$1"
     # shellcheck disable=SC2016  # the inner shell expands it
     nsenter --net="/run/netns/$1" unshare "${own_namespaces[@]}" bash -c '
         hostname "$1"
         mount -t tmpfs -o mode=1777 tmpfs /run/node
+        mkdir /run/node/spool
         mount -t tmpfs -o mode=1777 tmpfs /dev/shm
         slurmd -D -N "$1" -L "$2" 2>/dev/null
         exit' node "$1" "$cluster/log/$1" &
