@@ -16,11 +16,26 @@ expect_state "$job" COMPLETED 0:0
 expect_same_losses displaced undisturbed 12
 grep -q "SIGTERM came to rank [0-7]" "slurm-$job.out" || fail "nobody says why it stopped: $(cat "slurm-$job.out")"
 
+say "time is nearly up: the run stops by itself, under mpirun, too, where no signal of Slurm's comes"
+sed -i 's/^site_mpi=""/site_mpi=mpirun/' "$home/jobs/site.sh"
+job=$(sbatch --parsable --time 1 "$home/jobs/train.sbatch" "${small_run[@]}" --steps 9999 --pipe 2 --run-dir short)
+wait_for "first step" 100 has_steps short 1
+wait_for "return to the queue" 100 is_in_state "$job" PENDING
+scancel "$job"
+grep -q "the end of Slurm's job $job is near" "slurm-$job.out" || fail "nobody says why: $(cat "slurm-$job.out")"
+"$TRIREME" inspect --verify short
+sed -i 's/^site_mpi=mpirun/site_mpi=""/' "$home/jobs/site.sh"
+
 say "a step that takes longer than the job may: Slurm kills it, and the last checkpoint is whole"
-job=$(sbatch --parsable --nodes 4 --time 1 "$home/jobs/train.sbatch" "${run[@]}" --run-dir killed \
-    --checkpoint-every 1 --slow rank=3,factor=1000000,steps=5:6)
+slow=()
+for rank in 0 1 2 3 4 5 6 7; do
+    slow+=(--slow "rank=$rank,factor=1000,steps=5:6")
+done
+job=$(sbatch --parsable --nodes 4 "$home/jobs/train.sbatch" "${run[@]}" --run-dir killed --checkpoint-every 1 "${slow[@]}")
 wait_for "fourth step" 100 has_steps killed 4
-expect_state "$job" TIMEOUT 0:0
+scontrol update "JobId=$job" EndTime=now+5
+wait_for "end of job $job" 100 has_ended "$job"
+is_in_state "$job" TIMEOUT || fail "job $job is $(field_of "$job" JobState); it said: $(cat "slurm-$job.out")"
 [ "$(steps_of killed)" -eq 4 ] || fail "there were $(steps_of killed) steps"
 "$TRIREME" inspect --verify killed
 job=$(sbatch --parsable --nodes 4 "$home/jobs/train.sbatch" "${run[@]}" --run-dir killed)
