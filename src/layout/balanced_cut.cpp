@@ -18,10 +18,10 @@ std::vector<LayerLoad> all_recomputed(const std::vector<LayerLoad>& layers) {
     return again;
 }
 
-// What a run of layers costs as one of the stages.
-class StageCosts {
+// What a run of layers costs as one of the stages on devices of one kind.
+class KindCosts {
 public:
-    StageCosts(const std::vector<LayerLoad>& layers, const BalanceRules& rules)
+    KindCosts(const std::vector<LayerLoad>& layers, const BalanceRules& rules)
         : kept_(layers), recomputed_(all_recomputed(layers)), rules_(rules) {}
 
     double seconds(std::size_t stage, Range run) const {
@@ -44,13 +44,6 @@ public:
                                    place.row_buffers * largest_rows);
     }
 
-    // Seconds, or impossible where the stage exceeds the limit.
-    double allowed_seconds(std::size_t stage, Range run) const {
-        const auto limit = static_cast<double>(rules_.memory_limit);
-        const bool is_allowed = rules_.memory_limit == 0 || bytes(stage, run) <= limit;
-        return is_allowed ? seconds(stage, run) : impossible;
-    }
-
 private:
     const LayerLoad& load_of(std::size_t stage, Range run) const {
         return (rules_.stages[stage].recomputes ? recomputed_ : kept_).of(run);
@@ -60,6 +53,38 @@ private:
     }
 
     RunLoads kept_, recomputed_;
+    const BalanceRules& rules_;
+};
+
+// On the devices that hold the stage.
+class StageCosts {
+public:
+    StageCosts(const std::vector<std::vector<LayerLoad>>& kinds, const BalanceRules& rules) : rules_(rules) {
+        for (const std::vector<LayerLoad>& layers : kinds) kinds_.emplace_back(layers, rules);
+    }
+
+    double seconds(std::size_t stage, Range run) const { return most(stage, run, &KindCosts::seconds); }
+    double update_seconds(std::size_t stage, Range run) const {
+        return most(stage, run, &KindCosts::update_seconds);
+    }
+    double bytes(std::size_t stage, Range run) const { return most(stage, run, &KindCosts::bytes); }
+
+    // Seconds, or impossible where the stage exceeds the limit.
+    double allowed_seconds(std::size_t stage, Range run) const {
+        const auto limit = static_cast<double>(rules_.memory_limit);
+        const bool is_allowed = rules_.memory_limit == 0 || bytes(stage, run) <= limit;
+        return is_allowed ? seconds(stage, run) : impossible;
+    }
+
+private:
+    double most(std::size_t stage, Range run, double (KindCosts::*figure)(std::size_t, Range) const) const {
+        double most = 0;
+        for (const std::size_t kind : rules_.stages[stage].kinds)
+            most = std::max(most, (kinds_[kind].*figure)(stage, run));
+        return most;
+    }
+
+    std::vector<KindCosts> kinds_;
     const BalanceRules& rules_;
 };
 
@@ -81,21 +106,27 @@ void check_stage_count(std::size_t layers, std::size_t stages) {
 }
 
 std::vector<std::size_t> balanced_cuts(const std::vector<LayerLoad>& layers, const BalanceRules& rules) {
+    return balanced_cuts(std::vector<std::vector<LayerLoad>>{layers}, rules);
+}
+
+std::vector<std::size_t> balanced_cuts(const std::vector<std::vector<LayerLoad>>& kinds,
+                                       const BalanceRules& rules) {
+    const std::size_t layers = kinds.front().size();
     const std::size_t stages = rules.stages.size();
-    check_stage_count(layers.size(), stages);
-    const StageCosts costs(layers, rules);
+    check_stage_count(layers, stages);
+    const StageCosts costs(kinds, rules);
     const auto seconds = [&](std::size_t stage, Range run) { return costs.allowed_seconds(stage, run); };
-    const double slowest = best_cut(layers.size(), stages, seconds, larger).cost;
-    if (slowest == impossible) refuse_limit(costs, layers.size(), rules);
+    const double slowest = best_cut(layers, stages, seconds, larger).cost;
+    if (slowest == impossible) refuse_limit(costs, layers, rules);
     const auto update = [&](std::size_t stage, Range run) {
         return seconds(stage, run) <= slowest ? costs.update_seconds(stage, run) : impossible;
     };
-    const double longest_update = best_cut(layers.size(), stages, update, larger).cost;
+    const double longest_update = best_cut(layers, stages, update, larger).cost;
     const auto square = [&](std::size_t stage, Range run) {
         const double cost = seconds(stage, run);
         return update(stage, run) <= longest_update ? cost * cost : impossible;
     };
-    return best_cut(layers.size(), stages, square, sum).lengths;
+    return best_cut(layers, stages, square, sum).lengths;
 }
 
 }  // namespace trireme

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "layout/rank_list.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/layout/rank_list.hpp"
 
 namespace trireme {
 namespace {

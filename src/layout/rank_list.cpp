@@ -1,4 +1,4 @@
-#include "layout/rank_list.hpp"
+#include "trireme/layout/rank_list.hpp"
 
 #include "trireme/base/number_list.hpp"
 

@@ -11,10 +11,11 @@ namespace trireme {
 
 // What a stage's place in the pipeline adds to the loads of its layers.
 struct StagePlace {
-    Link onward = {};             // to the next stage
-    std::size_t in_flight = 1;    // micro-batches that it keeps at once, at most
-    std::size_t row_buffers = 0;  // for rows on their way to it and from it
-    bool recomputes = false;      // keeps inputs alone: see recomputed()
+    Link onward = {};                      // to the next stage
+    std::size_t in_flight = 1;             // micro-batches that it keeps at once, at most
+    std::size_t row_buffers = 0;           // for rows on their way to it and from it
+    bool recomputes = false;               // keeps inputs alone: see recomputed()
+    std::vector<std::size_t> kinds = {0};  // of devices that hold it: which of the loads count
 };
 
 struct BalanceRules {
@@ -33,5 +34,10 @@ void check_stage_count(std::size_t layers, std::size_t stages);
 // between any two layers, also inside of a block. Throws ConfigError for more stages than layers, and where
 // every cut needs more memory, saying how much.
 std::vector<std::size_t> balanced_cuts(const std::vector<LayerLoad>& layers, const BalanceRules& rules);
+
+// Likewise on devices of several kinds, with the loads of all layers on each: a stage takes what it takes on
+// the slowest of its own. Rows have as many bytes on all.
+std::vector<std::size_t> balanced_cuts(const std::vector<std::vector<LayerLoad>>& kinds,
+                                       const BalanceRules& rules);
 
 }  // namespace trireme

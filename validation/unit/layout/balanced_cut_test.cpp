@@ -14,6 +14,7 @@ namespace trireme {
 namespace {
 
 using Counts = std::vector<std::size_t>;
+using Kinds = std::vector<std::vector<LayerLoad>>;
 using validation::random_loads;
 
 constexpr double never = std::numeric_limits<double>::infinity();
@@ -26,8 +27,9 @@ std::vector<LayerLoad> taking(const std::vector<double>& seconds) {
 
 BalanceRules stages(std::size_t count) { return {.stages = std::vector<StagePlace>(count)}; }
 
-std::string refusal(const std::vector<LayerLoad>& layers, const BalanceRules& rules) {
-    return validation::message_of<ConfigError>([&] { balanced_cuts(layers, rules); });
+template <class Loads>
+std::string refusal(const Loads& loads, const BalanceRules& rules) {
+    return validation::message_of<ConfigError>([&] { balanced_cuts(loads, rules); });
 }
 
 TEST(BalancedCuts, MakeTheSlowestStageFast) {
@@ -88,6 +90,19 @@ TEST(BalancedCuts, KeepTheLimitOfEveryStage) {
     EXPECT_EQ(balanced_cuts(layers, rules), (Counts{2, 2}));
 }
 
+TEST(BalancedCuts, GiveLessToSlowerDevices) {
+    const std::vector kinds{taking({2, 2, 2, 2, 2, 2}), taking({4, 4, 4, 4, 4, 4})};
+    BalanceRules rules = stages(2);
+
+    EXPECT_EQ(balanced_cuts(kinds, rules), (Counts{3, 3}));
+    rules.stages[1].kinds = {1};
+    EXPECT_EQ(balanced_cuts(kinds, rules), (Counts{4, 2}));
+    rules.stages[0].kinds = {0, 1};  // the slower of which counts
+    EXPECT_EQ(balanced_cuts(kinds, rules), (Counts{3, 3}));
+    rules.stages[1].kinds = {0};
+    EXPECT_EQ(balanced_cuts(kinds, rules), (Counts{2, 4}));
+}
+
 TEST(BalancedCuts, RefuseMoreStagesThanLayers) {
     const std::string message =
         "--partition measured cannot cut 2 layers into 3 stages; use 1 to 2 stages: change --pipe or --chunks";
@@ -119,6 +134,26 @@ double seconds_of(const std::vector<LayerLoad>& layers, const BalanceRules& rule
     return rules.memory_limit > 0 && bytes > rules.memory_limit ? never : seconds;
 }
 
+// Of the devices that hold the stage.
+double seconds_of(const Kinds& kinds, const BalanceRules& rules, std::size_t stage, std::size_t begin,
+                  std::size_t end) {
+    double seconds = 0;
+    for (const std::size_t kind : rules.stages[stage].kinds)
+        seconds = std::max(seconds, seconds_of(kinds[kind], rules, stage, begin, end));
+    return seconds;
+}
+
+double update_of(const Kinds& kinds, const BalanceRules& rules, std::size_t stage, std::size_t begin,
+                 std::size_t end) {
+    double longest = 0;
+    for (const std::size_t kind : rules.stages[stage].kinds) {
+        double update = 0;
+        for (std::size_t l = begin; l < end; ++l) update += kinds[kind][l].update_seconds;
+        longest = std::max(longest, update);
+    }
+    return longest;
+}
+
 // Less is better, field by field.
 struct Merit {
     double slowest = 0;
@@ -127,15 +162,14 @@ struct Merit {
     friend auto operator<=>(const Merit&, const Merit&) = default;
 };
 
-Merit merit_of(const std::vector<LayerLoad>& layers, const BalanceRules& rules, const Counts& cuts) {
+Merit merit_of(const Kinds& kinds, const BalanceRules& rules, const Counts& cuts) {
     Merit merit;
     std::size_t begin = 0;
     for (std::size_t stage = 0; stage < cuts.size(); ++stage) {
-        const double seconds = seconds_of(layers, rules, stage, begin, begin + cuts[stage]);
+        const double seconds = seconds_of(kinds, rules, stage, begin, begin + cuts[stage]);
         merit.slowest = std::max(merit.slowest, seconds);
         merit.squares += seconds * seconds;
-        double update = 0;
-        for (std::size_t l = begin; l < begin + cuts[stage]; ++l) update += layers[l].update_seconds;
+        const double update = update_of(kinds, rules, stage, begin, begin + cuts[stage]);
         merit.longest_update = std::max(merit.longest_update, update);
         begin += cuts[stage];
     }
@@ -143,18 +177,31 @@ Merit merit_of(const std::vector<LayerLoad>& layers, const BalanceRules& rules, 
 }
 
 // Of all ways to cut what `cuts` leaves, one after the other.
-Merit best_merit(const std::vector<LayerLoad>& layers, const BalanceRules& rules, Counts& cuts) {
-    const std::size_t left = layers.size() - std::accumulate(cuts.begin(), cuts.end(), std::size_t{0});
+Merit best_merit(const Kinds& kinds, const BalanceRules& rules, Counts& cuts) {
+    const std::size_t left = kinds.front().size() - std::accumulate(cuts.begin(), cuts.end(), std::size_t{0});
     const std::size_t stages_left = rules.stages.size() - cuts.size();
-    if (stages_left == 0) return merit_of(layers, rules, cuts);
+    if (stages_left == 0) return merit_of(kinds, rules, cuts);
     Merit best{never, never, never};
     const std::size_t least = stages_left == 1 ? left : 1;
     for (std::size_t count = least; count + stages_left <= left + 1; ++count) {
         cuts.push_back(count);
-        best = std::min(best, best_merit(layers, rules, cuts));
+        best = std::min(best, best_merit(kinds, rules, cuts));
         cuts.pop_back();
     }
     return best;
+}
+
+// One of two, or both.
+std::vector<std::size_t> kinds_by(std::uint32_t number) {
+    if (number % 3 == 2) return {0, 1};
+    return {number % 3};
+}
+
+// Devices of two kinds, that hand on as many rows.
+Kinds random_kinds(std::uint64_t seed) {
+    Kinds kinds{random_loads(8, seed), random_loads(8, seed + 1000)};
+    for (std::size_t l = 0; l < 8; ++l) kinds[1][l].row_bytes = kinds[0][l].row_bytes;
+    return kinds;
 }
 
 BalanceRules random_rules(std::size_t count, std::uint64_t seed) {
@@ -164,7 +211,8 @@ BalanceRules random_rules(std::size_t count, std::uint64_t seed) {
         rules.stages[s] = {.onward = {.latency = 1, .bandwidth = block[0] % 2 == 0 ? 0.0 : 4.0},
                            .in_flight = count - s,
                            .row_buffers = block[1] % 3,
-                           .recomputes = block[2] % 4 == 0};
+                           .recomputes = block[2] % 4 == 0,
+                           .kinds = kinds_by(block[3])};
     }
     const RandomBlock block = random_block(RandomKey{seed}.then("limits"), 0);
     rules.micro_batches = std::size_t{1} << block[0] % 4;
@@ -175,22 +223,22 @@ BalanceRules random_rules(std::size_t count, std::uint64_t seed) {
 TEST(BalancedCuts, AreAsGoodAsTryingAll) {
     std::size_t refused = 0;
     for (std::uint64_t seed = 0; seed < 60; ++seed) {
-        const std::vector<LayerLoad> layers = random_loads(8, seed);
+        const Kinds kinds = random_kinds(seed);
         for (std::size_t count = 1; count <= 8; ++count) {
             const BalanceRules rules = random_rules(count, seed);
             Counts none;
-            const Merit best = best_merit(layers, rules, none);
+            const Merit best = best_merit(kinds, rules, none);
             if (best.slowest == never) {
                 ++refused;
-                EXPECT_TRUE(validation::says(refusal(layers, rules), "raise --memory-limit"));
+                EXPECT_TRUE(validation::says(refusal(kinds, rules), "raise --memory-limit"));
                 continue;
             }
 
-            const Counts cuts = balanced_cuts(layers, rules);
+            const Counts cuts = balanced_cuts(kinds, rules);
 
             EXPECT_EQ(std::accumulate(cuts.begin(), cuts.end(), std::size_t{0}), 8U);
             EXPECT_EQ(std::ranges::count(cuts, 0U), 0);
-            EXPECT_EQ(merit_of(layers, rules, cuts), best) << "seed " << seed << ", " << count << " stages";
+            EXPECT_EQ(merit_of(kinds, rules, cuts), best) << "seed " << seed << ", " << count << " stages";
         }
     }
     EXPECT_GT(refused, 20U);
