@@ -4,6 +4,7 @@
 
 #include "app/cost_option.hpp"
 #include "app/policy_options.hpp"
+#include "app/profile_option.hpp"
 #include "app/simulate_options.hpp"
 #include "app/slow_option.hpp"
 #include "app/trace_option.hpp"
@@ -180,15 +181,11 @@ OptionGroup flexible_options(ScheduleConfig& schedule, LayoutConfig& layout) {
 }
 
 OptionGroup cost_options(CostConfig& costs) {
-    return {
-        "costs",
-        {
-            text({"profile", "FILE.json",
-                  "what layers cost, measured by `trireme profile`; in a simulated run, kernels take what it "
-                  "measured"},
-                 costs.profile),
-            cost_option(costs.stages),
-        }};
+    return {"costs",
+            {
+                profile_option(costs.profiles),
+                cost_option(costs.stages),
+            }};
 }
 
 OptionGroup precision_options(PrecisionConfig& precision) {

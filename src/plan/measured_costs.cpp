@@ -22,13 +22,17 @@ double bytes_of_parameters(std::span<const LayerProfile> layers) {
     });
 }
 
-// Of the rank that has the most of its replica, and so the most to do.
+// A rank's part of its replica.
+double share_of(const ReplicaLayout& replica, std::size_t r) {
+    const auto sum = std::accumulate(replica.shares.begin(), replica.shares.end(), std::size_t{0});
+    return static_cast<double>(replica.shares[r]) / static_cast<double>(sum);
+}
+
 double largest_share(const StageLayout& stage) {
     double largest = 0;
     for (const ReplicaLayout& replica : stage.replicas) {
-        const auto sum = std::accumulate(replica.shares.begin(), replica.shares.end(), std::size_t{0});
-        const std::size_t most = *std::max_element(replica.shares.begin(), replica.shares.end());
-        largest = std::max(largest, static_cast<double>(most) / static_cast<double>(sum));
+        for (std::size_t r = 0; r < replica.ranks.size(); ++r)
+            largest = std::max(largest, share_of(replica, r));
     }
     return largest;
 }
@@ -42,37 +46,40 @@ bool has_halves(const Plan& plan, int stage) {
 }
 
 // Of a message between any two replicas of two stages.
-double slowest_message(const Profile& profile, const StageLayout& from, const StageLayout& to,
-                       std::size_t bytes) {
+double slowest_message(const RankProfiles& profiles, const StageLayout& from, const StageLayout& to,
+                       std::size_t rows) {
+    const auto bytes = static_cast<double>(rows);
     double slowest = 0;
     for (const ReplicaLayout& sender : from.replicas) {
         for (const ReplicaLayout& receiver : to.replicas) {
-            const Link link = link_between(profile.links, sender.ranks.front(), receiver.ranks.front());
-            slowest = std::max(slowest, link.seconds(static_cast<double>(bytes)));
+            const Link link = profiles.link(sender.ranks.front(), receiver.ranks.front(), bytes);
+            slowest = std::max(slowest, link.seconds(bytes));
         }
     }
     return slowest;
 }
 
-double send_seconds(const Profile& profile, const Layout& layout, std::size_t s) {
+double send_seconds(const RankProfiles& profiles, const Layout& layout, std::size_t s) {
     const StageLayout& stage = layout.stages[s];
-    const auto rows_of = [&](const StageLayout& each) { return layers_of(profile, each).back().rows; };
+    const auto rows_of = [&](const StageLayout& each) {
+        return layers_of(profiles.kinds.front(), each).back().rows;  // as many on all devices
+    };
     double slowest = 0;
     if (s > 0) {
         const StageLayout& before = layout.stages[s - 1];
-        slowest = slowest_message(profile, stage, before, rows_of(before));
+        slowest = slowest_message(profiles, stage, before, rows_of(before));
     }
     if (s + 1 < layout.stages.size()) {
-        slowest = std::max(slowest, slowest_message(profile, stage, layout.stages[s + 1], rows_of(stage)));
+        slowest = std::max(slowest, slowest_message(profiles, stage, layout.stages[s + 1], rows_of(stage)));
     }
     return slowest;
 }
 
-double reduce_seconds(const Profile& profile, const StageLayout& stage, double bytes) {
+double reduce_seconds(const RankProfiles& profiles, const StageLayout& stage) {
+    const double bytes = largest_share(stage) * bytes_of_parameters(layers_of(profiles.kinds.front(), stage));
     double slowest = 0;
     for (const ReplicaLayout& replica : stage.replicas) {
-        const Link link =
-            link_between(profile.links, stage.replicas.front().ranks.front(), replica.ranks.front());
+        const Link link = profiles.link(stage.replicas.front().ranks.front(), replica.ranks.front(), bytes);
         slowest = std::max(slowest, sum_seconds(link, static_cast<int>(stage.replicas.size()), bytes));
     }
     return slowest;
@@ -85,37 +92,61 @@ void fit_halves(double whole, StageCost& cost) {
     cost.backward_input = whole - cost.backward_weight;
 }
 
-StageCost cost_of(const Profile& profile, const Plan& plan, std::size_t s, bool in_halves) {
-    const StageLayout& stage = plan.layout.stages[s];
-    const std::span<const LayerProfile> layers = layers_of(profile, stage);
-    const double share = largest_share(stage);
+// Of a rank that has a share of the stage: passes, and an update of all that it holds.
+StageCost cost_of_rank(std::span<const LayerProfile> layers, double share, bool in_halves) {
     const auto sum = [&](double LayerProfile::*field) { return share * sum_of(layers, field); };
-    const std::size_t updaters = plan.shards_optimizer ? stage.replicas.size() : 1;
     StageCost cost{.forward = sum(&LayerProfile::forward),
                    .backward_input = sum(&LayerProfile::backward_input),
                    .backward_weight = sum(&LayerProfile::backward_weight),
-                   .send = send_seconds(profile, plan.layout, s),
-                   .reduce = reduce_seconds(profile, stage, share * bytes_of_parameters(layers)),
-                   .step = sum(&LayerProfile::update) / static_cast<double>(updaters)};
+                   .step = sum(&LayerProfile::update)};
     if (!in_halves) fit_halves(sum(&LayerProfile::backward), cost);
+    return cost;
+}
+
+double seconds_of_passes(const StageCost& cost) {
+    return cost.forward + cost.backward_input + cost.backward_weight;
+}
+
+// The passes of the rank that takes longest for its own, and the longest update.
+StageCost slowest_of_ranks(const RankProfiles& profiles, const StageLayout& stage, bool in_halves) {
+    StageCost slowest{.forward = 0, .backward_input = 0, .backward_weight = 0};
+    for (const ReplicaLayout& replica : stage.replicas) {
+        for (std::size_t r = 0; r < replica.ranks.size(); ++r) {
+            const Profile& profile = profiles.of(replica.ranks[r]);
+            StageCost cost = cost_of_rank(layers_of(profile, stage), share_of(replica, r), in_halves);
+            const double step = std::max(slowest.step, cost.step);
+            if (seconds_of_passes(cost) > seconds_of_passes(slowest)) slowest = cost;
+            slowest.step = step;
+        }
+    }
+    return slowest;
+}
+
+StageCost cost_of(const RankProfiles& profiles, const Plan& plan, std::size_t s, bool in_halves) {
+    const StageLayout& stage = plan.layout.stages[s];
+    const std::size_t updaters = plan.shards_optimizer ? stage.replicas.size() : 1;
+    StageCost cost = slowest_of_ranks(profiles, stage, in_halves);
+    cost.send = send_seconds(profiles, plan.layout, s);
+    cost.reduce = reduce_seconds(profiles, stage);
+    cost.step /= static_cast<double>(updaters);
     if (plan.recompute[s] == Recompute::full) cost.backward_input += cost.forward;
     return cost;
 }
 
 }  // namespace
 
-std::vector<StageCost> measured_costs(const Profile& profile, const Plan& plan) {
+std::vector<StageCost> measured_costs(const RankProfiles& profiles, const Plan& plan) {
     std::vector<bool> in_halves;
     for (int s = 0; s < static_cast<int>(plan.layout.stages.size()); ++s)
         in_halves.push_back(has_halves(plan, s));
-    return measured_costs(profile, plan, in_halves);
+    return measured_costs(profiles, plan, in_halves);
 }
 
-std::vector<StageCost> measured_costs(const Profile& profile, const Plan& plan,
+std::vector<StageCost> measured_costs(const RankProfiles& profiles, const Plan& plan,
                                       const std::vector<bool>& in_halves) {
     std::vector<StageCost> costs;
     for (std::size_t s = 0; s < plan.layout.stages.size(); ++s) {
-        costs.push_back(cost_of(profile, plan, s, in_halves[s]));
+        costs.push_back(cost_of(profiles, plan, s, in_halves[s]));
     }
     return costs;
 }

@@ -163,7 +163,7 @@ std::string text_of(const std::vector<Compared>& schedules) {
         }
     }
     const std::string head = fmt::format("{:{}}  {:>10}  {:>8}  {:>8}  {:>7}  {}\n", "schedule", width,
-                                         first->profile ? "step, s" : "step", "bubble", "formula", "weights",
+                                         first->profiles ? "step, s" : "step", "bubble", "formula", "weights",
                                          "peak MB of the ranks of each stage");
     return fmt::format("{}, {} ranks, {} micro-batches a step\n\n", first->model.name, first->peak_bytes.size(),
                        first->plan.micro_batches()) +

@@ -11,6 +11,7 @@
 
 #include "train/evaluation.hpp"
 #include "train/node_share.hpp"
+#include "train/profile_choice.hpp"
 #include "train/rank_memory.hpp"
 #include "train/rank_model.hpp"
 #include "train/watchdog.hpp"
@@ -97,10 +98,12 @@ void check_finite(const Setup& setup, RankModel& model, const Evaluation& evalua
 
 }  // namespace
 
-void evaluate(const EvaluateConfig& config, Session& session) {
-    const RunOptions& run = config.run.run;
-    Watchdog watchdog(session, run.stall_timeout);
+void evaluate(const EvaluateConfig& told, Session& session) {
+    Watchdog watchdog(session, told.run.run.stall_timeout);
     const auto control = session.all_ranks("control", watchdog.patience());
+    EvaluateConfig config = told;
+    config.run = with_profiles_of_ranks(told.run, session, *control);
+    const RunOptions& run = config.run.run;
     std::optional<Setup> setup;
     agree(*control, [&] {
         if (session.rank() == 0) check_output(config.output);

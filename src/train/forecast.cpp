@@ -73,7 +73,7 @@ Case case_with_corpus(RunConfig run, int ranks) {
 }
 
 void add_costs(const RunConfig& run, const Case& of, Forecast& forecast) {
-    if (are_measured(run.costs)) forecast.profile = profile_for(run, of.model);
+    if (are_measured(run.costs)) forecast.profiles = profiles_for(run, of.model);
     forecast.costs = costs_of(run, of.model, of.plan);
 }
 

@@ -40,8 +40,8 @@ BucketRules bucket_rules(int ranks) {
     return rules;
 }
 
-// Whether rank r of a team takes as long in all replicas of its stages: on a device of the same name, beside
-// the ranks of its team in the same way.
+// Whether rank r of a team takes as long in all replicas of its stages: on a device of the same name that was
+// measured alike, beside the ranks of its team in the same way.
 bool replicas_are_alike(const RunConfig& config, const Setup& setup, const std::vector<int>& nodes) {
     if (!config.emulation.slow.empty()) return false;
     for (const StageLayout& stage : setup.plan.layout.stages) {
@@ -54,7 +54,9 @@ bool replicas_are_alike(const RunConfig& config, const Setup& setup, const std::
                     return nodes[static_cast<std::size_t>(each.ranks[r])] ==
                            nodes[static_cast<std::size_t>(each.ranks.front())];
                 };
+                const auto measured = [&](int rank) { return setup.kernels.kind_of(rank); };
                 if (name(replica.ranks[r]) != name(first.ranks[r])) return false;
+                if (measured(replica.ranks[r]) != measured(first.ranks[r])) return false;
                 if (is_beside_first(replica) != is_beside_first(first)) return false;
             }
         }

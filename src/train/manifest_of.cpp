@@ -36,7 +36,7 @@ Manifest manifest_of(const RunPlace& run) {
             .parameters = parameter_count(setup.model),
             .resumed_from = setup.resumes ? setup.stored->place() : "",
             .slow = run.config.emulation.slow,
-            .kernel_times = setup.kernels ? setup.kernels->source : ""};
+            .kernel_times = setup.kernels.source()};
 }
 
 }  // namespace trireme

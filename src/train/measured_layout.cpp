@@ -1,10 +1,11 @@
 #include "train/measured_layout.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "train/number_text.hpp"
+#include "train/read_profiles.hpp"
 #include "train/setup.hpp"
-#include "train/text_file.hpp"
 #include "trireme/layout/balanced_cut.hpp"
 #include "trireme/layout/pipedream.hpp"
 #include "trireme/model/model.hpp"
@@ -28,11 +29,12 @@ std::size_t bytes_of_parameters(const Layer& layer, std::size_t number) {
     return bytes;
 }
 
-void check_layers(const Profile& profile, const RunConfig& config, const ModelConfig& model) {
+void check_layers(const Profile& profile, const std::string& path, const RunConfig& config,
+                  const ModelConfig& model) {
     const std::vector<Layer> layers = build_layers(model);
     if (profile.layers.size() != layers.size()) {
-        throw ConfigError(cat("--profile ", config.costs.profile, " is of a model of ", profile.layers.size(),
-                              " layers, ", profile.model, ", and ", model.name, " has ", layers.size(),
+        throw ConfigError(cat("--profile ", path, " is of a model of ", profile.layers.size(), " layers, ",
+                              profile.model, ", and ", model.name, " has ", layers.size(),
                               " (halves of blocks count one each)", measure_again));
     }
     const std::size_t number = bytes_of(dtype_of(config.precision.dtype));
@@ -40,23 +42,31 @@ void check_layers(const Profile& profile, const RunConfig& config, const ModelCo
         const LayerProfile& known = profile.layers[l];
         const std::size_t parameters = bytes_of_parameters(layers[l], number);
         if (known.name == kind_of(layers[l]) && known.parameters == parameters) continue;
-        throw ConfigError(cat("--profile ", config.costs.profile, " is of another model, ", profile.model,
-                              ": its layer ", l, " is ", known.name, " with ", grouped(known.parameters),
+        throw ConfigError(cat("--profile ", path, " is of another model, ", profile.model, ": its layer ", l,
+                              " is ", known.name, " with ", grouped(known.parameters),
                               " bytes of parameters, that of ", model.name, " ", kind_of(layers[l]), " with ",
                               grouped(parameters), measure_again));
     }
 }
 
 // Of those between the replicas of two stages, the slowest for rows of that many bytes.
-Link slowest_link(const Profile& profile, const StageLayout& from, const StageLayout& to, std::size_t bytes) {
-    const auto seconds = [&](const Link& link) { return link.seconds(static_cast<double>(bytes)); };
+Link slowest_link(const RankProfiles& profiles, const StageLayout& from, const StageLayout& to) {
+    const auto bytes = static_cast<double>(profiles.kinds.front().layers.front().rows);
     Link slowest;
     for (std::size_t r = 0; r < from.replicas.size(); ++r) {
-        const Link link =
-            link_between(profile.links, from.replicas[r].ranks.front(), to.replicas[r].ranks.front());
-        if (seconds(link) > seconds(slowest)) slowest = link;
+        const Link link = profiles.link(from.replicas[r].ranks.front(), to.replicas[r].ranks.front(), bytes);
+        if (link.seconds(bytes) > slowest.seconds(bytes)) slowest = link;
     }
     return slowest;
+}
+
+// Of the devices of a stage's ranks.
+std::vector<std::size_t> kinds_of(const RankProfiles& profiles, const StageLayout& stage) {
+    std::set<std::size_t> kinds;
+    for (const ReplicaLayout& replica : stage.replicas) {
+        for (const int rank : replica.ranks) kinds.insert(profiles.kind_of(rank));
+    }
+    return {kinds.begin(), kinds.end()};
 }
 
 // What programs say of a stage, over all teams that hold it.
@@ -71,16 +81,29 @@ void take_most(const ProvedPrograms& proved, std::size_t stage, std::size_t chun
 }
 
 // An evaluation keeps what is being sent beside what it computes.
-StagePlace place_of(const Profile& profile, const Plan& trial, std::size_t stage, std::size_t chunks) {
+StagePlace place_of(const RankProfiles& profiles, const Plan& trial, std::size_t stage, std::size_t chunks) {
     const std::vector<StageLayout>& stages = trial.layout.stages;
     StagePlace place{.in_flight = 1 + static_cast<std::size_t>(trial.evaluation.shape.slots),
-                     .recomputes = trial.recompute[stage] == Recompute::full};
+                     .recomputes = trial.recompute[stage] == Recompute::full,
+                     .kinds = kinds_of(profiles, stages[stage])};
     if (stage + 1 < stages.size()) {
-        place.onward = slowest_link(profile, stages[stage], stages[stage + 1], profile.layers.front().rows);
+        place.onward = slowest_link(profiles, stages[stage], stages[stage + 1]);
     }
     take_most(trial.training, stage, chunks, place);
     take_most(trial.evaluation, stage, chunks, place);
     return place;
+}
+
+// It gives layers to numbers of ranks, whoever these are.
+void check_ranks_are_alike(const RankProfiles& profiles, const RunConfig& config, int ranks) {
+    const std::vector<std::string> paths = profile_paths(config.costs.profiles);
+    for (int rank = 1; rank < ranks; ++rank) {
+        if (profiles.kind_of(rank) == profiles.kind_of(0)) continue;
+        throw ConfigError(
+            cat("--partition pipedream shares layers among ranks that are alike, but --profile has ",
+                paths[profiles.kind_of(0)], " for rank 0 and ", paths[profiles.kind_of(rank)], " for rank ",
+                rank, "; use --partition measured, or one profile for all"));
+    }
 }
 
 // A file of programs is not read before there is a layout for it.
@@ -97,29 +120,22 @@ bool is_pipedream(const LayoutConfig& layout) {
     return layout.layout.empty() && layout.partition == "pipedream";
 }
 
-void check_numbers(const Profile& profile, const RunConfig& config) {
-    const std::string wanted = name_of(dtype_of(config.precision.dtype));
-    if (profile.dtype == wanted) return;
-    throw ConfigError(cat("--profile ", config.costs.profile, " was measured in ", profile.dtype,
-                          ", and this run computes in ", wanted, "; measure with --dtype ", wanted));
-}
-
-Profile profile_for(const RunConfig& config, const ModelConfig& model) {
-    const std::string& path = config.costs.profile;
-    if (path.empty()) {
+RankProfiles profiles_for(const RunConfig& config, const ModelConfig& model) {
+    const std::vector<std::string> paths = profile_paths(config.costs.profiles);
+    if (paths.empty()) {
         throw ConfigError(cat("--partition ", config.layout.partition,
                               " goes by what layers cost; measure it with `trireme profile --model ",
                               model.name, " --output profile.json`, and name it with --profile profile.json"));
     }
-    Profile profile = profile_from_json(read_text(path, "--profile"), path);
-    check_numbers(profile, config);
-    check_layers(profile, config, model);
-    return profile;
+    RankProfiles profiles = read_profiles(config);
+    for (std::size_t kind = 0; kind < paths.size(); ++kind)
+        check_layers(profiles.kinds[kind], paths[kind], config, model);
+    return profiles;
 }
 
 std::vector<std::size_t> measured_cuts(const RunConfig& config, const ModelConfig& model, const Grid& grid,
                                        const Plan& trial) {
-    const Profile profile = profile_for(config, model);
+    const RankProfiles profiles = profiles_for(config, model);
     const auto chunks = static_cast<std::size_t>(grid.chunks);
     const bool has_backup = trial.training.shape.validates;
     const int updaters = config.layout.shard_optimizer ? grid.data : 1;
@@ -127,16 +143,21 @@ std::vector<std::size_t> measured_cuts(const RunConfig& config, const ModelConfi
                        .micro_batches = config.schedule.microbatches,
                        .memory_limit = config.layout.memory_limit / chunks};
     for (std::size_t s = 0; s < trial.layout.stages.size(); ++s) {
-        rules.stages.push_back(place_of(profile, trial, s, chunks));
+        rules.stages.push_back(place_of(profiles, trial, s, chunks));
     }
-    return balanced_cuts(layer_loads(profile, {.numbers = numbers_kept(config.optimizer, has_backup),
-                                               .updaters = static_cast<std::size_t>(updaters),
-                                               .sharers = static_cast<std::size_t>(grid.tensor)}),
-                         rules);
+    std::vector<std::vector<LayerLoad>> loads;
+    for (const Profile& profile : profiles.kinds) {
+        loads.push_back(layer_loads(profile, {.numbers = numbers_kept(config.optimizer, has_backup),
+                                              .updaters = static_cast<std::size_t>(updaters),
+                                              .sharers = static_cast<std::size_t>(grid.tensor)}));
+    }
+    return balanced_cuts(loads, rules);
 }
 
 Layout pipedream_layout(const RunConfig& config, const ModelConfig& model, int ranks) {
-    const Profile profile = profile_for(config, model);
+    const RankProfiles profiles = profiles_for(config, model);
+    check_ranks_are_alike(profiles, config, ranks);
+    const Profile& profile = profiles.of(0);
     std::vector<LayerLoad> loads = layer_loads(profile, {.numbers = moments_of(config.optimizer)});
     if (config.layout.recompute == std::vector{Recompute::full}) {
         for (LayerLoad& load : loads) load = recomputed(load);

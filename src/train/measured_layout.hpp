@@ -5,7 +5,7 @@
 
 #include "trireme/model/config.hpp"
 #include "trireme/plan/plan.hpp"
-#include "trireme/plan/profile.hpp"
+#include "trireme/plan/rank_profiles.hpp"
 #include "trireme/train/config.hpp"
 
 namespace trireme {
@@ -14,20 +14,17 @@ namespace trireme {
 bool is_measured(const LayoutConfig& layout);
 bool is_pipedream(const LayoutConfig& layout);
 
-// Throws ConfigError where --profile was measured with other numbers than the run computes with.
-void check_numbers(const Profile& profile, const RunConfig& config);
-
-// What --profile names. Throws ConfigError where it names nothing, or a profile of another model or of other
-// numbers.
-Profile profile_for(const RunConfig& config, const ModelConfig& model);
+// What --profile names. Throws ConfigError where it names nothing, or a profile of another model, and likewise:
+// see read_profiles().
+RankProfiles profiles_for(const RunConfig& config, const ModelConfig& model);
 
 // The layers of each stage of a grid: see balanced_cuts(). `trial` is a plan for the grid, wherever it cuts the
 // layers: its programs say how much a stage keeps at once. Several stages of a rank share --memory-limit
-// evenly.
+// evenly. Of a stage the rank counts whose device is the slowest.
 std::vector<std::size_t> measured_cuts(const RunConfig& config, const ModelConfig& model, const Grid& grid,
                                        const Plan& trial);
 
-// Of all ranks: see share_layers().
+// Of all ranks: see share_layers(). Throws ConfigError where their devices are not alike.
 Layout pipedream_layout(const RunConfig& config, const ModelConfig& model, int ranks);
 
 }  // namespace trireme

@@ -91,7 +91,8 @@ std::vector<LayerWork> work_of_layers(const RunConfig& config, const Setup& setu
 }
 
 KernelSeconds kernel_seconds_of(const Setup& setup, int rank) {
-    return setup.kernels ? kernel_seconds_of(*setup.kernels) : kernel_seconds_of(setup.devices, rank);
+    const ProfiledKernels* const profiled = setup.kernels.of(rank);
+    return profiled ? kernel_seconds_of(*profiled) : kernel_seconds_of(setup.devices, rank);
 }
 
 }  // namespace trireme

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "train/measured_layout.hpp"
+#include "train/profile_choice.hpp"
 #include "train/stage_costs.hpp"
 #include "train/text_file.hpp"
 #include "trireme/layout/balanced_cut.hpp"
@@ -254,6 +255,7 @@ int ranks_for(const RunConfig& config) {
 }
 
 Plan plan_run(const RunConfig& config, const ModelConfig& model, int ranks, const MemoryRoom& room) {
+    check_profile_ranks(config.costs.profiles, ranks);
     return plan_layout(config, model, checked_layout_of(config, model, ranks), room);
 }
 

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "trireme/device/stream.hpp"
 #include "trireme/plan/kernel_times.hpp"
@@ -16,9 +17,28 @@ struct ProfiledKernels {
     std::string source;  // "gpt2.json: Intel Xeon, cpu, 1 thread"
 };
 
-// Those of --profile, in a simulated run; none: it is not given, or measured none. Throws ConfigError for a
-// file that cannot be read or is no profile, and for one of other numbers than the run's.
-std::optional<ProfiledKernels> profiled_kernels(const RunConfig& config);
+// On the device of each rank; some may have none.
+class RankKernels {
+public:
+    RankKernels() = default;  // nobody has any
+    RankKernels(std::vector<std::optional<ProfiledKernels>> kinds, std::vector<std::size_t> of_ranks);
+
+    // Which of the measured devices a rank's is, whether kernels were measured there or not.
+    std::size_t kind_of(int rank) const;
+    const ProfiledKernels* of(int rank) const;  // null: it goes by its rates
+
+    // Of all ranks: that of one, or "a.json: Intel Xeon, cpu, 1 thread (ranks 0-3) and b.json: ... (ranks
+    // 4-7)"; empty: nobody has any.
+    std::string source() const;
+
+private:
+    std::vector<std::optional<ProfiledKernels>> kinds_;
+    std::vector<std::size_t> of_ranks_;
+};
+
+// Those of --profile, in a simulated run; none where it is not given, or measured none. Throws ConfigError for
+// a file that cannot be read or is no profile, and likewise: see read_profiles().
+RankKernels profiled_kernels(const RunConfig& config, int ranks);
 
 // What they take in place of what the device's rates say.
 KernelSeconds kernel_seconds_of(const ProfiledKernels& kernels);

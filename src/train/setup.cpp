@@ -212,11 +212,10 @@ Setup set_up(const RunConfig& config, int ranks) {
     check_optimizer(config.optimizer);
     check_ghosts(config);
     const std::optional<SimulatedDevices> devices = simulated_devices(config, ranks);
-    const std::optional<ProfiledKernels> kernels = profiled_kernels(config);
     Setup setup = set_up_model_and_data(config, ranks, true);
     setup.origin = {.hash = hash_of(setup.plan), .layout = setup.plan.layout};
     setup.devices = devices;
-    setup.kernels = kernels;
+    setup.kernels = profiled_kernels(config, ranks);
     check_batch_is_enough(config, setup.plan);
     check_evaluation(config, setup.samples);
     setup.steps = count_steps(config, setup.samples.train.size());

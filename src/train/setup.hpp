@@ -50,7 +50,7 @@ struct Setup {
     std::size_t micro_batch_samples = 1;           // of the largest micro-batch
     std::vector<BatchShape> largest = {};          // micro-batches that a step and an evaluation may hold
     std::optional<SimulatedDevices> devices = {};  // whose time kernels take; none: their own
-    std::optional<ProfiledKernels> kernels = {};   // whose time they take on these; none: by their rates
+    RankKernels kernels = {};                      // whose time they take on these; none: by their rates
     SlowRun slow = {};                             // on purpose; nothing that decides may read it
 };
 

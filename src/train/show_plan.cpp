@@ -8,6 +8,7 @@
 #include "train/closed_form.hpp"
 #include "train/number_text.hpp"
 #include "train/planning.hpp"
+#include "trireme/layout/rank_list.hpp"
 #include "trireme/schedule/schedule_text.hpp"
 
 namespace trireme {
@@ -15,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string unit_of(const Forecast& forecast) { return forecast.profile ? "s" : "cost units"; }
+std::string unit_of(const Forecast& forecast) { return forecast.profiles ? "s" : "cost units"; }
 
 // The team of a rank, as an index; only for ranks that work.
 std::size_t team_at(const Plan& plan, std::size_t rank) {
@@ -71,17 +72,34 @@ std::string recompute_line(const Plan& plan) {
     return fmt::format("recompute   {}\n", are_equal ? name_of(plan.recompute.front()) : ways);
 }
 
+// "1 thread of Intel Xeon", or each with its ranks.
+std::string machines_text(const RankProfiles& profiles, std::size_t count) {
+    std::string text;
+    for (std::size_t kind = 0; kind < profiles.kinds.size(); ++kind) {
+        std::vector<int> ranks;
+        for (int rank = 0; rank < static_cast<int>(count); ++rank) {
+            if (profiles.kind_of(rank) == kind) ranks.push_back(rank);
+        }
+        if (ranks.empty()) continue;
+        const Profile& profile = profiles.kinds[kind];
+        const std::string whose = ranks.size() == count ? "" : fmt::format(" ({})", text_of_ranks(ranks));
+        text += fmt::format("{}{} thread{} of {}{}", text.empty() ? "" : " and ", profile.threads,
+                            profile.threads == 1 ? "" : "s", profile.machine, whose);
+    }
+    return text;
+}
+
 // Where costs come from, and what else they were measured with.
 std::string costs_line(const Forecast& forecast) {
-    if (!forecast.profile) return "";
-    const Profile& profile = *forecast.profile;
+    if (!forecast.profiles) return "";
+    const Profile& profile = forecast.profiles->kinds.front();  // the others were measured with as much
     const std::string other =
         profile.tokens == forecast.rows
             ? ""
             : fmt::format("; here there are up to {}: measure these", grouped(forecast.rows));
-    return fmt::format("costs       measured with {} rows in a micro-batch of {}, {}, {} thread{} of {}{}\n",
-                       grouped(profile.tokens), profile.samples, profile.dtype, profile.threads,
-                       profile.threads == 1 ? "" : "s", profile.machine, other);
+    return fmt::format("costs       measured with {} rows in a micro-batch of {}, {}, {}{}\n",
+                       grouped(profile.tokens), profile.samples, profile.dtype,
+                       machines_text(*forecast.profiles, forecast.peak_bytes.size()), other);
 }
 
 std::string assumed_line(const Forecast& forecast) {

@@ -17,7 +17,7 @@ bool are_measured(const CostConfig& costs);
 // What is said, or equal costs. Throws ConfigError for another number of costs than of stages.
 std::vector<StageCost> given_costs(const CostConfig& costs, std::size_t stages);
 
-// Of the plan's stages. Throws ConfigError likewise, and for a profile that does not fit: see profile_for().
+// Of the plan's stages. Throws ConfigError likewise, and for a profile that does not fit: see profiles_for().
 std::vector<StageCost> costs_of(const RunConfig& config, const ModelConfig& model, const Plan& plan);
 
 // The plan of a wish for schedule auto, made for these costs. Halves of backwards may be dearer than whole

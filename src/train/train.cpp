@@ -14,6 +14,7 @@
 #include "train/node_share.hpp"
 #include "train/peak_rate.hpp"
 #include "train/planning.hpp"
+#include "train/profile_choice.hpp"
 #include "train/rank_memory.hpp"
 #include "train/rank_trainer.hpp"
 #include "train/resume.hpp"
@@ -372,10 +373,11 @@ private:
 
 }  // namespace
 
-Ending train(const RunConfig& config, Session& session, const StopSignals* signals) {
-    Stopping stopping(config, signals);
-    Watchdog watchdog(session, config.run.stall_timeout);
+Ending train(const RunConfig& told, Session& session, const StopSignals* signals) {
+    Stopping stopping(told, signals);
+    Watchdog watchdog(session, told.run.stall_timeout);
     const auto control = session.all_ranks("control", watchdog.patience());
+    const RunConfig config = with_profiles_of_ranks(told, session, *control);
     if (is_of_ghosts(config)) return run_ghosts(config, session, *control, watchdog.patience());
     std::optional<Setup> setup;
     RecordedPlans recorded;

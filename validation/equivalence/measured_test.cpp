@@ -30,12 +30,12 @@ protected:
     RunConfig config_of(const std::string& options) const {
         RunConfig config = std::get<app::TrainCommand>(app::parse("train --steps 20 " + options)).config;
         config.data.corpus = folder_.file(config.data.corpus);
-        if (!config.costs.profile.empty()) config.costs.profile = folder_.file(config.costs.profile);
+        for (ProfileFile& each : config.costs.profiles) each.path = folder_.file(each.path);
         return config;
     }
 
-    // Of what `one_` trains; sums over replicas take their time.
-    void write_profile() const {
+    // Of what `one_` trains, and of a device that takes four times as long; sums over replicas take their time.
+    void write_profiles() const {
         const std::vector<Layer> layers = build_layers(set_up(config_of(training_options(one_)), 1).model);
         const bool is_double = one_[Factor::precision] == 0;
         Profile profile = validation::small_profile(layers.size());
@@ -50,6 +50,7 @@ protected:
             }
         }
         std::ofstream(folder_.file("profile.json")) << json_of(profile);
+        std::ofstream(folder_.file("slow.json")) << json_of(validation::slower(profile, 4));
     }
 
     void expect_what_one_rank_gives(const Way& way, const std::string& partition) {
@@ -80,7 +81,7 @@ bool has_unlike_replicas(const Layout& layout) {
 
 TEST_P(MeasuredLayouts, GiveWhatASingleRankGives) {
     const std::string measured = " --partition measured --profile profile.json";
-    write_profile();
+    write_profiles();
     for (const Way& way :
          {Way{"--pipe 2 --data 2 --tensor 2 --microbatches 3", 8},
           Way{"--pipe 2 --chunks 2 --schedule interleaved --microbatches 4 --recompute full", 2},
@@ -93,9 +94,30 @@ TEST_P(MeasuredLayouts, GiveWhatASingleRankGives) {
     }
 }
 
+TEST_P(MeasuredLayouts, OfUnlikeDevicesGiveWhatASingleRankGives) {
+    struct Devices {
+        Way way;
+        const char* profiles;
+    };
+    const std::string measured = " --partition measured --profile ";
+    write_profiles();
+    for (const auto& [way, profiles] :
+         {Devices{{"--pipe 2 --data 2 --tensor 2 --microbatches 3", 8}, "0-3=profile.json,4-7=slow.json"},
+          Devices{{"--pipe 2 --data 2 --tensor 2 --microbatches 3", 8}, "profile.json,1=slow.json"},
+          Devices{{"--pipe 3 --schedule auto --microbatches 5 --length pack", 3},
+                  "0=slow.json,1-2=profile.json"}}) {
+        const std::string options = training_options(one_) + " " + way.options + measured;
+
+        EXPECT_NE(layers_of(plan_of(options + profiles, way.ranks).layout),
+                  layers_of(plan_of(options + "profile.json", way.ranks).layout))
+            << options << profiles;
+        expect_what_one_rank_gives(way, measured + profiles);
+    }
+}
+
 TEST_P(MeasuredLayouts, OfPipeDreamGiveWhatASingleRankGives) {
     const std::string pipedream = " --partition pipedream --profile profile.json";
-    write_profile();
+    write_profiles();
     for (const Way& way :
          {Way{"--microbatches 8 --length pack", 5}, Way{"--microbatches 9 --schedule auto", 8}}) {
         const Layout layout = plan_of(training_options(one_) + " " + way.options + pipedream, way.ranks).layout;

@@ -92,6 +92,95 @@ TEST_F(Profile, SharesRanksOutAndThePlanIsALayout) {
     EXPECT_EQ(trained.code, 0) << trained.err;
 }
 
+// The layers of each stage, in a run of two ranks.
+json stages_of(const std::string& manifest) {
+    json layers = json::array();
+    for (const json& stage : json::parse(manifest).at("layout").at("stages"))
+        layers.push_back(stage.at("layers"));
+    return layers;
+}
+
+class UnlikeProfiles : public Profile {
+protected:
+    void SetUp() override {
+        make_corpus();
+        ASSERT_EQ(run(std::string(measure) + sizes).code, 0);
+        write("slow.json", with("machine", "slide rule", 1000));
+    }
+
+    // profile.json with a word changed, and all layers so many times as long.
+    std::string with(const char* key, const std::string& value, double times = 1) const {
+        json profile = json::parse(read("profile.json"));
+        profile[key] = value;
+        for (json& layer : profile.at("layers")) {
+            for (json& seconds : layer.at("seconds")) seconds = times * seconds.get<double>();
+        }
+        return profile.dump();
+    }
+
+    // Of `train` on two ranks.
+    json stages_by(const std::string& profile) const {
+        const std::string folder = "run-" + std::to_string(content().size());
+        const Outcome outcome = train(
+            "--pipe 2 --microbatches 2 --partition measured --run-dir " + folder + " --profile " + profile, 2);
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        return stages_of(read(folder + "/manifest.json"));
+    }
+};
+
+TEST_F(UnlikeProfiles, GiveSlowRanksFewerLayers) {
+    const json alike = stages_by("profile.json");
+    const json slow_last = stages_by("0=profile.json,1=slow.json");
+    const json slow_first = stages_by("0=slow.json,1=profile.json");
+
+    EXPECT_EQ(slow_last, (json{{0, 4}, {4, 5}}));
+    EXPECT_EQ(slow_first, (json{{0, 1}, {1, 5}}));
+    EXPECT_NE(alike, slow_last);
+}
+
+// Both ranks are of this machine.
+TEST_F(UnlikeProfiles, AreTakenByTheNamesOfDevices) {
+    EXPECT_EQ(stages_by("slow.json,profile.json"), stages_by("profile.json"));
+    EXPECT_EQ(stages_by("slow.json,profile.json,1=slow.json"), (json{{0, 4}, {4, 5}}));
+}
+
+TEST_F(UnlikeProfiles, CutAPlanByRanks) {
+    const std::string plan = std::string("plan --pipe 2 --microbatches 4 --partition measured ") + sizes;
+
+    const Outcome outcome = run(plan + "--profile profile.json,1=slow.json");
+
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_TRUE(has(outcome.out, "stage 1: layer 2.5, rank 1\n")) << outcome.out;
+    EXPECT_TRUE(has(outcome.out, " (rank 0) and 1 thread of slide rule (rank 1)\n")) << outcome.out;
+    expect_refusal(plan + "--profile profile.json,slow.json",
+                   {"--profile names 2 files without ranks", "there are no devices here", "0-3=profile.json"});
+}
+
+TEST_F(UnlikeProfiles, ThatDoNotFitAreNamed) {
+    const std::string measured = "--pipe 2 --microbatches 2 --partition measured --profile ";
+    const std::string device = json::parse(read("profile.json")).at("machine");
+    write("pencil.json", with("machine", "pencil"));
+    json longer = json::parse(read("slow.json"));
+    longer["micro_batch"]["tokens"] = 64;
+    write("longer.json", longer.dump());
+
+    expect_train_refusal(measured + "slow.json,pencil.json",
+                         {"no file for the device of ranks 0,1, '" + device + "'",
+                          "those given are for 'pencil' and 'slide rule'", "say 0-1=FILE"},
+                         2);
+    expect_train_refusal(measured + "slow.json,profile.json,slow.json",
+                         {"slow.json and slow.json, and both were measured on 'slide rule'"}, 2);
+    expect_train_refusal(measured + "0=profile.json,0-1=slow.json", {"names rank 0 twice"}, 2);
+    expect_train_refusal(measured + "0=profile.json", {"no file for rank 1; add 1=FILE"}, 2);
+    expect_train_refusal(measured + "0=profile.json,1-2=slow.json", {"names rank 2, and the job has 2 ranks"},
+                         2);
+    expect_train_refusal(measured + "profile.json,none.json", {"--profile none.json cannot be read"}, 2);
+    expect_train_refusal(
+        measured + "0=profile.json,1=longer.json",
+        {"longer.json was measured with 64 rows in a micro-batch of 1, and profile.json with 32"}, 2);
+    expect_refusal("plan --profile profile.json,", {"--profile expects files such as fast.json,slow.json"});
+}
+
 TEST_F(Profile, NamesOptionsThatMeasureNothing) {
     expect_refusal("profile", {"no output is given; name one with --output FILE.json"});
     expect_refusal("profile --output none/p.json", {"none", "does not exist", "mkdir -p"});

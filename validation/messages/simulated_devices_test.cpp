@@ -6,6 +6,8 @@
 namespace trireme::messages {
 namespace {
 
+constexpr double rounding = 1e-4;  // the simulator's clock, over kernels of less than a microsecond
+
 // Half as fast.
 json slide_rule() {
     json device = abacus()["device"];
@@ -41,10 +43,10 @@ TEST_F(Simulate, HasForEachRankTheDeviceOfItsNode) {
     const json fast_alone = each(simulated("abacus.json", "--pipe 2 --data 2"), "compute_s").at(1);
     const json slow_alone = each(simulated("slow.json", "--pipe 2 --data 2"), "compute_s").at(1);
 
-    constexpr double rounding = 1e-6;
+    constexpr double last_digits = 1e-6;
     for (std::size_t rank = 0; rank < 4; ++rank) {
         const double alone = (rank < 2 ? fast_alone : slow_alone)[rank];
-        EXPECT_NEAR(mixed[rank].get<double>(), alone, rounding * alone) << rank;
+        EXPECT_NEAR(mixed[rank].get<double>(), alone, last_digits * alone) << rank;
     }
     EXPECT_GT(slow_alone[3].get<double>(), 1.9 * fast_alone[3].get<double>());
     EXPECT_EQ(summary.at("model_flops_per_s").at("limit"), 3e9);
@@ -175,7 +177,6 @@ TEST_F(Simulate, TakesWhatKernelsWereMeasuredToTake) {
     const std::vector<json> twice =
         each(simulated("abacus.json", "--pipe 4 --profile twice.json"), "compute_s");
 
-    constexpr double rounding = 1e-4;  // the simulator's clock, over kernels of less than a microsecond
     for (std::size_t rank = 0; rank < 4; ++rank) {
         const double seconds = once[1][rank];
         EXPECT_NE(seconds, rates[1][rank].get<double>());
@@ -183,6 +184,104 @@ TEST_F(Simulate, TakesWhatKernelsWereMeasuredToTake) {
     }
     EXPECT_EQ(json::parse(read(last_folder_ + "/manifest.json")).at("kernel_times"),
               "twice.json: " + profile.at("machine").get<std::string>() + ", cpu, 1 thread");
+}
+
+class SimulateMeasured : public Simulate {
+protected:
+    void SetUp() override {
+        Simulate::SetUp();
+        if (IsSkipped()) return;
+        const Outcome outcome =
+            run("profile --corpus corpus.h5 --max-length 32 --threads 1 --batch 2 --repeat 1 --output "
+                "measured.json");
+        ASSERT_EQ(outcome.code, 0) << outcome.err;
+        write("fast.json", measured_on("abacus", 1));
+        write("slow.json", measured_on("slide-rule", 3));
+        write("mixed.json", of_two_kinds().dump());
+    }
+
+    std::string measured_on(const char* device, double times) const {
+        json profile = json::parse(read("measured.json"));
+        profile["machine"] = device;
+        for (json& kernel : profile.at("kernels"))
+            kernel["seconds"] = times * kernel.at("seconds").get<double>();
+        profile["launch"] = times * profile.at("launch").get<double>();
+        return profile.dump();
+    }
+
+    // Of each rank in the second step.
+    std::vector<double> compute(const std::string& cluster, const std::string& options) const {
+        return each(simulated(cluster, options), "compute_s").at(1);
+    }
+};
+
+// A kernel takes on each rank what it takes where all devices were measured to be of its kind.
+TEST_F(SimulateMeasured, TakesOnEachDeviceWhatWasMeasuredThere) {
+    const std::string grid = "--pipe 2 --data 2 --profile ";
+
+    const std::vector<double> mixed = compute("mixed.json", grid + "slow.json,fast.json");
+    const std::string source = json::parse(read(last_folder_ + "/manifest.json")).at("kernel_times");
+    const std::vector<double> by_ranks = compute("mixed.json", grid + "0-1=fast.json,2-3=slow.json");
+    const std::vector<double> fast = compute("mixed.json", grid + "fast.json");
+    const std::vector<double> slow = compute("mixed.json", grid + "slow.json");
+
+    for (std::size_t rank = 0; rank < 4; ++rank) {
+        const double alone = (rank < 2 ? fast : slow)[rank];
+        EXPECT_NEAR(mixed[rank], alone, rounding * alone) << rank;
+        EXPECT_NEAR(slow[rank], 3 * fast[rank], 3 * rounding * fast[rank]) << rank;
+    }
+    EXPECT_EQ(mixed, by_ranks);
+    EXPECT_EQ(
+        source,
+        "fast.json: abacus, cpu, 1 thread (ranks 0,1) and slow.json: slide-rule, cpu, 1 thread (ranks 2,3)");
+}
+
+// Replicas of unlike devices share no times, though the cluster says that they are alike.
+TEST_F(SimulateMeasured, ChargesPassesOfUnlikeReplicasByTheirOwnDevices) {
+    const std::vector<double> seconds =
+        compute("abacus.json", "--pipe 2 --data 2 --math off --charge passes --profile fast.json,1=slow.json");
+
+    EXPECT_NEAR(seconds[1], 3 * seconds[0], 3 * rounding * seconds[0]);
+    EXPECT_NEAR(seconds[3], seconds[2], rounding * seconds[2]);
+}
+
+// The second stage is on slide rules: see layers that are measured to take as much each.
+TEST_F(SimulateMeasured, CutsByTheDevicesOfTheCluster) {
+    json even = json::parse(read("measured.json"));
+    for (json& layer : even.at("layers")) {
+        for (json& seconds : layer.at("seconds")) seconds = 1;
+    }
+    even["machine"] = "abacus";
+    write("fast.json", even.dump());
+    for (json& layer : even.at("layers")) {
+        for (json& seconds : layer.at("seconds")) seconds = 2;
+    }
+    even["machine"] = "slide-rule";
+    write("slow.json", even.dump());
+
+    simulated("mixed.json", "--pipe 4 --partition measured --profile fast.json,slow.json");
+    const json stages = json::parse(read(last_folder_ + "/manifest.json")).at("layout").at("stages");
+
+    EXPECT_EQ(stages.at(0).at("layers"), (json{0, 4}));
+    EXPECT_EQ(stages.at(1).at("layers"), (json{4, 8}));
+    EXPECT_EQ(stages.at(3).at("layers").at(1), 11);
+}
+
+TEST_F(SimulateMeasured, RefusesADeviceThatWasNotMeasured) {
+    json third = of_two_kinds();
+    third["groups"][1]["device"]["name"] = "pencil";
+    write("third.json", third.dump());
+
+    const Outcome outcome = run(std::string("simulate --ranks 4 --cluster third.json --pipe 4 ") +
+                                "--profile fast.json,slow.json " + of_train);
+
+    EXPECT_EQ(outcome.code, 2);
+    ASSERT_EQ(sentences(outcome).size(), 1U) << outcome.err;
+    EXPECT_NE(
+        outcome.err.find("no file for the device of ranks 2,3, 'pencil' (those given are for 'abacus' and "
+                         "'slide-rule')"),
+        std::string::npos)
+        << outcome.err;
 }
 
 TEST_F(Simulate, SaysWhoseTimesKernelsTake) {

@@ -17,6 +17,7 @@
 #include "trireme/schedule/predict.hpp"
 #include "trireme/train/emulation.hpp"
 #include "trireme/train/policy_config.hpp"
+#include "trireme/train/profile_files.hpp"
 
 namespace trireme {
 
@@ -73,8 +74,8 @@ enum class Charging : std::uint8_t { automatic, kernels, passes };
 enum class NetworkKind : std::uint8_t { described, free };
 
 struct CostConfig {
-    std::string profile;       // a file: see plan/profile.hpp; empty: none
-    std::string cluster = {};  // of a simulated run, a file: see plan/cluster.hpp; empty: none
+    std::vector<ProfileFile> profiles = {};  // empty: none
+    std::string cluster = {};                // of a simulated run, a file: see plan/cluster.hpp; empty: none
     NetworkKind network = NetworkKind::described;
     Charging charging = Charging::automatic;
     std::vector<StageCost> stages = {};  // of all, or of each; none: by the profile, or equal

@@ -8,7 +8,7 @@
 
 #include "trireme/model/config.hpp"
 #include "trireme/plan/plan.hpp"
-#include "trireme/plan/profile.hpp"
+#include "trireme/plan/rank_profiles.hpp"
 #include "trireme/schedule/predict.hpp"
 #include "trireme/train/config.hpp"
 
@@ -28,15 +28,15 @@ struct PlanConfig {
 struct Forecast {
     ModelConfig model;
     Plan plan;
-    std::vector<StageCost> costs;         // per stage
-    std::optional<Profile> profile;       // that they come from, in seconds; none: in units of cost
-    StepTime step;                        // of training, in units of cost
-    Prediction timeline;                  // of one step, or of several where work is in flight over their ends
-    std::vector<std::size_t> parameters;  // per stage
-    std::size_t all_parameters = 0;       // a tied table counts once
-    std::vector<std::size_t> peak_bytes;  // per rank; 0: idle
-    std::size_t rows = 0;                 // of the largest micro-batch
-    std::string assumed;                  // "samples of 1024 tokens, ..."; empty: a corpus was read
+    std::vector<StageCost> costs;          // per stage
+    std::optional<RankProfiles> profiles;  // that they come from, in seconds; none: in units of cost
+    StepTime step;                         // of training, in units of cost
+    Prediction timeline;                   // of one step, or of several where work is in flight over their ends
+    std::vector<std::size_t> parameters;   // per stage
+    std::size_t all_parameters = 0;        // a tied table counts once
+    std::vector<std::size_t> peak_bytes;   // per rank; 0: idle
+    std::size_t rows = 0;                  // of the largest micro-batch
+    std::string assumed;                   // "samples of 1024 tokens, ..."; empty: a corpus was read
     std::string decisions;  // a file of later plans, which are not foreseen; empty: there are none
 };
 

@@ -121,7 +121,7 @@ TEST(TrainOptions, SetWhatACutGoesBy) {
     const RunConfig config = train_config("--partition measured --profile p.json --memory-limit 5GB");
 
     EXPECT_EQ(config.layout.partition, "measured");
-    EXPECT_EQ(config.costs.profile, "p.json");
+    EXPECT_EQ(config.costs.profiles, std::vector{ProfileFile{"p.json"}});
     EXPECT_EQ(config.layout.memory_limit, 5'000'000'000U);
     EXPECT_EQ(train_config("--memory-limit 0").layout.memory_limit, 0U);
     EXPECT_NE(train_config("").resolved.find("memory-limit = 0\n"), std::string::npos);

@@ -9,6 +9,7 @@
 namespace trireme {
 namespace {
 
+using validation::slower;
 using validation::small_profile;
 
 Layout two_stages(std::vector<ReplicaLayout> first, std::vector<ReplicaLayout> second) {
@@ -21,7 +22,7 @@ const Layout plain = two_stages({{{0}, {1}}}, {{{1}, {1}}});
 Plan plan_of(const Layout& layout) { return make_plan({.layout = layout, .micro_batches = 2}); }
 
 TEST(MeasuredCosts, AreThoseOfTheStagesLayers) {
-    const std::vector<StageCost> costs = measured_costs(small_profile(4), plan_of(plain));
+    const std::vector<StageCost> costs = measured_costs({.kinds = {small_profile(4)}}, plan_of(plain));
 
     ASSERT_EQ(costs.size(), 2U);
     EXPECT_EQ(costs[0].forward, 1);
@@ -40,7 +41,7 @@ TEST(MeasuredCosts, AreThoseOfTheHalvesWhereThePassIsDoneInHalves) {
                                  .own_programs = phases_from_csv("0F0,0B0\n1F0,1I0,1W0\n", "own.csv"),
                                  .micro_batches = 1});
 
-    const std::vector<StageCost> costs = measured_costs(small_profile(4), plan);
+    const std::vector<StageCost> costs = measured_costs({.kinds = {small_profile(4)}}, plan);
 
     EXPECT_EQ(costs[0].backward_input + costs[0].backward_weight, 3);
     EXPECT_EQ(costs[1].backward_input, 18);
@@ -51,7 +52,7 @@ TEST(MeasuredCosts, CountTheForwardPassAgainWhereItIsDoneAgain) {
     const Plan plan =
         make_plan({.layout = plain, .micro_batches = 2, .recompute = {Recompute::full, Recompute::selective}});
 
-    const std::vector<StageCost> costs = measured_costs(small_profile(4), plan);
+    const std::vector<StageCost> costs = measured_costs({.kinds = {small_profile(4)}}, plan);
 
     EXPECT_EQ(costs[0].backward_input, 1.5 + 1);
     EXPECT_EQ(costs[1].backward_input, 13.5);
@@ -60,11 +61,50 @@ TEST(MeasuredCosts, CountTheForwardPassAgainWhereItIsDoneAgain) {
 TEST(MeasuredCosts, AreThoseOfTheLargestShare) {
     const Layout layout = two_stages({{{0, 1}, {3, 1}}, {{2}, {1}}}, {{{3, 4}, {1, 1}}});
 
-    const std::vector<StageCost> costs = measured_costs(small_profile(4), plan_of(layout));
+    const std::vector<StageCost> costs = measured_costs({.kinds = {small_profile(4)}}, plan_of(layout));
 
     EXPECT_EQ(costs[0].forward, 1);  // replica 1 is one rank
     EXPECT_EQ(costs[0].step, 4);     // which updates half
     EXPECT_EQ(costs[1].forward, 4.5);
+}
+
+// Replica 1 of stage 0 takes twice as long; in stage 1, a quarter on a slow device takes longer than the rest.
+TEST(MeasuredCosts, AreThoseOfTheRankThatTakesLongestForItsShare) {
+    const Layout layout = two_stages({{{0}, {1}}, {{1}, {1}}}, {{{2, 3}, {3, 1}}});
+    const RankProfiles profiles{
+        .kinds = {small_profile(4), slower(small_profile(4), 2), slower(small_profile(4), 4)},
+        .of_ranks = {0, 1, 0, 2}};
+
+    const std::vector<StageCost> costs = measured_costs(profiles, plan_of(layout));
+
+    EXPECT_EQ(costs[0].forward, 2);
+    EXPECT_EQ(costs[0].backward_input + costs[0].backward_weight, 6);
+    EXPECT_EQ(costs[0].step, 8);  // of 16, half
+    EXPECT_EQ(costs[1].forward, 9);
+    EXPECT_EQ(costs[1].step, 72);
+}
+
+TEST(MeasuredCosts, HaveTheLongestUpdateWhoeverTakesLongestForItsPasses) {
+    const Layout layout = two_stages({{{0}, {1}}, {{1}, {1}}}, {{{2}, {1}}});
+    RankProfiles profiles{.kinds = {small_profile(4), slower(small_profile(4), 2)}, .of_ranks = {0, 1, 0}};
+    profiles.kinds[0].layers[0].update = 100;
+
+    const std::vector<StageCost> costs = measured_costs(profiles, plan_of(layout));
+
+    EXPECT_EQ(costs[0].forward, 2);
+    EXPECT_EQ(costs[0].step, 50);
+}
+
+// Each end was measured among its like: between the two kinds the slower link counts.
+TEST(MeasuredCosts, SendOverTheSlowerLinkOfUnlikeEnds) {
+    const Layout layout = two_stages({{{0}, {1}}}, {{{1}, {1}}});
+    RankProfiles profiles{.kinds = {small_profile(4), small_profile(4)}, .of_ranks = {0, 1}};
+    profiles.kinds[0].links = {{.link = {.bandwidth = 64}}};
+    profiles.kinds[1].links = {{.link = {.bandwidth = 16}}};
+
+    EXPECT_EQ(measured_costs(profiles, plan_of(layout))[0].send, 4);
+    profiles.kinds[1].links.clear();
+    EXPECT_EQ(measured_costs(profiles, plan_of(layout))[0].send, 1);
 }
 
 TEST(MeasuredCosts, SendAndSumOverTheSlowestLink) {
@@ -73,7 +113,7 @@ TEST(MeasuredCosts, SendAndSumOverTheSlowestLink) {
     profile.links = {{.ranks = 2, .link = {.bandwidth = 100}}, {.link = {.latency = 1, .bandwidth = 64}}};
     profile.layers[0].rows = 128;
 
-    const std::vector<StageCost> costs = measured_costs(profile, plan_of(layout));
+    const std::vector<StageCost> costs = measured_costs({.kinds = {profile}}, plan_of(layout));
 
     EXPECT_EQ(costs[0].send, 3);
     EXPECT_EQ(costs[0].reduce, 10);  // 1,000 bytes among the two ranks of a node

@@ -33,4 +33,17 @@ inline Profile small_profile(std::size_t layers) {
     return profile;
 }
 
+// As it would be on a device that takes so many times as long.
+inline Profile slower(Profile profile, double times, const char* machine = "slide rule") {
+    profile.machine = machine;
+    for (LayerProfile& layer : profile.layers) {
+        for (double* seconds :
+             {&layer.forward, &layer.backward, &layer.backward_input, &layer.backward_weight, &layer.update})
+            *seconds *= times;
+    }
+    for (KernelProfile& kernel : profile.kernels) kernel.seconds *= times;
+    profile.launch *= times;
+    return profile;
+}
+
 }  // namespace trireme::validation

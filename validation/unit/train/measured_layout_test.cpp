@@ -4,6 +4,7 @@
 
 #include "error_message.hpp"
 #include "trireme/plan/measured_costs.hpp"
+#include "unit/plan/small_profile.hpp"
 #include "unit/train/small_plans.hpp"
 
 namespace trireme {
@@ -39,7 +40,22 @@ class AProfile : public ::testing::Test {
 protected:
     RunConfig with(RunConfig config, const char* partition, const Profile& profile = profile_of_small()) const {
         config.layout.partition = partition;
-        config.costs.profile = write_text(folder_, "profile.json", json_of(profile));
+        config.costs.profiles = {{write_text(folder_, "profile.json", json_of(profile))}};
+        return config;
+    }
+    // Whose "fast" and "slow" are: "0-3=slow".
+    RunConfig on_unlike(RunConfig config, const std::vector<std::string>& whose,
+                        const char* partition = "measured") const {
+        config.layout.partition = partition;
+        config.schedule.microbatches = 8;
+        folder_.write("fast.json", json_of(profile_of_small()));
+        folder_.write("slow.json", json_of(validation::slower(profile_of_small(), 3)));
+        for (const std::string& each : whose) {
+            const std::size_t sign = each.find('=');
+            const std::string name = each.substr(sign == std::string::npos ? 0 : sign + 1);
+            ProfileFile& file = config.costs.profiles.emplace_back(ProfileFile{folder_.file(name + ".json")});
+            if (sign != std::string::npos) file.ranks = RankSpan{each.front() - '0', each[sign - 1] - '0'};
+        }
         return config;
     }
     std::string refusal(const RunConfig& config, int ranks, const ModelConfig& model = small_gpt2()) const {
@@ -71,6 +87,31 @@ TEST_F(AProfile, CutsForTensorRanksAndReplicasToo) {
 
     EXPECT_EQ(plan.layout.stages[0].layers, (Range{0, 3}));
     EXPECT_EQ(plan.layout.stages[1].replicas[1].ranks, (std::vector<int>{6, 7}));
+}
+
+// Rank 1, or rank 0, takes three times as long: 2, 6, 6, 6, 6 | 0, 18, or 6, 18 | 6, 6, 6, 0, 6.
+TEST_F(AProfile, CutsLessForSlowerDevices) {
+    EXPECT_EQ(cuts(on_unlike(grid(2, 1, 1), {"0=fast", "1=slow"}), 2), (Counts{5, 2}));
+    EXPECT_EQ(cuts(on_unlike(grid(2, 1, 1), {"0=slow", "1=fast"}), 2), (Counts{2, 5}));
+    EXPECT_EQ(cuts(on_unlike(grid(2, 1, 1), {"fast", "1=slow"}), 2), (Counts{5, 2}));
+    EXPECT_EQ(cuts(on_unlike(grid(2, 1, 1), {"0=fast", "1=fast"}), 2), (Counts{3, 4}));
+}
+
+TEST_F(AProfile, CutsForTheSlowestDeviceOfAStage) {
+    EXPECT_EQ(cuts(on_unlike(grid(2, 2, 1), {"0-2=fast", "3=slow"}), 4), (Counts{5, 2}));
+    EXPECT_EQ(cuts(on_unlike(grid(2, 1, 2), {"0=slow", "1-3=fast"}), 4), (Counts{2, 5}));
+}
+
+TEST_F(AProfile, OfUnlikeDevicesSharesNoLayersAsPipeDreamDoes) {
+    const RunConfig config = on_unlike(grid(1, 0, 1), {"0-1=fast", "2=slow"}, "pipedream");
+
+    const std::string said = refusal(config, 3);
+
+    EXPECT_TRUE(
+        says(said, "--partition pipedream shares layers among ranks that are alike, but --profile has "));
+    EXPECT_TRUE(says(said, "fast.json for rank 0 and "));
+    EXPECT_TRUE(says(said, "slow.json for rank 2; use --partition measured, or one profile for all"));
+    EXPECT_EQ(plan_run(on_unlike(grid(1, 0, 1), {"0-2=fast"}, "pipedream"), small_gpt2(), 3).teams.size(), 3U);
 }
 
 // Stage 0 keeps two micro-batches of 1F1B and four of GPipe, of 100,000 bytes for each half of a block.
@@ -145,7 +186,7 @@ TEST_F(AProfile, IsAskedFor) {
               "--partition measured goes by what layers cost; measure it with `trireme profile --model gpt2 "
               "--output profile.json`, and name it with --profile profile.json");
     EXPECT_TRUE(says(refusal(pipedream, 2), "--partition pipedream goes by what layers cost"));
-    measured.costs.profile = "no/such.json";
+    measured.costs.profiles = {{"no/such.json"}};
     EXPECT_EQ(refusal(measured, 2), "--profile no/such.json cannot be read; name a file");
 }
 
@@ -158,12 +199,12 @@ TEST_F(AProfile, OfAnotherModelIsRefused) {
 
     EXPECT_EQ(
         refusal(config, 2, deeper),
-        cat("--profile ", config.costs.profile,
+        cat("--profile ", config.costs.profiles.front().path,
             " is of a model of 7 layers, gpt2, and gpt2 has 9 (halves of blocks count one each); measure this "
             "one with `trireme profile` and the same options of the model"));
     EXPECT_EQ(
         refusal(config, 2, wider),
-        cat("--profile ", config.costs.profile,
+        cat("--profile ", config.costs.profiles.front().path,
             " is of another model, gpt2: its layer 2 is mlp with 3,360 bytes of parameters, that of gpt2 mlp "
             "with 4,416; measure this one with `trireme profile` and the same options of the model"));
 }
@@ -173,7 +214,7 @@ TEST_F(AProfile, OfOtherNumbersIsRefused) {
     config.precision.dtype = Precision::f64;
 
     EXPECT_EQ(refusal(config, 2),
-              cat("--profile ", config.costs.profile,
+              cat("--profile ", config.costs.profiles.front().path,
                   " was measured in f32, and this run computes in f64; measure with --dtype f64"));
 }
 

@@ -9,6 +9,7 @@
 #include "train/closed_form.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/model/model.hpp"
+#include "unit/plan/small_profile.hpp"
 
 namespace trireme {
 namespace {
@@ -255,7 +256,7 @@ std::string tiny_profile(const validation::ScratchFolder& folder) {
 TEST(ShowPlan, CountsInSecondsWhatWasMeasured) {
     const validation::ScratchFolder folder;
     PlanConfig config = tiny(2, 4);
-    config.run.costs.profile = tiny_profile(folder);
+    config.run.costs.profiles = {{tiny_profile(folder)}};
     config.run.layout.partition = "measured";
 
     const Forecast forecast = foresee(config);
@@ -277,7 +278,7 @@ TEST(ShowPlan, CutsGpt2BetterThanPeopleDo) {
     config.run.model.tied = false;
     config.run.layout.pipe = 4;
     config.run.schedule.microbatches = 8;
-    config.run.costs.profile = TRIREME_SOURCE_DIR "/perf/results/cpu-epyc-zen5/profile-gpt2.json";
+    config.run.costs.profiles = {{TRIREME_SOURCE_DIR "/perf/results/cpu-epyc-zen5/profile-gpt2.json"}};
     const auto step = [&](const char* partition) {
         config.run.layout.partition = partition;
         return foresee(config).step.seconds;
@@ -291,15 +292,31 @@ TEST(ShowPlan, CutsGpt2BetterThanPeopleDo) {
 TEST(ShowPlan, SaysThatMicroBatchesAreOthersThanThoseMeasured) {
     const validation::ScratchFolder folder;
     PlanConfig config = tiny(2, 2);
-    config.run.costs.profile = tiny_profile(folder);
+    config.run.costs.profiles = {{tiny_profile(folder)}};
 
     EXPECT_TRUE(has(text_of(foresee(config)), " of abacus; here there are up to 1,024: measure these\n"));
+}
+
+// Rank 1 takes twice as long, and gets three of eleven layers in place of six.
+TEST(ShowPlan, SaysOnWhichDeviceEachRankWasMeasured) {
+    const validation::ScratchFolder folder;
+    PlanConfig config = tiny(2, 4);
+    const std::string fast = tiny_profile(folder);
+    const Profile slow = validation::slower(profile_from_json(validation::read_whole(fast), fast), 2);
+    config.run.costs.profiles = {{fast, RankSpan{0, 0}},
+                                 {folder.write("slow.json", json_of(slow)), RankSpan{1, 1}}};
+    config.run.layout.partition = "measured";
+
+    const std::string text = text_of(foresee(config));
+
+    EXPECT_TRUE(has(text, "f32, 1 thread of abacus (rank 0) and 1 thread of slide rule (rank 1)\n")) << text;
+    EXPECT_TRUE(has(text, "(F=8,I=8,W=8,send=0;F=6,I=6,W=6,send=0)\n")) << text;
 }
 
 TEST(ShowPlan, TakesCostsThatAreGivenBeforeThoseMeasured) {
     const validation::ScratchFolder folder;
     PlanConfig config = tiny(2, 4);
-    config.run.costs.profile = tiny_profile(folder);
+    config.run.costs.profiles = {{tiny_profile(folder)}};
     config.run.costs.stages = {{.forward = 2}};
 
     const std::string text = text_of(foresee(config));
@@ -311,7 +328,7 @@ TEST(ShowPlan, TakesCostsThatAreGivenBeforeThoseMeasured) {
 TEST(ShowPlan, SharesLayersAmongTheRanksThatAreNamed) {
     const validation::ScratchFolder folder;
     PlanConfig config = tiny(1, 6);
-    config.run.costs.profile = tiny_profile(folder);
+    config.run.costs.profiles = {{tiny_profile(folder)}};
     config.run.layout.partition = "pipedream";
     config.ranks = 3;
 

@@ -7,6 +7,7 @@
 #include "error_message.hpp"
 #include "trireme/model/model.hpp"
 #include "trireme/plan/profile.hpp"
+#include "unit/plan/small_profile.hpp"
 #include "unit/train/small_plans.hpp"
 
 namespace trireme {
@@ -36,7 +37,7 @@ RunConfig row_of(int pipe, const std::string& profile) {
     RunConfig config = grid(pipe, 1, 1);
     config.schedule.schedule = "auto";
     config.schedule.microbatches = 4;
-    config.costs.profile = profile;
+    config.costs.profiles = {{profile}};
     return config;
 }
 
@@ -61,8 +62,22 @@ TEST(StageCosts, AreThoseGivenOrElseMeasuredOrElseEqual) {
     EXPECT_EQ(forward(), 1);
 }
 
+TEST(StageCosts, AreThoseOfTheDeviceThatEachStageIsOn) {
+    const ScratchFolder folder;
+    RunConfig config = row_of(2, profile_file(folder, 1));
+    const Profile slow =
+        validation::slower(profile_from_json(validation::read_whole(folder.file("profile.json")), ""), 3);
+    config.costs.profiles.push_back({write_text(folder, "slow.json", json_of(slow)), RankSpan{1, 1}});
+    const Plan plan = plan_run(config, small_gpt2(), 2);
+
+    const std::vector<StageCost> costs = costs_of(config, small_gpt2(), plan);
+
+    EXPECT_EQ(costs[0].forward, static_cast<double>(plan.layout.stages[0].layers.count));
+    EXPECT_EQ(costs[1].forward, 3 * static_cast<double>(plan.layout.stages[1].layers.count));
+}
+
 TEST(StageCosts, AreOfAllStagesOrOfEach) {
-    const CostConfig costs{.profile = {}, .stages = {{.forward = 2}, {.forward = 3}}};
+    const CostConfig costs{.stages = {{.forward = 2}, {.forward = 3}}};
 
     EXPECT_EQ(given_costs(costs, 2)[1].forward, 3);
     EXPECT_EQ(given_costs({}, 3).size(), 3U);
