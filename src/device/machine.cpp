@@ -38,18 +38,15 @@ std::string processor_name() {
     return "unknown processor";
 }
 
-int usable_cores() {
-    const std::string mask = core_mask();
-    return std::max(1, static_cast<int>(std::count(mask.begin(), mask.end(), '1')));
-}
-
-std::string core_mask() {
+std::vector<int> usable_cores() {
     cpu_set_t cores;
     CPU_ZERO(&cores);
-    if (sched_getaffinity(0, sizeof cores, &cores) != 0) return "1";
-    std::string mask;
-    for (int core = 0; core < CPU_SETSIZE; ++core) mask += CPU_ISSET(core, &cores) ? '1' : '0';
-    return mask.substr(0, mask.rfind('1') + 1);
+    if (sched_getaffinity(0, sizeof cores, &cores) != 0) return {0};
+    std::vector<int> numbers;
+    for (int core = 0; core < CPU_SETSIZE; ++core) {
+        if (CPU_ISSET(core, &cores)) numbers.push_back(core);
+    }
+    return numbers;
 }
 
 std::optional<std::size_t> available_memory_bytes() {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -12,6 +13,7 @@
 #include "train/number_text.hpp"
 #include "train/resume.hpp"
 #include "train/slow_ranks.hpp"
+#include "trireme/layout/rank_list.hpp"
 
 namespace trireme {
 namespace {
@@ -89,6 +91,22 @@ std::string layout_line(const Setup& setup, std::size_t ranks) {
                        setup.plan.schedule);
 }
 
+// "cores     0-3 for rank 0 on node-1; 4-7 for rank 1 on node-1": who may run where, unless all of that would
+// be long.
+std::string cores_line(const Manifest& manifest) {
+    constexpr std::size_t most_named = 4;
+    std::map<std::pair<std::string, std::string>, std::vector<int>> sharers;
+    for (std::size_t rank = 0; rank < manifest.cores.size(); ++rank)
+        sharers[{manifest.hosts[rank], manifest.cores[rank]}].push_back(static_cast<int>(rank));
+    std::vector<std::string> words;
+    for (const auto& [place, ranks] : sharers)
+        words.push_back(fmt::format("{} for {} on {}", place.second, text_of_ranks(ranks), place.first));
+    if (words.empty()) return "";
+    const std::size_t more = words.size() - std::min(words.size(), most_named);
+    words.resize(words.size() - more);
+    return fmt::format("cores     {}{}\n", fmt::join(words, "; "), more > 0 ? "; others: manifest.json" : "");
+}
+
 std::string memory_line(const RankMemory& memory) {
     return fmt::format(
         "memory    {} MB on the fullest rank: parameters {}, gradients {}, optimizer {}, activations {}, "
@@ -134,7 +152,7 @@ std::map<int, Helped> helped_of(const std::vector<Migration>& migrations) {
     return owners;
 }
 
-// "rank 1 leaves out 25 % of its products; ranks 0, 2 compute 50 % of rank 1's", or what moved.
+// "rank 1 leaves out 25 % of its products; ranks 0,2 compute 50 % of rank 1's", or what moved.
 std::string what_changes(const Decision& decision, const PlanChange& change) {
     std::vector<std::string> changes;
     for (std::size_t rank = 0; rank < decision.left_out.size(); ++rank) {
@@ -144,8 +162,8 @@ std::string what_changes(const Decision& decision, const PlanChange& change) {
             changes.push_back(fmt::format("rank {} leaves out {:.0f} % of its products", rank, 100 * part));
     }
     for (const auto& [owner, helped] : helped_of(decision.migrations)) {
-        changes.push_back(fmt::format("rank{} {} compute{} {:.0f} % of rank {}'s products",
-                                      helped.helpers.size() > 1 ? "s" : "", fmt::join(helped.helpers, ", "),
+        changes.push_back(fmt::format("{} compute{} {:.0f} % of rank {}'s products",
+                                      text_of_ranks({helped.helpers.begin(), helped.helpers.end()}),
                                       helped.helpers.size() > 1 ? "" : "s", 100 * helped.part, owner));
     }
     if (!changes.empty()) return fmt::format("{}", fmt::join(changes, "; "));
@@ -177,7 +195,7 @@ void Console::introduce(const Manifest& manifest, const RankMemory& memory, cons
                         config_.run.batch, setup_.plan.micro_batches(), name_of(setup_.dtype), manifest.device,
                         manifest.threads);
     if (!manifest.kernel_times.empty()) out_ << "kernels   as measured, " << manifest.kernel_times << '\n';
-    out_ << memory_line(memory);
+    out_ << cores_line(manifest) << memory_line(memory);
     if (!manifest.slow.empty()) out_ << "slow      on purpose: " << words_of(manifest.slow) << '\n';
     if (!run_dir.empty()) out_ << "run       " << run_dir << '\n';
     out_ << std::flush;

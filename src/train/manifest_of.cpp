@@ -31,6 +31,7 @@ Manifest manifest_of(const RunPlace& run) {
             .schedule = setup.plan.schedule,
             .plan = hash_of(setup.plan),
             .hosts = run.hosts,
+            .cores = run.cores,
             .device = device_text(run),
             .threads = run.threads,
             .parameters = parameter_count(setup.model),

@@ -14,8 +14,9 @@ struct RunPlace {
     const RunConfig& config;
     const Setup& setup;
     const Session& session;
-    std::vector<std::string> hosts;  // of each rank
-    int threads = 1;                 // per rank
+    std::vector<std::string> hosts;       // of each rank
+    int threads = 1;                      // per rank
+    std::vector<std::string> cores = {};  // that each may run on; empty: no rank is a process
 };
 
 // All but the measured peak.

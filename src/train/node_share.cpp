@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "trireme/base/number_list.hpp"
 #include "trireme/comm/agreement.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/clock.hpp"
@@ -12,12 +13,18 @@ namespace trireme {
 
 int threads_per_rank(const RunConfig& config, const Session& session, Communicator& control) {
     if (time_is_simulated()) return 1;
-    const std::string own = session.host() + " " + core_mask();
+    const std::string own = cat(session.host(), ' ', number_list(usable_cores()));
     const std::vector<std::string> all = gather_all(control, own);
     const auto sharers = static_cast<int>(std::count(all.begin(), all.end(), own));
+    const auto cores = static_cast<int>(usable_cores().size());
     if (config.run.threads > 0) return config.run.threads;
-    if (config.job.cores_per_rank) return std::clamp(*config.job.cores_per_rank, 1, usable_cores());
-    return std::max(1, usable_cores() / sharers);
+    if (config.job.cores_per_rank) return std::clamp(*config.job.cores_per_rank, 1, cores);
+    return std::max(1, cores / sharers);
+}
+
+std::vector<std::string> cores_of_ranks(Communicator& control) {
+    if (time_is_simulated()) return {};
+    return gather_all(control, number_list(usable_cores()));
 }
 
 void refuse_more_than_memory(std::size_t rank_bytes, const Session& session, Communicator& control) {

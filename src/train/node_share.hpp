@@ -1,6 +1,9 @@
 // A rank's part of the node that it runs on.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "train/rank_memory.hpp"
 #include "trireme/comm/communicator.hpp"
 #include "trireme/comm/session.hpp"
@@ -12,6 +15,9 @@ namespace trireme {
 // cores: they are shared by the ranks that may run on the same ones, which are all of a node, or one alone
 // where the launcher has bound each to cores of its own.
 int threads_per_rank(const RunConfig& config, const Session& session, Communicator& control);
+
+// Collective over `control`. The cores that each rank may run on: "0-3"; nothing in a simulation.
+std::vector<std::string> cores_of_ranks(Communicator& control);
 
 // Collective over `control`. Throws ConfigError, on all ranks, where a node has less memory left than its ranks
 // need.

@@ -224,6 +224,7 @@ void RunDirectory::write_manifest(const Manifest& m) {
               {"parameters", m.parameters},
               {"corpus", m.corpus},
               {"corpus_sha256", m.corpus_checksum}};
+    if (!m.cores.empty()) json["cores"] = m.cores;
     if (!m.plan.empty()) {
         json["layout"] = Json::parse(m.layout);
         json["schedule"] = m.schedule;

@@ -19,10 +19,11 @@ namespace trireme {
 // What a run was made with and on.
 struct Manifest {
     std::string version, mpi_library, started, corpus, corpus_checksum, model;
-    std::string layout, schedule, plan;  // as JSON, its name, its hash
-    std::vector<std::string> hosts;      // of each rank
-    std::string device;                  // "cpu", and the processor's name
-    int threads = 1;                     // per rank
+    std::string layout, schedule, plan;   // as JSON, its name, its hash
+    std::vector<std::string> hosts;       // of each rank
+    std::vector<std::string> cores = {};  // that each rank may run on, as a list; empty: no rank is a process
+    std::string device;                   // "cpu", and the processor's name
+    int threads = 1;                      // per rank
     std::size_t parameters = 0;
     PeakRate peak = {};
     std::string resumed_from = {};  // the checkpoint; empty: the run began at its beginning

@@ -61,7 +61,7 @@ const TokenBatch& Specimen::batch() const { return rows_->view.tokens(); }
 DType Specimen::dtype() const { return dtype_of(precision_.dtype); }
 
 Stream Specimen::stream() const {
-    return make_stream(precision_.device, threads_ > 0 ? threads_ : usable_cores());
+    return make_stream(precision_.device, threads_ > 0 ? threads_ : static_cast<int>(usable_cores().size()));
 }
 
 }  // namespace trireme

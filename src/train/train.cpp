@@ -58,7 +58,8 @@ public:
           threads_(threads_per_rank(config, session, control)),
           is_first_(session.rank() == 0),
           console_(std::cout, config_, setup_),
-          manifest_(manifest_of({config_, setup_, session, gather_all(control, session.host()), threads_})),
+          manifest_(manifest_of({config_, setup_, session, gather_all(control, session.host()), threads_,
+                                 cores_of_ranks(control)})),
           is_in_place_(is_in_place) {}
 
     // Collective. Says what would be done, and what would keep it from being done.

@@ -4,13 +4,13 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace trireme {
 
 std::size_t peak_resident_bytes();  // of this process since it began (VmHWM); 0 where the system does not tell
 std::string processor_name();       // "Intel(R) Xeon(R) ..."; "unknown processor" where it does not tell
-int usable_cores();                 // that this process may run on
-std::string core_mask();            // names them: equal for processes that share the same cores
+std::vector<int> usable_cores();    // the numbers of those that this process may run on; at least one
 
 // What this node can still give before it starts to swap or to kill: free memory and what the system would give
 // back, within the limit of the job's control group. Nothing where the system does not tell.

@@ -8,14 +8,6 @@
 namespace trireme::doctor {
 namespace {
 
-std::vector<int> own_cores() {
-    const std::string mask = core_mask();
-    std::vector<int> cores;
-    for (std::size_t core = 0; core < mask.size(); ++core)
-        if (mask[core] == '1') cores.push_back(static_cast<int>(core));
-    return cores;
-}
-
 double memory_of_node() {
     return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
 }
@@ -28,7 +20,7 @@ RankFacts own_facts(const DoctorPlace& place) {
             .host = place.session.host(),
             .processor = processor_name(),
             .node = place.session.node(),
-            .cores = own_cores(),
+            .cores = usable_cores(),
             .node_cores = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)),
             .threads = place.threads,
             .node_bytes = memory_of_node(),

@@ -171,6 +171,7 @@ TEST_F(TheRun, SaysInItsManifestWhatItWasMadeWithAndOn) {
                   .schedule = "1f1b",
                   .plan = "0123456789abcdef",
                   .hosts = {"node1", "node1", "node2"},
+                  .cores = {"0-3", "4-7", "0-3"},
                   .device = "cpu, some processor",
                   .threads = 2,
                   .parameters = 1234};
@@ -185,6 +186,7 @@ TEST_F(TheRun, SaysInItsManifestWhatItWasMadeWithAndOn) {
     EXPECT_EQ(manifest.at("started"), "2026-01-31 14:25:01");
     EXPECT_EQ(manifest.at("ranks"), 3);
     EXPECT_EQ(manifest.at("hosts"), json({"node1", "node1", "node2"}));
+    EXPECT_EQ(manifest.at("cores"), json({"0-3", "4-7", "0-3"}));
     EXPECT_EQ(manifest.at("device"), "cpu, some processor");
     EXPECT_EQ(manifest.at("threads_per_rank"), 2);
     EXPECT_EQ(manifest.at("corpus"), "a \"quoted\" \uFFFD name.h5");  // a path is no UTF-8 by itself
