@@ -14,8 +14,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/site.sh"
 
 say() { echo "launch: $*" >&2; }
 
-answer_s=60                        # within which each node starts a process
-kinds=${SLURM_HET_SIZE:-1}         # of nodes; each is a component of the job
+kinds=${SLURM_HET_SIZE:-1}  # of nodes; each is a component of the job
 job=${SLURM_HET_JOB_ID:-${SLURM_JOB_ID:?"not in a Slurm job: jobs/train.sbatch and jobs/interactive.sh start one"}}
 
 # What Slurm says of a component under this name: NAME, or NAME_HET_GROUP_1 where there are several.
@@ -39,7 +38,7 @@ knock() { # component, number of nodes, more of srun's options
     local kind=$1 nodes=$2
     shift 2
     # shellcheck disable=SC2046  # no word or one
-    timeout --kill-after=5 "$answer_s" srun $(group "$kind") --overlap --mpi=none --nodes="$nodes" --ntasks="$nodes" \
+    timeout --kill-after=5 "$site_patience" srun $(group "$kind") --overlap --mpi=none --nodes="$nodes" --ntasks="$nodes" \
         --ntasks-per-node=1 --cpus-per-task=1 --kill-on-bad-exit=1 "$@" true
 }
 
@@ -140,7 +139,7 @@ fi
 
 [ -n "${SLURM_JOB_END_TIME:-}" ] || know_end
 if ! nodes_answer; then
-    leave_silent_nodes "not all nodes of the job answer within $answer_s seconds"
+    leave_silent_nodes "not all nodes of the job answer within $site_patience seconds"
     exit 3
 fi
 code=0

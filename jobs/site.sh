@@ -13,6 +13,9 @@ site_modules=""    # such as "gcc/12 openmpi/4.1 hdf5/1.12": what the program wa
 # has it, and mpirun if not.
 # shellcheck disable=SC2034  # launch.sh reads it
 site_mpi=""
+# Seconds within which every node of a job starts a process, or the job gives its nodes back.
+# shellcheck disable=SC2034  # launch.sh reads it
+site_patience=60
 
 # --- nothing to fill in below ---------------------------------------------------------------------------------
 TRIREME_HOME=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

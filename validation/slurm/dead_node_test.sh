@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A node loses its power in the middle of a run: the ranks that are left end, the job waits for nodes, and goes on
-# from its last checkpoint.
+# from its last checkpoint. A job that gets a node of which Slurm does not know yet that it is dead gives it back.
 # shellcheck source=validation/slurm/cluster.sh
 source "$(dirname "$0")/cluster.sh"
 enter_cluster "$0" "$@"
@@ -20,3 +20,20 @@ wait_for "second start" 200 is_running_again "$job"
 expect_state "$job" COMPLETED 0:0
 expect_same_losses struck undisturbed 16
 grep -q '"behind_step":[1-9]' struck/starts.jsonl || fail "it did not go on: $(cat struck/starts.jsonl)"
+
+say "a node dies before the start, and Slurm does not know: found by the second component, whose nodes are asked, too"
+notice_after() { # seconds
+    sed -i "s/^SlurmdTimeout=.*/SlurmdTimeout=$1/" "$SLURM_CONF"
+    scontrol reconfigure
+}
+notice_after 600
+sed -i 's/^site_patience=.*/site_patience=15/' "$home/jobs/site.sh"
+lose_node n4
+job=$(sbatch --parsable --nodes 1 : --nodes 3 "$home/jobs/hetero.sbatch" "${run[@]}" --run-dir later)
+wait_for "word of the silent node" 100 grep -q "job $job is back in the queue" "slurm-$job.out"
+grep "not all nodes of the job answer within 15 seconds" "slurm-$job.out" || fail "$(cat "slurm-$job.out")"
+[ ! -e later ] || fail "ranks were started"
+repair_node n4
+notice_after 10
+expect_state "$job" COMPLETED 0:0
+expect_same_losses later undisturbed 16
