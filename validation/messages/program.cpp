@@ -75,11 +75,14 @@ Outcome outcome_of(const std::vector<std::string>& words, const fs::path& folder
     if (child == 0) become(words, folder);
     int status = 0;
     ::waitpid(child, &status, 0);
-    std::error_code ignored;  // of a job that was killed something may be about to end
+    Outcome outcome{.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+                    .out = taken(folder.string() + ".out"),
+                    .err = taken(folder.string() + ".err")};
+    // Open MPI's daemon of a program without a launcher, or of a job that was killed, may be about to end, and
+    // complains where somebody was quicker.
+    std::error_code ignored;
     fs::remove_all(temporary_of(folder), ignored);
-    return {.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
-            .out = taken(folder.string() + ".out"),
-            .err = taken(folder.string() + ".err")};
+    return outcome;
 }
 
 }  // namespace
