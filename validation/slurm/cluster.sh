@@ -251,6 +251,11 @@ is_running_again() { # job
 readonly small_run=(--corpus corpus.h5 --batch 8 --layers 4 --width 16 --heads 2 --device reference --threads 1
     --log-every 1)
 
+# Nothing can come too late for a step that takes so long.
+long_step() { # which
+    echo "--slow=rank=0,factor=100,steps=$1:$1"
+}
+
 steps_of() { # run directory
     if [ -e "$1/steps.jsonl" ]; then
         grep -c '"loss"' "$1/steps.jsonl"

@@ -8,7 +8,7 @@ enter_cluster "$0" "$@"
 run=("${small_run[@]}" --steps 16 --pipe 4 --data 2 --checkpoint-every 2 --stall-timeout 10)
 run_undisturbed undisturbed "${run[@]}"
 
-job=$(sbatch --parsable --nodes 4 "$home/jobs/train.sbatch" "${run[@]}" --run-dir struck)
+job=$(sbatch --parsable --nodes 4 "$home/jobs/train.sbatch" "${run[@]}" --run-dir struck "$(long_step 6)")
 wait_for "fifth step" 100 has_steps struck 5
 lose_node n3
 wait_for "return to the queue" 200 is_in_state "$job" PENDING

@@ -8,7 +8,7 @@ run=("${small_run[@]}" --steps 12 --pipe 4 --data 2)
 run_undisturbed undisturbed "${run[@]}"
 
 say "a more urgent job takes the nodes, and gives them back"
-job=$(sbatch --parsable --nodes 4 "$home/jobs/train.sbatch" "${run[@]}" --run-dir displaced)
+job=$(sbatch --parsable --nodes 4 "$home/jobs/train.sbatch" "${run[@]}" --run-dir displaced "$(long_step 3)")
 wait_for "second step" 100 has_steps displaced 2
 srun --partition urgent --nodes 4 --exclusive true
 wait_for "second start" 200 is_running_again "$job"

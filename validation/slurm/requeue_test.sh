@@ -9,7 +9,7 @@ run=("${small_run[@]}" --dtype f64 --steps 12 --pipe 4)
 run_undisturbed undisturbed "${run[@]}" --data 2
 
 say "SIGUSR1 comes; the job goes back and ends what it began"
-job=$(RUN_DIR="stopped %j" sbatch --parsable --nodes 4 "$home/jobs/train.sbatch" "${run[@]}" --data 2)
+job=$(RUN_DIR="stopped %j" sbatch --parsable --nodes 4 "$home/jobs/train.sbatch" "${run[@]}" --data 2 "$(long_step 3)")
 wait_for "second step" 100 has_steps "stopped $job" 2
 scancel --signal USR1 "$job"
 wait_for "second start" 200 is_running_again "$job"
@@ -20,7 +20,8 @@ grep -q "SIGUSR1 came to rank [0-7]" "slurm-$job.out" || fail "nobody says why i
 [ "$(wc -l < "stopped $job/starts.jsonl")" -eq 2 ] || fail "not two starts: $(cat "stopped $job/starts.jsonl")"
 
 say "the same, going on with four ranks instead of eight"
-job=$(sbatch --parsable --nodes 4 "$home/jobs/train.sbatch" "${run[@]}" --data 2 --run-dir fewer)
+job=$(sbatch --parsable --nodes 4 "$home/jobs/train.sbatch" "${run[@]}" --data 2 --run-dir fewer \
+    "$(long_step 3)")
 wait_for "second step" 100 has_steps fewer 2
 scancel --signal USR1 "$job"
 wait_for "return to the queue" 100 is_in_state "$job" PENDING
