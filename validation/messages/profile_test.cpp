@@ -94,9 +94,9 @@ TEST_F(Profile, SharesRanksOutAndThePlanIsALayout) {
 
 // The layers of each stage, in a run of two ranks.
 json stages_of(const std::string& manifest) {
+    const json layout = json::parse(manifest).at("layout");
     json layers = json::array();
-    for (const json& stage : json::parse(manifest).at("layout").at("stages"))
-        layers.push_back(stage.at("layers"));
+    for (const json& stage : layout.at("stages")) layers.push_back(stage.at("layers"));
     return layers;
 }
 
@@ -151,7 +151,7 @@ TEST_F(UnlikeProfiles, CutAPlanByRanks) {
 
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_TRUE(has(outcome.out, "stage 1: layer 2.5, rank 1\n")) << outcome.out;
-    EXPECT_TRUE(has(outcome.out, " (rank 0) and 1 thread of slide rule (rank 1)\n")) << outcome.out;
+    EXPECT_TRUE(has(outcome.out, " (rank 0) and 1 thread of slide rule (rank 1)")) << outcome.out;
     expect_refusal(plan + "--profile profile.json,slow.json",
                    {"--profile names 2 files without ranks", "there are no devices here", "0-3=profile.json"});
 }

@@ -228,9 +228,9 @@ TEST_F(SimulateMeasured, TakesOnEachDeviceWhatWasMeasuredThere) {
     for (std::size_t rank = 0; rank < 4; ++rank) {
         const double alone = (rank < 2 ? fast : slow)[rank];
         EXPECT_NEAR(mixed[rank], alone, rounding * alone) << rank;
+        EXPECT_NEAR(by_ranks[rank], alone, rounding * alone) << rank;
         EXPECT_NEAR(slow[rank], 3 * fast[rank], 3 * rounding * fast[rank]) << rank;
     }
-    EXPECT_EQ(mixed, by_ranks);
     EXPECT_EQ(
         source,
         "fast.json: abacus, cpu, 1 thread (ranks 0,1) and slow.json: slide-rule, cpu, 1 thread (ranks 2,3)");
@@ -241,8 +241,9 @@ TEST_F(SimulateMeasured, ChargesPassesOfUnlikeReplicasByTheirOwnDevices) {
     const std::vector<double> seconds =
         compute("abacus.json", "--pipe 2 --data 2 --math off --charge passes --profile fast.json,1=slow.json");
 
-    EXPECT_NEAR(seconds[1], 3 * seconds[0], 3 * rounding * seconds[0]);
-    EXPECT_NEAR(seconds[3], seconds[2], rounding * seconds[2]);
+    constexpr double nearly = 0.01;  // passes are charged as a whole
+    EXPECT_NEAR(seconds[1], 3 * seconds[0], 3 * nearly * seconds[0]);
+    EXPECT_NEAR(seconds[3], seconds[2], nearly * seconds[2]);
 }
 
 // The second stage is on slide rules: see layers that are measured to take as much each.
