@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
-# What it costs in accuracy that a rank leaves products out: small models on real data, trained by two tensor ranks of
+# What it costs in accuracy that a rank leaves products out: models on real data, trained by two tensor ranks of
 # which one leaves out half of its products from the first look on, as a decision says. No rank is slow, and nothing is
 # timed, so that work beside it does no harm.
 #
 #   TRIREME_TEST_DATA=FOLDER perf/accuracy/run.sh BUILD RUNS RESULTS [MODEL/WAY ...]
 #
-# Each run has a folder RUNS/MODEL/WAY-SEED, and one that is complete is not run again, so the script can be started
-# again where it was stopped. RESULTS gets runs.csv, a line for each, and table.md, means and spread over seeds. Models:
+# Each run has a folder RUNS/MODEL/WAY-SEED, and one that is complete, or has a line in RESULTS/runs.csv, is not run
+# again, so that all of them can be made in several goes. RESULTS gets runs.csv, a line for each, and table.md, means and
+# spread over seeds. Models:
 #   gpt2, gpt2-longer     gpt2-tiny on Shakespeare, 500 and 800 steps
 #   mnist, cifar          small ViTs on handwritten digits, and on small photographs
+#   gpt2-124m, vit-tiny   those of that name on the same data, the first for 100 steps, the second with four heads;
+#                         only where they are named: a run takes a core a quarter of an hour
 # Ways: dense, priority and random; the last two with looks every 50 steps instead of 10 (-long), or with
 # --resize-fill average (-average).
 # From the environment, too:
@@ -47,8 +50,8 @@ corpus() {
     case $1 in
         gpt2*) set -- "$data/text/tinyshakespeare_input.txt" --tokenizer train:1024 ;;
         mnist) set -- "$data"/images/t10k-{images-idx3,labels-idx1}-ubyte.gz ;;
-        cifar) set -- "$data"/images/cifar10_{train_2000,test_500}.bin ;;
-        *) say "no model is called $1; there are gpt2, gpt2-longer, mnist and cifar"; exit 2 ;;
+        cifar | vit-tiny) set -- "$data"/images/cifar10_{train_2000,test_500}.bin ;;
+        *) say "no model is called $1; there are gpt2, gpt2-longer, mnist, cifar, gpt2-124m and vit-tiny"; exit 2 ;;
     esac
     "$program" prepare "$@" --quiet --output "$output"
 }
@@ -59,19 +62,28 @@ options() {
     case $1 in
         gpt2) echo "$text" --steps 500 ;;
         gpt2-longer) echo "$text" --steps 800 ;;
+        gpt2-124m)
+            echo --model gpt2 --max-length 256 --batch 8 --length pack --lr 6e-4 --warmup-steps 20 \
+                --validation-share 0.05 --steps 100
+            ;;
         mnist)
             echo "$images" --channels 1 --image-size 28 --layers 4 --width 96 --mlp-width 384 --steps 500 --lr 2e-3 \
                 --warmup-steps 50
             ;;
         cifar) echo "$images" --layers 6 --width 128 --mlp-width 512 --steps 400 --lr 1e-3 --warmup-steps 40 ;;
+        vit-tiny) echo "$images" --steps 400 --lr 1e-3 --warmup-steps 40 ;;
     esac
 }
 
 # Behind the first look rank 1 leaves a part out. A block counts as two layers, beside an embedding, a last norm and a
 # head.
 decision() {
-    local layers=11
-    [[ $1 != cifar ]] || layers=15
+    local layers
+    case $1 in
+        cifar) layers=15 ;;
+        gpt2-124m | vit-tiny) layers=27 ;;
+        *) layers=11 ;;
+    esac
     echo "{\"step\": $2, \"left_out\": [0, $part], \"layout\": {\"layers\": $layers, \"stages\": [" \
         "{\"layers\": [0, $layers], \"replicas\": [{\"ranks\": [0, 1]}]}]}}"
 }
@@ -101,7 +113,7 @@ launch() {
 
 train() {
     local model=$1 way=$2 seed=$3 folder=$runs/$1/$2-$3
-    if [[ -e $folder/summary.json ]]; then
+    if [[ -e $folder/summary.json ]] || grep -qs "^$model,$way,$seed," "$results/runs.csv"; then
         say "$model, $way, seed $seed: done before"
         return
     fi

@@ -1,5 +1,6 @@
 """Puts the runs of perf/accuracy/run.sh into a table: RESULTS/runs.csv has a line for each, RESULTS/table.md means over
-seeds with the smallest and the largest, and what each way costs beside the dense run of the same seed.
+seeds with the smallest and the largest, and what each way costs beside the dense run of the same seed. Lines of runs that
+are not in RUNS stay.
 
     python3 perf/accuracy/table.py RUNS RESULTS
 """
@@ -10,7 +11,7 @@ from pathlib import Path
 
 LAST = 50  # steps whose losses stand for the end of training
 FIELDS = ["model", "way", "seed", "steps", "training_loss", "validation_loss", "accuracy"]
-MODELS = ["gpt2", "gpt2-longer", "mnist", "cifar"]
+MODELS = ["gpt2", "gpt2-longer", "mnist", "cifar", "gpt2-124m", "vit-tiny"]
 WAYS = ["dense", "priority", "random", "priority-average", "random-average", "priority-long", "random-long"]
 COLUMNS = {"validation_loss": "validation loss", "accuracy": "accuracy, %",
            "training_loss": f"loss of the last {LAST} steps"}
@@ -31,9 +32,25 @@ def run(folder):
             "accuracy": "" if accuracy is None else round(100 * accuracy, 2)}
 
 
-def all_runs(folder):
-    found = [run(path.parent) for path in folder.glob("*/*/summary.json")]
-    return sorted(found, key=lambda r: (MODELS.index(r["model"]), WAYS.index(r["way"]), r["seed"]))
+def number(text):
+    return float(text) if text else ""
+
+
+def runs_before(path):
+    if not path.exists():
+        return []
+    with open(path, newline="") as file:
+        return [{**line, "seed": int(line["seed"]), "steps": int(line["steps"]),
+                 **{field: number(line[field]) for field in COLUMNS}} for line in csv.DictReader(file)]
+
+
+def all_runs(folder, results):
+    def key(r):
+        return MODELS.index(r["model"]), WAYS.index(r["way"]), r["seed"]
+
+    found = {key(r): r for r in runs_before(results / "runs.csv")}
+    found |= {key(r): r for r in (run(path.parent) for path in folder.glob("*/*/summary.json"))}
+    return [found[place] for place in sorted(found)]
 
 
 def span(numbers, form):
@@ -67,7 +84,7 @@ def table(runs):
 
 
 def main(folder, results):
-    runs = all_runs(folder)
+    runs = all_runs(folder, results)
     with open(results / "runs.csv", "w", newline="") as file:
         writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
         writer.writeheader()
