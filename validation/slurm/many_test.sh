@@ -22,9 +22,12 @@ done
 cat "its runs/ranks.csv"
 [ "$(grep -cE '^2?,[12],[12],[0-9]+,[0-9.]+,wall,$' "its runs/ranks.csv")" -eq 4 ] || fail "not all points have figures"
 
-say "one node of a kind and three of another: eight ranks of one world"
+say "one node of a kind and three of another, each with its profile: eight ranks of one world"
 run=("${small_run[@]}" --steps 4 --pipe 4 --data 2)
 run_undisturbed alike "${run[@]}"
-job=$(RUN_DIR="two kinds %j" sbatch --parsable --nodes 1 : --nodes 3 "$home/jobs/hetero.sbatch" "${run[@]}")
+"$TRIREME" profile --layers 4 --width 16 --heads 2 --device reference --threads 1 --batch 8 --quiet --output one.json
+sed 's/"machine": *"[^"]*"/"machine": "another kind"/' one.json > other.json
+job=$(RUN_DIR="two kinds %j" sbatch --parsable --nodes 1 : --nodes 3 "$home/jobs/hetero.sbatch" "${run[@]}" \
+    --partition measured --profile 0-1=one.json,2-7=other.json)
 expect_state "$job" COMPLETED 0:0
 expect_same_losses "two kinds $job" alike 4
