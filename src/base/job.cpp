@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <string_view>
 
 namespace trireme {
@@ -39,6 +40,12 @@ Job job_of(Variables variables) {
     job.local_rank = local_rank_in(variables);
     if (const char* devices = variables("CUDA_VISIBLE_DEVICES")) job.visible_devices = devices;
     return job;
+}
+
+std::optional<double> seconds_left(const Job& job) {
+    if (!job.end_time) return std::nullopt;
+    const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
+    return *job.end_time - std::chrono::duration<double>(since_1970).count();
 }
 
 }  // namespace trireme

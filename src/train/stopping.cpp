@@ -1,7 +1,6 @@
 #include "train/stopping.hpp"
 
 #include <algorithm>
-#include <chrono>
 
 #include "trireme/base/duration.hpp"
 #include "trireme/base/error.hpp"
@@ -15,13 +14,10 @@ constexpr double reserve_of_job = 30;
 // For the first checkpoint, of which nobody knows yet how long it takes.
 constexpr double least_saving = 5;
 
-double seconds_since_1970() {
-    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
 std::optional<double> end_of(const Job& job, double now) {
-    if (!job.end_time) return std::nullopt;
-    return now + *job.end_time - seconds_since_1970() - reserve_of_job;
+    const std::optional<double> left = seconds_left(job);
+    if (!left) return std::nullopt;
+    return now + *left - reserve_of_job;
 }
 
 StopReason reason_of(int signal) {

@@ -21,4 +21,7 @@ using Variables = const char* (*)(const char* name);
 // Values that are no numbers count as not given: they are the launcher's, and nobody can mend them here.
 Job job_of(Variables variables);
 
+// Until Slurm ends it, which may be over already; none: nobody said when.
+std::optional<double> seconds_left(const Job& job);
+
 }  // namespace trireme

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <filesystem>
 
 #include "tools/doctor/account.hpp"
@@ -46,10 +45,6 @@ std::vector<PairFacts> measure_pairs(const Session& session) {
     return found;
 }
 
-double seconds_since_1970() {
-    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
 Facts facts_about(const DoctorConfig& config, const DoctorPlace& place, std::vector<RankFacts> ranks,
                   std::vector<PairFacts> pairs) {
     const BuildFacts build = build_facts();
@@ -64,7 +59,7 @@ Facts facts_about(const DoctorConfig& config, const DoctorPlace& place, std::vec
         .ranks = std::move(ranks),
         .pairs = std::move(pairs),
         .parts = optional_parts(place.search_path, own_folder, build.matrices, place.session.library())};
-    if (place.job.end_time) facts.job_seconds_left = std::max(0.0, *place.job.end_time - seconds_since_1970());
+    if (const auto left = seconds_left(place.job)) facts.job_seconds_left = std::max(0.0, *left);
     return facts;
 }
 

@@ -41,6 +41,12 @@ TEST(Job, TakesTheLocalRankOfTheLauncherThatStartedThisProcess) {
     EXPECT_EQ(job.local_rank, 1);
 }
 
+TEST(Job, KnowsHowLongItHas) {
+    EXPECT_FALSE(seconds_left({}));
+    EXPECT_LT(*seconds_left({.end_time = 1700000000}), 0);  // in November 2023
+    EXPECT_GT(*seconds_left({.end_time = 1e11}), 0);
+}
+
 TEST(Job, LeavesOutWhatIsNoNumber) {
     const Job job = job_of([](const char*) -> const char* { return "4(x2)"; });
     EXPECT_EQ(job.restarts, 0);
