@@ -77,6 +77,25 @@ else()
   message(STATUS "OpenMP was not found: one thread a rank")
 endif()
 
+# --- GPUs -------------------------------------------------------------------------------------------------
+option(TRIREME_WITH_CUDA "Build what runs on NVIDIA's GPUs, where nvcc is found" ON)
+set(TRIREME_CUDA_ARCHITECTURES "80-virtual;90a-real" CACHE STRING
+    "GPUs to compile for: 90a-real is Hopper's machine code, 80-virtual what drivers translate for all from Ampere on")
+find_program(NVCC nvcc HINTS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
+if(TRIREME_WITH_CUDA AND NVCC AND NOT TRIREME_SANITIZE)
+  set(CMAKE_CUDA_COMPILER ${NVCC})
+  set(CMAKE_CUDA_ARCHITECTURES ${TRIREME_CUDA_ARCHITECTURES})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
+  enable_language(CUDA)
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)  # which CMake 3.25 does not know of
+  find_package(CUDAToolkit 12 REQUIRED)
+  wrap(cuda CUDA::cudart_static)
+  target_compile_options(trireme_cuda INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;--diag-suppress=554>)
+else()
+  set(TRIREME_WITH_CUDA OFF)
+  message(STATUS "nvcc was not found, or TRIREME_WITH_CUDA is OFF, or TRIREME_SANITIZE is ON: no --device cuda")
+endif()
+
 # --- message passing --------------------------------------------------------------------------------------
 find_package(MPI QUIET COMPONENTS C)
 if(NOT MPI_C_FOUND)

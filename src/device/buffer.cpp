@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "trireme/device/gpu.hpp"
+
 namespace trireme {
 namespace {
 
@@ -23,11 +25,23 @@ std::byte* map_pages(std::size_t bytes) {
     return static_cast<std::byte*>(pages);
 }
 
+std::byte* take(std::size_t bytes, Place place) {
+    switch (place) {
+        case Place::memory:
+            return map_pages(bytes);
+        case Place::gpu:
+            return take_gpu_memory(bytes);
+        case Place::ghost:
+            return ghost_base;
+    }
+    throw BugError("unknown place");
+}
+
 }  // namespace
 
 Buffer::Buffer(std::size_t bytes, Place place) : bytes_(bytes), place_(place) {
     if (bytes == 0) return;
-    data_ = place == Place::ghost ? ghost_base : map_pages(bytes);
+    data_ = take(bytes, place);
 }
 
 Buffer::Buffer(Buffer&& other) noexcept
@@ -43,7 +57,9 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
 }
 
 Buffer::~Buffer() {
-    if (data_ != nullptr && place_ == Place::memory) munmap(data_, bytes_);
+    if (data_ == nullptr) return;
+    if (place_ == Place::memory) munmap(data_, bytes_);
+    if (place_ == Place::gpu) give_back_gpu_memory(data_);
 }
 
 Arena::Arena(std::string name, std::size_t capacity_bytes, Place place)
@@ -58,7 +74,7 @@ Tensor Arena::tensor(DType dtype, std::size_t rows, std::size_t columns) {
     }
     used_ = end;
     peak_ = std::max(peak_, end);
-    return {buffer_.data() + begin, dtype, rows, columns, columns};
+    return {buffer_.data() + begin, dtype, rows, columns, columns, buffer_.place()};
 }
 
 }  // namespace trireme

@@ -39,7 +39,7 @@ void Attention::check() const {
     check.matrix("key", key, query.rows, key_columns(shape, query));
     check.matrix("value", value, query.rows, key_columns(shape, query));
     check.matrix("output", output, query.rows, query.columns);
-    check.matrix("log_sum", log_sum, query.rows, shape.heads);
+    check.wide_matrix("log_sum", log_sum, query.rows, shape.heads);
 }
 
 Cost Attention::cost() const {
@@ -58,7 +58,7 @@ void AttentionBackward::check() const {
     check.matrix("key", key, query.rows, shared_columns);
     check.matrix("value", value, query.rows, shared_columns);
     check.matrix("output", output, query.rows, query.columns);
-    check.matrix("log_sum", log_sum, query.rows, shape.heads);
+    check.wide_matrix("log_sum", log_sum, query.rows, shape.heads);
     check.matrix("grad_output", grad_output, query.rows, query.columns);
     check.matrix("grad_query", grad_query, query.rows, query.columns);
     check.matrix("grad_key", grad_key, query.rows, shared_columns);

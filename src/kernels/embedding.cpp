@@ -21,12 +21,11 @@ void check_part(const ShapeCheck& check, std::string_view table_name, std::size_
 }
 
 void check_types(const ShapeCheck& check, const ConstTensor& types, std::string_view table_name,
-                 const ConstTensor& table, std::size_t rows, std::size_t columns) {
+                 const ConstTensor& table, std::size_t rows) {
     check.demand(table.is_present() || !types.is_present(), "there are ", types.size(), " types but no ",
                  table_name);
     if (!table.is_present()) return;
     check.vector_of(DType::i32, "types", types, rows);
-    check.matrix(table_name, table, table.rows, columns);
 }
 
 }  // namespace
@@ -40,7 +39,8 @@ void Embedding::check() const {
     if (position_table.is_present()) {
         check.matrix("position_table", position_table, position_table.rows, output.columns);
     }
-    check_types(check, types, "type_table", type_table, output.rows, output.columns);
+    check_types(check, types, "type_table", type_table, output.rows);
+    if (type_table.is_present()) check.matrix("type_table", type_table, type_table.rows, output.columns);
     check.matrix("output", output, output.rows, output.columns);
 }
 
@@ -57,12 +57,15 @@ void EmbeddingBackward::check() const {
     check.vector_of(DType::i32, "tokens", tokens, grad_output.rows);
     check.vector_of(DType::i32, "positions", positions, grad_output.rows);
     check.matrix("grad_output", grad_output, grad_output.rows, grad_output.columns);
-    check.matrix("grad_token_table", grad_token_table, grad_token_table.rows, grad_output.columns);
+    check.wide_matrix("grad_token_table", grad_token_table, grad_token_table.rows, grad_output.columns);
     check_part(check, "grad_token_table", first_token, grad_token_table.rows, vocabulary);
     if (grad_position_table.is_present()) {
-        check.matrix("grad_position_table", grad_position_table, grad_position_table.rows, grad_output.columns);
+        check.wide_matrix("grad_position_table", grad_position_table, grad_position_table.rows,
+                          grad_output.columns);
     }
-    check_types(check, types, "grad_type_table", grad_type_table, grad_output.rows, grad_output.columns);
+    check_types(check, types, "grad_type_table", grad_type_table, grad_output.rows);
+    if (grad_type_table.is_present())
+        check.wide_matrix("grad_type_table", grad_type_table, grad_type_table.rows, grad_output.columns);
 }
 
 Cost EmbeddingBackward::cost() const {

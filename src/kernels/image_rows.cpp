@@ -36,8 +36,8 @@ void ImageRowsBackward::check() const {
     const std::size_t rows = image_rows(check, grad_patches, grad_place_table);
     check.matrix("grad_output", grad_output, rows, grad_output.columns);
     check.matrix("grad_patches", grad_patches, grad_patches.rows, grad_output.columns);
-    check.vector("grad_class_token", grad_class_token, grad_output.columns);
-    check.matrix("grad_place_table", grad_place_table, grad_place_table.rows, grad_output.columns);
+    check.wide_vector("grad_class_token", grad_class_token, grad_output.columns);
+    check.wide_matrix("grad_place_table", grad_place_table, grad_place_table.rows, grad_output.columns);
 }
 
 Cost ImageRowsBackward::cost() const {

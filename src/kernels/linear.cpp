@@ -49,8 +49,10 @@ void LinearBackwardWeight::check() const {
     const ShapeCheck check("linear_backward_weight", input.dtype);
     check.matrix("input", input, grad_output.rows, input.columns);
     check.matrix("grad_output", grad_output, input.rows, grad_output.columns);
-    check_weight(check, "grad_weight", grad_weight, axes, input.columns, grad_output.columns);
-    if (grad_bias.is_present()) check.vector("grad_bias", grad_bias, grad_output.columns);
+    const bool is_in_out = axes == WeightAxes::in_out;
+    check.wide_matrix("grad_weight", grad_weight, is_in_out ? input.columns : grad_output.columns,
+                      is_in_out ? grad_output.columns : input.columns);
+    if (grad_bias.is_present()) check.wide_vector("grad_bias", grad_bias, grad_output.columns);
 }
 
 Cost LinearBackwardWeight::cost() const {

@@ -10,8 +10,8 @@ void LayerNorm::check() const {
     check.vector("gain", gain, input.columns);
     check.vector("bias", bias, input.columns);
     check.matrix("output", output, input.rows, input.columns);
-    check.vector("mean", mean, input.rows);
-    check.vector("inv_std", inv_std, input.rows);
+    check.wide_vector("mean", mean, input.rows);
+    check.wide_vector("inv_std", inv_std, input.rows);
 }
 
 Cost LayerNorm::cost() const {
@@ -24,8 +24,8 @@ void LayerNormBackwardInput::check() const {
     const ShapeCheck check("layer_norm_backward_input", input.dtype);
     check.matrix("input", input, input.rows, input.columns);
     check.vector("gain", gain, input.columns);
-    check.vector("mean", mean, input.rows);
-    check.vector("inv_std", inv_std, input.rows);
+    check.wide_vector("mean", mean, input.rows);
+    check.wide_vector("inv_std", inv_std, input.rows);
     check.matrix("grad_output", grad_output, input.rows, input.columns);
     if (residual.is_present()) check.matrix("residual", residual, input.rows, input.columns);
     check.matrix("grad_input", grad_input, input.rows, input.columns);
@@ -42,11 +42,11 @@ Cost LayerNormBackwardInput::cost() const {
 void LayerNormBackwardWeight::check() const {
     const ShapeCheck check("layer_norm_backward_weight", input.dtype);
     check.matrix("input", input, input.rows, input.columns);
-    check.vector("mean", mean, input.rows);
-    check.vector("inv_std", inv_std, input.rows);
+    check.wide_vector("mean", mean, input.rows);
+    check.wide_vector("inv_std", inv_std, input.rows);
     check.matrix("grad_output", grad_output, input.rows, input.columns);
-    check.vector("grad_gain", grad_gain, input.columns);
-    check.vector("grad_bias", grad_bias, input.columns);
+    check.wide_vector("grad_gain", grad_gain, input.columns);
+    check.wide_vector("grad_bias", grad_bias, input.columns);
 }
 
 Cost LayerNormBackwardWeight::cost() const {
@@ -60,7 +60,7 @@ void RmsNorm::check() const {
     check.matrix("input", input, input.rows, input.columns);
     check.vector("gain", gain, input.columns);
     check.matrix("output", output, input.rows, input.columns);
-    check.vector("inv_rms", inv_rms, input.rows);
+    check.wide_vector("inv_rms", inv_rms, input.rows);
 }
 
 Cost RmsNorm::cost() const {
@@ -72,7 +72,7 @@ void RmsNormBackwardInput::check() const {
     const ShapeCheck check("rms_norm_backward_input", input.dtype);
     check.matrix("input", input, input.rows, input.columns);
     check.vector("gain", gain, input.columns);
-    check.vector("inv_rms", inv_rms, input.rows);
+    check.wide_vector("inv_rms", inv_rms, input.rows);
     check.matrix("grad_output", grad_output, input.rows, input.columns);
     if (residual.is_present()) check.matrix("residual", residual, input.rows, input.columns);
     check.matrix("grad_input", grad_input, input.rows, input.columns);
@@ -89,9 +89,9 @@ Cost RmsNormBackwardInput::cost() const {
 void RmsNormBackwardWeight::check() const {
     const ShapeCheck check("rms_norm_backward_weight", input.dtype);
     check.matrix("input", input, input.rows, input.columns);
-    check.vector("inv_rms", inv_rms, input.rows);
+    check.wide_vector("inv_rms", inv_rms, input.rows);
     check.matrix("grad_output", grad_output, input.rows, input.columns);
-    check.vector("grad_gain", grad_gain, input.columns);
+    check.wide_vector("grad_gain", grad_gain, input.columns);
 }
 
 Cost RmsNormBackwardWeight::cost() const {

@@ -29,6 +29,15 @@ void ShapeCheck::vector(std::string_view name, const ConstTensor& tensor, std::s
     expect(name, tensor, dtype_, 1, size);
 }
 
+void ShapeCheck::wide_matrix(std::string_view name, const ConstTensor& tensor, std::size_t rows,
+                             std::size_t columns) const {
+    expect(name, tensor, wide_of(dtype_), rows, columns);
+}
+
+void ShapeCheck::wide_vector(std::string_view name, const ConstTensor& tensor, std::size_t size) const {
+    expect(name, tensor, wide_of(dtype_), 1, size);
+}
+
 void ShapeCheck::vector_of(DType dtype, std::string_view name, const ConstTensor& tensor,
                            std::size_t size) const {
     expect(name, tensor, dtype, 1, size);

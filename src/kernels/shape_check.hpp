@@ -12,13 +12,17 @@ namespace trireme {
 // The checks of one operation. Each throws BugError with the operation's name and the numbers.
 class ShapeCheck {
 public:
-    // `dtype` is that of all floating-point operands, f32 or f64.
+    // `dtype` is that of all floating-point operands, f32, f64 or bf16.
     ShapeCheck(std::string_view operation, DType dtype, Where where = Where::here());
 
     void matrix(std::string_view name, const ConstTensor& tensor, std::size_t rows, std::size_t columns) const;
     void matrix_of(DType dtype, std::string_view name, const ConstTensor& tensor, std::size_t rows,
                    std::size_t columns) const;
     void vector(std::string_view name, const ConstTensor& tensor, std::size_t size) const;
+    // Of what is kept in more bits where the others have 16: statistics, and gradients of parameters.
+    void wide_matrix(std::string_view name, const ConstTensor& tensor, std::size_t rows,
+                     std::size_t columns) const;
+    void wide_vector(std::string_view name, const ConstTensor& tensor, std::size_t size) const;
     void vector_of(DType dtype, std::string_view name, const ConstTensor& tensor, std::size_t size) const;
     void flat(std::string_view name, const ConstTensor& tensor,
               std::size_t size) const;  // any shape, contiguous

@@ -8,14 +8,11 @@
 
 namespace trireme {
 
-// Real memory, or addresses that are only counted (for the ghost backend, which never follows them).
-enum class Place : std::uint8_t { memory, ghost };
-
-// Owns zeroed, page-aligned memory. Pages cost nothing until they are touched.
+// Owns zeroed, aligned memory. Pages of the machine's cost nothing until they are touched.
 class Buffer {
 public:
     Buffer() = default;
-    Buffer(std::size_t bytes, Place place);  // throws ResourceError if the machine has no more
+    Buffer(std::size_t bytes, Place place);  // throws ResourceError if there is no more
     Buffer(Buffer&& other) noexcept;
     Buffer& operator=(Buffer&& other) noexcept;
     Buffer(const Buffer&) = delete;
@@ -24,6 +21,7 @@ public:
 
     std::byte* data() const { return data_; }
     std::size_t bytes() const { return bytes_; }
+    Place place() const { return place_; }
 
 private:
     std::byte* data_ = nullptr;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -16,6 +17,10 @@ namespace trireme {
 struct ReferenceStream {};  // plain loops: the oracle
 struct CpuStream {
     int threads = 1;
+};
+class GpuWork;
+struct CudaStream {
+    std::shared_ptr<GpuWork> work;  // that copies of this share; never null
 };
 struct GhostStream {};  // shapes and costs, no arithmetic; never follows an address
 
@@ -77,13 +82,14 @@ struct ProductWork {
 };
 
 struct Stream {
-    std::variant<ReferenceStream, CpuStream, GhostStream> backend;
+    std::variant<ReferenceStream, CpuStream, CudaStream, GhostStream> backend;
     Ledger ledger = {};
     ProductWork products = {};      // among what is in the ledger
     KernelSeconds seconds_of = {};  // of a simulated device; none: kernels take what they take
     double clock = 1;               // of the device, as a share of its highest
     Slowness slowness = {};
 
+    bool is_on_gpu() const { return std::holds_alternative<CudaStream>(backend); }
     bool is_ghost() const { return std::holds_alternative<GhostStream>(backend); }
 };
 

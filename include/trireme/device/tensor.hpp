@@ -9,8 +9,13 @@
 #include <type_traits>
 
 #include "trireme/base/error.hpp"
+#include "trireme/device/bf16.hpp"
 
 namespace trireme {
+
+// Memory of the machine or of its GPU; or addresses that are only counted, for the ghost backend, which never
+// follows them.
+enum class Place : std::uint8_t { memory, gpu, ghost };
 
 enum class DType : std::uint8_t { f32, f64, i32, i64, bf16 };
 
@@ -20,11 +25,16 @@ constexpr std::size_t bytes_of(DType dtype) {
 }
 const char* name_of(DType dtype);  // "f32"
 
+// What sums over numbers of this type are kept in.
+constexpr DType wide_of(DType dtype) { return dtype == DType::bf16 ? DType::f32 : dtype; }
+
 template <class T>
 constexpr DType dtype_of() {
     using Plain = std::remove_cv_t<T>;
     static_assert(std::is_same_v<Plain, float> || std::is_same_v<Plain, double> ||
-                  std::is_same_v<Plain, std::int32_t> || std::is_same_v<Plain, std::int64_t>);
+                  std::is_same_v<Plain, std::int32_t> || std::is_same_v<Plain, std::int64_t> ||
+                  std::is_same_v<Plain, Bf16>);
+    if constexpr (std::is_same_v<Plain, Bf16>) return DType::bf16;
     if constexpr (std::is_same_v<Plain, float>) return DType::f32;
     if constexpr (std::is_same_v<Plain, double>) return DType::f64;
     if constexpr (std::is_same_v<Plain, std::int32_t>) return DType::i32;
@@ -39,9 +49,10 @@ struct Elements {
     std::size_t columns = 0;
     std::size_t stride = 0;  // elements from one row to the next
 
-    T* row(std::size_t r) const { return data + r * stride; }
-    T& operator()(std::size_t r, std::size_t c) const { return data[r * stride + c]; }
-    T& operator[](std::size_t c) const { return data[c]; }  // of a vector
+    // constexpr, so that kernels of a GPU may call them
+    constexpr T* row(std::size_t r) const { return data + r * stride; }
+    constexpr T& operator()(std::size_t r, std::size_t c) const { return data[r * stride + c]; }
+    constexpr T& operator[](std::size_t c) const { return data[c]; }  // of a vector
 };
 
 template <bool is_const>
@@ -54,6 +65,7 @@ struct BasicTensor {
     std::size_t rows = 0;
     std::size_t columns = 0;
     std::size_t stride = 0;  // elements from one row to the next; >= columns
+    Place place = Place::memory;
 
     std::size_t size() const { return rows * columns; }
     std::size_t bytes() const { return size() * bytes_of(dtype); }
@@ -61,25 +73,32 @@ struct BasicTensor {
     bool is_contiguous() const { return stride == columns || rows <= 1; }
 
     BasicTensor row_range(std::size_t begin, std::size_t count) const {
-        return {at(begin * stride), dtype, count, columns, stride};
+        return {at(begin * stride), dtype, count, columns, stride, place};
     }
     BasicTensor column_range(std::size_t begin, std::size_t count) const {
-        return {at(begin), dtype, rows, count, stride};
+        return {at(begin), dtype, rows, count, stride, place};
     }
     // The same elements, row by row, as one vector. The view must be contiguous.
-    BasicTensor flattened() const { return {data, dtype, 1, size(), size()}; }
+    BasicTensor flattened() const { return {data, dtype, 1, size(), size(), place}; }
 
+    // For who runs on `user`: the machine's processor, unless told otherwise.
     template <class T>
-    auto as() const {
+    auto as(Place user = Place::memory) const {
         if (dtype != dtype_of<T>()) {
             throw BugError(cat("a tensor of ", name_of(dtype), " was read as ", name_of(dtype_of<T>())));
+        }
+        if (is_present() && (place == Place::gpu) != (user == Place::gpu)) {
+            throw BugError(user == Place::gpu ? "a kernel of the GPU was given the machine's memory"
+                                              : "the GPU's memory was read without it");
         }
         using Element = std::conditional_t<is_const, const T, T>;
         return Elements<Element>{static_cast<Element*>(data), rows, columns, stride};
     }
 
     // A view that may be written can always be read.
-    operator BasicTensor<true>() const requires(!is_const) { return {data, dtype, rows, columns, stride}; }
+    operator BasicTensor<true>() const requires(!is_const) {
+        return {data, dtype, rows, columns, stride, place};
+    }
 
     // Address of the element that many places after the first.
     Address at(std::size_t element) const { return static_cast<Byte*>(data) + element * bytes_of(dtype); }

@@ -59,5 +59,9 @@ void run(ReferenceStream& stream, const SiluGate& op);
 void run(ReferenceStream& stream, const SiluGateBackward& op);
 void run(CpuStream& stream, const SiluGate& op);
 void run(CpuStream& stream, const SiluGateBackward& op);
+void run(CudaStream& stream, const Activation& op);
+void run(CudaStream& stream, const ActivationBackward& op);
+void run(CudaStream& stream, const SiluGate& op);
+void run(CudaStream& stream, const SiluGateBackward& op);
 
 }  // namespace trireme

@@ -74,5 +74,7 @@ void run(ReferenceStream& stream, const Attention& op);
 void run(ReferenceStream& stream, const AttentionBackward& op);
 void run(CpuStream& stream, const Attention& op);
 void run(CpuStream& stream, const AttentionBackward& op);
+void run(CudaStream& stream, const Attention& op);
+void run(CudaStream& stream, const AttentionBackward& op);
 
 }  // namespace trireme

@@ -18,5 +18,6 @@ struct ChannelChange {
 
 void run(ReferenceStream& stream, const ChannelChange& op);
 void run(CpuStream& stream, const ChannelChange& op);
+void run(CudaStream& stream, const ChannelChange& op);
 
 }  // namespace trireme

@@ -34,5 +34,7 @@ void run(ReferenceStream& stream, const GatherColumns& op);
 void run(ReferenceStream& stream, const ScatterColumns& op);
 void run(CpuStream& stream, const GatherColumns& op);
 void run(CpuStream& stream, const ScatterColumns& op);
+void run(CudaStream& stream, const GatherColumns& op);
+void run(CudaStream& stream, const ScatterColumns& op);
 
 }  // namespace trireme

@@ -26,5 +26,6 @@ struct CrossEntropy {
 
 void run(ReferenceStream& stream, const CrossEntropy& op);
 void run(CpuStream& stream, const CrossEntropy& op);
+void run(CudaStream& stream, const CrossEntropy& op);
 
 }  // namespace trireme

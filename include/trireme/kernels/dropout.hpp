@@ -51,5 +51,7 @@ void run(ReferenceStream& stream, const ResidualAdd& op);
 void run(ReferenceStream& stream, const DropoutBackward& op);
 void run(CpuStream& stream, const ResidualAdd& op);
 void run(CpuStream& stream, const DropoutBackward& op);
+void run(CudaStream& stream, const ResidualAdd& op);
+void run(CudaStream& stream, const DropoutBackward& op);
 
 }  // namespace trireme

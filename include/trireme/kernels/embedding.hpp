@@ -44,5 +44,7 @@ void run(ReferenceStream& stream, const Embedding& op);
 void run(ReferenceStream& stream, const EmbeddingBackward& op);
 void run(CpuStream& stream, const Embedding& op);
 void run(CpuStream& stream, const EmbeddingBackward& op);
+void run(CudaStream& stream, const Embedding& op);
+void run(CudaStream& stream, const EmbeddingBackward& op);
 
 }  // namespace trireme

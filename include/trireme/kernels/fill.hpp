@@ -34,5 +34,7 @@ void run(ReferenceStream& stream, const Fill& op);
 void run(ReferenceStream& stream, const FillNormal& op);
 void run(CpuStream& stream, const Fill& op);
 void run(CpuStream& stream, const FillNormal& op);
+void run(CudaStream& stream, const Fill& op);
+void run(CudaStream& stream, const FillNormal& op);
 
 }  // namespace trireme

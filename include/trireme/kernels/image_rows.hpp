@@ -34,5 +34,7 @@ void run(ReferenceStream& stream, const ImageRows& op);
 void run(ReferenceStream& stream, const ImageRowsBackward& op);
 void run(CpuStream& stream, const ImageRows& op);
 void run(CpuStream& stream, const ImageRowsBackward& op);
+void run(CudaStream& stream, const ImageRows& op);
+void run(CudaStream& stream, const ImageRowsBackward& op);
 
 }  // namespace trireme

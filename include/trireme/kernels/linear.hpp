@@ -52,5 +52,8 @@ void run(ReferenceStream& stream, const LinearBackwardWeight& op);
 void run(CpuStream& stream, const Linear& op);
 void run(CpuStream& stream, const LinearBackwardInput& op);
 void run(CpuStream& stream, const LinearBackwardWeight& op);
+void run(CudaStream& stream, const Linear& op);
+void run(CudaStream& stream, const LinearBackwardInput& op);
+void run(CudaStream& stream, const LinearBackwardWeight& op);
 
 }  // namespace trireme

@@ -65,5 +65,8 @@ void run(ReferenceStream& stream, const LogitGradients& op);
 void run(CpuStream& stream, const LogitStatistics& op);
 void run(CpuStream& stream, const MergeLogitStatistics& op);
 void run(CpuStream& stream, const LogitGradients& op);
+void run(CudaStream& stream, const LogitStatistics& op);
+void run(CudaStream& stream, const MergeLogitStatistics& op);
+void run(CudaStream& stream, const LogitGradients& op);
 
 }  // namespace trireme

@@ -98,5 +98,11 @@ void run(ReferenceStream& stream, const RmsNormBackwardWeight& op);
 void run(CpuStream& stream, const RmsNorm& op);
 void run(CpuStream& stream, const RmsNormBackwardInput& op);
 void run(CpuStream& stream, const RmsNormBackwardWeight& op);
+void run(CudaStream& stream, const LayerNorm& op);
+void run(CudaStream& stream, const LayerNormBackwardInput& op);
+void run(CudaStream& stream, const LayerNormBackwardWeight& op);
+void run(CudaStream& stream, const RmsNorm& op);
+void run(CudaStream& stream, const RmsNormBackwardInput& op);
+void run(CudaStream& stream, const RmsNormBackwardWeight& op);
 
 }  // namespace trireme

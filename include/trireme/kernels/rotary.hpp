@@ -25,5 +25,6 @@ struct Rotary {
 
 void run(ReferenceStream& stream, const Rotary& op);
 void run(CpuStream& stream, const Rotary& op);
+void run(CudaStream& stream, const Rotary& op);
 
 }  // namespace trireme

@@ -48,5 +48,8 @@ void run(ReferenceStream& stream, const Copy& op);
 void run(CpuStream& stream, const GatherRows& op);
 void run(CpuStream& stream, const ScatterRows& op);
 void run(CpuStream& stream, const Copy& op);
+void run(CudaStream& stream, const GatherRows& op);
+void run(CudaStream& stream, const ScatterRows& op);
+void run(CudaStream& stream, const Copy& op);
 
 }  // namespace trireme

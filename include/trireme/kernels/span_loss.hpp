@@ -41,5 +41,7 @@ void run(ReferenceStream& stream, const SpanLoss& op);
 void run(ReferenceStream& stream, const BestSpan& op);
 void run(CpuStream& stream, const SpanLoss& op);
 void run(CpuStream& stream, const BestSpan& op);
+void run(CudaStream& stream, const SpanLoss& op);
+void run(CudaStream& stream, const BestSpan& op);
 
 }  // namespace trireme

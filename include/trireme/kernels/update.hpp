@@ -60,5 +60,8 @@ void run(ReferenceStream& stream, const SumOfSquares& op);
 void run(CpuStream& stream, const AdamWUpdate& op);
 void run(CpuStream& stream, const SgdUpdate& op);
 void run(CpuStream& stream, const SumOfSquares& op);
+void run(CudaStream& stream, const AdamWUpdate& op);
+void run(CudaStream& stream, const SgdUpdate& op);
+void run(CudaStream& stream, const SumOfSquares& op);
 
 }  // namespace trireme

@@ -24,7 +24,7 @@ inline double get(const ConstTensor& tensor, std::size_t row, std::size_t column
         case DType::i64:
             return static_cast<double>(tensor.as<std::int64_t>()(row, column));
         case DType::bf16:
-            break;
+            return tensor.as<Bf16>()(row, column);
     }
     throw BugError("unknown element type");
 }
@@ -44,7 +44,8 @@ inline void set(const Tensor& tensor, std::size_t row, std::size_t column, doubl
             tensor.as<std::int64_t>()(row, column) = static_cast<std::int64_t>(value);
             return;
         case DType::bf16:
-            throw BugError("numbers of 16 bits have no values here");
+            tensor.as<Bf16>()(row, column) = static_cast<float>(value);
+            return;
     }
 }
 
@@ -116,7 +117,7 @@ public:
     }
 
 private:
-    static constexpr double canary = -12345;
+    static constexpr double canary = -12288;  // that 16 bits can hold
 
     Tensor make(DType dtype, std::size_t rows, std::size_t columns) {
         const std::size_t stride = columns + gap_;

@@ -1,0 +1,33 @@
+#include "device/cuda/check_cuda.hpp"
+
+namespace trireme {
+namespace {
+
+const char* advice(cudaError_t code) {
+    switch (code) {
+        case cudaErrorECCUncorrectable:
+        case cudaErrorHardwareStackError:
+        case cudaErrorDevicesUnavailable:
+            return "; look for it in nvidia-smi and in the node's log, and start the run again with --resume "
+                   "on "
+                   "another node";
+        case cudaErrorNoKernelImageForDevice:
+        case cudaErrorUnsupportedPtxVersion:
+            return "; build with this GPU's capability among TRIREME_CUDA_ARCHITECTURES";
+        case cudaErrorInsufficientDriver:
+            return "; the driver is older than the CUDA that this program was built with";
+        default:
+            return "";
+    }
+}
+
+}  // namespace
+
+void check_cuda(cudaError_t code, const char* call, Where where) {
+    if (code == cudaSuccess) return;
+    throw ResourceError(
+        cat(call, " failed: ", cudaGetErrorString(code), " (", cudaGetErrorName(code), ")", advice(code)),
+        where);
+}
+
+}  // namespace trireme

@@ -1,0 +1,169 @@
+#include "trireme/device/gpu.hpp"
+
+#include <utility>
+
+#include "device/cuda/check_cuda.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr std::size_t megabyte = 1'000'000;
+
+GpuFacts facts_of(int number) {
+    cudaDeviceProp properties{};
+    check_cuda(cudaGetDeviceProperties(&properties, number), "cudaGetDeviceProperties");
+    return {.number = number,
+            .name = properties.name,
+            .capability = properties.major * 10 + properties.minor,
+            .memory_bytes = properties.totalGlobalMem,
+            .processors = properties.multiProcessorCount,
+            .shared_memory_bytes = properties.sharedMemPerBlockOptin};
+}
+
+cudaEvent_t event_of(void* handle) { return static_cast<cudaEvent_t>(handle); }
+cudaStream_t stream_of(void* handle) { return static_cast<cudaStream_t>(handle); }
+
+}  // namespace
+
+GpuSearch find_gpus() {
+    int count = 0;
+    const cudaError_t code = cudaGetDeviceCount(&count);
+    GpuSearch search;
+    if (code == cudaErrorInsufficientDriver) {
+        search.complaint = "no NVIDIA driver was found, or one older than the CUDA this program was built with";
+    } else if (code == cudaErrorNoDevice || (code == cudaSuccess && count == 0)) {
+        search.complaint =
+            "the NVIDIA driver sees no GPU (CUDA_VISIBLE_DEVICES, or the job's --gpus, may hide it)";
+    } else if (code != cudaSuccess) {
+        search.complaint = cat("CUDA does not start: ", cudaGetErrorString(code));
+    }
+    if (!search.complaint.empty()) return search;
+    for (int number = 0; number < count; ++number) search.gpus.push_back(facts_of(number));
+    return search;
+}
+
+void use_gpu(int number) {
+    check_cuda(cudaSetDevice(number), "cudaSetDevice");
+    check_cuda(cudaFree(nullptr), "the GPU's start");  // now, not in the middle of a step
+}
+
+GpuFacts gpu_in_use() {
+    int number = 0;
+    check_cuda(cudaGetDevice(&number), "cudaGetDevice");
+    return facts_of(number);
+}
+
+std::size_t free_gpu_memory() {
+    std::size_t free = 0;
+    std::size_t total = 0;
+    check_cuda(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+    return free;
+}
+
+std::byte* take_gpu_memory(std::size_t bytes) {
+    void* memory = nullptr;
+    const cudaError_t code = cudaMalloc(&memory, bytes);
+    if (code == cudaErrorMemoryAllocation) {
+        cudaGetLastError();  // forgets it: whoever catches this may go on
+        throw ResourceError(
+            cat("the GPU has no ", bytes / megabyte, " MB more: ", free_gpu_memory() / megabyte,
+                " MB are free; use a smaller --batch, more --microbatches, --recompute or more ranks"));
+    }
+    check_cuda(code, "cudaMalloc");
+    check_cuda(cudaMemset(memory, 0, bytes), "cudaMemset");
+    return static_cast<std::byte*>(memory);
+}
+
+void give_back_gpu_memory(std::byte* memory) noexcept { cudaFree(memory); }
+
+std::byte* take_pinned_memory(std::size_t bytes) {
+    void* memory = nullptr;
+    check_cuda(cudaMallocHost(&memory, bytes), "cudaMallocHost");
+    return static_cast<std::byte*>(memory);
+}
+
+void give_back_pinned_memory(std::byte* memory) noexcept { cudaFreeHost(memory); }
+
+// The default stream waits for all others, and they for it.
+void copy_gpu_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
+                   std::size_t row_bytes, std::size_t rows) {
+    if (row_bytes == 0 || rows == 0) return;
+    if (rows == 1 || (to_stride == row_bytes && from_stride == row_bytes)) {
+        check_cuda(cudaMemcpy(to, from, rows * row_bytes, cudaMemcpyDefault), "cudaMemcpy");
+    } else {
+        check_cuda(cudaMemcpy2D(to, to_stride, from, from_stride, row_bytes, rows, cudaMemcpyDefault),
+                   "cudaMemcpy2D");
+    }
+    // Within the GPU a copy is not waited for by itself.
+    check_cuda(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
+}
+
+GpuMoment::GpuMoment() {
+    cudaEvent_t event = nullptr;
+    check_cuda(cudaEventCreate(&event), "cudaEventCreate");
+    event_ = event;
+}
+
+GpuMoment::~GpuMoment() {
+    if (event_ != nullptr) cudaEventDestroy(event_of(event_));
+}
+
+GpuMoment::GpuMoment(GpuMoment&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
+
+GpuMoment& GpuMoment::operator=(GpuMoment&& other) noexcept {
+    std::swap(event_, other.event_);
+    return *this;
+}
+
+bool GpuMoment::is_over() const {
+    const cudaError_t code = cudaEventQuery(event_of(event_));
+    if (code == cudaErrorNotReady) return false;
+    check_cuda(code, "work of the GPU");
+    return true;
+}
+
+void GpuMoment::wait() const { check_cuda(cudaEventSynchronize(event_of(event_)), "work of the GPU"); }
+
+double GpuMoment::seconds_since(const GpuMoment& earlier) const {
+    float milliseconds = 0;
+    check_cuda(cudaEventElapsedTime(&milliseconds, event_of(earlier.event_), event_of(event_)),
+               "cudaEventElapsedTime");
+    return static_cast<double>(milliseconds) * 1e-3;
+}
+
+GpuQueue::GpuQueue() {
+    cudaStream_t stream = nullptr;
+    check_cuda(cudaStreamCreate(&stream), "cudaStreamCreate");
+    stream_ = stream;
+}
+
+GpuQueue::~GpuQueue() {
+    if (stream_ != nullptr) cudaStreamDestroy(stream_of(stream_));
+}
+
+GpuQueue::GpuQueue(GpuQueue&& other) noexcept : stream_(std::exchange(other.stream_, nullptr)) {}
+
+GpuQueue& GpuQueue::operator=(GpuQueue&& other) noexcept {
+    std::swap(stream_, other.stream_);
+    return *this;
+}
+
+void GpuQueue::copy(void* to, const void* from, std::size_t bytes) {
+    check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_of(stream_)), "cudaMemcpyAsync");
+}
+
+void GpuQueue::clear(void* memory, std::size_t bytes) {
+    check_cuda(cudaMemsetAsync(memory, 0, bytes, stream_of(stream_)), "cudaMemsetAsync");
+}
+
+void GpuQueue::mark(GpuMoment& moment) {
+    check_cuda(cudaEventRecord(event_of(moment.event_), stream_of(stream_)), "cudaEventRecord");
+}
+
+void GpuQueue::wait_for(const GpuMoment& moment) {
+    check_cuda(cudaStreamWaitEvent(stream_of(stream_), event_of(moment.event_), 0), "cudaStreamWaitEvent");
+}
+
+void GpuQueue::wait() { check_cuda(cudaStreamSynchronize(stream_of(stream_)), "work of the GPU"); }
+
+}  // namespace trireme

@@ -1,0 +1,22 @@
+// Products of matrices on a GPU, by the vendor's library.
+#pragma once
+
+#include "trireme/device/tensor.hpp"
+
+namespace trireme {
+
+// result = left right + bias; added to what is there if `accumulate`. A transposed factor lies in memory as
+// (columns, rows) of what is multiplied. Factors are of one type; the result's is theirs or the wide one of it.
+struct GpuProduct {
+    ConstTensor left;   // (rows, depth), or (depth, rows) if transposed
+    ConstTensor right;  // (depth, columns), or (columns, depth) if transposed
+    bool is_left_transposed = false;
+    bool is_right_transposed = false;
+    ConstTensor bias = {};  // (columns) of the factors' type, or absent
+    Tensor result;          // (rows, columns)
+    bool accumulate = false;
+
+    std::size_t depth() const { return is_left_transposed ? left.rows : left.columns; }
+};
+
+}  // namespace trireme

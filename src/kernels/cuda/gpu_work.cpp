@@ -1,0 +1,80 @@
+#include "kernels/cuda/gpu_work.hpp"
+
+#include <cstring>
+#include <map>
+#include <string>
+
+#include "kernels/cuda/product_library.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/kernels/gpu_stream.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr std::size_t alignment = 256;
+
+std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+}  // namespace
+
+// One behind the other until there is no room; then from the beginning, once nobody reads them any more.
+struct GpuWork::Told {
+    static constexpr std::size_t capacity = std::size_t{16} << 20;
+
+    Told() : pinned(take_pinned_memory(capacity)), gpu(take_gpu_memory(capacity)) {}
+    ~Told() {
+        give_back_pinned_memory(pinned);
+        give_back_gpu_memory(gpu);
+    }
+    Told(const Told&) = delete;
+    Told& operator=(const Told&) = delete;
+
+    const std::byte* add(GpuQueue& queue, std::string bytes) {
+        const std::size_t size = aligned(bytes.size());
+        if (size > capacity) throw BugError(cat("a kernel is told ", size, " bytes"));
+        if (used + size > capacity) {
+            queue.wait();
+            places.clear();
+            used = 0;
+        }
+        std::byte* const place = gpu + used;
+        std::memcpy(pinned + used, bytes.data(), bytes.size());
+        queue.copy(place, pinned + used, bytes.size());
+        used += size;
+        places.emplace(std::move(bytes), place);
+        return place;
+    }
+
+    std::byte* pinned;
+    std::byte* gpu;
+    std::size_t used = 0;
+    std::map<std::string, const std::byte*> places = {};
+};
+
+GpuWork::GpuWork() : facts_(gpu_in_use()), products_(std::make_unique<ProductLibrary>()) {}
+
+GpuWork::~GpuWork() {
+    if (scratch_ != nullptr) give_back_gpu_memory(scratch_);
+}
+
+std::byte* GpuWork::scratch(std::size_t bytes) {
+    if (bytes <= scratch_bytes_) return scratch_;
+    queue_.wait();
+    if (scratch_ != nullptr) give_back_gpu_memory(scratch_);
+    scratch_ = nullptr;
+    scratch_bytes_ = 0;
+    scratch_ = take_gpu_memory(bytes);
+    scratch_bytes_ = bytes;
+    return scratch_;
+}
+
+const std::byte* GpuWork::tell_bytes(std::span<const std::byte> bytes) {
+    if (!told_) told_ = std::make_unique<Told>();
+    std::string content(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    const auto known = told_->places.find(content);
+    return known == told_->places.end() ? told_->add(queue_, std::move(content)) : known->second;
+}
+
+Stream gpu_stream() { return {.backend = CudaStream{std::make_shared<GpuWork>()}}; }
+
+}  // namespace trireme

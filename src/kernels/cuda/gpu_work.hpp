@@ -1,0 +1,46 @@
+// What a stream on the GPU consists of.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "trireme/device/gpu.hpp"
+
+namespace trireme {
+
+class ProductLibrary;  // that multiplies matrices on this GPU
+
+class GpuWork {
+public:
+    GpuWork();
+    ~GpuWork();
+
+    GpuQueue& queue() { return queue_; }
+    const GpuFacts& facts() const { return facts_; }
+    ProductLibrary& products() { return *products_; }
+
+    // Memory for one kernel, of which the next one knows nothing. Grows outside of steps: kernels ask for the
+    // same in every step.
+    std::byte* scratch(std::size_t bytes);
+
+    // The same elements in the GPU's memory, for kernels that follow. What was told lately is not sent again.
+    template <class T>
+    const T* tell(std::span<const T> elements) {
+        return reinterpret_cast<const T*>(tell_bytes(std::as_bytes(elements)));
+    }
+
+private:
+    struct Told;
+
+    const std::byte* tell_bytes(std::span<const std::byte> bytes);
+
+    GpuQueue queue_;
+    GpuFacts facts_;
+    std::unique_ptr<ProductLibrary> products_;
+    std::byte* scratch_ = nullptr;
+    std::size_t scratch_bytes_ = 0;
+    std::unique_ptr<Told> told_;
+};
+
+}  // namespace trireme

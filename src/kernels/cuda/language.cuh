@@ -1,0 +1,79 @@
+// The language of kernels, as CUDA has it or as the tests' emulated GPU does, and how a kernel is started.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#if defined(__CUDACC__)
+#include <cuda_runtime.h>
+#else
+#include "emulated_gpu/queue.hpp"
+#include "emulated_gpu/thread.hpp"
+#endif
+
+#include "kernels/cuda/gpu_work.hpp"
+#include "trireme/device/bf16.hpp"
+#include "trireme/device/gpu.hpp"
+#include "trireme/device/stream.hpp"
+#include "trireme/device/tensor.hpp"
+
+namespace trireme::gpu {
+
+inline constexpr unsigned warp_size = 32;
+inline constexpr unsigned all_lanes = 0xFFFFFFFFU;
+
+// What sums over T are made in, and what statistics of it and gradients of parameters are kept in.
+template <class T>
+using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+// The elements of a tensor of the GPU.
+template <class T, class View>
+auto elements(const View& tensor) {
+    return tensor.template as<T>(Place::gpu);
+}
+
+// Likewise; without data where the tensor is absent.
+template <class T>
+Elements<const T> elements_or_none(const ConstTensor& tensor) {
+    return tensor.is_present() ? elements<T>(tensor) : Elements<const T>{};
+}
+
+// Calls `use(T{})` with the floating-point type of `dtype`: bf16 too.
+template <class Use>
+void visit_type(DType dtype, Use&& use) {
+    if (dtype == DType::bf16) return use(Bf16{});
+    visit_float(dtype, use);
+}
+
+// The smallest number of parts of `size` that hold `count`.
+__host__ __device__ constexpr std::size_t parts(std::size_t count, std::size_t size) {
+    return (count + size - 1) / size;
+}
+
+// Shared memory that the launch gave the block, on 16 bytes.
+template <class T>
+__device__ T* shared_memory() {
+#if defined(__CUDACC__)
+    extern __shared__ uint4 trireme_shared_memory[];
+    return reinterpret_cast<T*>(trireme_shared_memory);
+#else
+    return reinterpret_cast<T*>(emulated::shared_memory());
+#endif
+}
+
+// Behind all that the stream was given. `Parameters` are the kernel's.
+template <class... Parameters>
+void start(CudaStream& stream, const GpuGrid& grid, void (*kernel)(Parameters...),
+           std::type_identity_t<Parameters>... arguments) {
+    if (grid.blocks_x == 0 || grid.blocks_y == 0 || grid.blocks_z == 0) return;
+#if defined(__CUDACC__)
+    std::array<void*, sizeof...(arguments)> addresses{&arguments...};
+    start_kernel(stream.work->queue(), grid, reinterpret_cast<const void*>(kernel), addresses.data());
+#else
+    emulated::start_kernel(stream.work->queue(), grid, [=] { kernel(arguments...); });
+#endif
+}
+
+}  // namespace trireme::gpu

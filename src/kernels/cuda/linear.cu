@@ -1,0 +1,40 @@
+#include "kernels/cuda/column_sums.cuh"
+#include "kernels/cuda/product_library.hpp"
+#include "trireme/kernels/linear.hpp"
+
+namespace trireme {
+
+void run(CudaStream& stream, const Linear& op) {
+    stream.work->products().multiply(stream.work->queue(),
+                                     {.left = op.input,
+                                      .right = op.weight,
+                                      .is_right_transposed = op.axes == WeightAxes::out_in,
+                                      .bias = op.bias,
+                                      .result = op.output});
+}
+
+void run(CudaStream& stream, const LinearBackwardInput& op) {
+    stream.work->products().multiply(stream.work->queue(),
+                                     {.left = op.grad_output,
+                                      .right = op.weight,
+                                      .is_right_transposed = op.axes == WeightAxes::in_out,
+                                      .result = op.grad_input,
+                                      .accumulate = op.accumulate});
+}
+
+// grad_weight is input^T grad_output where it lies as (in, out), and grad_output^T input where as (out, in).
+void run(CudaStream& stream, const LinearBackwardWeight& op) {
+    const bool is_in_out = op.axes == WeightAxes::in_out;
+    stream.work->products().multiply(stream.work->queue(), {.left = is_in_out ? op.input : op.grad_output,
+                                                            .right = is_in_out ? op.grad_output : op.input,
+                                                            .is_left_transposed = true,
+                                                            .result = op.grad_weight,
+                                                            .accumulate = true});
+    if (!op.grad_bias.is_present()) return;
+    gpu::visit_type(op.input.dtype, [&]<class T>(T) {
+        gpu::add_column_sums(stream, gpu::Element<T>{gpu::elements<T>(op.grad_output)}, op.grad_output.rows,
+                             op.grad_output.columns, gpu::elements<gpu::Wide<T>>(op.grad_bias).data);
+    });
+}
+
+}  // namespace trireme

@@ -1,0 +1,24 @@
+// Who multiplies matrices on a GPU: cuBLASLt, or plain loops on the tests' emulated one.
+#pragma once
+
+#include <memory>
+
+#include "kernels/cuda/gpu_product.hpp"
+#include "trireme/device/gpu.hpp"
+
+namespace trireme {
+
+class ProductLibrary {
+public:
+    ProductLibrary();
+    ~ProductLibrary();
+
+    void multiply(GpuQueue& queue, const GpuProduct& product);
+
+private:
+    class Lt;
+
+    std::unique_ptr<Lt> lt_;
+};
+
+}  // namespace trireme

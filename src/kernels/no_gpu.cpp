@@ -1,0 +1,70 @@
+// What a program without CUDA has instead of kernels for a GPU. Nobody can make a CudaStream there.
+#include "trireme/device/gpu.hpp"
+#include "trireme/kernels/activation.hpp"
+#include "trireme/kernels/attention.hpp"
+#include "trireme/kernels/channel_change.hpp"
+#include "trireme/kernels/columns.hpp"
+#include "trireme/kernels/cross_entropy.hpp"
+#include "trireme/kernels/dropout.hpp"
+#include "trireme/kernels/embedding.hpp"
+#include "trireme/kernels/fill.hpp"
+#include "trireme/kernels/gpu_stream.hpp"
+#include "trireme/kernels/image_rows.hpp"
+#include "trireme/kernels/linear.hpp"
+#include "trireme/kernels/logit_statistics.hpp"
+#include "trireme/kernels/norm.hpp"
+#include "trireme/kernels/rotary.hpp"
+#include "trireme/kernels/rows.hpp"
+#include "trireme/kernels/span_loss.hpp"
+#include "trireme/kernels/update.hpp"
+
+namespace trireme {
+namespace {
+
+[[noreturn]] void complain() { throw BugError("a program without CUDA has a stream on a GPU"); }
+
+}  // namespace
+
+void run(CudaStream& /*stream*/, const Activation& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const ActivationBackward& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const SiluGate& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const SiluGateBackward& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const Attention& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const AttentionBackward& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const ChannelChange& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const GatherColumns& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const ScatterColumns& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const CrossEntropy& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const ResidualAdd& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const DropoutBackward& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const Embedding& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const EmbeddingBackward& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const Fill& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const FillNormal& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const ImageRows& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const ImageRowsBackward& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const Linear& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const LinearBackwardInput& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const LinearBackwardWeight& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const LogitStatistics& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const MergeLogitStatistics& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const LogitGradients& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const LayerNorm& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const LayerNormBackwardInput& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const LayerNormBackwardWeight& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const RmsNorm& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const RmsNormBackwardInput& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const RmsNormBackwardWeight& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const Rotary& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const GatherRows& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const ScatterRows& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const Copy& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const SpanLoss& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const BestSpan& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const AdamWUpdate& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const SgdUpdate& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const SumOfSquares& /*op*/) { complain(); }
+
+Stream gpu_stream() { throw ResourceError(find_gpus().complaint); }
+
+}  // namespace trireme

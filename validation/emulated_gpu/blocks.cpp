@@ -1,0 +1,204 @@
+#include <boost/context/fiber.hpp>
+#include <boost/context/pooled_fixedsize_stack.hpp>
+#include <memory>
+#include <numeric>
+#include <stdexcept>
+#include <vector>
+
+#include "emulated_gpu/order.hpp"
+#include "emulated_gpu/thread.hpp"
+#include "trireme/base/random.hpp"
+
+namespace trireme::emulated {
+namespace {
+
+namespace context = boost::context;
+
+constexpr std::size_t stack_bytes = 128 * 1024;
+constexpr std::size_t letter_bytes = 256;
+
+enum class Waits : std::uint8_t { for_nothing, for_block, for_warp, for_next_block };
+
+struct Thread {
+    Place place;
+    unsigned number = 0;  // in its block
+    Waits waits = Waits::for_nothing;
+    unsigned lanes = 0;  // that it waits for
+    context::fiber outside = {};
+    context::fiber inside = {};
+};
+
+// A block of threads, and which of them runs.
+class Block {
+public:
+    Block(const Index& blocks, const Index& threads, std::size_t shared_bytes,
+          const std::function<void()>& body);
+
+    void run_all();
+    Thread& running() { return *running_; }
+    std::byte* shared() { return shared_.data(); }
+    std::byte* letter_of(unsigned lane) {
+        return letters_.data() + (running_->number / warp_size * warp_size + lane) * letter_bytes;
+    }
+    void wait(Waits waits, unsigned lanes) {
+        Thread& own = *running_;
+        own.waits = waits;
+        own.lanes = lanes;
+        own.outside = std::move(own.outside).resume();
+        running_ = &own;
+    }
+
+private:
+    void begin_block(const Index& block);
+    void turn(Thread& thread);
+    bool let_go();
+    bool let_block_go();
+    bool let_warps_go();
+    [[noreturn]] void complain() const;
+
+    std::vector<std::unique_ptr<Thread>> threads_;
+    std::vector<std::size_t> order_;
+    std::vector<std::byte> shared_, letters_;
+    Thread* running_ = nullptr;
+};
+
+thread_local Block* current = nullptr;
+std::uint64_t order_seed = 0;
+
+std::size_t product(const Index& index) { return std::size_t{index.x} * index.y * index.z; }
+
+// The threads' order, another one for every seed; in order of their numbers for seed 0.
+std::vector<std::size_t> order_of(std::size_t threads) {
+    std::vector<std::size_t> order(threads);
+    std::iota(order.begin(), order.end(), 0);
+    if (order_seed == 0) return order;
+    const RandomKey key{order_seed};
+    for (std::size_t i = threads; i > 1; --i) std::swap(order[i - 1], order[random_block(key, i)[0] % i]);
+    return order;
+}
+
+Block::Block(const Index& blocks, const Index& threads, std::size_t shared_bytes,
+             const std::function<void()>& body)
+    : order_(order_of(product(threads))), shared_(shared_bytes), letters_(product(threads) * letter_bytes) {
+    static thread_local context::pooled_fixedsize_stack stacks(stack_bytes);  // kept for the next kernel
+    for (unsigned number = 0; number < product(threads); ++number) {
+        Thread& thread = *threads_.emplace_back(std::make_unique<Thread>());
+        thread.number = number;
+        thread.place.block_size = threads;
+        thread.place.grid_size = blocks;
+        thread.place.thread = {number % threads.x, number / threads.x % threads.y,
+                               number / threads.x / threads.y};
+        thread.inside = context::fiber(std::allocator_arg, stacks, [&thread, &body](context::fiber&& outside) {
+            thread.outside = std::move(outside);
+            while (true) {
+                body();
+                current->wait(Waits::for_next_block, 0);
+            }
+            return std::move(thread.outside);
+        });
+    }
+}
+
+void Block::turn(Thread& thread) {
+    running_ = &thread;
+    thread.inside = std::move(thread.inside).resume();
+}
+
+void Block::begin_block(const Index& block) {
+    std::fill(shared_.begin(), shared_.end(), std::byte{0xFF});  // NaNs, for who reads what nobody wrote
+    for (const auto& thread : threads_) {
+        thread->place.block = block;
+        thread->waits = Waits::for_nothing;
+    }
+}
+
+void Block::run_all() {
+    const Index blocks = threads_.front()->place.grid_size;
+    for (unsigned z = 0; z < blocks.z; ++z) {
+        for (unsigned y = 0; y < blocks.y; ++y) {
+            for (unsigned x = 0; x < blocks.x; ++x) {
+                begin_block({x, y, z});
+                do {
+                    for (const std::size_t number : order_)
+                        if (threads_[number]->waits == Waits::for_nothing) turn(*threads_[number]);
+                } while (let_go());
+            }
+        }
+    }
+}
+
+// False where all have ended.
+bool Block::let_go() {
+    if (let_warps_go() || let_block_go()) return true;
+    for (const auto& thread : threads_)
+        if (thread->waits != Waits::for_next_block) complain();
+    return false;
+}
+
+// Who has ended is not waited for.
+bool Block::let_block_go() {
+    bool is_any_here = false;
+    for (const auto& thread : threads_) {
+        is_any_here = is_any_here || thread->waits == Waits::for_block;
+        if (thread->waits == Waits::for_warp) return false;
+    }
+    for (const auto& thread : threads_)
+        if (thread->waits == Waits::for_block) thread->waits = Waits::for_nothing;
+    return is_any_here;
+}
+
+bool Block::let_warps_go() {
+    bool has_gone = false;
+    for (std::size_t first = 0; first < threads_.size(); first += warp_size) {
+        for (unsigned lane = 0; lane < warp_size && first + lane < threads_.size(); ++lane) {
+            const Thread& own = *threads_[first + lane];
+            if (own.waits != Waits::for_warp) continue;
+            const unsigned lanes = own.lanes;
+            bool are_all_here = true;
+            for (unsigned other = 0; other < warp_size; ++other) {
+                if ((lanes >> other & 1U) == 0) continue;
+                are_all_here = are_all_here && first + other < threads_.size() &&
+                               threads_[first + other]->waits == Waits::for_warp &&
+                               threads_[first + other]->lanes == lanes;
+            }
+            if (!are_all_here) continue;
+            for (unsigned other = 0; other < warp_size; ++other)
+                if ((lanes >> other & 1U) != 0) threads_[first + other]->waits = Waits::for_nothing;
+            has_gone = true;
+        }
+    }
+    return has_gone;
+}
+
+void Block::complain() const {
+    std::size_t for_block = 0;
+    std::size_t for_warp = 0;
+    for (const auto& thread : threads_) {
+        for_block += thread->waits == Waits::for_block ? 1 : 0;
+        for_warp += thread->waits == Waits::for_warp ? 1 : 0;
+    }
+    throw std::logic_error("of " + std::to_string(threads_.size()) + " threads of a block " +
+                           std::to_string(for_block) + " wait for the block and " + std::to_string(for_warp) +
+                           " for lanes that do not come");
+}
+
+}  // namespace
+
+void shuffle_threads(std::uint64_t seed) { order_seed = seed; }
+
+const Place& place() { return current->running().place; }
+unsigned lane() { return current->running().number % warp_size; }
+void wait_for_block() { current->wait(Waits::for_block, 0); }
+void wait_for_warp(unsigned lanes) { current->wait(Waits::for_warp, lanes); }
+std::byte* shared_memory() { return current->shared(); }
+std::byte* letter_of(unsigned lane) { return current->letter_of(lane); }
+
+void run_grid(const Index& blocks, const Index& threads, std::size_t shared_bytes,
+              const std::function<void()>& thread) {
+    Block block(blocks, threads, shared_bytes, thread);
+    Block* const before = std::exchange(current, &block);
+    block.run_all();
+    current = before;
+}
+
+}  // namespace trireme::emulated

@@ -1,0 +1,126 @@
+// CUDA's language for a processor: kernels as they are, compiled by the compiler of everything else. The
+// threads of a block take turns, change over wherever they wait for each other, and do so in an order that
+// tests shuffle; a barrier that not all reach, and a lane that a warp names and that is gone, are errors.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <type_traits>
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __grid_constant__
+#define __shared__ static thread_local  // the threads of a block are fibers of one thread
+
+namespace trireme::emulated {
+
+struct Index {
+    unsigned x = 0;
+    unsigned y = 0;
+    unsigned z = 0;
+};
+
+// Of the thread that runs.
+struct Place {
+    Index thread, block, block_size{1, 1, 1}, grid_size{1, 1, 1};
+};
+const Place& place();
+
+inline constexpr unsigned warp_size = 32;
+unsigned lane();
+
+// Returns when all threads of the block, or all lanes of the warp that `lanes` names, are here.
+void wait_for_block();
+void wait_for_warp(unsigned lanes);
+
+std::byte* shared_memory();           // that the launch gave the block
+std::byte* letter_of(unsigned lane);  // 256 bytes by which the lanes of a warp tell each other
+
+// Every lane of `lanes` says `value` and learns what `use(said)` makes of what all said; said(lane) is a
+// lane's.
+template <class T, class Use>
+auto among_lanes(unsigned lanes, const T& value, Use&& use) {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 256);
+    std::memcpy(letter_of(lane()), &value, sizeof value);
+    wait_for_warp(lanes);
+    const auto result = use([](unsigned of) {
+        T said;
+        std::memcpy(&said, letter_of(of), sizeof said);
+        return said;
+    });
+    wait_for_warp(lanes);
+    return result;
+}
+
+// Runs `thread` for every thread of every block.
+void run_grid(const Index& blocks, const Index& threads, std::size_t shared_bytes,
+              const std::function<void()>& thread);
+
+}  // namespace trireme::emulated
+
+#define threadIdx (trireme::emulated::place().thread)
+#define blockIdx (trireme::emulated::place().block)
+#define blockDim (trireme::emulated::place().block_size)
+#define gridDim (trireme::emulated::place().grid_size)
+
+inline void __syncthreads() { trireme::emulated::wait_for_block(); }
+inline void __syncwarp(unsigned lanes = 0xFFFFFFFFU) { trireme::emulated::wait_for_warp(lanes); }
+
+template <class T>
+T __shfl_sync(unsigned lanes, T value, int source, int width = 32) {
+    const unsigned first =
+        trireme::emulated::lane() / static_cast<unsigned>(width) * static_cast<unsigned>(width);
+    const unsigned from = first + static_cast<unsigned>(source) % static_cast<unsigned>(width);
+    return trireme::emulated::among_lanes(lanes, value, [&](auto said) { return said(from); });
+}
+
+template <class T>
+T __shfl_xor_sync(unsigned lanes, T value, int mask) {
+    const unsigned from = trireme::emulated::lane() ^ static_cast<unsigned>(mask);
+    return trireme::emulated::among_lanes(lanes, value, [&](auto said) { return said(from); });
+}
+
+template <class T>
+T __shfl_down_sync(unsigned lanes, T value, unsigned distance) {
+    const unsigned from = std::min(trireme::emulated::lane() + distance, 31U);
+    return trireme::emulated::among_lanes(lanes, value, [&](auto said) { return said(from); });
+}
+
+inline unsigned __ballot_sync(unsigned lanes, bool holds) {
+    return trireme::emulated::among_lanes(lanes, holds, [&](auto said) {
+        unsigned votes = 0;
+        for (unsigned l = 0; l < 32; ++l)
+            if ((lanes >> l & 1U) != 0 && said(l)) votes |= 1U << l;
+        return votes;
+    });
+}
+
+inline float __expf(float x) { return std::exp(x); }
+inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
+inline float rsqrt(float x) { return 1 / std::sqrt(x); }
+inline double rsqrt(double x) { return 1 / std::sqrt(x); }
+inline float fmaxf(float a, float b) { return std::fmax(a, b); }
+inline unsigned __umulhi(unsigned a, unsigned b) {
+    return static_cast<unsigned>(static_cast<std::uint64_t>(a) * b >> 32);
+}
+
+struct alignas(8) float2 {
+    float x, y;
+};
+struct alignas(16) float4 {
+    float x, y, z, w;
+};
+struct alignas(8) uint2 {
+    unsigned x, y;
+};
+struct alignas(16) uint4 {
+    unsigned x, y, z, w;
+};
