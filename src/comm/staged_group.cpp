@@ -1,0 +1,191 @@
+#include "trireme/comm/staged_group.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace trireme {
+namespace {
+
+// Memory that the GPU reads and writes by itself, lent by size: messages of a run have few sizes.
+class PinnedMemory {
+public:
+    PinnedMemory() = default;
+    ~PinnedMemory() {
+        for (std::byte* const memory : all_) give_back_pinned_memory(memory);
+    }
+    PinnedMemory(const PinnedMemory&) = delete;
+    PinnedMemory& operator=(const PinnedMemory&) = delete;
+
+    std::byte* lend(std::size_t bytes) {
+        std::vector<std::byte*>& of_size = free_[bytes];
+        if (of_size.empty()) {
+            all_.push_back(take_pinned_memory(std::max<std::size_t>(bytes, 1)));
+            return all_.back();
+        }
+        std::byte* const memory = of_size.back();
+        of_size.pop_back();
+        return memory;
+    }
+    void take_back(std::byte* memory, std::size_t bytes) { free_[bytes].push_back(memory); }
+
+private:
+    std::vector<std::byte*> all_;
+    std::map<std::size_t, std::vector<std::byte*>> free_;
+};
+
+struct Message {
+    bool is_send = false;
+    int peer = 0;
+    Label label = 0;
+    Tensor on_gpu = {};                                // of a receive
+    Tensor on_host = {};                               // pinned
+    std::optional<Communicator::Ticket> travels = {};  // none: its copy from the GPU is not over
+};
+
+// A send whose elements are on their way into pinned memory.
+struct Leaving {
+    GpuMoment copied;
+    Communicator::Ticket ticket;
+};
+
+// A copy to the GPU, which reads pinned memory until it is over.
+struct Landing {
+    GpuMoment landed;
+    Tensor on_host;
+};
+
+class StagedGroup : public Communicator {
+public:
+    StagedGroup(std::unique_ptr<Communicator> ranks, GpuQueue& queue, Patience patience)
+        : Communicator(patience), ranks_(std::move(ranks)), queue_(queue) {}
+
+    int rank() const override { return ranks_->rank(); }
+    int size() const override { return ranks_->size(); }
+    const std::string& name() const override { return ranks_->name(); }
+
+    Ticket start_send(ConstTensor tensor, int peer, Label label) override;
+    Ticket start_receive(Tensor tensor, int peer, Label label) override;
+    bool is_done(Ticket ticket) override;
+    std::optional<int> unasked_sender() override { return ranks_->unasked_sender(); }
+    void progress() override;
+
+protected:
+    std::string describe(Ticket ticket) const override;
+
+private:
+    Ticket add(Message message);
+    void start_what_has_left_the_gpu();
+    void land(const Message& message);
+    void give_back(const Tensor& pinned) {
+        pinned_.take_back(static_cast<std::byte*>(pinned.data), pinned.bytes());
+    }
+
+    std::unique_ptr<Communicator> ranks_;
+    GpuQueue& queue_;
+    PinnedMemory pinned_;
+    Ticket next_ = 0;
+    std::map<Ticket, Message> messages_;
+    std::deque<Leaving> leaving_;  // in the order in which they were given
+    std::deque<Landing> landing_;
+};
+
+// The same elements in `memory`.
+Tensor twin(std::byte* memory, ConstTensor of) { return {memory, of.dtype, of.rows, of.columns, of.columns}; }
+
+Communicator::Ticket StagedGroup::add(Message message) {
+    messages_.emplace(next_, std::move(message));
+    return next_++;
+}
+
+Communicator::Ticket StagedGroup::start_send(ConstTensor tensor, int peer, Label label) {
+    if (!tensor.is_contiguous()) throw BugError("a message must be contiguous");
+    traffic_.bytes_sent += tensor.bytes();
+    Message message{.is_send = true, .peer = peer, .label = label};
+    if (tensor.place != Place::gpu && leaving_.empty()) {
+        message.travels = ranks_->start_send(tensor, peer, label);
+        return add(std::move(message));
+    }
+    message.on_host = twin(pinned_.lend(tensor.bytes()), tensor);
+    GpuMoment copied;
+    if (tensor.place == Place::gpu) {
+        queue_.copy(message.on_host.data, tensor.data, tensor.bytes());
+        queue_.mark(copied);
+    } else {  // behind those of the GPU that have not left it
+        std::memcpy(message.on_host.data, tensor.data, tensor.bytes());
+    }
+    const Ticket ticket = add(std::move(message));
+    leaving_.push_back({.copied = std::move(copied), .ticket = ticket});
+    return ticket;
+}
+
+Communicator::Ticket StagedGroup::start_receive(Tensor tensor, int peer, Label label) {
+    if (!tensor.is_contiguous()) throw BugError("a message must be contiguous");
+    Message message{.peer = peer, .label = label};
+    if (tensor.place == Place::gpu) {
+        message.on_gpu = tensor;
+        message.on_host = twin(pinned_.lend(tensor.bytes()), tensor);
+    }
+    const Tensor arrives = tensor.place == Place::gpu ? message.on_host : tensor;
+    message.travels = ranks_->start_receive(arrives, peer, label);
+    return add(std::move(message));
+}
+
+bool StagedGroup::is_done(Ticket ticket) {
+    start_what_has_left_the_gpu();
+    const auto found = messages_.find(ticket);
+    if (found == messages_.end())
+        throw BugError(cat("message ", ticket, " of the ", name(), " group is not in flight"));
+    const Message& message = found->second;
+    if (!message.travels || !ranks_->is_done(*message.travels)) return false;
+    if (message.on_gpu.is_present()) {
+        land(message);
+    } else if (message.on_host.data != nullptr) {
+        give_back(message.on_host);
+    }
+    messages_.erase(found);
+    return true;
+}
+
+void StagedGroup::progress() {
+    start_what_has_left_the_gpu();
+    ranks_->progress();
+}
+
+// In the order in which they were given: a group's messages between two ranks do not overtake each other.
+void StagedGroup::start_what_has_left_the_gpu() {
+    while (!leaving_.empty() && leaving_.front().copied.is_over()) {
+        Message& message = messages_.at(leaving_.front().ticket);
+        message.travels = ranks_->start_send(message.on_host, message.peer, message.label);
+        leaving_.pop_front();
+    }
+}
+
+// What the queue is given from here on sees it; its copy is the queue's until then.
+void StagedGroup::land(const Message& message) {
+    while (!landing_.empty() && landing_.front().landed.is_over()) {
+        give_back(landing_.front().on_host);
+        landing_.pop_front();
+    }
+    queue_.copy(message.on_gpu.data, message.on_host.data, message.on_gpu.bytes());
+    landing_.push_back({.landed = GpuMoment(), .on_host = message.on_host});
+    queue_.mark(landing_.back().landed);
+}
+
+std::string StagedGroup::describe(Ticket ticket) const {
+    const Message& message = messages_.at(ticket);
+    return cat("rank ", rank(), message.is_send ? "'s message to rank " : "'s message from rank ",
+               message.peer);
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> staged_group(std::unique_ptr<Communicator> ranks, GpuQueue& queue,
+                                           Patience patience) {
+    return std::make_unique<StagedGroup>(std::move(ranks), queue, patience);
+}
+
+}  // namespace trireme
