@@ -107,6 +107,11 @@ inline float __expf(float x) { return std::exp(x); }
 inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
 inline float rsqrt(float x) { return 1 / std::sqrt(x); }
 inline double rsqrt(double x) { return 1 / std::sqrt(x); }
+inline double normcdf(double x) {
+    return static_cast<double>(std::erfc(-static_cast<long double>(x) * std::sqrt(0.5L)) / 2);
+}
+inline float normcdf(float x) { return static_cast<float>(normcdf(static_cast<double>(x))); }
+inline double __dmul_rn(double a, double b) { return a * b; }
 inline float fmaxf(float a, float b) { return std::fmax(a, b); }
 inline unsigned __umulhi(unsigned a, unsigned b) {
     return static_cast<unsigned>(static_cast<std::uint64_t>(a) * b >> 32);
