@@ -1,10 +1,10 @@
 #include "trireme/checkpoint/state_view.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <tuple>
 
 #include "trireme/base/error.hpp"
+#include "trireme/device/copy.hpp"
 
 namespace trireme {
 namespace {
@@ -23,17 +23,6 @@ bool comes_before(const StateView& a, const StateView& b) {
 }
 
 }  // namespace
-
-void copy_rows(ConstTensor from, Tensor to) {
-    if (from.is_contiguous() && to.is_contiguous()) {
-        std::memcpy(to.data, from.data, from.bytes());
-        return;
-    }
-    for (std::size_t r = 0; r < from.rows; ++r) {
-        const ConstTensor row = from.row_range(r, 1);
-        std::memcpy(to.row_range(r, 1).data, row.data, row.bytes());
-    }
-}
 
 void add_views(std::vector<StateView>& views, const ParameterSpec& spec, StateField field, const Box& local,
                Tensor memory) {

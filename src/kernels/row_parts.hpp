@@ -27,30 +27,41 @@ void with_decay(const ConstTensor& decaying, T decay, T none, Use&& use) {
     });
 }
 
+// Calls use(round), where round(i, value) writes what element i of the parameter is rounded to, if anything.
+template <class Use>
+void with_rounding(const Tensor& rounded, Use&& use) {
+    if (!rounded.is_present()) return use([](std::size_t, auto) {});
+    use([to = rounded.flattened().as<Bf16>().data](std::size_t i, auto value) {
+        to[i] = static_cast<float>(value);
+    });
+}
+
 // Calls use(part) with the whole update, or with its rows one after the other.
 template <class Use>
 void for_each_part(const AdamWUpdate& op, Use&& use) {
     const std::size_t parts = std::max({parts_of(op.parameter), parts_of(op.gradient), parts_of(op.moment1),
-                                        parts_of(op.moment2), parts_by_columns(op)});
+                                        parts_of(op.moment2), parts_of(op.rounded), parts_by_columns(op)});
     for (std::size_t r = 0; r < parts; ++r) {
         AdamWUpdate part = op;
         part.parameter = part_of(op.parameter, parts, r);
         part.gradient = part_of(op.gradient, parts, r);
         part.moment1 = part_of(op.moment1, parts, r);
         part.moment2 = part_of(op.moment2, parts, r);
+        part.rounded = part_of(op.rounded, parts, r);
         use(part);
     }
 }
 
 template <class Use>
 void for_each_part(const SgdUpdate& op, Use&& use) {
-    const std::size_t parts =
-        std::max({parts_of(op.parameter), parts_of(op.gradient), parts_of(op.velocity), parts_by_columns(op)});
+    const std::size_t parts = std::max({parts_of(op.parameter), parts_of(op.gradient), parts_of(op.velocity),
+                                        parts_of(op.rounded), parts_by_columns(op)});
     for (std::size_t r = 0; r < parts; ++r) {
         SgdUpdate part = op;
         part.parameter = part_of(op.parameter, parts, r);
         part.gradient = part_of(op.gradient, parts, r);
         part.velocity = part_of(op.velocity, parts, r);
+        part.rounded = part_of(op.rounded, parts, r);
         use(part);
     }
 }

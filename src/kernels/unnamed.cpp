@@ -18,9 +18,13 @@ void check_mean(const ShapeCheck& check, Unnamed unnamed, std::size_t named, std
                  "there is no mean of nothing for the other ", all);
 }
 
+bool writes_unnamed(Unnamed unnamed, bool accumulate) {
+    return unnamed == Unnamed::mean || (unnamed == Unnamed::zero && !accumulate);
+}
+
 std::size_t scattered_bytes(const ConstTensor& input, const ConstTensor& output, Unnamed unnamed,
                             bool accumulate) {
-    const bool writes_all = unnamed == Unnamed::mean || (unnamed == Unnamed::zero && !accumulate);
+    const bool writes_all = writes_unnamed(unnamed, accumulate);
     return input.bytes() + (accumulate ? 2 : 1) * (writes_all ? output.bytes() : input.bytes());
 }
 

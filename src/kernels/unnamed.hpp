@@ -14,6 +14,9 @@ std::vector<std::size_t> unnamed_of(const ConstTensor& names, std::size_t end);
 // A mean is of something.
 void check_mean(const ShapeCheck& check, Unnamed unnamed, std::size_t named, std::size_t all);
 
+// True if a scatter writes what no index names, too. Zeros that are added change nothing.
+bool writes_unnamed(Unnamed unnamed, bool accumulate);
+
 // Read and written by a scatter of `input` into `output`, without its indices.
 std::size_t scattered_bytes(const ConstTensor& input, const ConstTensor& output, Unnamed unnamed,
                             bool accumulate);

@@ -15,6 +15,11 @@ void check_decaying(const ShapeCheck& check, const ConstTensor& decaying, const 
     }
 }
 
+void check_rounded(const ShapeCheck& check, const ConstTensor& rounded, const ConstTensor& parameter) {
+    if (rounded.is_present())
+        check.matrix_of(DType::bf16, "rounded", rounded, parameter.rows, parameter.columns);
+}
+
 }  // namespace
 
 void AdamWUpdate::check() const {
@@ -24,11 +29,12 @@ void AdamWUpdate::check() const {
     check.alike("moment2", moment2, parameter);
     check.demand(step >= 1, "steps count from 1, got ", step);
     check_decaying(check, decaying, parameter, {gradient, moment1, moment2});
+    check_rounded(check, rounded, parameter);
 }
 
 Cost AdamWUpdate::cost() const {
     const std::size_t bytes = gradient.bytes() + 2 * (parameter.bytes() + moment1.bytes() + moment2.bytes());
-    return {.kernel = "adamw", .bytes = static_cast<double>(bytes)};
+    return {.kernel = "adamw", .bytes = static_cast<double>(bytes + rounded.bytes())};
 }
 
 void SgdUpdate::check() const {
@@ -36,11 +42,12 @@ void SgdUpdate::check() const {
     check.alike("gradient", gradient, parameter);
     if (velocity.is_present() || momentum != 0) check.alike("velocity", velocity, parameter);
     check_decaying(check, decaying, parameter, {gradient, velocity});
+    check_rounded(check, rounded, parameter);
 }
 
 Cost SgdUpdate::cost() const {
     const std::size_t bytes = gradient.bytes() + 2 * (parameter.bytes() + velocity.bytes());
-    return {.kernel = "sgd", .bytes = static_cast<double>(bytes)};
+    return {.kernel = "sgd", .bytes = static_cast<double>(bytes + rounded.bytes())};
 }
 
 void SumOfSquares::check() const {

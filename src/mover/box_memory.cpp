@@ -1,6 +1,6 @@
 #include "mover/box_memory.hpp"
 
-#include <cstring>
+#include "trireme/device/copy.hpp"
 
 namespace trireme {
 namespace {
@@ -10,16 +10,6 @@ template <class View>
 View part_of(const View& matrix, const Box& whole, const Box& part) {
     return matrix.row_range(part.rows.begin - whole.rows.begin, part.rows.count)
         .column_range(part.columns.begin - whole.columns.begin, part.columns.count);
-}
-
-void copy(const ConstTensor& from, const Tensor& to) {
-    if (from.is_contiguous() && to.is_contiguous()) {
-        std::memcpy(to.data, from.data, from.bytes());
-        return;
-    }
-    for (std::size_t r = 0; r < from.rows; ++r) {
-        std::memcpy(to.row_range(r, 1).data, from.row_range(r, 1).data, from.row_range(r, 1).bytes());
-    }
 }
 
 }  // namespace
@@ -52,12 +42,12 @@ void BoxMemory::for_each_part(const std::string& tensor, const Box& box, Use&& u
 
 void BoxMemory::read(const std::string& tensor, const Box& box, Tensor into) const {
     for_each_part(tensor, box,
-                  [&](const Box& part, const Tensor& own) { copy(own, part_of(into, box, part)); });
+                  [&](const Box& part, const Tensor& own) { copy_rows(own, part_of(into, box, part)); });
 }
 
 void BoxMemory::write(const std::string& tensor, const Box& box, ConstTensor from) const {
     for_each_part(tensor, box,
-                  [&](const Box& part, const Tensor& own) { copy(part_of(from, box, part), own); });
+                  [&](const Box& part, const Tensor& own) { copy_rows(part_of(from, box, part), own); });
 }
 
 void BoxMemory::copy_from(const BoxMemory& other, const std::string& tensor, const Box& box) const {

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+
+#include "trireme/device/copy.hpp"
 
 namespace trireme {
 namespace {
@@ -128,7 +129,7 @@ Parcel BucketTransfer::loaded(const Portion& portion, Arena& memory) const {
     const Parcel parcel = parcel_of(portion, *tensors_, memory);
     if (parcel.is_copy && place_ != Place::ghost) {
         for_each_run(portion, *tensors_, [&](const Tensor& run, std::size_t offset) {
-            std::memcpy(parcel.run.at(offset), run.data, run.bytes());
+            copy_rows(run, parcel.run.column_range(offset, run.columns));
         });
     }
     return parcel;
@@ -157,7 +158,7 @@ void BucketTransfer::unload() {
     for (const Parcel& parcel : arriving_) {
         if (!parcel.is_copy) continue;
         for_each_run(*parcel.portion, *tensors_, [&](const Tensor& run, std::size_t offset) {
-            std::memcpy(run.data, parcel.run.at(offset), run.bytes());
+            copy_rows(parcel.run.column_range(offset, run.columns), run);
         });
     }
     if (!gradients_.is_present()) return;

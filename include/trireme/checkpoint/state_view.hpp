@@ -34,7 +34,4 @@ private:
     std::vector<StateView> views_;  // sorted by tensor and field
 };
 
-// Rows of both are of equal length.
-void copy_rows(ConstTensor from, Tensor to);
-
 }  // namespace trireme

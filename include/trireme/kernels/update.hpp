@@ -23,6 +23,7 @@ struct AdamWUpdate {
     double weight_decay = 0;
     std::size_t step = 1;       // of this update, from 1
     ConstTensor decaying = {};  // (columns) i32: of which columns the weights decay, 1 or 0; absent: of all
+    Tensor rounded = {};        // bf16: what the new parameter is rounded to, or absent
 
     void check() const;
     Cost cost() const;
@@ -39,6 +40,7 @@ struct SgdUpdate {
     double momentum = 0;
     double weight_decay = 0;
     ConstTensor decaying = {};  // (columns) i32, as above
+    Tensor rounded = {};        // bf16, as above
 
     void check() const;
     Cost cost() const;

@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/row_parts.hpp"
+#include "kernels/update_factors.hpp"
 
 namespace trireme {
 namespace {
@@ -12,27 +13,10 @@ namespace {
 // Work on one core before another one is worth waking; a multiple of the cache line.
 constexpr std::size_t step = 1024;
 
-// The update's numbers, worked out in double once.
-template <class T>
-struct AdamWFactors {
-    explicit AdamWFactors(const AdamWUpdate& op)
-        : scale(static_cast<T>(op.gradient_scale)),
-          beta1(static_cast<T>(op.beta1)),
-          beta2(static_cast<T>(op.beta2)),
-          rest1(static_cast<T>(1 - op.beta1)),
-          rest2(static_cast<T>(1 - op.beta2)),
-          rate(static_cast<T>(op.rate / (1 - std::pow(op.beta1, static_cast<double>(op.step))))),
-          inv_correction2(static_cast<T>(1 / (1 - std::pow(op.beta2, static_cast<double>(op.step))))),
-          epsilon(static_cast<T>(op.epsilon)),
-          decay(static_cast<T>(1 - op.rate * op.weight_decay)) {}
-
-    T scale, beta1, beta2, rest1, rest2, rate, inv_correction2, epsilon, decay;
-};
-
 // The factors come by value: were they in memory, the loop would have to expect its stores to change them.
-template <class T, class DecayOf>
-void adamw(AdamWFactors<T> f, DecayOf decay_of, std::size_t count, const T* gradient, T* moment1, T* moment2,
-           T* parameter) {
+template <class T, class DecayOf, class Round>
+void adamw(AdamWFactors<T> f, DecayOf decay_of, Round round, std::size_t count, const T* gradient, T* moment1,
+           T* moment2, T* parameter) {
 #pragma omp simd
     for (std::size_t i = 0; i < count; ++i) {
         const T g = f.scale * gradient[i];
@@ -42,7 +26,16 @@ void adamw(AdamWFactors<T> f, DecayOf decay_of, std::size_t count, const T* grad
         moment2[i] = m2;
         parameter[i] =
             decay_of(i) * parameter[i] - f.rate * m1 / (std::sqrt(m2 * f.inv_correction2) + f.epsilon);
+        round(i, parameter[i]);
     }
+}
+
+// Calls use(decay_of, round) as with_decay and with_rounding do.
+template <class T, class Op, class Use>
+void with_both(const Op& op, T decay, T none, Use&& use) {
+    with_decay(op.decaying, decay, none, [&](const auto& decay_of) {
+        with_rounding(op.rounded, [&](const auto& round) { use(decay_of, round); });
+    });
 }
 
 template <class T>
@@ -52,39 +45,46 @@ void adamw(int threads, const AdamWUpdate& op) {
     T* m1 = op.moment1.as<T>().data;
     T* m2 = op.moment2.as<T>().data;
     const T* g = op.gradient.as<T>().data;
-    with_decay(op.decaying, factors.decay, T{1}, [&](const auto& decay_of) {
+    with_both(op, factors.decay, T{1}, [&](const auto& decay_of, const auto& round) {
         cpu::for_each_range(threads, op.parameter.size(), cpu::elements_per_thread, step,
                             [&](std::size_t begin, std::size_t end) {
-                                const auto own = [=](std::size_t i) { return decay_of(begin + i); };
-                                adamw(factors, own, end - begin, g + begin, m1 + begin, m2 + begin, p + begin);
+                                const auto own_decay = [=](std::size_t i) { return decay_of(begin + i); };
+                                const auto own_round = [=](std::size_t i, T value) { round(begin + i, value); };
+                                adamw(factors, own_decay, own_round, end - begin, g + begin, m1 + begin,
+                                      m2 + begin, p + begin);
                             });
     });
 }
 
+template <class T, class DecayOf, class Round>
+void sgd(SgdFactors<T> f, DecayOf decay_of, Round round, std::size_t begin, std::size_t end, const T* gradient,
+         T* velocity, T* parameter) {
+    if (velocity == nullptr) {
+#pragma omp simd
+        for (std::size_t i = begin; i < end; ++i) {
+            parameter[i] -= f.rate * (f.scale * gradient[i] + decay_of(i) * parameter[i]);
+            round(i, parameter[i]);
+        }
+        return;
+    }
+#pragma omp simd
+    for (std::size_t i = begin; i < end; ++i) {
+        velocity[i] = f.momentum * velocity[i] + (f.scale * gradient[i] + decay_of(i) * parameter[i]);
+        parameter[i] -= f.rate * velocity[i];
+        round(i, parameter[i]);
+    }
+}
+
 template <class T>
 void sgd(int threads, const SgdUpdate& op) {
-    const T scale = static_cast<T>(op.gradient_scale);
-    const T decay = static_cast<T>(op.weight_decay);
-    const T rate = static_cast<T>(op.rate);
-    const T momentum = static_cast<T>(op.momentum);
+    const SgdFactors<T> factors(op);
     T* p = op.parameter.as<T>().data;
     T* velocity = op.velocity.is_present() ? op.velocity.as<T>().data : nullptr;
     const T* gradient = op.gradient.as<T>().data;
-    with_decay(op.decaying, decay, T{0}, [&](const auto& decay_of) {
+    with_both(op, factors.decay, T{0}, [&](const auto& decay_of, const auto& round) {
         cpu::for_each_range(threads, op.parameter.size(), cpu::elements_per_thread, step,
-                            [=](std::size_t begin, std::size_t end) {
-                                if (velocity == nullptr) {
-#pragma omp simd
-                                    for (std::size_t i = begin; i < end; ++i)
-                                        p[i] -= rate * (scale * gradient[i] + decay_of(i) * p[i]);
-                                    return;
-                                }
-#pragma omp simd
-                                for (std::size_t i = begin; i < end; ++i) {
-                                    velocity[i] =
-                                        momentum * velocity[i] + (scale * gradient[i] + decay_of(i) * p[i]);
-                                    p[i] -= rate * velocity[i];
-                                }
+                            [&](std::size_t begin, std::size_t end) {
+                                sgd(factors, decay_of, round, begin, end, gradient, velocity, p);
                             });
     });
 }

@@ -13,6 +13,13 @@ bool decays(const ConstTensor& decaying, std::size_t column) {
 }
 
 template <class T>
+void round_to(const Elements<T>& parameter, const Tensor& rounded) {
+    with_rounding(rounded, [&](const auto& round) {
+        for (std::size_t i = 0; i < parameter.columns; ++i) round(i, parameter[i]);
+    });
+}
+
+template <class T>
 void adamw(const AdamWUpdate& op) {
     const auto parameter = op.parameter.flattened().as<T>();
     const auto gradient = op.gradient.flattened().as<T>();
@@ -30,6 +37,7 @@ void adamw(const AdamWUpdate& op) {
         const double decay = decays(op.decaying, i) ? op.weight_decay : 0;
         parameter[i] = static_cast<T>((1 - op.rate * decay) * parameter[i] - op.rate * change);
     }
+    round_to<T>(parameter, op.rounded);
 }
 
 template <class T>
@@ -46,6 +54,7 @@ void sgd(const SgdUpdate& op) {
         }
         parameter[i] = static_cast<T>(parameter[i] - op.rate * change);
     }
+    round_to<T>(parameter, op.rounded);
 }
 
 template <class T>

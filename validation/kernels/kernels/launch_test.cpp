@@ -57,6 +57,7 @@ struct Nap {
 };
 void run(ReferenceStream&, const Nap&) { spend_seconds(Nap::seconds); }
 void run(CpuStream&, const Nap&) { spend_seconds(Nap::seconds); }
+void run(CudaStream&, const Nap&) { spend_seconds(Nap::seconds); }
 
 TEST(Launch, OnASlowStreamTakesLongerAndSaysSo) {
     Stream stream{CpuStream{}};

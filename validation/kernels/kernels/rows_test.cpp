@@ -213,6 +213,7 @@ TEST(ReadValues, GivesTheElementsRowByRowAndNoneOfAGhost) {
     const Tensor numbers = t.numbers(2, 2, {1, -2, 3, 0.5});
     for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
         EXPECT_EQ(read_values(stream, numbers), (Numbers{1, -2, 3, 0.5}));
+        EXPECT_EQ(read_values(stream, t.numbers_of(DType::bf16, 1, 2, {1.5, -2})), (Numbers{1.5, -2}));
     }
     Stream ghost{GhostStream{}};
     EXPECT_TRUE(read_values(ghost, {nullptr, DType::f32, 2, 3, 3}).empty());

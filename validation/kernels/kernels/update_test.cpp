@@ -130,6 +130,66 @@ TEST(SgdUpdate, DecaysOnlyTheColumnsThatItIsTold) {
     }
 }
 
+// Of 2049 the nearest that 16 bits hold is 2048, of 2057 it is 2064, and of 2056, in the middle, the even one.
+TEST(Update, RoundsTheNewParameterToSixteenBits) {
+    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+        for (const std::size_t gap : {0, 3}) {
+            for (const bool has_velocity : {false, true}) {
+                Operands t(DType::f32, gap);
+                const SgdUpdate op{.parameter = t.numbers(2, 2, {2050, -2058, 2057, 1}),
+                                   .gradient = t.numbers(2, 2, {1, -1, 1, 0.5}),
+                                   .velocity = has_velocity ? t.zeros(2, 2) : Tensor{},
+                                   .rate = 1,
+                                   .rounded = t.unwritten_of(DType::bf16, 2, 2)};
+
+                launch(stream, op);
+
+                EXPECT_EQ(values(op.parameter), (Numbers{2049, -2057, 2056, 0.5}));
+                EXPECT_EQ(values(op.rounded), (Numbers{2048, -2064, 2048, 0.5}));
+                EXPECT_TRUE(t.has_clean_gaps());
+            }
+        }
+    }
+}
+
+TEST(Update, RoundsWhatAdamWWritesWhicheverColumnsDecay) {
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{2}}}) {
+            for (const bool tells_columns_apart : {false, true}) {
+                Operands t(dtype, 1);
+                AdamWUpdate op{.parameter = t.random(3, 37),
+                               .gradient = t.random(3, 37),
+                               .moment1 = t.zeros(3, 37),
+                               .moment2 = t.zeros(3, 37),
+                               .rate = 0.125,
+                               .weight_decay = 0.5,
+                               .rounded = t.unwritten_of(DType::bf16, 3, 37)};
+                if (tells_columns_apart) op.decaying = t.indices(DType::i32, 37, 2);
+
+                launch(stream, op);
+
+                Numbers expected = values(op.parameter);
+                for (double& number : expected) number = Bf16(static_cast<float>(number));
+                EXPECT_EQ(values(op.rounded), expected);
+                EXPECT_TRUE(t.has_clean_gaps());
+            }
+        }
+    }
+}
+
+TEST(Update, RefusesWhatParametersCannotBeRoundedTo) {
+    Operands t(DType::f32);
+    SgdUpdate sgd{.parameter = t.zeros(2, 3), .gradient = t.zeros(2, 3), .rounded = t.zeros(2, 3)};
+    AdamWUpdate adamw{.parameter = t.zeros(2, 3),
+                      .gradient = t.zeros(2, 3),
+                      .moment1 = t.zeros(2, 3),
+                      .moment2 = t.zeros(2, 3),
+                      .rounded = t.unwritten_of(DType::bf16, 3, 2)};
+
+    EXPECT_EQ(refusal(sgd), "sgd: rounded is f32 2 x 3, not bf16 2 x 3");
+    EXPECT_EQ(refusal(adamw), "adamw: rounded is bf16 3 x 2, not bf16 2 x 3");
+}
+
 TEST(Update, RefusesColumnsToDecayThatDoNotFit) {
     Operands t;
     AdamWUpdate op{.parameter = t.zeros(2, 3),
@@ -224,16 +284,19 @@ TEST(Update, TakesRowsThatLieApart) {
 
 TEST(Update, CostsWhatItReadsAndWrites) {
     Operands t(DType::f32);
-    const AdamWUpdate adamw{.parameter = t.zeros(2, 3),
-                            .gradient = t.zeros(2, 3),
-                            .moment1 = t.zeros(2, 3),
-                            .moment2 = t.zeros(2, 3)};
-    const SgdUpdate sgd{.parameter = t.zeros(2, 3), .gradient = t.zeros(2, 3), .velocity = t.zeros(2, 3)};
+    AdamWUpdate adamw{.parameter = t.zeros(2, 3),
+                      .gradient = t.zeros(2, 3),
+                      .moment1 = t.zeros(2, 3),
+                      .moment2 = t.zeros(2, 3)};
+    SgdUpdate sgd{.parameter = t.zeros(2, 3), .gradient = t.zeros(2, 3), .velocity = t.zeros(2, 3)};
     const SumOfSquares squares{t.zeros(2, 3), t.unwritten_of(DType::f64, 1, 1)};
 
     EXPECT_EQ(adamw.cost().bytes, 7 * 24);
     EXPECT_EQ(sgd.cost().bytes, 5 * 24);
     EXPECT_EQ(squares.cost().bytes, 24 + 8);
+    adamw.rounded = sgd.rounded = t.unwritten_of(DType::bf16, 2, 3);
+    EXPECT_EQ(adamw.cost().bytes, 7 * 24 + 12);
+    EXPECT_EQ(sgd.cost().bytes, 5 * 24 + 12);
 }
 
 }  // namespace

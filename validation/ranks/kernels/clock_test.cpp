@@ -23,6 +23,7 @@ struct Product {
 
 void run(ReferenceStream&, const Product&) {}
 void run(CpuStream&, const Product&) {}
+void run(CudaStream&, const Product&) {}
 
 // As ranks/nodes.xml has it.
 constexpr std::array states{ClockState{1000, 1}, ClockState{750, 0.75}, ClockState{500, 0.5}};
