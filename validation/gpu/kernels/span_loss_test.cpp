@@ -1,0 +1,107 @@
+#include "trireme/kernels/span_loss.hpp"
+
+#include <limits>
+
+#include "gpu_comparison.hpp"
+#include "loss_operands.hpp"
+
+namespace trireme {
+namespace {
+
+using Segments = std::vector<Segment>;
+
+// First and last rows, or begins and ends, of as many segments as there are pairs.
+Tensor pairs_of(GpuOperands& t, const std::vector<double>& content) {
+    return t.numbers_of(DType::i32, content.size() / 2, 2, content);
+}
+
+TEST(GpuBackend, AgreesOnSpanLoss) {
+    const Segments segments{{40, 60}, {1, 33}, {34, 1}, {35, 1}, {101, 300}, {405, 0}};
+    for (const double scale : {0.0, 3.0}) {
+        SCOPED_TRACE(cat("scale ", scale));
+        expect_same_on_gpu([&](GpuOperands& t) {
+            return SpanLoss{.logits = t.random(410, 2),
+                            .segments = segments,
+                            .answers = pairs_of(t, {7, 59, 0, 32, no_target, 0, 0, 0, 299, 1, no_target, 0}),
+                            .losses = t.unwritten_of(DType::f64, 1, segments.size()),
+                            .gradient_scale = scale};
+        });
+    }
+}
+
+TEST(GpuBackend, AgreesOnSpanLossOfNoSegments) {
+    expect_same_on_gpu([](GpuOperands& t) {
+        return SpanLoss{.logits = t.random(3, 2),
+                        .segments = {},
+                        .answers = t.numbers_of(DType::i32, 0, 2, {}),
+                        .losses = t.unwritten_of(DType::f64, 1, 0),
+                        .gradient_scale = 2};
+    });
+}
+
+TEST(GpuBackend, SurvivesSpanLogitsThatExpCannotHold) {
+    const Segments segments{{1, 4}};
+    expect_same_on_gpu([&](GpuOperands& t) {
+        return SpanLoss{.logits = t.numbers(6, 2, {9, 9, 5, 0, 5, 0, 5, -3008, 5, -3008, 9, 9}),
+                        .segments = segments,
+                        .answers = pairs_of(t, {0, 3}),
+                        .losses = t.unwritten_of(DType::f64, 1, 1),
+                        .gradient_scale = 16};
+    });
+}
+
+BestSpan best_span_of(GpuOperands& t, const Segments& segments, std::vector<double> contexts,
+                      std::size_t longest) {
+    return {.logits = t.random(405, 2),
+            .segments = segments,
+            .contexts = pairs_of(t, contexts),
+            .choices = unchosen(t, segments.size(), 2),
+            .longest = longest};
+}
+
+TEST(GpuBackend, AgreesOnBestSpan) {
+    const Segments segments{{40, 60}, {1, 33}, {34, 1}, {101, 300}, {401, 3}, {404, 0}};
+    for (const std::size_t longest : {1, 9, 1000}) {
+        SCOPED_TRACE(cat("longest ", longest));
+        expect_same_on_gpu([&](GpuOperands& t) {
+            return best_span_of(t, segments, {5, 60, 0, 33, 0, 1, 20, 299, 3, 0, -1, -1}, longest);
+        });
+    }
+}
+
+// Of equal sums, in one thread's rows and in those of others.
+TEST(GpuBackend, ChoosesTheFirstOfTheBestSpans) {
+    const Segments segments{{2, 300}};
+    for (const std::size_t first : {0, 17, 190}) {
+        expect_same_on_gpu([&](GpuOperands& t) {
+            std::vector<double> logits(2 * 303, -2);
+            for (const std::size_t row : {first, first + 20, first + 99})
+                logits[2 * (row + 2)] = logits[2 * (row + 4) + 1] = 1;
+            return BestSpan{.logits = t.numbers(303, 2, logits),
+                            .segments = segments,
+                            .contexts = pairs_of(t, {0, 300}),
+                            .choices = unchosen(t, 1, 2)};
+        });
+    }
+}
+
+TEST(GpuBackend, ChoosesARowThatExistsWhateverTheLogits) {
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    const Segments segments{{0, 2}, {2, 2}, {4, 3}};
+    for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
+        Stream stream = gpu_stream();
+        GpuOperands t = GpuOperands::of_gpu(stream, dtype, 3);
+        const std::vector<double> logits{nan, nan, nan, nan, -infinity, -infinity, -infinity,
+                                         0,   1,   1,   nan, 5,         3,         2};
+        launch(stream, BestSpan{.logits = t.numbers(7, 2, logits),
+                                .segments = segments,
+                                .contexts = pairs_of(t, {0, 2, 0, 2, 0, 3}),
+                                .choices = unchosen(t, 3, 2)});
+
+        EXPECT_EQ(values(t.results()[2]), (std::vector<double>{0, 0, 0, 0, 0, 1}));
+    }
+}
+
+}  // namespace
+}  // namespace trireme
