@@ -1,9 +1,9 @@
 #include "stage/bucket_transfer.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "trireme/device/copy.hpp"
+#include "trireme/device/ordered_sum.hpp"
 
 namespace trireme {
 namespace {
@@ -51,25 +51,6 @@ void for_each_run(const Portion& portion, const ParameterTensors& tensors, Use&&
             use(run, offset);
             offset += run.size();
         }
-    }
-}
-
-// sum = elements of holder 0 + of holder 1 + ..., where those of holder `self` are in `sum` itself and the
-// others' in the rows of `others` from column `offset` on.
-template <class T>
-void add_in_order(Elements<T> sum, std::size_t self, Elements<const T> others, std::size_t offset) {
-    constexpr std::size_t block = 512;  // sums that stay in the first cache
-    std::array<T, block> total;
-    for (std::size_t begin = 0; begin < sum.columns; begin += block) {
-        const std::size_t count = std::min(block, sum.columns - begin);
-        total.fill(T{});
-        for (std::size_t holder = 0; holder <= others.rows; ++holder) {
-            const T* own = sum.data + begin;
-            const T* elements =
-                holder == self ? own : others.row(holder < self ? holder : holder - 1) + offset + begin;
-            for (std::size_t i = 0; i < count; ++i) total[i] += elements[i];
-        }
-        std::copy_n(total.data(), count, sum.data + begin);
     }
 }
 
@@ -164,10 +145,7 @@ void BucketTransfer::unload() {
     if (!gradients_.is_present()) return;
     const ConstTensor others = gradients_;
     for_each_run(bucket_->own(), *tensors_, [&](const Tensor& run, std::size_t offset) {
-        visit_float(run.dtype, [&](auto zero) {
-            using T = decltype(zero);
-            add_in_order<T>(run.as<T>(), bucket_->self, others.as<T>(), offset);
-        });
+        sum_in_order(run, bucket_->self, others.column_range(offset, run.columns));
     });
 }
 

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "trireme/device/tensor.hpp"
+
 namespace trireme {
 
 struct GpuFacts {
@@ -43,6 +45,9 @@ void give_back_pinned_memory(std::byte* memory) noexcept;
 // either: behind all that this process has given the GPU to do, and done when it returns.
 void copy_gpu_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
                    std::size_t row_bytes, std::size_t rows);
+
+// As sum_in_order(), of the GPU's memory.
+void sum_in_order_on_gpu(Tensor own, std::size_t self, ConstTensor others);
 
 // A moment in the work of a queue.
 class GpuMoment {

@@ -1,0 +1,33 @@
+#include <cuda_runtime.h>
+
+#include "device/cuda/check_cuda.hpp"
+#include "trireme/device/gpu.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr unsigned block_threads = 256;
+
+template <class T>
+__global__ void __launch_bounds__(block_threads) sum(T* own, std::size_t elements, std::size_t self,
+                                                     Elements<const T> others) {
+    const std::size_t i = std::size_t{blockIdx.x} * block_threads + threadIdx.x;
+    if (i >= elements) return;
+    T total = 0;
+    for (std::size_t rank = 0; rank <= others.rows; ++rank)
+        total += rank == self ? own[i] : others(rank < self ? rank : rank - 1, i);
+    own[i] = total;
+}
+
+}  // namespace
+
+void sum_in_order_on_gpu(Tensor own, std::size_t self, ConstTensor others) {
+    visit_float(own.dtype, [&]<class T>(T) {
+        const auto blocks = static_cast<unsigned>((own.columns + block_threads - 1) / block_threads);
+        sum<T><<<blocks, block_threads>>>(own.as<T>(Place::gpu).data, own.columns, self,
+                                          others.as<T>(Place::gpu));
+    });
+    check_cuda(cudaGetLastError(), "a sum of ranks");
+}
+
+}  // namespace trireme
