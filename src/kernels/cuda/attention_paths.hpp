@@ -1,0 +1,11 @@
+// The ways in which the GPU attends: plain kernels for all types and head sizes, and those for tensor cores.
+#pragma once
+
+#include "trireme/kernels/attention.hpp"
+
+namespace trireme::gpu {
+
+void attend_plainly(CudaStream& stream, const Attention& op);
+void attend_plainly(CudaStream& stream, const AttentionBackward& op);
+
+}  // namespace trireme::gpu
