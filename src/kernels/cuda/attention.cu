@@ -1,3 +1,5 @@
+#include <initializer_list>
+
 #include "kernels/cuda/attention_call.cuh"
 #include "kernels/cuda/attention_paths.hpp"
 #include "kernels/cuda/sums.cuh"
@@ -61,7 +63,33 @@ template const QueryFacts<float>* find_query_facts<Bf16>(CudaStream&, const Atte
 
 }  // namespace gpu
 
-void run(CudaStream& stream, const Attention& op) { gpu::attend_plainly(stream, op); }
-void run(CudaStream& stream, const AttentionBackward& op) { gpu::attend_plainly(stream, op); }
+namespace {
+
+bool is_on_chunks(const ConstTensor& tensor) {
+    constexpr std::size_t chunk_bytes = 16;
+    return reinterpret_cast<std::uintptr_t>(tensor.data) % chunk_bytes == 0 &&
+           (tensor.rows <= 1 || tensor.stride * bytes_of(tensor.dtype) % chunk_bytes == 0);
+}
+
+// A negative scale would make the largest product of a query and a key the smallest score.
+bool suits_tensor_cores(const AttentionShape& shape, std::initializer_list<ConstTensor> tensors) {
+    const ConstTensor& query = *tensors.begin();
+    const std::size_t head_size = query.columns / shape.heads;
+    return query.dtype == DType::bf16 && head_size > 0 && head_size % 8 == 0 && head_size <= 128 &&
+           shape.scale > 0 && std::ranges::all_of(tensors, is_on_chunks);
+}
+
+}  // namespace
+
+void run(CudaStream& stream, const Attention& op) {
+    const bool is_suited = suits_tensor_cores(op.shape, {op.query, op.key, op.value, op.output});
+    is_suited ? gpu::attend_on_tensor_cores(stream, op) : gpu::attend_plainly(stream, op);
+}
+
+void run(CudaStream& stream, const AttentionBackward& op) {
+    const bool is_suited = suits_tensor_cores(
+        op.shape, {op.query, op.key, op.value, op.grad_output, op.grad_query, op.grad_key, op.grad_value});
+    is_suited ? gpu::attend_on_tensor_cores(stream, op) : gpu::attend_plainly(stream, op);
+}
 
 }  // namespace trireme

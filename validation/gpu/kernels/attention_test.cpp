@@ -104,6 +104,13 @@ TEST(GpuBackend, AgreesOnPlainAttentionInBf16) {
     });
 }
 
+// Of sizes that tensor cores take: as they are or filled up.
+TEST(GpuBackend, AgreesOnAttentionOnTensorCores) {
+    for_each_case({64, 128, 24, 80}, [](const Case& one) {
+        expect_same_on_gpu([&](GpuOperands& t) { return fused_backward(t, one); }, {DType::bf16});
+    });
+}
+
 // More columns than a block has sums for.
 TEST(GpuBackend, AgreesOnAttentionOfLargeHeads) {
     for (const Kind& kind : kinds) {
