@@ -50,14 +50,15 @@ inline void multiply_add(float (&sums)[4], const Matrices& left, unsigned right_
     const Said own{left, {right_low, right_high}};
     const std::array<float, 4> products = among_lanes(~0U, own, [](auto said) {
         std::array<double, 4> found{};
-        for (unsigned k = 0; k < 16; ++k) {
-            const unsigned holder = k % 8 / 2;
-            const Said low = said(lane() / 4 * 4 + holder);  // of rows g and g + 8
-            for (unsigned e = 0; e < 4; ++e) {
-                const unsigned column = 2 * (lane() % 4) + e % 2;
-                const float a = half_of(low.left.of[e / 2 + 2 * (k / 8)], k % 2);
-                const float b = half_of(said(column * 4 + holder).right[k / 8], k % 2);
-                found[e] += static_cast<double>(a) * static_cast<double>(b);
+        for (unsigned holder = 0; holder < 4; ++holder) {  // of columns 2 holder, 2 holder + 1, and 8 further
+            const Matrices rows = said(lane() / 4 * 4 + holder).left;  // g and g + 8
+            const Said columns[2]{said(lane() % 4 * 8 + holder), said(lane() % 4 * 8 + 4 + holder)};
+            for (unsigned k = 0; k < 4; ++k) {
+                for (unsigned e = 0; e < 4; ++e) {
+                    const float a = half_of(rows.of[e / 2 + k / 2 * 2], k % 2);
+                    const float b = half_of(columns[e % 2].right[k / 2], k % 2);
+                    found[e] += static_cast<double>(a) * static_cast<double>(b);
+                }
             }
         }
         std::array<float, 4> rounded{};

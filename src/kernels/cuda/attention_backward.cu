@@ -75,11 +75,13 @@ __global__ void __launch_bounds__(tile_threads) find_grad_query(Backward<T> op) 
         W grads[4][4] = {};
         multiply_rows(query, key, slices, scores);
         multiply_rows(grad_output, value, slices, grads);
+#pragma unroll
         for (unsigned i = 0; i < 4; ++i) {
             const unsigned q = tile.begin + 4 * (threadIdx.x / 16) + i;
             const unsigned first = begin + 4 * (threadIdx.x % 16);
             const unsigned kept = call.drops ? call.kept(tile, head, q, first / 4) : ~0U;
             const QueryFacts<W> own = facts_at(facts, q, tile.length);
+#pragma unroll
             for (unsigned j = 0; j < 4; ++j)
                 grader.grade(q, first + j, (kept >> j & 1U) != 0, own, scores[i][j], grads[i][j]);
         }
@@ -129,10 +131,12 @@ struct KeyTile {
         const QueryFacts<W>* const facts = op.facts_of(tile, head);
         const Grader<W> grader{op.call, tile.length};
         const unsigned first = tile.begin + 4 * (threadIdx.x / 16);
+#pragma unroll
         for (unsigned j = 0; j < 4; ++j) {
             const unsigned q = begin + 4 * (threadIdx.x % 16) + j;
             const unsigned kept = op.call.drops ? op.call.kept(tile, head, q, first / 4) : ~0U;
             const QueryFacts<W> own = facts_at(facts, q, tile.length);
+#pragma unroll
             for (unsigned i = 0; i < 4; ++i)
                 grader.grade(q, first + i, (kept >> i & 1U) != 0, own, scores[i][j], grads[i][j]);
         }

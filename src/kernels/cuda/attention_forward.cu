@@ -42,8 +42,10 @@ __device__ W sum_of_half_warp(W value) {
 template <class W>
 __device__ void mask(const AttentionCall<W>& call, const AttentionTile& tile, unsigned key_begin,
                      W (&scores)[4][4]) {
+#pragma unroll
     for (unsigned i = 0; i < 4; ++i) {
         const unsigned query = tile.begin + 4 * (threadIdx.x / 16) + i;
+#pragma unroll
         for (unsigned j = 0; j < 4; ++j) {
             const unsigned key = key_begin + 4 * (threadIdx.x % 16) + j;
             const bool is_seen = key < tile.length && (!call.is_causal || key <= query);
@@ -56,6 +58,7 @@ __device__ void mask(const AttentionCall<W>& call, const AttentionTile& tile, un
 // the first key, so that a largest score is one that it sees.
 template <class W, unsigned columns>
 __device__ void weigh(Softmax<W>& softmax, W (&scores)[4][4], W (&sums)[4][columns]) {
+#pragma unroll
     for (unsigned i = 0; i < 4; ++i) {
         W largest = softmax.largest[i];
         for (const W score : scores[i]) largest = largest < score ? score : largest;
@@ -75,9 +78,11 @@ __device__ void weigh(Softmax<W>& softmax, W (&scores)[4][4], W (&sums)[4][colum
 template <class W>
 __device__ void drop(const AttentionCall<W>& call, const AttentionTile& tile, unsigned head, unsigned key_begin,
                      W (&weights)[4][4]) {
+#pragma unroll
     for (unsigned i = 0; i < 4; ++i) {
         const unsigned query = tile.begin + 4 * (threadIdx.x / 16) + i;
         const unsigned kept = call.kept(tile, head, query, key_begin / 4 + threadIdx.x % 16);
+#pragma unroll
         for (unsigned j = 0; j < 4; ++j) weights[i][j] *= (kept >> j & 1U) != 0 ? call.kept_factor : W{0};
     }
 }
@@ -111,6 +116,7 @@ __global__ void __launch_bounds__(tile_threads) attend(Forward<T> op) {
         store_weights(scores, weights);
         add_weighted<T, vectors>(weights, value.column_range(chunk, vectors * tile_side), slices, sums);
     }
+#pragma unroll
     for (unsigned i = 0; i < 4; ++i) {
         const bool is_padding = tile.length == 0;
         const unsigned r = 4 * (threadIdx.x / 16) + i;

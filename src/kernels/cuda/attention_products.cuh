@@ -66,7 +66,9 @@ __device__ void multiply_rows(const TileRows<T>& left, const TileRows<T>& right,
         for (unsigned k = 0; k < depth; ++k) {
             const Four<W> a = four_at(slices + k * padded_side + 4 * y);
             const Four<W> b = four_at(slices + slice_elements + k * padded_side + 4 * x);
+#pragma unroll
             for (unsigned i = 0; i < 4; ++i)
+#pragma unroll
                 for (unsigned j = 0; j < 4; ++j) products[i][j] += a.of[i] * b.of[j];
         }
     }
@@ -77,6 +79,7 @@ template <class W>
 __device__ void store_weights(const W (&products)[4][4], W* weights) {
     const unsigned x = threadIdx.x % 16;
     const unsigned y = threadIdx.x / 16;
+#pragma unroll
     for (unsigned j = 0; j < 4; ++j) {
         *reinterpret_cast<Four<W>*>(weights + (4 * x + j) * padded_side + 4 * y) = {
             products[0][j], products[1][j], products[2][j], products[3][j]};
@@ -101,9 +104,12 @@ __device__ void add_weighted(const Wide<T>* weights, const TileRows<T>& right, W
         const unsigned depth = right.rows - begin < slice_depth ? right.rows - begin : slice_depth;
         for (unsigned k = 0; k < depth; ++k) {
             const Four<W> a = four_at(weights + (begin + k) * padded_side + 4 * y);
+#pragma unroll
             for (unsigned v = 0; v < vectors; ++v) {
                 const Four<W> b = four_at(slices + k * columns + v * tile_side + 4 * x);
+#pragma unroll
                 for (unsigned i = 0; i < 4; ++i)
+#pragma unroll
                     for (unsigned j = 0; j < 4; ++j) sums[i][4 * v + j] += a.of[i] * b.of[j];
             }
         }
@@ -115,10 +121,13 @@ template <class T, unsigned vectors, class Row>
 __device__ void store_sums(const Wide<T> (&sums)[4][4 * vectors], unsigned rows, unsigned columns, Row&& row) {
     const unsigned x = threadIdx.x % 16;
     const unsigned y = threadIdx.x / 16;
+#pragma unroll
     for (unsigned i = 0; i < 4; ++i) {
         if (4 * y + i >= rows) continue;
         T* const to = row(4 * y + i);
+#pragma unroll
         for (unsigned v = 0; v < vectors; ++v) {
+#pragma unroll
             for (unsigned j = 0; j < 4; ++j) {
                 const unsigned c = v * tile_side + 4 * x + j;
                 if (c < columns) to[c] = static_cast<T>(sums[i][4 * v + j]);

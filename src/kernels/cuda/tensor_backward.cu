@@ -45,7 +45,9 @@ struct QueryRows {
 
     __device__ QueryRows(const Backward& op, const AttentionTile& tile, unsigned head, unsigned row)
         : first(tile.begin + row) {
+#pragma unroll
         for (unsigned r = 0; r < R; ++r) {
+#pragma unroll
             for (unsigned half = 0; half < 2; ++half) {
                 const unsigned query = first + row_of(r, 2 * half, own_lane());
                 facts[r][half] = query < tile.length ? op.facts_of(tile, head)[query] : QueryFacts<float>{0, 0};
@@ -61,7 +63,9 @@ __device__ void grade_queries(const AttentionCall<float>& call, const AttentionT
     const unsigned lane = own_lane();
     const bool is_whole = key + N <= tile.length && (!call.is_causal || key + N <= own.first + 1);
     const auto grade_row_tile = [&](unsigned r, auto&& is_kept) {
+#pragma unroll
         for (unsigned n = 0; n < N / 8; ++n) {
+#pragma unroll
             for (unsigned e = 0; e < 4; ++e) {
                 const unsigned k = key + column_of(n, e, lane);
                 const bool is_seen =
@@ -70,6 +74,7 @@ __device__ void grade_queries(const AttentionCall<float>& call, const AttentionT
             }
         }
     };
+#pragma unroll
     for (unsigned r = 0; r < R; ++r) {
         if (call.drops) {
             const KeptOfQueries<N> kept(call, tile, head, own.first + 16 * r, key);
@@ -89,10 +94,13 @@ __device__ void grade_keys(const AttentionCall<float>& call, const AttentionTile
     const unsigned lane = own_lane();
     const bool is_whole = !call.is_causal || key + 16 * R <= query + 1;
     const auto grade_row_tile = [&](unsigned r, auto&& is_kept) {
+#pragma unroll
         for (unsigned n = 0; n < N / 8; ++n) {
+#pragma unroll
             for (unsigned odd = 0; odd < 2; ++odd) {
                 const unsigned q = query + column_of(n, odd, lane);
                 const QueryFacts<float> own = q < tile.length ? facts[q] : QueryFacts<float>{0, 0};
+#pragma unroll
                 for (unsigned e = odd; e < 4; e += 2) {
                     const bool is_seen = is_whole || key + row_of(r, e, lane) <= q;
                     grade(call, is_seen, is_kept(n, e), own, scores[r][n][e], grads[r][n][e]);
@@ -100,6 +108,7 @@ __device__ void grade_keys(const AttentionCall<float>& call, const AttentionTile
             }
         }
     };
+#pragma unroll
     for (unsigned r = 0; r < R; ++r) {
         if (call.drops) {
             const KeptOfKeys<N> kept(call, tile, head, key + 16 * r, query);
@@ -234,7 +243,7 @@ void attend_on_tensor_cores(CudaStream& stream, const AttentionBackward& op) {
                             .grad_key = elements<Bf16>(op.grad_key),
                             .grad_value = elements<Bf16>(op.grad_value)};
     if (backward.call.head_size <= 64) {
-        start_grad_query<64, 2, 64>(stream, op, backward);
+        start_grad_query<64, 2, 32>(stream, op, backward);
         start_grad_key_and_value<64, 2, 32>(stream, op, backward);
     } else {
         start_grad_query<128, 2, 32>(stream, op, backward);

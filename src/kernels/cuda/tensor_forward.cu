@@ -47,8 +47,11 @@ template <unsigned R, unsigned N>
 __device__ void mask(const SeenKeys& seen, float (&scores)[R][N / 8][4]) {
     const bool is_whole = seen.key + N <= seen.length && (!seen.is_causal || seen.key + N <= seen.query + 1);
     if (is_whole) return;
+#pragma unroll
     for (unsigned r = 0; r < R; ++r)
+#pragma unroll
         for (unsigned n = 0; n < N / 8; ++n)
+#pragma unroll
             for (unsigned e = 0; e < 4; ++e)
                 if (!seen.has(r, n, e)) scores[r][n][e] = std::numeric_limits<float>::lowest();
 }
@@ -69,13 +72,16 @@ template <unsigned D, unsigned R, unsigned N>
 __device__ void weigh_row(float factor, unsigned r, unsigned half, float (&scores)[R][N / 8][4],
                           Softmax<D, R>& softmax) {
     float largest = softmax.largest[r][half];
+#pragma unroll
     for (unsigned n = 0; n < N / 8; ++n)
         largest = fmaxf(largest, fmaxf(scores[r][n][2 * half], scores[r][n][2 * half + 1]));
     largest = largest_of_row(largest);
     const float rescale = power_of_two((softmax.largest[r][half] - largest) * factor);
     const float base = largest * factor;
     float sum = softmax.sum[r][half] * rescale;
+#pragma unroll
     for (unsigned n = 0; n < N / 8; ++n) {
+#pragma unroll
         for (unsigned e = 2 * half; e < 2 * half + 2; ++e) {
             scores[r][n][e] = power_of_two(scores[r][n][e] * factor - base);
             sum += scores[r][n][e];
@@ -83,16 +89,21 @@ __device__ void weigh_row(float factor, unsigned r, unsigned half, float (&score
     }
     softmax.largest[r][half] = largest;
     softmax.sum[r][half] = sum;
+#pragma unroll
     for (unsigned n = 0; n < D / 8; ++n)
+#pragma unroll
         for (unsigned e = 2 * half; e < 2 * half + 2; ++e) softmax.outputs[r][n][e] *= rescale;
 }
 
 template <unsigned R, unsigned N>
 __device__ void drop(const AttentionCall<float>& call, const AttentionTile& tile, unsigned head, unsigned query,
                      unsigned key, float (&weights)[R][N / 8][4]) {
+#pragma unroll
     for (unsigned r = 0; r < R; ++r) {
         const KeptOfQueries<N> kept(call, tile, head, query + 16 * r, key);
+#pragma unroll
         for (unsigned n = 0; n < N / 8; ++n)
+#pragma unroll
             for (unsigned e = 0; e < 4; ++e)
                 if (!kept.has(n, e)) weights[r][n][e] = 0;
     }
@@ -103,7 +114,9 @@ template <unsigned D, unsigned R>
 __device__ void finish(const Forward& op, const AttentionTile& tile, unsigned head, unsigned row,
                        Softmax<D, R>& softmax) {
     const bool is_padding = tile.length == 0;
+#pragma unroll
     for (unsigned r = 0; r < R; ++r) {
+#pragma unroll
         for (unsigned half = 0; half < 2; ++half) {
             const float sum = sum_of_row(softmax.sum[r][half]);
             const float scaled = op.call.scale * softmax.largest[r][half];
@@ -139,7 +152,9 @@ __global__ void __launch_bounds__(tensor_threads) attend(Forward op) {
         float scores[R][N / 8][4] = {};
         multiply_tiles<D, R, N>(queries, row, keys, scores);
         mask<R, N>({tile.begin + row, t * N, tile.length, call.is_causal}, scores);
+#pragma unroll
         for (unsigned r = 0; r < R; ++r)
+#pragma unroll
             for (unsigned half = 0; half < 2; ++half)
                 weigh_row<D, R, N>(call.scale * log2_of_e, r, half, scores, softmax);
         if (call.drops) drop<R, N>(call, tile, head, tile.begin + row, t * N, scores);

@@ -56,6 +56,7 @@ struct KeptOfKeys {
         unsigned own = 0;
         for (unsigned n = 0; n < N / 8; ++n)
             own |= call.kept(tile, head, query + column_of(n, e, lane), quad) << 4 * n;
+#pragma unroll
         for (unsigned other = 0; other < 4; ++other)
             of_elements[other] = __shfl_sync(all_lanes, own, static_cast<int>((lane & ~12U) | other << 2));
     }

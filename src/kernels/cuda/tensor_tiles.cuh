@@ -98,10 +98,13 @@ __device__ void store_tile(const float (&sums)[R][D / 8][4], Factor&& factor, Bf
                            Bf16* to, std::size_t stride, unsigned rows, unsigned columns) {
     constexpr unsigned chunks = D / 8;
     const unsigned lane = threadIdx.x % warp_size;
+#pragma unroll
     for (unsigned r = 0; r < R; ++r) {
+#pragma unroll
         for (unsigned half = 0; half < 2; ++half) {
             const float own = factor(r, half);
             const unsigned in_tile = row + 16 * r + 8 * half + lane / 4;
+#pragma unroll
             for (unsigned n = 0; n < chunks; ++n) {
                 *reinterpret_cast<unsigned*>(tile + place_of<D>(in_tile, n) + 2 * (lane % 4)) =
                     pack(own * sums[r][n][2 * half], own * sums[r][n][2 * half + 1]);

@@ -11,13 +11,11 @@ struct Rows {
     std::vector<Segment> segments;
 };
 
-const std::vector<Rows> layouts{
-    {1, {{0, 1, 3}}},
-    {65, {{0, 65, 3}}},
-    {130, {{0, 129, 3}}},
-    {90, {{2, 66, 5}, {68, 1, 6}, {71, 17, 7}}},  // padding before, between and after
-    {40, {{20, 15, 5}, {0, 9, 6}, {12, 0, 7}}},   // in any order, one of them empty
-};
+const Rows one_row{1, {{0, 1, 3}}};
+const Rows long_rows{130, {{0, 129, 3}}};
+const Rows padded{90, {{2, 66, 5}, {68, 1, 6}, {71, 17, 7}}};    // before, between and after
+const Rows unordered{40, {{20, 15, 5}, {0, 9, 6}, {12, 0, 7}}};  // one of them empty
+const std::vector<Rows> layouts{one_row, long_rows, padded, unordered};
 
 struct Kind {
     bool is_causal, is_shared;
@@ -30,6 +28,11 @@ struct Case {
     const Kind& kind;
     std::size_t head_size;
 
+    std::string name() const {
+        return cat("head size ", head_size, ", ", rows.count, " rows in ", rows.segments.size(),
+                   " segments, causal ", kind.is_causal, ", shared keys ", kind.is_shared, ", dropout ",
+                   kind.rate);
+    }
     AttentionShape shape() const {
         return {.segments = rows.segments,
                 .heads = 2,
@@ -47,9 +50,7 @@ void for_each_case(const std::vector<std::size_t>& head_sizes, Test&& test) {
     for (std::size_t l = 0; l < layouts.size(); ++l) {
         for (const Kind& kind : kinds) {
             const Case own{layouts[l], kind, head_sizes[(number++ + l) % head_sizes.size()]};
-            SCOPED_TRACE(cat("head size ", own.head_size, ", ", own.rows.count, " rows in ",
-                             own.rows.segments.size(), " segments, causal ", kind.is_causal, ", shared keys ",
-                             kind.is_shared, ", dropout ", kind.rate));
+            SCOPED_TRACE(own.name());
             test(own);
             if (testing::Test::HasFailure()) return;
         }
@@ -106,9 +107,15 @@ TEST(GpuBackend, AgreesOnPlainAttentionInBf16) {
 
 // Of sizes that tensor cores take: as they are or filled up.
 TEST(GpuBackend, AgreesOnAttentionOnTensorCores) {
-    for_each_case({64, 128, 24, 80}, [](const Case& one) {
+    const std::vector<Case> cases{{one_row, kinds[3], 128},  {long_rows, kinds[0], 64},
+                                  {long_rows, kinds[1], 64}, {padded, kinds[1], 128},
+                                  {padded, kinds[2], 64},    {padded, kinds[3], 128},
+                                  {unordered, kinds[0], 80}, {unordered, kinds[3], 24}};
+    for (const Case& one : cases) {
+        SCOPED_TRACE(one.name());
         expect_same_on_gpu([&](GpuOperands& t) { return fused_backward(t, one); }, {DType::bf16});
-    });
+        if (testing::Test::HasFailure()) return;
+    }
 }
 
 // More columns than a block has sums for.
@@ -117,6 +124,15 @@ TEST(GpuBackend, AgreesOnAttentionOfLargeHeads) {
         const Case one{layouts.back(), kind, 150};
         expect_same_on_gpu([&](GpuOperands& t) { return fused_backward(t, one); }, plain_types);
     }
+}
+
+TEST(GpuBackend, AgreesOnAttentionWithANegativeScale) {
+    const Case one{layouts.back(), kinds.front(), 8};
+    expect_same_on_gpu([&](GpuOperands& t) {
+        Attention op = fused_attention(t, one);
+        op.shape.scale = -0.5;
+        return op;
+    });
 }
 
 TEST(GpuBackend, AttendsToNoRows) {
