@@ -185,6 +185,7 @@ void Block::complain() const {
 }  // namespace
 
 void shuffle_threads(std::uint64_t seed) { order_seed = seed; }
+bool are_threads_shuffled() { return order_seed != 0; }
 
 const Place& place() { return current->running().place; }
 unsigned lane() { return current->running().number % warp_size; }

@@ -9,8 +9,8 @@ namespace {
 constexpr unsigned block_threads = 256;
 
 template <class T>
-__global__ void __launch_bounds__(block_threads) sum(T* own, std::size_t elements, std::size_t self,
-                                                     Elements<const T> others) {
+__global__ void __launch_bounds__(block_threads)
+    sum(T* own, std::size_t elements, std::size_t self, Elements<const T> others) {
     const std::size_t i = std::size_t{blockIdx.x} * block_threads + threadIdx.x;
     if (i >= elements) return;
     T total = 0;

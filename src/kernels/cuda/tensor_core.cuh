@@ -1,0 +1,100 @@
+// Instructions of tensor cores and asynchronous copies, of Ampere and what came after it, for whole warps. (PTX
+// ISA, "Warp-level matrix instructions") A matrix of 8 x 8 lies in one word of each lane, two numbers a word:
+//
+//   lane 4 g + t                row g, columns 2 t and 2 t + 1
+//   left factor, 16 x 16        four matrices: | 0 2 |        right factor, 16 x 8: two transposed ones, | 0 |
+//                                              | 1 3 |                                                   | 1 |
+//   sums, 16 x 8                of lane 4 g + t: 0 and 1 in row g, 2 and 3 in row g + 8
+#pragma once
+
+#include "kernels/cuda/language.cuh"
+
+#if !defined(__CUDACC__)
+#include "emulated_gpu/tensor_core.hpp"
+#endif
+
+namespace trireme::gpu {
+
+#if defined(__CUDACC__)
+
+// A lane's words of four matrices of 8 x 8.
+struct Matrices {
+    unsigned of[4];
+};
+
+__device__ inline unsigned shared_place(const void* memory) {
+    return static_cast<unsigned>(__cvta_generic_to_shared(memory));
+}
+
+// The rows of matrix m begin where lanes 8 m to 8 m + 7 say, on 16 bytes of shared memory.
+__device__ inline Matrices load_matrices(const Bf16* row) {
+    Matrices m;
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(m.of[0]), "=r"(m.of[1]), "=r"(m.of[2]), "=r"(m.of[3])
+                 : "r"(shared_place(row))
+                 : "memory");
+    return m;
+}
+
+// Likewise, each matrix transposed.
+__device__ inline Matrices load_transposed_matrices(const Bf16* row) {
+    Matrices m;
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(m.of[0]), "=r"(m.of[1]), "=r"(m.of[2]), "=r"(m.of[3])
+                 : "r"(shared_place(row))
+                 : "memory");
+    return m;
+}
+
+// sums += left right
+__device__ inline void multiply_add(float (&sums)[4], const Matrices& left, unsigned right_low,
+                                    unsigned right_high) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+        : "r"(left.of[0]), "r"(left.of[1]), "r"(left.of[2]), "r"(left.of[3]), "r"(right_low), "r"(right_high));
+}
+
+__device__ inline unsigned pack(float low, float high) {
+    unsigned word;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+    return word;
+}
+
+__device__ inline float power_of_two(float x) {
+    float power;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+    return power;
+}
+
+// 16 bytes from the GPU's memory to shared memory, zeros unless `is_there`. They are there for a thread once it
+// has waited for their group, and for others behind a barrier.
+__device__ inline void copy_async(void* to, const void* from, bool is_there) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_place(to)), "l"(from),
+                 "r"(is_there ? 16 : 0)
+                 : "memory");
+}
+
+__device__ inline void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+// For all groups but so many of the latest.
+template <unsigned but>
+__device__ void wait_for_copies() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(but) : "memory");
+}
+
+#else
+
+using emulated::commit_copies;
+using emulated::copy_async;
+using emulated::load_matrices;
+using emulated::load_transposed_matrices;
+using emulated::Matrices;
+using emulated::multiply_add;
+using emulated::pack;
+using emulated::power_of_two;
+using emulated::wait_for_copies;
+
+#endif
+
+}  // namespace trireme::gpu

@@ -1,0 +1,50 @@
+// Asynchronous copies: each thread of a block has groups of its own.
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "emulated_gpu/order.hpp"
+#include "emulated_gpu/tensor_core.hpp"
+
+namespace trireme::emulated {
+namespace {
+
+struct Copy {
+    void* to;
+    const void* from;  // none: zeros
+
+    void carry_out() const {
+        if (from == nullptr) std::memset(to, 0, 16);
+        if (from != nullptr) std::memcpy(to, from, 16);
+    }
+};
+
+struct Copies {
+    std::vector<Copy> open = {};
+    std::deque<std::vector<Copy>> committed = {};
+};
+
+Copies& own_copies() {
+    static thread_local std::vector<Copies> of_threads(1024);
+    return of_threads[place().thread.x];
+}
+
+}  // namespace
+
+void copy_async(void* to, const void* from, bool is_there) {
+    const Copy copy{to, is_there ? from : nullptr};
+    if (are_threads_shuffled()) return copy.carry_out();
+    own_copies().open.push_back(copy);
+}
+
+void commit_copies() { own_copies().committed.push_back(std::exchange(own_copies().open, {})); }
+
+void wait_for_copies(unsigned but) {
+    Copies& own = own_copies();
+    while (own.committed.size() > but) {
+        for (const Copy& copy : own.committed.front()) copy.carry_out();
+        own.committed.pop_front();
+    }
+}
+
+}  // namespace trireme::emulated

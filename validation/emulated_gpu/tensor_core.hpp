@@ -1,0 +1,85 @@
+// Tensor cores and asynchronous copies for the emulated GPU, with the fragments of the PTX ISA: of the 32 lanes
+// lane 4 g + t holds, of a matrix of 8 x 8, elements (g, 2 t) and (g, 2 t + 1) in one word.
+#pragma once
+
+#include <array>
+
+#include "emulated_gpu/thread.hpp"
+#include "trireme/device/bf16.hpp"
+
+namespace trireme::emulated {
+
+// A lane's words of four matrices of 8 x 8.
+struct Matrices {
+    unsigned of[4];
+};
+
+inline unsigned word_of(Bf16 low, Bf16 high) { return low.bits | static_cast<unsigned>(high.bits) << 16; }
+inline float half_of(unsigned word, unsigned half) { return std::bit_cast<float>(word >> (16 * half) << 16); }
+
+// ldmatrix.x4: the rows of matrix m begin where lanes 8 m to 8 m + 7 say.
+inline Matrices load_matrices(const Bf16* row) {
+    return among_lanes(~0U, row, [](auto said) {
+        Matrices loaded;
+        for (unsigned m = 0; m < 4; ++m) {
+            const Bf16* const own = said(8 * m + lane() / 4) + 2 * (lane() % 4);
+            loaded.of[m] = word_of(own[0], own[1]);
+        }
+        return loaded;
+    });
+}
+
+// ldmatrix.x4.trans
+inline Matrices load_transposed_matrices(const Bf16* row) {
+    return among_lanes(~0U, row, [](auto said) {
+        Matrices loaded;
+        for (unsigned m = 0; m < 4; ++m) {
+            const unsigned first = 8 * m + 2 * (lane() % 4);
+            loaded.of[m] = word_of(said(first)[lane() / 4], said(first + 1)[lane() / 4]);
+        }
+        return loaded;
+    });
+}
+
+// mma.m16n8k16: sums (16 x 8) += left (16 x 16) right (16 x 8). A tensor core rounds its sums in another order.
+inline void multiply_add(float (&sums)[4], const Matrices& left, unsigned right_low, unsigned right_high) {
+    struct Said {
+        Matrices left;
+        unsigned right[2];
+    };
+    const Said own{left, {right_low, right_high}};
+    const std::array<float, 4> products = among_lanes(~0U, own, [](auto said) {
+        std::array<double, 4> found{};
+        for (unsigned holder = 0; holder < 4; ++holder) {  // of columns 2 holder, 2 holder + 1, and 8 further
+            const Matrices rows = said(lane() / 4 * 4 + holder).left;  // g and g + 8
+            const Said columns[2]{said(lane() % 4 * 8 + holder), said(lane() % 4 * 8 + 4 + holder)};
+            for (unsigned k = 0; k < 4; ++k) {
+                for (unsigned e = 0; e < 4; ++e) {
+                    const float a = half_of(rows.of[e / 2 + k / 2 * 2], k % 2);
+                    const float b = half_of(columns[e % 2].right[k / 2], k % 2);
+                    found[e] += static_cast<double>(a) * static_cast<double>(b);
+                }
+            }
+        }
+        std::array<float, 4> rounded{};
+        for (unsigned e = 0; e < 4; ++e) rounded[e] = static_cast<float>(found[e]);
+        return rounded;
+    });
+    for (unsigned e = 0; e < 4; ++e) sums[e] += products[e];
+}
+
+inline unsigned pack(float low, float high) { return word_of(low, high); }
+inline float power_of_two(float x) { return std::exp2(x); }
+
+// cp.async: 16 bytes, zeros unless `is_there`. They arrive when their group is waited for or, where the
+// threads' order is shuffled, at once: a kernel must bear both.
+void copy_async(void* to, const void* from, bool is_there);
+void commit_copies();
+void wait_for_copies(unsigned but);  // that many of the latest groups
+
+template <unsigned but>
+void wait_for_copies() {
+    wait_for_copies(but);
+}
+
+}  // namespace trireme::emulated

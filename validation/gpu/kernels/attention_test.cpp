@@ -1,0 +1,165 @@
+// Lengths around the borders of tiles, padding, shared keys, dropout and views of one fused tensor.
+#include "trireme/kernels/attention.hpp"
+
+#include "gpu_comparison.hpp"
+
+namespace trireme {
+namespace {
+
+struct Rows {
+    std::size_t count;
+    std::vector<Segment> segments;
+};
+
+const Rows one_row{1, {{0, 1, 3}}};
+const Rows long_rows{130, {{0, 129, 3}}};
+const Rows padded{90, {{2, 66, 5}, {68, 1, 6}, {71, 17, 7}}};    // before, between and after
+const Rows unordered{40, {{20, 15, 5}, {0, 9, 6}, {12, 0, 7}}};  // one of them empty
+const std::vector<Rows> layouts{one_row, long_rows, padded, unordered};
+
+struct Kind {
+    bool is_causal, is_shared;
+    double rate;
+};
+const std::vector<Kind> kinds{{true, false, 0}, {true, true, 0.3}, {false, true, 0}, {false, false, 0.3}};
+
+struct Case {
+    const Rows& rows;
+    const Kind& kind;
+    std::size_t head_size;
+
+    std::string name() const {
+        return cat("head size ", head_size, ", ", rows.count, " rows in ", rows.segments.size(),
+                   " segments, causal ", kind.is_causal, ", shared keys ", kind.is_shared, ", dropout ",
+                   kind.rate);
+    }
+    AttentionShape shape() const {
+        return {.segments = rows.segments,
+                .heads = 2,
+                .groups = kind.is_shared ? 1U : 2U,
+                .scale = 1 / std::sqrt(static_cast<double>(head_size)),
+                .is_causal = kind.is_causal,
+                .dropout = {kind.rate, RandomKey{17}.then(4), 3}};
+    }
+};
+
+// Every layout meets every kind, every head size too, though not both at once.
+template <class Test>
+void for_each_case(const std::vector<std::size_t>& head_sizes, Test&& test) {
+    std::size_t number = 0;
+    for (std::size_t l = 0; l < layouts.size(); ++l) {
+        for (const Kind& kind : kinds) {
+            const Case own{layouts[l], kind, head_sizes[(number++ + l) % head_sizes.size()]};
+            SCOPED_TRACE(own.name());
+            test(own);
+            if (testing::Test::HasFailure()) return;
+        }
+    }
+}
+
+// Query, key and value lie beside each other in one tensor, as one product makes them.
+Attention fused_attention(GpuOperands& t, const Case& one) {
+    const AttentionShape shape = one.shape();
+    const std::size_t own = shape.heads * one.head_size;
+    const std::size_t shared = shape.groups * one.head_size;
+    const Tensor fused = t.random(one.rows.count, own + 2 * shared);
+    return {.query = fused.column_range(0, own),
+            .key = fused.column_range(own, shared),
+            .value = fused.column_range(own + shared, shared),
+            .output = t.unwritten(one.rows.count, own),
+            .log_sum = t.wide_unwritten(one.rows.count, shape.heads),
+            .shape = shape};
+}
+
+AttentionBackward fused_backward(GpuOperands& t, const Case& one) {
+    const Attention forward = fused_attention(t, one);
+    t.run(forward);
+    const std::size_t own = forward.query.columns;
+    const std::size_t shared = forward.key.columns;
+    const Tensor fused = t.unwritten(one.rows.count, own + 2 * shared);
+    return {.query = forward.query,
+            .key = forward.key,
+            .value = forward.value,
+            .output = forward.output,
+            .log_sum = forward.log_sum,
+            .grad_output = t.random(one.rows.count, own),
+            .grad_query = fused.column_range(0, own),
+            .grad_key = fused.column_range(own, shared),
+            .grad_value = fused.column_range(own + shared, shared),
+            .shape = forward.shape};
+}
+
+const std::vector<DType> plain_types{DType::f64, DType::f32};
+
+// The results of the forward pass too, which are among what the backward pass reads.
+TEST(GpuBackend, AgreesOnAttention) {
+    for_each_case({8, 20, 64, 70}, [](const Case& one) {
+        expect_same_on_gpu([&](GpuOperands& t) { return fused_backward(t, one); }, plain_types);
+    });
+}
+
+TEST(GpuBackend, AgreesOnPlainAttentionInBf16) {
+    for_each_case({5, 20, 130}, [](const Case& one) {
+        if (one.rows.count > 100) return;
+        expect_same_on_gpu([&](GpuOperands& t) { return fused_backward(t, one); }, {DType::bf16});
+    });
+}
+
+// Of sizes that tensor cores take: as they are or filled up.
+TEST(GpuBackend, AgreesOnAttentionOnTensorCores) {
+    const std::vector<Case> cases{{one_row, kinds[3], 128},  {long_rows, kinds[0], 64},
+                                  {long_rows, kinds[1], 64}, {padded, kinds[1], 128},
+                                  {padded, kinds[2], 64},    {padded, kinds[3], 128},
+                                  {unordered, kinds[0], 80}, {unordered, kinds[3], 24}};
+    for (const Case& one : cases) {
+        SCOPED_TRACE(one.name());
+        expect_same_on_gpu([&](GpuOperands& t) { return fused_backward(t, one); }, {DType::bf16});
+        if (testing::Test::HasFailure()) return;
+    }
+}
+
+// More columns than a block has sums for.
+TEST(GpuBackend, AgreesOnAttentionOfLargeHeads) {
+    for (const Kind& kind : kinds) {
+        const Case one{layouts.back(), kind, 150};
+        expect_same_on_gpu([&](GpuOperands& t) { return fused_backward(t, one); }, plain_types);
+    }
+}
+
+TEST(GpuBackend, AgreesOnAttentionWithANegativeScale) {
+    const Case one{layouts.back(), kinds.front(), 8};
+    expect_same_on_gpu([&](GpuOperands& t) {
+        Attention op = fused_attention(t, one);
+        op.shape.scale = -0.5;
+        return op;
+    });
+}
+
+TEST(GpuBackend, AttendsToNoRows) {
+    const Rows none{0, {}};
+    const Case one{none, kinds.front(), 64};
+    expect_same_on_gpu([&](GpuOperands& t) { return fused_backward(t, one); });
+}
+
+// Scores of some hundreds, whose exponentials no number can hold; all are whole, so that everybody sees the
+// same.
+TEST(GpuBackend, SurvivesScoresThatExpCannotHold) {
+    const std::vector<Segment> one{{0, 70, 0}};
+    const auto whole = [](GpuOperands& t, std::uint64_t name) {
+        std::vector<double> numbers(70 * 8);
+        for (std::size_t i = 0; i < numbers.size(); ++i)
+            numbers[i] = static_cast<double>(random_block(RandomKey{name}, i)[0] % 17) - 8;
+        return t.numbers(70, 8, numbers);
+    };
+    expect_same_on_gpu([&](GpuOperands& t) {
+        return Attention{whole(t, 1),
+                         whole(t, 2),
+                         t.random(70, 8),
+                         t.unwritten(70, 8),
+                         t.wide_unwritten(70, 1),
+                         {.segments = one, .scale = 4}};
+    });
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,105 @@
+#include "kernels/cuda/attention_tiles.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace trireme::gpu {
+namespace {
+
+constexpr std::array<std::uint32_t, 3> tile_sizes{1, 4, 64};
+
+struct Rows {
+    std::size_t count;
+    std::vector<Segment> segments;
+};
+
+const std::vector<Rows> layouts{
+    {0, {}},
+    {3, {}},
+    {1, {{0, 1, 3}}},
+    {65, {{0, 65, 3}}},
+    {90, {{2, 66, 5}, {68, 1, 6}, {71, 17, 7}}},
+    {40, {{20, 15, 5}, {0, 9, 6}, {12, 0, 7}}},
+};
+
+template <class Test>
+void for_each_list(Test&& test) {
+    for (const Rows& rows : layouts) {
+        for (const std::uint32_t size : tile_sizes) {
+            for (const bool is_causal : {true, false}) {
+                for (const TileOf what : {TileOf::queries, TileOf::keys}) {
+                    const AttentionShape shape{.segments = rows.segments, .is_causal = is_causal};
+                    test(rows, shape, size, attention_tiles(shape, rows.count, size, what));
+                }
+            }
+        }
+    }
+}
+
+// The segment of a row; one without rows if it lies in none.
+Segment segment_of(const std::vector<Segment>& segments, std::size_t row) {
+    for (const Segment& segment : segments)
+        if (row >= segment.begin && row < segment.begin + segment.length) return segment;
+    return {};
+}
+
+TEST(AttentionTiles, HaveEveryRowInExactlyOne) {
+    for_each_list([](const Rows& rows, const AttentionShape&, std::uint32_t size, const auto& tiles) {
+        std::vector<int> covers(rows.count);
+        for (const AttentionTile& tile : tiles) {
+            EXPECT_GT(tile.rows, 0U);
+            EXPECT_LE(tile.rows, size);
+            EXPECT_EQ(tile.begin % size, 0U);
+            for (std::size_t r = 0; r < tile.rows; ++r) ++covers.at(tile.first_row() + r);
+        }
+
+        EXPECT_EQ(covers, std::vector<int>(rows.count, 1));
+    });
+}
+
+TEST(AttentionTiles, KnowTheirSegmentAndItsRandomNumbers) {
+    for_each_list([](const Rows& rows, const AttentionShape& shape, std::uint32_t, const auto& tiles) {
+        for (const AttentionTile& tile : tiles) {
+            for (std::size_t r = 0; r < tile.rows; ++r) {
+                const Segment segment = segment_of(rows.segments, tile.first_row() + r);
+                EXPECT_EQ(tile.length, segment.length);
+                if (segment.length == 0) continue;
+                EXPECT_EQ(tile.segment, segment.begin);
+                EXPECT_EQ(tile.key(), shape.dropout.key.then(static_cast<std::uint64_t>(segment.sample)));
+            }
+        }
+    });
+}
+
+TEST(AttentionTiles, SeeWhatTheirRowsSee) {
+    for_each_list([](const Rows&, const AttentionShape& shape, std::uint32_t, const auto& tiles) {
+        for (const AttentionTile& tile : tiles) {
+            const bool is_causal = shape.is_causal;
+            const std::uint32_t last = tile.begin + tile.rows - 1;
+            const std::uint32_t keys = is_causal ? std::min(last + 1, tile.length) : tile.length;
+            EXPECT_EQ(seen_keys(tile, is_causal), keys);
+            EXPECT_EQ(first_query(tile, is_causal), is_causal ? std::min(tile.begin, tile.length) : 0);
+        }
+    });
+}
+
+TEST(AttentionTiles, BeginWithTheMostWork) {
+    const std::vector<Segment> segments{{0, 5, 0}, {5, 12, 1}};
+    const auto places = [&](TileOf what) {
+        std::vector<std::size_t> rows;
+        for (const AttentionTile& tile : attention_tiles({.segments = segments}, 18, 4, what))
+            rows.push_back(tile.first_row());
+        return rows;
+    };
+
+    EXPECT_EQ(places(TileOf::queries), (std::vector<std::size_t>{13, 9, 4, 0, 5, 17}));
+    EXPECT_EQ(places(TileOf::keys), (std::vector<std::size_t>{5, 9, 0, 13, 4, 17}));
+}
+
+TEST(AttentionTiles, ComplainsAboutMoreRowsThanAreCounted) {
+    EXPECT_THROW(attention_tiles({}, std::size_t{1} << 32, 64, TileOf::keys), BugError);
+}
+
+}  // namespace
+}  // namespace trireme::gpu

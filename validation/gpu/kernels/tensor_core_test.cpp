@@ -1,0 +1,131 @@
+// Fragments of tensor cores against plain products, by a kernel of one warp.
+#include "gpu_comparison.hpp"
+#include "kernels/cuda/tensor_tiles.cuh"
+
+namespace trireme::gpu {
+namespace {
+
+constexpr unsigned D = 64;  // columns of a tile
+constexpr unsigned R = 2;   // row tiles of a warp
+constexpr unsigned N = 32;  // rows of the right factor
+
+// Whole numbers, so that sums are exact.
+std::vector<double> whole(std::size_t size, std::uint64_t name) {
+    std::vector<double> numbers(size);
+    for (std::size_t i = 0; i < size; ++i)
+        numbers[i] = static_cast<double>(random_block(RandomKey{name}, i)[0] % 7) - 3;
+    return numbers;
+}
+
+struct Factors {
+    Elements<const Bf16> left;   // (rows, columns)
+    Elements<const Bf16> right;  // (N, columns)
+    Elements<Bf16> result;       // (rows, columns)
+};
+
+ChunkRows chunks_of(const Elements<const Bf16>& matrix) {
+    return {matrix.data, matrix.stride, static_cast<unsigned>(matrix.rows),
+            static_cast<unsigned>(matrix.columns)};
+}
+
+// result = left right^T right
+void multiply_twice(const Factors& op) {
+    constexpr unsigned rows = 16 * R * tensor_warps;
+    Bf16* const left = shared_memory<Bf16>();
+    Bf16* const right = left + rows * D;
+    const unsigned row = 16 * R * (threadIdx.x / warp_size);
+    float sums[R][D / 8][4] = {};
+    load_tile<D>(chunks_of(op.left), rows, left);
+    use_in_turn(
+        1, [&](unsigned, unsigned) { load_tile<D>(chunks_of(op.right), N, right); },
+        [&](unsigned, unsigned) {
+            float products[R][N / 8][4] = {};
+            multiply_tiles<D, R, N>(left, row, right, products);
+            add_weighted_tile<D, R, N>(products, right, sums);
+        });
+    store_tile<D, R>(
+        sums, [](unsigned, unsigned) { return 0.5F; }, left, row, op.result.data, op.result.stride,
+        static_cast<unsigned>(op.result.rows), static_cast<unsigned>(op.result.columns));
+}
+
+void expect_products(std::size_t rows, std::size_t right_rows, std::size_t columns) {
+    Stream stream = gpu_stream();
+    CudaStream& own = std::get<CudaStream>(stream.backend);
+    GpuOperands t = GpuOperands::of_gpu(stream, DType::bf16, 8);
+    const std::vector<double> left = whole(rows * columns, 1);
+    const std::vector<double> right = whole(right_rows * columns, 2);
+    const Factors op{elements<Bf16>(ConstTensor(t.numbers(rows, columns, left))),
+                     elements<Bf16>(ConstTensor(t.numbers(right_rows, columns, right))),
+                     elements<Bf16>(t.unwritten(rows, columns))};
+    start(
+        own, {.threads = tensor_threads, .shared_bytes = (64 * R + N) * D * sizeof(Bf16)},
+        +[](Factors factors) { multiply_twice(factors); }, op);
+
+    const std::vector<double> result = values(t.results()[2]);
+    for (std::size_t r = 0; r < rows; ++r) {
+        std::vector<double> sums(columns);
+        for (std::size_t n = 0; n < right_rows; ++n) {
+            double product = 0;
+            for (std::size_t c = 0; c < columns; ++c) product += left[r * columns + c] * right[n * columns + c];
+            const double weight = static_cast<double>(Bf16(static_cast<float>(product)));
+            for (std::size_t c = 0; c < columns; ++c) sums[c] += weight * right[n * columns + c];
+        }
+        for (std::size_t c = 0; c < columns; ++c) {
+            const Bf16 expected(static_cast<float>(0.5 * sums[c]));
+            ASSERT_EQ(result[r * columns + c], static_cast<double>(expected))
+                << "row " << r << ", column " << c;
+        }
+    }
+    EXPECT_TRUE(t.has_clean_gaps());
+}
+
+TEST(TensorCores, MultiplyWholeTiles) { expect_products(64 * R, N, D); }
+TEST(TensorCores, MultiplyPartsOfTilesAsIfZerosFollowed) { expect_products(45, 13, 24); }
+
+TEST(TensorCores, HaveChunksOfEightRowsInDifferentBanks) {
+    for (unsigned chunk = 0; chunk < D / 8; ++chunk) {
+        std::vector<unsigned> banks;
+        for (unsigned row = 8; row < 16; ++row) banks.push_back(place_of<D>(row, chunk) / 8 % 8);
+        std::ranges::sort(banks);
+        EXPECT_EQ(banks, (std::vector<unsigned>{0, 1, 2, 3, 4, 5, 6, 7}));
+    }
+}
+
+// Words of matrices whose elements name their row and column. (PTX ISA, "ldmatrix")
+TEST(TensorCores, LoadMatricesAsTheirLanesHoldThem) {
+    struct Loaded {
+        unsigned plain[4], transposed[4];
+    };
+    static std::array<Loaded, 32> lanes;
+    Stream stream = gpu_stream();
+    CudaStream& own = std::get<CudaStream>(stream.backend);
+    start(
+        own, {.threads = 32, .shared_bytes = 32 * 8 * sizeof(Bf16)},
+        +[](int) {
+            Bf16* const matrices = shared_memory<Bf16>();
+            const unsigned lane = threadIdx.x;
+            for (unsigned c = 0; c < 8; ++c)
+                matrices[8 * lane + c].bits = static_cast<std::uint16_t>(100 * lane + c);
+            __syncwarp();
+            const Matrices plain = load_matrices(matrices + 8 * lane);
+            const Matrices transposed = load_transposed_matrices(matrices + 8 * lane);
+            for (unsigned m = 0; m < 4; ++m) {
+                lanes[lane].plain[m] = plain.of[m];
+                lanes[lane].transposed[m] = transposed.of[m];
+            }
+        },
+        0);
+    own.work->queue().wait();
+
+    for (unsigned lane = 0; lane < 32; ++lane) {
+        for (unsigned m = 0; m < 4; ++m) {
+            const unsigned first = 800 * m + 100 * (lane / 4) + 2 * (lane % 4);
+            const unsigned column = 800 * m + 200 * (lane % 4) + lane / 4;
+            EXPECT_EQ(lanes[lane].plain[m], first | (first + 1) << 16);
+            EXPECT_EQ(lanes[lane].transposed[m], column | (column + 100) << 16);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace trireme::gpu
