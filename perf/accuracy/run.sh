@@ -43,11 +43,14 @@ export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_hwloc_
 
 say() { echo "accuracy: $*" >&2; }
 
-# Its file is the model's name up to the hyphen.
+corpus_of() { echo "$runs/${1%-longer}.h5"; }
+
 corpus() {
-    local output=$runs/${1%-*}.h5
+    local output
+    output=$(corpus_of "$1")
     [[ ! -e $output ]] || return 0
     case $1 in
+        gpt2-124m) set -- "$data/text/tinyshakespeare_input.txt" --tokenizer "gpt2:$data/gpt2_bpe" ;;
         gpt2*) set -- "$data/text/tinyshakespeare_input.txt" --tokenizer train:1024 ;;
         mnist) set -- "$data"/images/t10k-{images-idx3,labels-idx1}-ubyte.gz ;;
         cifar | vit-tiny) set -- "$data"/images/cifar10_{train_2000,test_500}.bin ;;
@@ -128,7 +131,7 @@ train() {
         words=$(way_options "$model" "$way")
         read -rd '' -a of_way <<< "$words" || true
     fi
-    launch --corpus "$runs/${model%-*}.h5" "${of_model[@]}" "${of_way[@]}" --tensor 2 --threads 1 --seed "$seed" \
+    launch --corpus "$(corpus_of "$model")" "${of_model[@]}" "${of_way[@]}" --tensor 2 --threads 1 --seed "$seed" \
         --quiet --run-dir "$folder" > "$folder.log" || { cat "$folder.log" >&2; exit 3; }
     rm -rf "$folder/checkpoints"
 }
