@@ -11,7 +11,7 @@
 #   gpt2, gpt2-longer     gpt2-tiny on Shakespeare, 500 and 800 steps
 #   mnist, cifar          small ViTs on handwritten digits, and on small photographs
 #   gpt2-124m, vit-tiny   those of that name on the same data, the first for 100 steps, the second with four heads;
-#                         only where they are named: a run takes a core a quarter of an hour
+#                         only where they are named: a run takes a core about five minutes
 # Ways: dense, priority and random; the last two with looks every 50 steps instead of 10 (-long), or with
 # --resize-fill average (-average).
 # From the environment, too:
