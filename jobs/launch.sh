@@ -72,8 +72,8 @@ put_back() { # why
 # The program stops in time where it knows the end. Slurm says it since 23.02; before, it has to be asked.
 know_end() {
     local end
-    end=$(squeue --noheader --jobs "$job" --format %e | head -n 1)
-    if end=$(date --date "$end" +%s 2>/dev/null); then
+    end=$(squeue --noheader --jobs "$job" --format %e)
+    if end=$(date --date "${end%%$'\n'*}" +%s 2>/dev/null); then
         export SLURM_JOB_END_TIME=$end
     fi
 }
@@ -132,7 +132,7 @@ by_mpirun() {
 mpi=$site_mpi
 if [ -z "$mpi" ]; then
     mpi=mpirun
-    if srun --mpi=list 2>&1 | grep -qw pmix; then
+    if srun --mpi=list 2>&1 | grep -w pmix >/dev/null; then
         mpi=pmix
     fi
 fi

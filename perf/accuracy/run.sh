@@ -11,7 +11,7 @@
 #   gpt2, gpt2-longer     gpt2-tiny on Shakespeare, 500 and 800 steps
 #   mnist, cifar          small ViTs on handwritten digits, and on small photographs
 #   gpt2-124m, vit-tiny   those of that name on the same data, the first for 100 steps, the second with four heads;
-#                         only where they are named: a run takes a core a quarter of an hour
+#                         only where they are named: a run takes a core about five minutes
 # Ways: dense, priority and random; the last two with looks every 50 steps instead of 10 (-long), or with
 # --resize-fill average (-average).
 # From the environment, too:
@@ -43,11 +43,14 @@ export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_hwloc_
 
 say() { echo "accuracy: $*" >&2; }
 
-# Its file is the model's name up to the hyphen.
+corpus_of() { echo "$runs/${1%-longer}.h5"; }
+
 corpus() {
-    local output=$runs/${1%-*}.h5
+    local output
+    output=$(corpus_of "$1")
     [[ ! -e $output ]] || return 0
     case $1 in
+        gpt2-124m) set -- "$data/text/tinyshakespeare_input.txt" --tokenizer "gpt2:$data/gpt2_bpe" ;;
         gpt2*) set -- "$data/text/tinyshakespeare_input.txt" --tokenizer train:1024 ;;
         mnist) set -- "$data"/images/t10k-{images-idx3,labels-idx1}-ubyte.gz ;;
         cifar | vit-tiny) set -- "$data"/images/cifar10_{train_2000,test_500}.bin ;;
@@ -128,7 +131,7 @@ train() {
         words=$(way_options "$model" "$way")
         read -rd '' -a of_way <<< "$words" || true
     fi
-    launch --corpus "$runs/${model%-*}.h5" "${of_model[@]}" "${of_way[@]}" --tensor 2 --threads 1 --seed "$seed" \
+    launch --corpus "$(corpus_of "$model")" "${of_model[@]}" "${of_way[@]}" --tensor 2 --threads 1 --seed "$seed" \
         --quiet --run-dir "$folder" > "$folder.log" || { cat "$folder.log" >&2; exit 3; }
     rm -rf "$folder/checkpoints"
 }

@@ -7,7 +7,7 @@ what_it_did() {
     if [ ! -e "$run/manifest.json" ] || ((last <= from)); then
         echo starting
     elif [ $policy = recorded ] && is_time_for_change "$last" &&
-        ! steps_of "$run/decisions.jsonl" | grep -qx "$last"; then
+        ! steps_of "$run/decisions.jsonl" | grep -x "$last" > /dev/null; then
         echo changing
     elif [[ $begun == *partial* ]]; then
         echo saving

@@ -121,7 +121,7 @@ is_reached() {
     ((last >= from + ahead)) || return 1
     case $aim in
         step) return 0 ;;
-        checkpoint) names_in_checkpoints | grep -q partial ;;
+        checkpoint) [[ $(names_in_checkpoints) == *partial* ]] ;;
         change) is_time_for_change "$last" ;;
     esac
 }
@@ -171,13 +171,15 @@ options_of_policy() {
 expect_a_whole_run() {
     local reference=recorded
     # One that was killed behind its last checkpoint has nobody to clear away what it was about to.
-    [ "$(cat "$work/code")" != 0 ] || ! names_in_checkpoints | grep -q partial ||
+    [ "$(cat "$work/code")" != 0 ] || [[ $(names_in_checkpoints) != *partial* ]] ||
         fail "a checkpoint that was not finished is left"
     if [ $policy = uneven ]; then
         reference=replayed
         touch "$run/decisions.jsonl"
         changes=$((changes + $(wc -l < "$run/decisions.jsonl")))
-        train_undisturbed replayed "$run/decisions.jsonl" --straggler uneven --look-every $between_changes
+        local -a looks=(--straggler uneven --look-every $between_changes)
+        [ -s "$run/decisions.jsonl" ] || looks=()  # nobody decided anything: the one beside it must not, either
+        train_undisturbed replayed "$run/decisions.jsonl" "${looks[@]}"
     else
         steps_of "$run/decisions.jsonl" | cmp -s - <(seq $between_changes $between_changes $((steps - 1))) ||
             fail "decisions.jsonl does not have each change once"

@@ -223,7 +223,9 @@ wait_for() { # what, seconds, command...
 
 # --- jobs -------------------------------------------------------------------------------------------------------
 field_of() { # job, field as scontrol shows it
-    scontrol --oneliner show job "$1" | grep -oP "(?<= $2=)\S+" | head -n 1
+    local values
+    values=$(scontrol --oneliner show job "$1" | grep -oP "(?<= $2=)\S+")
+    echo "${values%%$'\n'*}"
 }
 
 is_in_state() { # job, state
