@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "trireme/comm/staged_group.hpp"
+#include "trireme/device/gpu_times.hpp"
+
 namespace trireme {
 namespace {
 
@@ -29,10 +32,21 @@ std::unique_ptr<Communicator> update_group(const Session& session, const Plan& p
     return own ? std::move(own) : single_rank("update");
 }
 
+// Those in which tensors of the model travel.
+void go_by_memory(RankGroups& groups, GpuQueue& queue, Patience patience) {
+    const auto stage = [&](std::unique_ptr<Communicator>& group) {
+        if (group) group = staged_group(std::move(group), queue, patience);
+    };
+    stage(groups.activations);
+    stage(groups.gradients);
+    stage(groups.tensor);
+    for (auto& [ranks, group] : groups.data) stage(group);
+}
+
 }  // namespace
 
 RankGroups make_groups(const Session& session, const Plan& plan, const std::vector<Bucket>& buckets,
-                       Patience patience) {
+                       Patience patience, Stream& stream) {
     RankGroups groups;
     for (const std::vector<int>& pipe : pipes_of(plan)) {
         if (!contains(pipe, session.rank())) continue;
@@ -47,6 +61,7 @@ RankGroups make_groups(const Session& session, const Plan& plan, const std::vect
     groups.update = update_group(session, plan, patience);
     groups.record = session.all_ranks("record", patience);
     groups.data = make_data_groups(session, buckets, patience);
+    if (stream.is_on_gpu()) go_by_memory(groups, stream.gpu_times->queue(), patience);
     return groups;
 }
 

@@ -28,8 +28,9 @@ RankGroups lone_groups();
 // Collective over the ranks of each group; every rank of the job calls it, and makes the groups that it is in,
 // in one order: those of the pipes, of the teams, of the updates, of the buckets. An idle rank is in none but
 // those of all ranks, and alone in that of an update where stages are updated alone.
+// What `stream` computes travels in them, the GPU's, too; it outlives them.
 RankGroups make_groups(const Session& session, const Plan& plan, const std::vector<Bucket>& buckets,
-                       Patience patience);
+                       Patience patience, Stream& stream);
 
 // The ranks that pass micro-batches to each other, directly or through others; ascending. On a grid those of
 // one replica.

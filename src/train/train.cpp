@@ -6,6 +6,7 @@
 
 #include "train/console.hpp"
 #include "train/deciding.hpp"
+#include "train/device_choice.hpp"
 #include "train/divergence.hpp"
 #include "train/figures.hpp"
 #include "train/ghosts.hpp"
@@ -31,7 +32,6 @@
 #include "trireme/archive/random_digits.hpp"
 #include "trireme/comm/agreement.hpp"
 #include "trireme/comm/collectives.hpp"
-#include "trireme/device/machine.hpp"
 
 namespace trireme {
 namespace {
@@ -72,7 +72,7 @@ public:
     // cannot be used.
     void prepare() {
         refuse_what_cannot_be();
-        resident_bytes_ = peak_resident_bytes();
+        resident_bytes_ = peak_bytes(setup_.place);
         start_trainer(running_);
         watchdog_.ask([this] { return trainer_->position(); });
         control_.never_give_up();  // while ranks read, of which one may have much to read
@@ -85,7 +85,7 @@ public:
     }
 
     Ending train() {
-        manifest_.peak = peak_of_all(control_, config_, setup_, threads_);
+        manifest_.peak = peak_of_all(control_, config_, setup_, threads_, session_.host());
         if (weighs_messages(config_.policy)) deciding_.know_link(trainer_->measure_link(control_));
         if (is_first_) {
             directory_->write_config(config_.resolved);
@@ -106,7 +106,7 @@ public:
 
 private:
     void refuse_what_cannot_be() {
-        refuse_more_than_memory(most_bytes_, session_, control_);
+        refuse_more_than_memory(most_bytes_, setup_.place, session_, control_);
         agree(control_, [&] {
             if (twin_) refuse_more_than_is_left(*twin_, most_twin_bytes_, session_);
             const bool is_new = is_first_ && !config_.run.run_dir.empty() && !is_in_place_;
@@ -223,7 +223,7 @@ private:
         const RecordedPlans to{{choice.decision}, {choice.next}};
         const std::size_t most = most_bytes(config_, setup_, to, session_.rank());
         try {
-            refuse_more_than_memory(most - std::min(most, grown_bytes()), session_, control_);
+            refuse_more_than_memory(most - std::min(most, grown_bytes()), setup_.place, session_, control_);
             agree(control_, [&] {
                 if (twin_)
                     refuse_more_than_is_left(*twin_, most_twin_bytes(config_, setup_, to, session_), session_);
@@ -236,7 +236,7 @@ private:
         return true;
     }
 
-    std::size_t grown_bytes() const { return peak_resident_bytes() - resident_bytes_; }
+    std::size_t grown_bytes() const { return peak_bytes(setup_.place) - resident_bytes_; }
 
     std::size_t end_of_stretch(std::size_t first) const {
         if (are_steps_apart_) return first + 1;
@@ -377,7 +377,8 @@ Ending train(const RunConfig& told, Session& session, const StopSignals* signals
     Stopping stopping(told, signals);
     Watchdog watchdog(session, told.run.stall_timeout);
     const auto control = session.all_ranks("control", watchdog.patience());
-    const RunConfig config = with_profiles_of_ranks(told, session, *control);
+    const RunConfig config =
+        with_profiles_of_ranks(with_device_of_ranks(told, session, *control), session, *control);
     if (is_of_ghosts(config)) return run_ghosts(config, session, *control, watchdog.patience());
     std::optional<Setup> setup;
     RecordedPlans recorded;

@@ -1,10 +1,14 @@
 // A GPU of one multiprocessor that computes on the machine's processor, for tests.
 #include "trireme/device/gpu.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <map>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 #include "emulated_gpu/queue.hpp"
 #include "emulated_gpu/thread.hpp"
@@ -38,14 +42,34 @@ struct Queue {
     }
 };
 
-std::vector<Queue*>& queues() {
-    static std::vector<Queue*> all;
-    return all;
-}
+// All that there is of it; one thread at a time has it.
+struct Gpu {
+    std::recursive_mutex mutex = {};
+    std::vector<Queue*> queues = {};
+    std::map<const std::byte*, std::size_t> sizes = {};  // of memory that is taken
+    std::size_t taken = 0;
+    std::size_t most_taken = 0;
 
-void do_everything() {
-    for (Queue* const queue : queues()) queue->do_all();
-}
+    void do_all() {
+        for (Queue* const queue : queues) queue->do_all();
+    }
+};
+
+class OwnGpu {
+public:
+    OwnGpu() : lock_(gpu().mutex) {}
+    Gpu* operator->() const { return &gpu(); }
+
+private:
+    static Gpu& gpu() {
+        static Gpu only;
+        return only;
+    }
+
+    std::lock_guard<std::recursive_mutex> lock_;
+};
+
+void do_everything() { OwnGpu()->do_all(); }
 
 Moment& moment_of(void* event) { return *static_cast<Moment*>(event); }
 Queue& queue_of(void* stream) { return *static_cast<Queue*>(stream); }
@@ -59,6 +83,7 @@ std::byte* take_aligned(std::size_t bytes) {
 
 GpuSearch find_gpus() {
     return {.gpus = {{.name = "emulated GPU",
+                      .bus_id = "0000:00:00.0",
                       .capability = 90,
                       .memory_bytes = memory_bytes,
                       .processors = 1,
@@ -71,25 +96,40 @@ void use_gpu(int number) {
 
 GpuFacts gpu_in_use() { return find_gpus().gpus.front(); }
 
-std::size_t free_gpu_memory() { return memory_bytes; }
+std::size_t free_gpu_memory() { return memory_bytes - OwnGpu()->taken; }
 
 std::byte* take_gpu_memory(std::size_t bytes) {
+    const OwnGpu gpu;
+    if (gpu->taken + bytes > memory_bytes)
+        throw ResourceError(cat("the emulated GPU has no ", bytes, " bytes more"));
     std::byte* const memory = take_aligned(bytes);
     std::memset(memory, 0, bytes);
+    gpu->sizes[memory] = bytes;
+    gpu->taken += bytes;
+    gpu->most_taken = std::max(gpu->most_taken, gpu->taken);
     return memory;
 }
 
 void give_back_gpu_memory(std::byte* memory) noexcept {
+    const OwnGpu gpu;
+    gpu->do_all();
+    gpu->taken -= gpu->sizes.extract(memory).mapped();
+    std::free(memory);
+}
+
+std::size_t most_gpu_memory() { return OwnGpu()->most_taken; }
+
+std::byte* take_pinned_memory(std::size_t bytes) { return take_aligned(bytes); }
+
+void give_back_pinned_memory(std::byte* memory) noexcept {
     do_everything();
     std::free(memory);
 }
 
-std::byte* take_pinned_memory(std::size_t bytes) { return take_aligned(bytes); }
-void give_back_pinned_memory(std::byte* memory) noexcept { give_back_gpu_memory(memory); }
-
 void copy_gpu_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
                    std::size_t row_bytes, std::size_t rows) {
-    do_everything();
+    const OwnGpu gpu;
+    gpu->do_all();
     for (std::size_t r = 0; r < rows; ++r) {
         std::memmove(static_cast<std::byte*>(to) + r * to_stride,
                      static_cast<const std::byte*>(from) + r * from_stride, row_bytes);
@@ -97,7 +137,8 @@ void copy_gpu_rows(void* to, std::size_t to_stride, const void* from, std::size_
 }
 
 void sum_in_order_on_gpu(Tensor own, std::size_t self, ConstTensor others) {
-    do_everything();
+    const OwnGpu gpu;
+    gpu->do_all();
     own.place = others.place = Place::memory;
     sum_in_order(own, self, others);
 }
@@ -115,9 +156,10 @@ GpuMoment& GpuMoment::operator=(GpuMoment&& other) noexcept {
 
 // Asked again and again, the GPU goes on.
 bool GpuMoment::is_over() const {
+    const OwnGpu gpu;
     const Moment& own = moment_of(event_);
     if (own.is_marked && !own.is_over) {
-        for (Queue* const queue : queues())
+        for (Queue* const queue : gpu->queues)
             if (!queue->jobs.empty()) queue->do_next();
     }
     return !own.is_marked || own.is_over;
@@ -129,12 +171,13 @@ double GpuMoment::seconds_since(const GpuMoment& earlier) const {
     return moment_of(event_).seconds - moment_of(earlier.event_).seconds;
 }
 
-GpuQueue::GpuQueue() : stream_(new Queue) { queues().push_back(&queue_of(stream_)); }
+GpuQueue::GpuQueue() : stream_(new Queue) { OwnGpu()->queues.push_back(&queue_of(stream_)); }
 
 GpuQueue::~GpuQueue() {
     if (stream_ == nullptr) return;
-    do_everything();
-    std::erase(queues(), &queue_of(stream_));
+    const OwnGpu gpu;
+    gpu->do_all();
+    std::erase(gpu->queues, &queue_of(stream_));
     delete static_cast<Queue*>(stream_);
 }
 
@@ -164,12 +207,16 @@ void GpuQueue::mark(GpuMoment& moment) {
 // Of queues of one process: what was given before is done before.
 void GpuQueue::wait_for(const GpuMoment& moment) {
     emulated::do_later(*this, [&own = moment_of(moment.event_)] {
-        for (Queue* const queue : queues())
+        const OwnGpu gpu;
+        for (Queue* const queue : gpu->queues)
             while (own.is_marked && !own.is_over && !queue->jobs.empty()) queue->do_next();
     });
 }
 
-void GpuQueue::wait() { queue_of(stream_).do_all(); }
+void GpuQueue::wait() {
+    const OwnGpu gpu;
+    queue_of(stream_).do_all();
+}
 
 void start_kernel(GpuQueue& /*queue*/, const GpuGrid& /*grid*/, const void* /*kernel*/, void** /*arguments*/) {
     throw BugError("the emulated GPU runs no CUDA kernels");
@@ -178,6 +225,7 @@ void start_kernel(GpuQueue& /*queue*/, const GpuGrid& /*grid*/, const void* /*ke
 namespace emulated {
 
 void do_later(GpuQueue& queue, std::function<void()> job) {
+    const OwnGpu gpu;
     queue_of(queue.native()).jobs.push_back(std::move(job));
 }
 

@@ -6,6 +6,7 @@
 
 #include "kernels/cuda/product_library.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/device/gpu_times.hpp"
 #include "trireme/kernels/gpu_stream.hpp"
 
 namespace trireme {
@@ -75,6 +76,12 @@ const std::byte* GpuWork::tell_bytes(std::span<const std::byte> bytes) {
     return known == told_->places.end() ? told_->add(queue_, std::move(content)) : known->second;
 }
 
-Stream gpu_stream() { return {.backend = CudaStream{std::make_shared<GpuWork>()}}; }
+Stream gpu_stream() {
+    auto work = std::make_shared<GpuWork>();
+    // Laps are marks in the work's queue, which is there as long as they are.
+    auto times =
+        std::shared_ptr<GpuTimes>(new GpuTimes(work->queue()), [work](const GpuTimes* laps) { delete laps; });
+    return {.backend = CudaStream{std::move(work)}, .gpu_times = std::move(times)};
+}
 
 }  // namespace trireme
