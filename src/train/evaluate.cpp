@@ -111,8 +111,8 @@ void evaluate(const EvaluateConfig& told, Session& session) {
                             session, *control);
     Stream stream = make_stream(config.run.precision.device, threads_per_rank(config.run, session, *control));
     if (setup->plan.team_of(session.rank()) < 0) control->never_give_up();
-    RankModel model(*setup, session.rank(),
-                    make_groups(session, setup->plan, gradients.buckets, watchdog.patience(), stream));
+    const GroupWiring wiring = wiring_for(stream, watchdog.patience(), watchdog.postman());
+    RankModel model(*setup, session.rank(), make_groups(session, setup->plan, gradients.buckets, wiring));
     watchdog.ask([&] { return model.position(); });
     agree(*control, [&] { model.fill(stream, run.seed); });
     const Evaluation evaluation = evaluate_samples(model, stream, *setup, *control);

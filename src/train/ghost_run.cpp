@@ -180,10 +180,8 @@ private:
     void start_trainer(Trace* trace) {
         const int rank = session_.rank();
         Stream stream{.backend = GhostStream{}, .seconds_of = kernel_seconds_of(job_->setup, rank)};
-        RankGroups groups = this->groups(stream);
         trainer_.emplace(config_, job_->setup, job_->gradients,
-                         TrainingRank{.number = rank, .stream = std::move(stream), .trace = trace},
-                         std::move(groups));
+                         TrainingRank{.number = rank, .stream = std::move(stream), .trace = trace}, groups());
         if (charges_passes(config_, session_.size())) trainer_->charge_whole_passes(job_->pass_times);
         if (job_->pass_times && is_in_first_replica()) trainer_->rehearse();
     }
@@ -322,9 +320,9 @@ private:
         console_->introduce(manifest_, memory_, directory_ ? directory_->path().string() : "");
     }
 
-    RankGroups groups(Stream& stream) const {
+    RankGroups groups() const {
         const Plan& plan = job_->setup.plan;
-        RankGroups groups = make_groups(session_, plan, job_->gradients.buckets, patience_, stream);
+        RankGroups groups = make_groups(session_, plan, job_->gradients.buckets, {.patience = patience_});
         groups.record = single_rank("record");
         const bool is_idle = plan.team_of(session_.rank()) < 0;
         const bool are_many = session_.size() > most_in_detail;

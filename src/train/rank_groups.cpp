@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "trireme/comm/staged_group.hpp"
-#include "trireme/device/gpu_times.hpp"
 
 namespace trireme {
 namespace {
@@ -33,9 +32,9 @@ std::unique_ptr<Communicator> update_group(const Session& session, const Plan& p
 }
 
 // Those in which tensors of the model travel.
-void go_by_memory(RankGroups& groups, GpuQueue& queue, Patience patience) {
+void go_by_memory(RankGroups& groups, const GroupWiring& wiring) {
     const auto stage = [&](std::unique_ptr<Communicator>& group) {
-        if (group) group = staged_group(std::move(group), queue, patience);
+        if (group) group = staged_group(std::move(group), *wiring.queue, *wiring.postman, wiring.patience);
     };
     stage(groups.activations);
     stage(groups.gradients);
@@ -46,7 +45,8 @@ void go_by_memory(RankGroups& groups, GpuQueue& queue, Patience patience) {
 }  // namespace
 
 RankGroups make_groups(const Session& session, const Plan& plan, const std::vector<Bucket>& buckets,
-                       Patience patience, Stream& stream) {
+                       const GroupWiring& wiring) {
+    const Patience patience = wiring.patience;
     RankGroups groups;
     for (const std::vector<int>& pipe : pipes_of(plan)) {
         if (!contains(pipe, session.rank())) continue;
@@ -61,7 +61,7 @@ RankGroups make_groups(const Session& session, const Plan& plan, const std::vect
     groups.update = update_group(session, plan, patience);
     groups.record = session.all_ranks("record", patience);
     groups.data = make_data_groups(session, buckets, patience);
-    if (stream.is_on_gpu()) go_by_memory(groups, stream.gpu_times->queue(), patience);
+    if (wiring.queue != nullptr) go_by_memory(groups, wiring);
     return groups;
 }
 

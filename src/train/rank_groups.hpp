@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "trireme/comm/communicator.hpp"
+#include "trireme/comm/postman.hpp"
 #include "trireme/comm/session.hpp"
 #include "trireme/plan/plan.hpp"
 #include "trireme/stage/gradient_exchange.hpp"
@@ -22,15 +23,21 @@ struct RankGroups {
     DataGroups data;
 };
 
+// What groups are made with; it outlives them.
+struct GroupWiring {
+    Patience patience = {};
+    GpuQueue* queue = nullptr;   // of a rank whose tensors are on a GPU
+    Postman* postman = nullptr;  // likewise
+};
+
 // What the only rank of a job communicates in.
 RankGroups lone_groups();
 
 // Collective over the ranks of each group; every rank of the job calls it, and makes the groups that it is in,
 // in one order: those of the pipes, of the teams, of the updates, of the buckets. An idle rank is in none but
 // those of all ranks, and alone in that of an update where stages are updated alone.
-// What `stream` computes travels in them, the GPU's, too; it outlives them.
 RankGroups make_groups(const Session& session, const Plan& plan, const std::vector<Bucket>& buckets,
-                       Patience patience, Stream& stream);
+                       const GroupWiring& wiring);
 
 // The ranks that pass micro-batches to each other, directly or through others; ascending. On a grid those of
 // one replica.

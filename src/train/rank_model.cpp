@@ -30,6 +30,11 @@ int threads_of(const Stream& stream) {
     return cpu == nullptr ? 1 : cpu->threads;
 }
 
+GroupWiring wiring_for(Stream& stream, Patience patience, Postman& postman) {
+    if (!stream.is_on_gpu()) return {.patience = patience};
+    return {.patience = patience, .queue = &stream.gpu_times->queue(), .postman = &postman};
+}
+
 RankModel::RankModel(const Setup& setup, int rank, RankGroups groups, Trace* trace)
     : setup_(setup), rank_(rank), groups_(std::move(groups)) {
     const LocalWork work = work_of(setup, rank_);

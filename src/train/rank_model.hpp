@@ -22,6 +22,9 @@ namespace trireme {
 Stream make_stream(DeviceKind device, int threads, const KernelSeconds& seconds_of = {});
 int threads_of(const Stream& stream);
 
+// For groups in which what `stream` computes travels.
+GroupWiring wiring_for(Stream& stream, Patience patience, Postman& postman);
+
 // What programs are executed with, beside their micro-batches.
 struct RoundOptions {
     RandomKey dropout_key = {};

@@ -145,8 +145,8 @@ void start_trainer(const RunningPlan& running) {
     limit_patience(running);
     const int rank = running.session.rank();
     Stream stream = make_stream(config.precision.device, running.threads, kernel_seconds_of(setup, rank));
-    RankGroups groups = make_groups(running.session, setup.plan, running.gradients.buckets,
-                                    running.watchdog.patience(), stream);
+    const GroupWiring wiring = wiring_for(stream, running.watchdog.patience(), running.watchdog.postman());
+    RankGroups groups = make_groups(running.session, setup.plan, running.gradients.buckets, wiring);
     running.trainer.emplace(
         config, setup, running.gradients,
         TrainingRank{
