@@ -1,9 +1,12 @@
 // A GPU of one multiprocessor that computes on the machine's processor, for tests.
 #include "trireme/device/gpu.hpp"
 
+#include <sched.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <memory>
 #include <utility>
 
 #include "emulated_gpu/queue.hpp"
@@ -19,22 +22,29 @@ constexpr std::size_t alignment = 256;
 constexpr std::size_t memory_bytes = std::size_t{8} << 30;
 constexpr std::size_t shared_memory_bytes = 227 * 1024;
 
-struct Moment {
-    bool is_marked = false;
+constexpr double longest_stand = 30;  // seconds in which no queue comes any further
+
+struct Mark {
     bool is_over = false;
     double seconds = 0;
 };
 
-struct Queue {
-    std::deque<std::function<void()>> jobs;
+struct Moment {
+    std::shared_ptr<Mark> mark;  // the last one
+};
 
-    void do_all() {
-        while (!jobs.empty()) do_next();
-    }
-    void do_next() {
-        const std::function<void()> job = std::move(jobs.front());
+struct Queue {
+    std::deque<std::function<bool()>> jobs = {};
+    bool is_alone = false;
+
+    // False where there is nothing to do, or what there is cannot be done yet.
+    bool do_next() {
+        if (jobs.empty()) return false;
+        std::function<bool()> job = std::move(jobs.front());
         jobs.pop_front();
-        job();
+        if (job()) return true;
+        jobs.push_front(std::move(job));
+        return false;
     }
 };
 
@@ -43,8 +53,40 @@ std::vector<Queue*>& queues() {
     return all;
 }
 
+// What a queue stands for, others of this process do, or another process.
+void let_others_go_on(const Queue& standing, double& last_turn) {
+    bool has_any_moved = false;
+    for (Queue* const queue : queues()) has_any_moved |= queue != &standing && queue->do_next();
+    if (has_any_moved) last_turn = now_seconds();
+    if (has_any_moved) return;
+    if (now_seconds() - last_turn > longest_stand) throw BugError("the emulated GPU stands still");
+    sched_yield();
+}
+
+void do_all(Queue& queue) {
+    double last_turn = now_seconds();
+    while (!queue.jobs.empty()) {
+        if (!queue.do_next()) {
+            let_others_go_on(queue, last_turn);
+        } else {
+            last_turn = now_seconds();
+        }
+    }
+}
+
 void do_everything() {
-    for (Queue* const queue : queues()) queue->do_all();
+    for (Queue* const queue : queues()) do_all(*queue);
+}
+
+// What the default stream of CUDA waits for.
+void do_all_but_alone() {
+    for (Queue* const queue : queues())
+        if (!queue->is_alone) do_all(*queue);
+}
+
+void* new_queue(bool is_alone) {
+    queues().push_back(new Queue{.is_alone = is_alone});
+    return queues().back();
 }
 
 Moment& moment_of(void* event) { return *static_cast<Moment*>(event); }
@@ -59,6 +101,7 @@ std::byte* take_aligned(std::size_t bytes) {
 
 GpuSearch find_gpus() {
     return {.gpus = {{.name = "emulated GPU",
+                      .bus_id = "0000:01:00.0",
                       .capability = 90,
                       .memory_bytes = memory_bytes,
                       .processors = 1,
@@ -89,7 +132,7 @@ void give_back_pinned_memory(std::byte* memory) noexcept { give_back_gpu_memory(
 
 void copy_gpu_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
                    std::size_t row_bytes, std::size_t rows) {
-    do_everything();
+    do_all_but_alone();
     for (std::size_t r = 0; r < rows; ++r) {
         std::memmove(static_cast<std::byte*>(to) + r * to_stride,
                      static_cast<const std::byte*>(from) + r * from_stride, row_bytes);
@@ -97,16 +140,13 @@ void copy_gpu_rows(void* to, std::size_t to_stride, const void* from, std::size_
 }
 
 void sum_in_order_on_gpu(Tensor own, std::size_t self, ConstTensor others) {
-    do_everything();
+    do_all_but_alone();
     own.place = others.place = Place::memory;
     sum_in_order(own, self, others);
 }
 
 GpuMoment::GpuMoment() : event_(new Moment) {}
-GpuMoment::~GpuMoment() {
-    if (event_ != nullptr) do_everything();
-    delete static_cast<Moment*>(event_);
-}
+GpuMoment::~GpuMoment() { delete static_cast<Moment*>(event_); }
 GpuMoment::GpuMoment(GpuMoment&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
 GpuMoment& GpuMoment::operator=(GpuMoment&& other) noexcept {
     std::swap(event_, other.event_);
@@ -115,21 +155,21 @@ GpuMoment& GpuMoment::operator=(GpuMoment&& other) noexcept {
 
 // Asked again and again, the GPU goes on.
 bool GpuMoment::is_over() const {
-    const Moment& own = moment_of(event_);
-    if (own.is_marked && !own.is_over) {
-        for (Queue* const queue : queues())
-            if (!queue->jobs.empty()) queue->do_next();
+    const std::shared_ptr<Mark> mark = moment_of(event_).mark;
+    if (mark != nullptr && !mark->is_over) {
+        for (Queue* const queue : queues()) queue->do_next();
     }
-    return !own.is_marked || own.is_over;
+    return mark == nullptr || mark->is_over;
 }
 
 void GpuMoment::wait() const { do_everything(); }
 
 double GpuMoment::seconds_since(const GpuMoment& earlier) const {
-    return moment_of(event_).seconds - moment_of(earlier.event_).seconds;
+    return moment_of(event_).mark->seconds - moment_of(earlier.event_).mark->seconds;
 }
 
-GpuQueue::GpuQueue() : stream_(new Queue) { queues().push_back(&queue_of(stream_)); }
+GpuQueue::GpuQueue() : stream_(new_queue(false)) {}
+GpuQueue GpuQueue::alone() { return GpuQueue(new_queue(true)); }
 
 GpuQueue::~GpuQueue() {
     if (stream_ == nullptr) return;
@@ -153,23 +193,21 @@ void GpuQueue::clear(void* memory, std::size_t bytes) {
 }
 
 void GpuQueue::mark(GpuMoment& moment) {
-    Moment& own = moment_of(moment.event_);
-    own = {.is_marked = true};
-    emulated::do_later(*this, [&own] {
-        own.is_over = true;
-        own.seconds = now_seconds();
+    const auto mark = std::make_shared<Mark>();
+    moment_of(moment.event_).mark = mark;
+    emulated::do_later(*this, [mark] {
+        mark->is_over = true;
+        mark->seconds = now_seconds();
     });
 }
 
-// Of queues of one process: what was given before is done before.
+// For the mark that the moment has now.
 void GpuQueue::wait_for(const GpuMoment& moment) {
-    emulated::do_later(*this, [&own = moment_of(moment.event_)] {
-        for (Queue* const queue : queues())
-            while (own.is_marked && !own.is_over && !queue->jobs.empty()) queue->do_next();
-    });
+    const std::shared_ptr<Mark> mark = moment_of(moment.event_).mark;
+    if (mark != nullptr) emulated::stand_until(stream_, [mark] { return mark->is_over; });
 }
 
-void GpuQueue::wait() { queue_of(stream_).do_all(); }
+void GpuQueue::wait() { do_all(queue_of(stream_)); }
 
 void start_kernel(GpuQueue& /*queue*/, const GpuGrid& /*grid*/, const void* /*kernel*/, void** /*arguments*/) {
     throw BugError("the emulated GPU runs no CUDA kernels");
@@ -178,7 +216,22 @@ void start_kernel(GpuQueue& /*queue*/, const GpuGrid& /*grid*/, const void* /*ke
 namespace emulated {
 
 void do_later(GpuQueue& queue, std::function<void()> job) {
-    queue_of(queue.native()).jobs.push_back(std::move(job));
+    stand_until(queue.native(), [now = std::move(job)] {
+        now();
+        return true;
+    });
+}
+
+void stand_until(void* stream, std::function<bool()> is_over) {
+    queue_of(stream).jobs.push_back(std::move(is_over));
+}
+
+void let_gpu_go_on() {
+    bool does_any_stand = false;
+    for (Queue* const queue : queues())
+        does_any_stand |= queue->is_alone && !queue->jobs.empty() && !queue->do_next();
+    for (Queue* const queue : queues())
+        if (does_any_stand && !queue->is_alone) queue->do_next();
 }
 
 void start_kernel(GpuQueue& queue, const GpuGrid& grid, std::function<void()> thread) {

@@ -1,5 +1,6 @@
 #include "trireme/device/gpu.hpp"
 
+#include <array>
 #include <utility>
 
 #include "device/cuda/check_cuda.hpp"
@@ -9,11 +10,19 @@ namespace {
 
 constexpr std::size_t megabyte = 1'000'000;
 
+std::string bus_id_of(int number) {
+    std::array<char, 32> text{};
+    check_cuda(cudaDeviceGetPCIBusId(text.data(), static_cast<int>(text.size()), number),
+               "cudaDeviceGetPCIBusId");
+    return text.data();
+}
+
 GpuFacts facts_of(int number) {
     cudaDeviceProp properties{};
     check_cuda(cudaGetDeviceProperties(&properties, number), "cudaGetDeviceProperties");
     return {.number = number,
             .name = properties.name,
+            .bus_id = bus_id_of(number),
             .capability = properties.major * 10 + properties.minor,
             .memory_bytes = properties.totalGlobalMem,
             .processors = properties.multiProcessorCount,
@@ -135,6 +144,12 @@ GpuQueue::GpuQueue() {
     cudaStream_t stream = nullptr;
     check_cuda(cudaStreamCreate(&stream), "cudaStreamCreate");
     stream_ = stream;
+}
+
+GpuQueue GpuQueue::alone() {
+    cudaStream_t stream = nullptr;
+    check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    return GpuQueue(stream);
 }
 
 GpuQueue::~GpuQueue() {
