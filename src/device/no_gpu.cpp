@@ -37,6 +37,7 @@ void GpuMoment::wait() const { complain(); }
 double GpuMoment::seconds_since(const GpuMoment& /*earlier*/) const { complain(); }
 
 GpuQueue::GpuQueue() { complain(); }
+GpuQueue GpuQueue::alone() { complain(); }
 GpuQueue::~GpuQueue() = default;
 GpuQueue::GpuQueue(GpuQueue&& /*other*/) noexcept = default;
 GpuQueue& GpuQueue::operator=(GpuQueue&& /*other*/) noexcept = default;

@@ -13,7 +13,7 @@ namespace trireme {
 struct GpuFacts {
     int number = 0;
     std::string name = {};                // "NVIDIA H200"
-    std::string bus_id = {};              // "0000:1b:00.0": of its machine, whoever may use it
+    std::string bus_id = {};              // "0000:1B:00.0": one of its machine has it
     int capability = 0;                   // 90
     std::size_t memory_bytes = 0;         // that it has
     int processors = 0;                   // multiprocessors
@@ -72,6 +72,7 @@ private:
 class GpuQueue {
 public:
     GpuQueue();
+    static GpuQueue alone();  // one that copy_gpu_rows() and sum_in_order_on_gpu() do not wait for
     ~GpuQueue();
     GpuQueue(GpuQueue&& other) noexcept;
     GpuQueue& operator=(GpuQueue&& other) noexcept;
@@ -87,6 +88,8 @@ public:
     void* native() const { return stream_; }  // the library's own handle
 
 private:
+    explicit GpuQueue(void* stream) : stream_(stream) {}
+
     void* stream_ = nullptr;
 };
 

@@ -12,15 +12,19 @@ namespace {
 
 constexpr std::size_t megabyte = 1'000'000;
 
+std::string bus_id_of(int number) {
+    std::array<char, 32> text{};
+    check_cuda(cudaDeviceGetPCIBusId(text.data(), static_cast<int>(text.size()), number),
+               "cudaDeviceGetPCIBusId");
+    return text.data();
+}
+
 GpuFacts facts_of(int number) {
     cudaDeviceProp properties{};
     check_cuda(cudaGetDeviceProperties(&properties, number), "cudaGetDeviceProperties");
-    std::array<char, 32> bus_id{};
-    check_cuda(cudaDeviceGetPCIBusId(bus_id.data(), static_cast<int>(bus_id.size()), number),
-               "cudaDeviceGetPCIBusId");
     return {.number = number,
             .name = properties.name,
-            .bus_id = bus_id.data(),
+            .bus_id = bus_id_of(number),
             .capability = properties.major * 10 + properties.minor,
             .memory_bytes = properties.totalGlobalMem,
             .processors = properties.multiProcessorCount,
@@ -172,6 +176,12 @@ GpuQueue::GpuQueue() {
     cudaStream_t stream = nullptr;
     check_cuda(cudaStreamCreate(&stream), "cudaStreamCreate");
     stream_ = stream;
+}
+
+GpuQueue GpuQueue::alone() {
+    cudaStream_t stream = nullptr;
+    check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    return GpuQueue(stream);
 }
 
 GpuQueue::~GpuQueue() {
