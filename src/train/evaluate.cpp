@@ -111,7 +111,8 @@ void evaluate(const EvaluateConfig& told, Session& session) {
                             session, *control);
     Stream stream = make_stream(config.run.precision.device, threads_per_rank(config.run, session, *control));
     if (setup->plan.team_of(session.rank()) < 0) control->never_give_up();
-    const GroupWiring wiring = wiring_for(stream, watchdog.patience(), watchdog.postman());
+    const GpuRoad road = gpu_road(config.run, session, *control);
+    const GroupWiring wiring = wiring_for(stream, road, watchdog);
     RankModel model(*setup, session.rank(), make_groups(session, setup->plan, gradients.buckets, wiring));
     watchdog.ask([&] { return model.position(); });
     agree(*control, [&] { model.fill(stream, run.seed); });

@@ -37,6 +37,7 @@ Manifest manifest_of(const RunPlace& run) {
             .cores = run.cores,
             .device = device_text(run),
             .threads = run.threads,
+            .gpu_messages = run.gpu_messages,
             .parameters = parameter_count(setup.model),
             .resumed_from = setup.resumes ? setup.stored->place() : "",
             .slow = run.config.emulation.slow,

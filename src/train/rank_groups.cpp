@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "trireme/comm/staged_group.hpp"
+#include "train/gpu_groups.hpp"
 
 namespace trireme {
 namespace {
@@ -31,15 +31,18 @@ std::unique_ptr<Communicator> update_group(const Session& session, const Plan& p
     return own ? std::move(own) : single_rank("update");
 }
 
-// Those in which tensors of the model travel.
-void go_by_memory(RankGroups& groups, const GroupWiring& wiring) {
-    const auto stage = [&](std::unique_ptr<Communicator>& group) {
-        if (group) group = staged_group(std::move(group), *wiring.queue, *wiring.postman, wiring.patience);
-    };
-    stage(groups.activations);
-    stage(groups.gradients);
-    stage(groups.tensor);
-    for (auto& [ranks, group] : groups.data) stage(group);
+// Those in which tensors of the model travel, one after the other in one order on all ranks.
+void carry_tensors(RankGroups& groups, const Session& session, const Plan& plan, const GroupWiring& wiring) {
+    const std::vector<RankPair> onward = pairs_between_stages(plan, groups.pipe);
+    carry_tensors(groups.activations, groups.pipe, onward, session, wiring);
+    carry_tensors(groups.gradients, groups.pipe, the_other_way(onward), session, wiring);
+    for (const Team& team : plan.teams) {
+        if (!contains(team.ranks, session.rank())) continue;
+        carry_tensors(groups.tensor, team.ranks, every_pair_of(static_cast<int>(team.ranks.size())), session,
+                      wiring);
+    }
+    for (auto& [ranks, group] : groups.data)
+        carry_tensors(group, ranks, every_pair_of(static_cast<int>(ranks.size())), session, wiring);
 }
 
 }  // namespace
@@ -61,7 +64,7 @@ RankGroups make_groups(const Session& session, const Plan& plan, const std::vect
     groups.update = update_group(session, plan, patience);
     groups.record = session.all_ranks("record", patience);
     groups.data = make_data_groups(session, buckets, patience);
-    if (wiring.queue != nullptr) go_by_memory(groups, wiring);
+    if (wiring.queue != nullptr) carry_tensors(groups, session, plan, wiring);
     return groups;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "trireme/comm/communicator.hpp"
+#include "trireme/comm/nccl.hpp"
 #include "trireme/comm/postman.hpp"
 #include "trireme/comm/session.hpp"
 #include "trireme/plan/plan.hpp"
@@ -26,8 +27,10 @@ struct RankGroups {
 // What groups are made with; it outlives them.
 struct GroupWiring {
     Patience patience = {};
-    GpuQueue* queue = nullptr;   // of a rank whose tensors are on a GPU
-    Postman* postman = nullptr;  // likewise
+    // Of a rank whose tensors are on a GPU.
+    GpuQueue* queue = nullptr;
+    Postman* postman = nullptr;
+    std::shared_ptr<const NcclLibrary> nccl = {};  // none: tensors go by way of the machine's memory
 };
 
 // What the only rank of a job communicates in.

@@ -30,9 +30,13 @@ int threads_of(const Stream& stream) {
     return cpu == nullptr ? 1 : cpu->threads;
 }
 
-GroupWiring wiring_for(Stream& stream, Patience patience, Postman& postman) {
-    if (!stream.is_on_gpu()) return {.patience = patience};
-    return {.patience = patience, .queue = &stream.gpu_times->queue(), .postman = &postman};
+GroupWiring wiring_for(Stream& stream, const GpuRoad& road, Watchdog& watchdog) {
+    GroupWiring wiring{.patience = watchdog.patience()};
+    if (!stream.is_on_gpu()) return wiring;
+    wiring.queue = &stream.gpu_times->queue();
+    wiring.postman = &watchdog.postman();
+    wiring.nccl = road.nccl;
+    return wiring;
 }
 
 RankModel::RankModel(const Setup& setup, int rank, RankGroups groups, Trace* trace)

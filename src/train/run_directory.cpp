@@ -231,6 +231,7 @@ void RunDirectory::write_manifest(const Manifest& m) {
         json["plan"] = m.plan;
     }
     if (!m.resumed_from.empty()) json["resumed_from"] = m.resumed_from;
+    if (!m.gpu_messages.empty()) json["gpu_messages"] = m.gpu_messages;
     if (!m.kernel_times.empty()) json["kernel_times"] = m.kernel_times;
     if (!m.slow.empty()) json["slow"] = slow_records(m.slow);
     peak_is_ = m.peak.is;

@@ -145,7 +145,7 @@ void start_trainer(const RunningPlan& running) {
     limit_patience(running);
     const int rank = running.session.rank();
     Stream stream = make_stream(config.precision.device, running.threads, kernel_seconds_of(setup, rank));
-    const GroupWiring wiring = wiring_for(stream, running.watchdog.patience(), running.watchdog.postman());
+    const GroupWiring wiring = wiring_for(stream, running.road, running.watchdog);
     RankGroups groups = make_groups(running.session, setup.plan, running.gradients.buckets, wiring);
     running.trainer.emplace(
         config, setup, running.gradients,

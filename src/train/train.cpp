@@ -25,6 +25,7 @@
 #include "train/stopping.hpp"
 #include "train/straggler_check.hpp"
 #include "train/straggler_policy.hpp"
+#include "train/stretch.hpp"
 #include "train/switching.hpp"
 #include "train/tracing.hpp"
 #include "train/watchdog.hpp"
@@ -55,10 +56,11 @@ public:
           most_twin_bytes_(most_twin_bytes(config, setup_, recorded, session)),
           deciding_(config_, setup_, session.nodes(), recorded.decisions),
           threads_(threads_per_rank(config, session, control)),
+          road_(gpu_road(config, session, control)),
           is_first_(session.rank() == 0),
           console_(std::cout, config_, setup_),
           manifest_(manifest_of({config_, setup_, session, gather_all(control, session.host()), threads_,
-                                 cores_of_ranks(control)})),
+                                 cores_of_ranks(control), road_.messages.sentence})),
           is_in_place_(is_in_place) {}
 
     // Collective. Says what would be done, and what would keep it from being done.
@@ -240,13 +242,7 @@ private:
 
     std::size_t end_of_stretch(std::size_t first) const {
         if (are_steps_apart_) return first + 1;
-        constexpr std::size_t most_micro_batches = 1 << 30;  // that a stretch numbers
-        const auto each = static_cast<std::size_t>(setup_.plan.micro_batches());
-        std::size_t end = std::min(deciding_.next_chance(first), first + most_micro_batches / each);
-        for (const std::size_t period : {config_.run.eval_every, config_.run.checkpoint_every}) {
-            if (period > 0) end = std::min(end, (first / period + 1) * period);
-        }
-        return end;
+        return longest_stretch(first, deciding_.next_chance(first), setup_.plan, config_.run);
     }
 
     void record(StepOutcome& outcome, FigureSum& sum) {
@@ -342,6 +338,7 @@ private:
     std::size_t most_twin_bytes_;  // of this node; 0: --move does without
     Deciding deciding_;
     int threads_;
+    GpuRoad road_;
     bool is_first_;
     Console console_;
     Manifest manifest_;
@@ -362,6 +359,7 @@ private:
                          .gradients = gradients_,
                          .trainer = trainer_,
                          .threads = threads_,
+                         .road = road_,
                          .trace = tracing_.trace(),
                          .stopping = &stopping_,
                          .nodes = session_.nodes(),
