@@ -36,8 +36,9 @@ struct NamedNumbers {
     std::uint64_t count() const { return bytes.size() / bytes_of(type); }
 };
 
+// HDF5 has no bf16: two bytes each.
 StoredType type_of(const Tensor& tensor) {
-    if (tensor.dtype == DType::bf16) return StoredType::bf16;
+    if (tensor.dtype == DType::bf16) return StoredType::u8;
     return tensor.dtype == DType::f64 ? StoredType::f64 : StoredType::f32;
 }
 

@@ -57,9 +57,9 @@ TEST_F(GpuMoves, OfLayoutsComeToWhatOneProcessorComesTo) {
 // The masters move with the moments.
 TEST_F(GpuMoves, OfShortNumbersGoOnAsIfNothingHadMoved) {
     const std::string there =
-        R"({"layers": 11, "stages": [{"layers": 11, "replicas": [{"ranks": [1]}]}], "idle": [0]})";
+        R"({"layers": 11, "stages": [{"layers": [0, 11], "replicas": [{"ranks": [1]}]}], "idle": [0]})";
     const std::string back =
-        R"({"layers": 11, "stages": [{"layers": 11, "replicas": [{"ranks": [0]}]}], "idle": [1]})";
+        R"({"layers": 11, "stages": [{"layers": [0, 11], "replicas": [{"ranks": [0]}]}], "idle": [1]})";
     write({R"({"step": 5, "layout": )" + there + "}", R"({"step": 12, "layout": )" + back + "}"});
     const std::string options = " --dtype bf16 --device cuda";
     const Figures still = trials_.run_steps(training + options, 0, on_emulated_gpu());
@@ -71,17 +71,18 @@ TEST_F(GpuMoves, OfShortNumbersGoOnAsIfNothingHadMoved) {
     }
 }
 
+std::string together(const std::string& shared) {
+    return R"(, "layout": {"layers": 11, "stages": [{"layers": [0, 11], "replicas": [{"ranks": [0, 1]}]}]}, )" +
+           shared + "}";
+}
+
 // On either device channels are chosen alike, and what is left out is the same.
-TEST_F(GpuMoves, LeavingOutAndHelpingAreWhatTheyAreOnProcessors) {
-    const std::string layout = R"({"layers": 11, "stages": [{"layers": 11, "replicas": [{"ranks": [0, 1]}]}]})";
-    write(
-        {R"({"step": 4, "layout": )" + layout + R"(, "left_out": [0, 0.5]})",
-         R"({"step": 9, "layout": )" + layout +
-             R"(, "migrations": [{"from": 1, "to": 0, "parts": [0.25, 0.25, 0.25, 0.25]}]})",
-         R"({"step": 14, "layout": )" + layout +
-             R"(, "left_out": [0, 0.25], "migrations": [{"from": 1, "to": 0, "parts": [0.25, 0, 0.25, 0]}]})"});
-    for (const char* fill : {"zero", "average", "same"}) {
-        const std::string options = std::string(" --tensor 2 --resize-fill ") + fill + " --checkpoint-every 10";
+TEST_F(GpuMoves, LeavingOutIsWhatItIsOnProcessors) {
+    write({R"({"step": 4)" + together(R"("left_out": [0, 0.5])"),
+           R"({"step": 14)" + together(R"("left_out": [0.25, 0])")});
+    for (const char* fill : {"average", "same"}) {
+        const std::string options =
+            std::string(" --tensor 2 --straggler resize --checkpoint-every 10 --resize-fill ") + fill;
         const Figures on_cpu = run(options + on_reference, 2, 0);
         const Figures on_gpu = run(options + " --dtype f64 --device cuda", 2, on_emulated_gpu());
         const Difference found = difference(on_gpu, on_cpu);
@@ -89,19 +90,32 @@ TEST_F(GpuMoves, LeavingOutAndHelpingAreWhatTheyAreOnProcessors) {
     }
 }
 
+TEST_F(GpuMoves, HelpingIsWhatItIsOnProcessors) {
+    write({R"({"step": 4)" +
+               together(R"("migrations": [{"from": 1, "to": 0, "parts": [0.25, 0.25, 0.25, 0.25]}])"),
+           R"({"step": 9)" + together(R"("left_out": [0, 0.25], "migrations": [{"from": 1, "to": 0, "parts": )"
+                                      R"([0.25, 0, 0.25, 0]}])")});
+    const std::string options = " --tensor 2 --straggler semi --checkpoint-every 10";
+    const Figures on_cpu = run(options + on_reference, 2, 0);
+    const Figures on_gpu = run(options + " --dtype f64 --device cuda", 2, on_emulated_gpu());
+    const Difference found = difference(on_gpu, on_cpu);
+    EXPECT_TRUE(keeps_bars(found, true)) << text_of(found);
+}
+
 TEST_F(GpuMoves, ShortNumbersAreLeftOutAndComputedByOthersToo) {
-    const std::string layout = R"({"layers": 11, "stages": [{"layers": 11, "replicas": [{"ranks": [0, 1]}]}]})";
-    write(
-        {R"({"step": 4, "layout": )" + layout +
-         R"(, "left_out": [0, 0.25], "migrations": [{"from": 1, "to": 0, "parts": [0.25, 0.25, 0.25, 0.25]}]})"});
-    for (const char* fill : {"zero", "same"}) {
-        const std::string options = std::string(" --tensor 2 --resize-fill ") + fill;
+    const auto expect_like_long_ones = [&](const std::string& way) {
+        const std::string options = " --tensor 2 " + way;
         const Figures on_cpu = run(options + " --dtype f32 --device cpu", 2, 0);
         const Figures on_gpu = run(options + " --dtype bf16 --device cuda", 2, on_emulated_gpu());
         ASSERT_EQ(on_gpu.losses.size(), on_cpu.losses.size());
         for (std::size_t step = 0; step < on_cpu.losses.size(); ++step)
-            EXPECT_NEAR(on_gpu.losses[step], on_cpu.losses[step], 2e-2 * on_cpu.losses[step]) << fill << step;
-    }
+            EXPECT_NEAR(on_gpu.losses[step], on_cpu.losses[step], 2e-2 * on_cpu.losses[step]) << way << step;
+    };
+    write({R"({"step": 4)" + together(R"("left_out": [0, 0.5])")});
+    expect_like_long_ones("--straggler resize --resize-fill same");
+    write({R"({"step": 4)" + together(R"("left_out": [0, 0.25], "migrations": [{"from": 1, "to": 0, "parts": )"
+                                      R"([0.25, 0.25, 0.25, 0.25]}])")});
+    expect_like_long_ones("--straggler semi");
 }
 
 }  // namespace
