@@ -16,7 +16,8 @@
 #   LIMIT=460             seconds of a stage; what has no time left is done by the next call
 #   MODELS="gpt2 gpt2-medium llama-1b"
 #   BATCH_GPT2=32 BATCH_GPT2_MEDIUM=16 BATCH_LLAMA_1B=8     samples in a step
-#   SCRATCH=/dev/shm      what runs leave until they are read: 16 GB for llama-1b
+#   TRAIN_OPTIONS=        further ones of every training run
+#   SCRATCH=/dev/shm      what runs leave until they are read, where 20 GB are free: llama-1b's checkpoint has 15
 set -euo pipefail
 
 fail() { echo "check.sh: $*" >&2; exit 2; }
@@ -53,5 +54,7 @@ if [[ $stage != peer ]]; then
         "$python" -m tarfile -e "$archive" "$unpacked" > /dev/null || fail "$archive cannot be unpacked; pack it again"
         touch "$unpacked/whole"
     fi
+    said=$(LD_LIBRARY_PATH=$bundle/lib "$bundle/bin/trireme" --version 2>&1) ||
+        fail "the bundle does not start here; pack it on a machine with a C library as old as this one's: ${said%%$'\n'*}"
 fi
 exec "$python" "$here/stage.py" "$stage" --device "$device" --bundle "$bundle" --output "$output" --kept "$kept"

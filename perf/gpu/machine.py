@@ -15,7 +15,7 @@ def library_folders(bundle):
 
 
 def cublas_folders():
-    """Where libcublasLt of CUDA 13 lies: in CUDA's own folders, or in those of Python's packages, as PyTorch brings it."""
+    """Where libcublasLt of CUDA 13 lies: in CUDA's own folders, or in a package of Python's, as PyTorch brings it."""
     found = []
     spec = importlib.util.find_spec("nvidia")
     packages = list(spec.submodule_search_locations or []) if spec else []
@@ -75,5 +75,5 @@ class Watch:
         if not self.rows:
             return {}
         memory, power, clock = zip(*self.rows)
-        return {"nvidia_smi": {"most_memory_mib": max(memory), "highest_power_w": max(power), "lowest_sm_mhz": min(clock),
-                               "highest_sm_mhz": max(clock), "samples": len(self.rows)}}
+        return {"nvidia_smi": {"most_memory_mib": max(memory), "highest_power_w": max(power),
+                               "lowest_sm_mhz": min(clock), "highest_sm_mhz": max(clock), "samples": len(self.rows)}}

@@ -1,6 +1,4 @@
 """Stage `measure`: rates of the GPU, attention, training of three models, and a profile."""
-import os
-
 import machine
 import runs
 from parts import read_json
@@ -21,7 +19,7 @@ def train(parts, bundle, model, settings):
     options = ["--model", model, "--corpus", bundle / "tokens.h5", "--device", "cuda", "--dtype", "bf16",
                "--dropout", 0, "--max-length", settings["length"], "--long", "truncate", "--document-end", "none",
                "--validation-share", 0, "--batch", batch, "--steps", settings["steps"], "--lr", "1e-4",
-               *os.environ.get("TRAIN_OPTIONS", "").split()]
+               *settings["train_options"].split()]
     with machine.Watch() as watch:
         run = runs.Run(parts, bundle, options, seconds=150)
     result = {"model": model, "batch": batch, "length": settings["length"]}

@@ -134,7 +134,8 @@ def train(chosen, clock):
     tokens = chosen.batch * length
     result = {"model": chosen.model, "batch": chosen.batch, "length": length, "compiled": not chosen.eager,
               "parameters_and_moments": "f32", "products": "bf16", "attention": "flash", "optimizer": "fused AdamW",
-              "parameters": sum(p.numel() for p in model.parameters()), "flops_per_token": flops_per_token(sizes, length),
+              "parameters": sum(p.numel() for p in model.parameters()),
+              "flops_per_token": flops_per_token(sizes, length),
               "steps": steps, "step_s": statistics.median(seconds), "least_step_s": min(seconds),
               "most_step_s": max(seconds), "tokens_per_s": tokens / statistics.median(seconds),
               "first_loss": first, "last_loss": float(loss)}

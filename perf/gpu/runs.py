@@ -14,6 +14,14 @@ def environment(bundle):
     return {"LD_LIBRARY_PATH": machine.library_folders(bundle), "PATH": f"{bundle / 'bin'}:{os.environ['PATH']}"}
 
 
+def scratch():
+    """Memory, where there is enough of it: runs end with a checkpoint, which nobody reads here."""
+    folder = os.environ.get("SCRATCH", "/dev/shm")
+    if os.access(folder, os.W_OK) and shutil.disk_usage(folder).free > 20e9:
+        return folder
+    return None
+
+
 def steps_of(folder):
     try:
         lines = (folder / "steps.jsonl").read_text().splitlines()
@@ -34,8 +42,7 @@ class Run:
     """A run's steps, summary and manifest, which are kept when its folder is gone."""
 
     def __init__(self, parts, bundle, options, ranks=1, seconds=60):
-        scratch = os.environ.get("SCRATCH", "/dev/shm")
-        folder = Path(tempfile.mkdtemp(dir=scratch if os.access(scratch, os.W_OK) else None))
+        folder = Path(tempfile.mkdtemp(dir=scratch()))
         words = [bundle / "bin/trireme", "train", *options, "--quiet", "--run-dir", folder / "run"]
         if ranks > 1:
             words = [bundle / "bin/mpiexec.hydra", "-launcher", "fork", "-n", ranks, *words]

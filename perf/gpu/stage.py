@@ -1,4 +1,4 @@
-"""A stage of perf/gpu/check.sh, which says what there is; starts the parts one after the other and then makes the table.
+"""A stage of perf/gpu/check.sh, which says what there is: its parts one after the other, and then the table.
 
     python3 perf/gpu/stage.py STAGE --device NAME --bundle FOLDER|none --output FOLDER --kept FOLDER
 """
@@ -36,7 +36,8 @@ def batch_of(model):
 
 def settings():
     models = os.environ.get("MODELS", " ".join(BATCHES)).split()
-    return {"length": 1024, "steps": 60, "warm_up_steps": 10, "batches": {model: batch_of(model) for model in models}}
+    return {"length": 1024, "steps": 60, "warm_up_steps": 10, "batches": {model: batch_of(model) for model in models},
+            "train_options": os.environ.get("TRAIN_OPTIONS", "")}
 
 
 def programs(bundle):

@@ -1,5 +1,5 @@
-"""Puts what perf/gpu/check.sh has measured into OUTPUT/table.md: Trireme's figures beside PyTorch's and beside what they
-are held to. What is in neither folder is not in the table.
+"""Puts what perf/gpu/check.sh has measured into OUTPUT/table.md: Trireme's figures beside PyTorch's and beside what
+they are held to. What is in neither folder is not in the table.
 
     python3 perf/gpu/table.py OUTPUT [KEPT]
 """
@@ -24,7 +24,8 @@ def parts_of(stage, folders):
 
 
 def record_of(stage, folders):
-    return next((record for record in (read_json(folder / f"{stage}.json") for folder in reversed(folders)) if record), {})
+    records = (read_json(folder / f"{stage}.json") for folder in reversed(folders))
+    return next((record for record in records if record), {})
 
 
 def get(tree, *names):
@@ -145,8 +146,9 @@ def attention_table(measured, peer):
             own = case[name]["flops_per_s"]
             flash = get(others, case["name"], "flash", name, "flops_per_s")
             cudnn = get(others, case["name"], "cudnn", name, "flops_per_s")
+            goal = GOAL_ATTENTION.get((case["name"], name))
             lines.append(row(text, name, number(own, ".0f", 1e-12),
-                             held_to(case[name]["share"], None, GOAL_ATTENTION.get((case["name"], name)), ".1f", 100, " %"),
+                             held_to(case[name]["share"], None, goal, ".1f", 100, " %"),
                              number(flash, ".0f", 1e-12), held_to(ratio(own, flash), LEAST_ATTENTION, unit=" x"),
                              number(cudnn, ".0f", 1e-12)))
     return lines
@@ -183,7 +185,8 @@ def machine_lines(records):
     for stage, record in records.items():
         if record:
             versions = ", ".join(get(record, "programs", "version") or [])
-            lines.append(f"- {stage}: {record['device']}, driver {get(record, 'machine', 'driver_version')}; {versions}")
+            driver = get(record, "machine", "driver_version")
+            lines.append(f"- {stage}: {record['device']}, driver {driver}; {versions}")
     return lines
 
 
@@ -199,8 +202,9 @@ def text_of(folders):
 
 
 def write(output, kept):
-    (output / "table.md").write_text(text_of([kept, output]))
-    print(text_of([kept, output]))
+    text = text_of([kept, output])
+    (output / "table.md").write_text(text)
+    sys.stdout.write(text)
 
 
 if __name__ == "__main__":

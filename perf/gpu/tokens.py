@@ -1,5 +1,5 @@
-"""Rows of random ids for perf/gpu/check.sh, and a vocabulary of GPT-2's size in GPT-2's form to go with them: every byte,
-50,000 pairs of bytes and the end token. Who trains on them reads all of a token table, as on a real text.
+"""Rows of random ids for perf/gpu/check.sh, and a vocabulary of GPT-2's size in GPT-2's form to go with them: every
+byte, 50,000 pairs of bytes and the end token. Who trains on them reads all of a token table, as on a real text.
 
     python3 perf/gpu/tokens.py FOLDER          makes FOLDER/rows.jsonl and FOLDER/vocabulary
     trireme prepare FOLDER/rows.jsonl --tokenizer gpt2:FOLDER/vocabulary --output tokens.h5
