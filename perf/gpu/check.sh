@@ -51,7 +51,8 @@ if [[ $stage != peer ]]; then
     if [[ ! -f $unpacked/whole ]]; then
         rm -rf "$unpacked"
         mkdir -p "$unpacked"
-        "$python" -m tarfile -e "$archive" "$unpacked" > /dev/null || fail "$archive cannot be unpacked; pack it again"
+        "$python" -m tarfile -e "$archive" "$unpacked" > /dev/null 2>&1 || tar -C "$unpacked" -xf "$archive" ||
+            fail "$archive cannot be unpacked: this Python has no lzma, and tar no xz"
         touch "$unpacked/whole"
     fi
     said=$(LD_LIBRARY_PATH=$bundle/lib "$bundle/bin/trireme" --version 2>&1) ||

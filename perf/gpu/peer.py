@@ -1,11 +1,11 @@
 """PyTorch beside Trireme: a training step, or the rates of attention and of products, in bf16 on one GPU.
 
-    python3 perf/gpu/peer.py train MODEL RESULT.json [--batch B] [--eager]
+    python3 perf/gpu/peer.py train MODEL RESULT.json [--batch B] [--between-blocks f32|bf16] [--eager]
     python3 perf/gpu/peer.py rates RESULT.json
 
-Training is what PyTorch's users do: autocast to bf16 over parameters and moments of f32, AdamW fused, gradients clipped
-to a norm of 1, no dropout, flash attention, the step compiled unless --eager says otherwise. --device cpu --tiny tries
-the program where there is no GPU.
+Training is what PyTorch's users do: autocast to bf16 over parameters and moments of f32, AdamW fused, gradients
+clipped to a norm of 1, no dropout, flash attention, the step compiled unless --eager says otherwise. Autocast alone
+keeps f32 between blocks; bf16 there is faster. --device cpu --tiny tries the program where there is no GPU.
 """
 import argparse
 import contextlib
@@ -21,6 +21,7 @@ from peer_models import SIZES, TINY, Model, flops_per_token
 WARM_UP, STEPS = 10, 50
 ROUNDS = 9
 ROUND_SECONDS = 0.02
+BETWEEN_BLOCKS = {"f32": torch.float32, "bf16": torch.bfloat16}
 ATTENTION = [  # name, samples, tokens, heads, groups, head size; as perf/gpu/measure_attention.cpp has them
     ("gpt2", 32, 1024, 12, 12, 64), ("gpt2-medium", 16, 1024, 16, 16, 64), ("llama-1b", 8, 1024, 32, 8, 64),
     ("64 of 1,024", 16, 1024, 32, 32, 64), ("64 of 4,096", 4, 4096, 32, 32, 64),
@@ -116,7 +117,7 @@ def train(chosen, clock):
     length = sizes.positions
     warm_up, steps = (1, 2) if chosen.tiny else (WARM_UP, STEPS)
     torch.manual_seed(1)
-    model = Model(sizes, length).to(chosen.device)
+    model = Model(sizes, length, BETWEEN_BLOCKS[chosen.between_blocks]).to(chosen.device)
     batches = random_batches(8, chosen.batch, length, sizes.vocabulary, chosen.device)
     step = make_step(model, batches, not chosen.eager, chosen.device)
     meter = Meter(clock.is_cuda)
@@ -133,7 +134,8 @@ def train(chosen, clock):
     seconds = [clock.between(begin, end) for begin, end in zip(marks, marks[1:])]
     tokens = chosen.batch * length
     result = {"model": chosen.model, "batch": chosen.batch, "length": length, "compiled": not chosen.eager,
-              "parameters_and_moments": "f32", "products": "bf16", "attention": "flash", "optimizer": "fused AdamW",
+              "parameters_and_moments": "f32", "products": "bf16", "between_blocks": chosen.between_blocks,
+              "attention": "flash", "optimizer": "fused AdamW",
               "parameters": sum(p.numel() for p in model.parameters()),
               "flops_per_token": flops_per_token(sizes, length),
               "steps": steps, "step_s": statistics.median(seconds), "least_step_s": min(seconds),
@@ -210,6 +212,7 @@ def arguments():
     of_train = commands.add_parser("train")
     of_train.add_argument("model", choices=SIZES)
     of_train.add_argument("--batch", type=int, default=8)
+    of_train.add_argument("--between-blocks", choices=BETWEEN_BLOCKS, default="f32")
     of_train.add_argument("--eager", action="store_true")
     for command in (of_train, commands.add_parser("rates")):
         command.add_argument("result")

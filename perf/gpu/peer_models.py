@@ -92,11 +92,12 @@ class LlamaBlock(nn.Module):
 
 
 class Model(nn.Module):
-    """Gives the mean loss. The head shares the token table, which is filled up to a multiple of 128 rows that no token
-    reads, as PyTorch's users do for the tensor cores' sake."""
+    """Gives the mean loss. What travels from block to block is of type `between_blocks`. The head shares the token
+    table, which is filled up to a multiple of 128 rows, as PyTorch's users do for the tensor cores' sake."""
 
-    def __init__(self, s, length):
+    def __init__(self, s, length, between_blocks):
         super().__init__()
+        self.between_blocks = between_blocks
         self.is_gpt2 = s.family == "gpt2"
         self.tokens = nn.Embedding((s.vocabulary + 127) // 128 * 128, s.width)
         if self.is_gpt2:
@@ -113,6 +114,7 @@ class Model(nn.Module):
         x = self.tokens(tokens)
         if self.is_gpt2:
             x = x + self.positions.weight[:tokens.shape[1]]
+        x = x.to(self.between_blocks)
         rotation = None if self.is_gpt2 else (self.cos, self.sin)
         for block in self.blocks:
             x = block(x, rotation)

@@ -33,12 +33,13 @@ def python(parts, output, words, seconds):
     return result | watch.seen()
 
 
+# The last is what is left where nothing can be compiled.
+WAYS = {"": [], ", bf16 between blocks": ["--between-blocks", "bf16"], ", not compiled": ["--eager"]}
+
+
 def run(parts, _bundle, output):
-    batches = parts.record["settings"]["batches"]
     parts.run("rates", lambda: python(parts, output, ["rates", []], 120))
-    for model, batch in batches.items():
-        parts.run(f"train {model}",
-                  lambda model=model, batch=batch: python(parts, output, ["train", model, ["--batch", batch]], 200))
-    for model, batch in batches.items():  # what is left where nothing can be compiled
-        parts.run(f"train {model}, not compiled", lambda model=model, batch=batch: python(
-            parts, output, ["train", model, ["--batch", batch, "--eager"]], 60))
+    for way, options in WAYS.items():
+        for model, batch in parts.record["settings"]["batches"].items():
+            words = ["train", model, ["--batch", batch, *options]]
+            parts.run(f"train {model}{way}", lambda words=words: python(parts, output, words, 200))

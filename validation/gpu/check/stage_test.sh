@@ -53,7 +53,7 @@ export PATH=$work/path:$PATH TMPDIR=$work SCRATCH=$work MODELS=gpt2-tiny BATCH_G
 unset OUT
 "$program" prepare --synthetic csn --count 20 --quiet --output "$work/unpacked/bundle/tokens.h5"
 echo "trireme, of the test" > "$work/unpacked/bundle/version.txt"
-tar -C "$work/unpacked" -cJf "$work/perf/gpu/bundle/bundle.tar.xz" bundle
+tar -C "$work/unpacked" -cf "$work/perf/gpu/bundle/bundle.tar.xz" bundle
 
 status=0
 "$work/perf/gpu/check.sh" measure > "$work/said" 2>&1 || status=$?
