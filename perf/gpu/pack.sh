@@ -52,6 +52,20 @@ python3 perf/gpu/tokens.py "$work"
 "$build/bin/trireme" --version > "$work/bundle/version.txt"
 ldd --version | sed -n '1s/.* /glibc /p' >> "$work/bundle/version.txt"
 
+# On their own: nothing of this shell's, and of this machine's libraries the C library and the compiler's alone.
+of_every_machine='linux-vdso|ld-linux|lib(c|m|resolv|stdc\+\+|gcc_s)\.so'
+alone=(env -i "LD_LIBRARY_PATH=$work/bundle/lib" "PATH=$work/bundle/bin:/usr/bin:/bin")
+for program in "$work"/bundle/bin/*; do
+    if "${alone[@]}" ldd "$program" | grep -v "$work" | grep -Ev "$of_every_machine"; then
+        say "$(basename "$program") takes these from this machine"
+        exit 3
+    fi
+done
+"${alone[@]}" "$work/bundle/bin/mpiexec.hydra" -launcher fork -n 2 trireme train --model gpt2-tiny --steps 2 \
+    --batch 4 --data 2 --threads 1 --device cpu --corpus "$work/bundle/text.h5" --run-dir "$work/run" --quiet \
+    > "$work/said" 2>&1 ||
+    { cat "$work/said" >&2; say "two ranks of the bundle do not train"; exit 3; }
+
 mkdir -p "$bundle"
 tar -C "$work" -cf - bundle | xz -T0 -3 > "$bundle/bundle.tar.xz"
 say "$bundle/bundle.tar.xz: $(du -h "$bundle/bundle.tar.xz" | cut -f 1), $(du -sh "$work/bundle" | cut -f 1) unpacked"
