@@ -15,15 +15,8 @@ GOAL_ATTENTION = {("128 of 4,096", "forward"): 0.55, ("128 of 4,096", "backward"
 NONE = "-"
 
 
-def parts_of(stage, folders):
-    found = {}
-    for folder in folders:
-        found |= {name: part for name, part in read_json(folder / f"{stage}.json").get("parts", {}).items()
-                  if part.get("status") == "done" or name not in found}
-    return found
-
-
 def record_of(stage, folders):
+    """The newest there is, which has taken over what was known of the same programs."""
     records = (read_json(folder / f"{stage}.json") for folder in reversed(folders))
     return next((record for record in records if record), {})
 
@@ -196,8 +189,9 @@ def machine_lines(records):
 
 
 def text_of(folders):
-    tested, measured, peer = (parts_of(stage, folders) for stage in ("test", "measure", "peer"))
-    lines = machine_lines({stage: record_of(stage, folders) for stage in ("test", "measure", "peer")}) + [""]
+    records = {stage: record_of(stage, folders) for stage in ("test", "measure", "peer")}
+    tested, measured, peer = (record.get("parts", {}) for record in records.values())
+    lines = machine_lines(records) + [""]
     lines += titled("What works", test_table(tested))
     lines += titled("Training", training_table(measured, peer))
     lines += titled("Attention, causal, bf16", attention_table(measured, peer))
