@@ -14,9 +14,14 @@ def program(parts, bundle, output, name, seconds):
         path.unlink(missing_ok=True)
 
 
+def corpus(bundle, model):
+    """Of as many tokens as the model knows."""
+    return bundle / ("tokens-128256.h5" if model.startswith("llama") else "tokens-50257.h5")
+
+
 def train(parts, bundle, model, settings):
     batch = settings["batches"][model]
-    options = ["--model", model, "--corpus", bundle / "tokens.h5", "--device", "cuda", "--dtype", "bf16",
+    options = ["--model", model, "--corpus", corpus(bundle, model), "--device", "cuda", "--dtype", "bf16",
                "--dropout", 0, "--max-length", settings["length"], "--long", "truncate", "--document-end", "none",
                "--validation-share", 0, "--batch", batch, "--steps", settings["steps"], "--lr", "1e-4",
                *settings["train_options"].split()]

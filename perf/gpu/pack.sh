@@ -4,7 +4,7 @@
 #   perf/gpu/pack.sh [BUILD=build/gpu-bundle]
 #
 # Builds the program for any x86-64 of the last ten years (v3) and for Hopper, with MPICH, whose launcher runs where it
-# is put, and leaves perf/gpu/bundle/bundle.tar.xz: programs, the libraries that they need, two corpora. Programs are
+# is put, and leaves perf/gpu/bundle/bundle.tar.xz: programs, the libraries that they need, and corpora. Programs are
 # linked with this machine's C library, and run where it is as new or newer.
 # From the environment: JOBS, of the build at once; all cores if not given.
 set -euo pipefail
@@ -45,9 +45,11 @@ done | sort -u | while read -r name path; do
 done
 strip "$work"/bundle/bin/* "$work"/bundle/lib/*
 
-python3 perf/gpu/tokens.py "$work"
-"$build/bin/trireme" prepare "$work/rows.jsonl" --tokenizer "gpt2:$work/vocabulary" --quiet \
-    --output "$work/bundle/tokens.h5"
+for vocabulary in 50257 128256; do # GPT-2's, and that of Llama 3
+    python3 perf/gpu/tokens.py "$work/$vocabulary" "$vocabulary"
+    "$build/bin/trireme" prepare "$work/$vocabulary/rows.jsonl" --tokenizer "gpt2:$work/$vocabulary/vocabulary" --quiet \
+        --output "$work/bundle/tokens-$vocabulary.h5"
+done
 "$build/bin/trireme" prepare --synthetic csn --count 300 --quiet --output "$work/bundle/text.h5"
 "$build/bin/trireme" --version > "$work/bundle/version.txt"
 ldd --version | sed -n '1s/.* /glibc /p' >> "$work/bundle/version.txt"

@@ -107,8 +107,7 @@ def make_step(model, batches, is_compiled, device):
 
 
 def random_batches(count, samples, length, vocabulary, device):
-    end = min(vocabulary, 50256)  # ids that Trireme's rows have
-    rows = torch.randint(end, (count, samples, length + 1), device=device)
+    rows = torch.randint(vocabulary - 1, (count, samples, length + 1), device=device)
     return [(row[:, :-1].contiguous(), row[:, 1:].contiguous()) for row in rows]
 
 

@@ -1,9 +1,10 @@
-"""Rows of random ids for perf/gpu/check.sh, and a vocabulary of GPT-2's size in GPT-2's form to go with them: every
-byte, 50,000 pairs of bytes and the end token. Who trains on them reads all of a token table, as on a real text.
+"""Rows of random ids for perf/gpu/check.sh, and a vocabulary in GPT-2's form, of any size, to go with them: every byte,
+pairs of bytes, then three of them, and the end token. Who trains on them reads all of a token table.
 
-    python3 perf/gpu/tokens.py FOLDER          makes FOLDER/rows.jsonl and FOLDER/vocabulary
+    python3 perf/gpu/tokens.py FOLDER 50257    makes FOLDER/rows.jsonl and FOLDER/vocabulary
     trireme prepare FOLDER/rows.jsonl --tokenizer gpt2:FOLDER/vocabulary --output tokens.h5
 """
+import itertools
 import json
 import random
 import sys
@@ -11,7 +12,6 @@ from pathlib import Path
 
 ROWS = 256
 TOKENS = 1025  # of a row: a sample of 1,024, and what its last one predicts
-PAIRS = 50000
 
 
 def letters_of_bytes():
@@ -21,19 +21,20 @@ def letters_of_bytes():
     return [chr(byte) if byte in seen else chr(256 + hidden.index(byte)) for byte in range(256)]
 
 
-def write_vocabulary(folder):
+def write_vocabulary(folder, size):
     letters = letters_of_bytes()
-    pairs = [(first, second) for first in letters for second in letters][:PAIRS]
-    tokens = [*letters, *(first + second for first, second in pairs), "<|endoftext|>"]
+    pairs = [first + second for first in letters for second in letters]
+    longer = itertools.chain(itertools.product(letters, letters), itertools.product(pairs, letters))
+    merges = list(itertools.islice(longer, size - len(letters) - 1))
+    tokens = [*letters, *(first + second for first, second in merges), "<|endoftext|>"]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "encoder.json").write_text(json.dumps({token: number for number, token in enumerate(tokens)}))
-    (folder / "vocab.bpe").write_text("#version: 0.2\n" + "".join(f"{a} {b}\n" for a, b in pairs))
-    return len(tokens)
+    (folder / "vocab.bpe").write_text("#version: 0.2\n" + "".join(f"{a} {b}\n" for a, b in merges))
 
 
 def main():
-    folder = Path(sys.argv[1])
-    size = write_vocabulary(folder / "vocabulary")
+    folder, size = Path(sys.argv[1]), int(sys.argv[2])
+    write_vocabulary(folder / "vocabulary", size)
     numbers = random.Random(1)
     with open(folder / "rows.jsonl", "w", encoding="utf-8") as file:
         for _ in range(ROWS):

@@ -51,7 +51,7 @@ END
 chmod +x "$work"/path/* "$work"/unpacked/bundle/bin/*
 export PATH=$work/path:$PATH TMPDIR=$work SCRATCH=$work MODELS=gpt2-tiny BATCH_GPT2_TINY=2
 unset OUT
-"$program" prepare --synthetic csn --count 20 --quiet --output "$work/unpacked/bundle/tokens.h5"
+"$program" prepare --synthetic csn --count 20 --quiet --output "$work/unpacked/bundle/tokens-50257.h5"
 echo "trireme, of the test" > "$work/unpacked/bundle/version.txt"
 tar -C "$work/unpacked" -cf "$work/perf/gpu/bundle/bundle.tar.xz" bundle
 
