@@ -24,7 +24,10 @@ constexpr std::size_t shared_memory_bytes = 227 * 1024;
 
 constexpr double longest_stand = 30;  // seconds in which no queue comes any further
 
+struct Queue;
+
 struct Mark {
+    Queue* queue = nullptr;
     bool is_over = false;
     double seconds = 0;
 };
@@ -53,24 +56,16 @@ std::vector<Queue*>& queues() {
     return all;
 }
 
-// What a queue stands for, others of this process do, or another process.
-void let_others_go_on(const Queue& standing, double& last_turn) {
-    bool has_any_moved = false;
-    for (Queue* const queue : queues()) has_any_moved |= queue != &standing && queue->do_next();
-    if (has_any_moved) last_turn = now_seconds();
-    if (has_any_moved) return;
-    if (now_seconds() - last_turn > longest_stand) throw BugError("the emulated GPU stands still");
-    sched_yield();
-}
-
 void do_all(Queue& queue) {
     double last_turn = now_seconds();
     while (!queue.jobs.empty()) {
-        if (!queue.do_next()) {
-            let_others_go_on(queue, last_turn);
-        } else {
+        if (queue.do_next()) {
             last_turn = now_seconds();
+            continue;
         }
+        emulated::let_gpu_go_on();
+        if (now_seconds() - last_turn > longest_stand) throw BugError("the emulated GPU stands still");
+        sched_yield();
     }
 }
 
@@ -156,9 +151,7 @@ GpuMoment& GpuMoment::operator=(GpuMoment&& other) noexcept {
 // Asked again and again, the GPU goes on.
 bool GpuMoment::is_over() const {
     const std::shared_ptr<Mark> mark = moment_of(event_).mark;
-    if (mark != nullptr && !mark->is_over) {
-        for (Queue* const queue : queues()) queue->do_next();
-    }
+    if (mark != nullptr && !mark->is_over && !mark->queue->do_next()) emulated::let_gpu_go_on();
     return mark == nullptr || mark->is_over;
 }
 
@@ -193,7 +186,7 @@ void GpuQueue::clear(void* memory, std::size_t bytes) {
 }
 
 void GpuQueue::mark(GpuMoment& moment) {
-    const auto mark = std::make_shared<Mark>();
+    const auto mark = std::make_shared<Mark>(Mark{.queue = &queue_of(stream_)});
     moment_of(moment.event_).mark = mark;
     emulated::do_later(*this, [mark] {
         mark->is_over = true;
@@ -201,10 +194,14 @@ void GpuQueue::mark(GpuMoment& moment) {
     });
 }
 
-// For the mark that the moment has now.
+// For the mark that the moment has now; the queue that it is in does no more than that.
 void GpuQueue::wait_for(const GpuMoment& moment) {
     const std::shared_ptr<Mark> mark = moment_of(moment.event_).mark;
-    if (mark != nullptr) emulated::stand_until(stream_, [mark] { return mark->is_over; });
+    if (mark == nullptr) return;
+    emulated::stand_until(stream_, [mark] {
+        if (!mark->is_over) mark->queue->do_next();
+        return mark->is_over;
+    });
 }
 
 void GpuQueue::wait() { do_all(queue_of(stream_)); }
@@ -227,11 +224,8 @@ void stand_until(void* stream, std::function<bool()> is_over) {
 }
 
 void let_gpu_go_on() {
-    bool does_any_stand = false;
     for (Queue* const queue : queues())
-        does_any_stand |= queue->is_alone && !queue->jobs.empty() && !queue->do_next();
-    for (Queue* const queue : queues())
-        if (does_any_stand && !queue->is_alone) queue->do_next();
+        if (queue->is_alone) queue->do_next();
 }
 
 void start_kernel(GpuQueue& queue, const GpuGrid& grid, std::function<void()> thread) {

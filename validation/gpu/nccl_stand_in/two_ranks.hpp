@@ -57,7 +57,7 @@ protected:
     NcclCalls nccl_ = {};
     StandIn stand_in_ = {};
     std::array<ncclComm_t, 2> ranks_ = {};
-    std::array<GpuQueue, 2> queues_ = {};
+    std::array<GpuQueue, 2> queues_ = {GpuQueue::alone(), GpuQueue::alone()};
     std::vector<std::byte> sent_ = std::vector<std::byte>(300'000);
     std::vector<std::byte> received_ = std::vector<std::byte>(300'000);
 };
