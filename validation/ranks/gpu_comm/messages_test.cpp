@@ -7,6 +7,7 @@
 #include "ranks/comm/view_of.hpp"
 #include "ranks/gpu_comm/gpu_group.hpp"
 #include "trireme/base/random.hpp"
+#include "trireme/comm/collectives.hpp"
 
 namespace trireme {
 namespace {
@@ -129,10 +130,9 @@ TEST_P(GpuMessagesOf, CarryWhatTheQueueWasGivenBeforeAndShowItToWhatItIsGivenAft
 
     gpu_.queue.copy(value.tensor().data, before.data(), bytes);
     const auto dispatch = group_->start_send(value.tensor(), right_);
-    wait({group_->start_receive(got.tensor(), left_)});
+    wait({group_->start_receive(got.tensor(), left_), dispatch});
     gpu_.queue.copy(after.data(), got.tensor().data, bytes);
     gpu_.queue.wait();
-    wait({dispatch});
 
     for (const float element : after.floats()) ASSERT_EQ(element, 1.0F + static_cast<float>(left_));
 }
@@ -152,11 +152,13 @@ TEST_P(GpuMessagesOf, LeaveMemoryThatMayBeUsedAgainOnceTheyAreDone) {
 TEST_P(GpuMessagesOf, ComeBehindWhatTheQueueStillDoesWithTheirMemory) {
     constexpr std::size_t bytes = 4000;
     const Pinned read(bytes);
+    MpiCommunicator control(MPI_COMM_WORLD, "control", gpu_.patience());
     OnGpu<float> value(bytes / sizeof(float), 6), got(bytes / sizeof(float), 5);
-    MPI_Barrier(MPI_COMM_WORLD);
 
+    const auto dispatch = group_->start_send(value.tensor(), right_);
     gpu_.queue.copy(read.data(), got.tensor().data, bytes);
-    wait({group_->start_receive(got.tensor(), left_), group_->start_send(value.tensor(), right_)});
+    wait({group_->start_receive(got.tensor(), left_), dispatch});
+    barrier(control);  // all have been sent: all have come
     gpu_.queue.wait();
 
     for (const float element : read.floats()) ASSERT_EQ(element, 5);
