@@ -2,6 +2,7 @@
 #include "trireme/device/gpu.hpp"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -28,7 +29,10 @@ constexpr std::size_t shared_memory_bytes = 227 * 1024;
 
 constexpr double longest_stand = 30;  // seconds in which no queue comes any further
 
+struct Queue;
+
 struct Mark {
+    Queue* queue = nullptr;
     bool is_over = false;
     double seconds = 0;
 };
@@ -83,24 +87,16 @@ std::vector<Queue*>& queues() {
     return all;
 }
 
-// What a queue stands for, others of this process do, or another process.
-void let_others_go_on(const Queue& standing, double& last_turn) {
-    bool has_any_moved = false;
-    for (Queue* const queue : queues()) has_any_moved |= queue != &standing && queue->do_next();
-    if (has_any_moved) last_turn = now_seconds();
-    if (has_any_moved) return;
-    if (now_seconds() - last_turn > longest_stand) throw BugError("the emulated GPU stands still");
-    sched_yield();
-}
-
 void do_all(Queue& queue) {
     double last_turn = now_seconds();
     while (!queue.jobs.empty()) {
-        if (!queue.do_next()) {
-            let_others_go_on(queue, last_turn);
-        } else {
+        if (queue.do_next()) {
             last_turn = now_seconds();
+            continue;
         }
+        emulated::let_gpu_go_on();
+        if (now_seconds() - last_turn > longest_stand) throw BugError("the emulated GPU stands still");
+        sched_yield();
     }
 }
 
@@ -130,11 +126,17 @@ std::byte* take_aligned(std::size_t bytes) {
         std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment));
 }
 
+// Ranks of one machine share it, unless each is to find one of its own.
+std::string bus_id() {
+    if (std::getenv("TRIREME_EMULATED_GPU_EACH") == nullptr) return "0000:01:00.0";
+    return cat("process ", getpid());
+}
+
 }  // namespace
 
 GpuSearch find_gpus() {
     return {.gpus = {{.name = "emulated GPU",
-                      .bus_id = "0000:01:00.0",
+                      .bus_id = bus_id(),
                       .capability = 90,
                       .memory_bytes = memory_bytes,
                       .processors = 1,
@@ -213,9 +215,7 @@ GpuMoment& GpuMoment::operator=(GpuMoment&& other) noexcept {
 bool GpuMoment::is_over() const {
     const Turn turn;
     const std::shared_ptr<Mark> mark = moment_of(event_).mark;
-    if (mark != nullptr && !mark->is_over) {
-        for (Queue* const queue : queues()) queue->do_next();
-    }
+    if (mark != nullptr && !mark->is_over && !mark->queue->do_next()) emulated::let_gpu_go_on();
     return mark == nullptr || mark->is_over;
 }
 
@@ -252,7 +252,7 @@ void GpuQueue::clear(void* memory, std::size_t bytes) {
 
 void GpuQueue::mark(GpuMoment& moment) {
     const Turn turn;
-    const auto mark = std::make_shared<Mark>();
+    const auto mark = std::make_shared<Mark>(Mark{.queue = &queue_of(stream_)});
     moment_of(moment.event_).mark = mark;
     emulated::do_later(*this, [mark] {
         mark->is_over = true;
@@ -260,10 +260,14 @@ void GpuQueue::mark(GpuMoment& moment) {
     });
 }
 
-// For the mark that the moment has now.
+// For the mark that the moment has now; the queue that it is in does no more than that.
 void GpuQueue::wait_for(const GpuMoment& moment) {
     const std::shared_ptr<Mark> mark = moment_of(moment.event_).mark;
-    if (mark != nullptr) emulated::stand_until(stream_, [mark] { return mark->is_over; });
+    if (mark == nullptr) return;
+    emulated::stand_until(stream_, [mark] {
+        if (!mark->is_over) mark->queue->do_next();
+        return mark->is_over;
+    });
 }
 
 void GpuQueue::wait() {
@@ -291,11 +295,8 @@ void stand_until(void* stream, std::function<bool()> is_over) {
 
 void let_gpu_go_on() {
     const Turn turn;
-    bool does_any_stand = false;
     for (Queue* const queue : queues())
-        does_any_stand |= queue->is_alone && !queue->jobs.empty() && !queue->do_next();
-    for (Queue* const queue : queues())
-        if (does_any_stand && !queue->is_alone) queue->do_next();
+        if (queue->is_alone) queue->do_next();
 }
 
 void start_kernel(GpuQueue& queue, const GpuGrid& grid, std::function<void()> thread) {

@@ -18,8 +18,10 @@ const std::string prefix = "trireme_nccl_";
 // That this process has made: gone with it, however far its tests came.
 struct OwnBoards {
     std::set<std::string> names = {};
-    ~OwnBoards() {
+    ~OwnBoards() { remove_all(); }
+    void remove_all() {
         for (const std::string& name : names) shm_unlink(("/" + name).c_str());
+        names.clear();
     }
 };
 
@@ -53,7 +55,7 @@ void Board::complain(const std::string& what) {
 
 std::string make_board() {
     static int number = 0;
-    if (number == 0) remove_those_of_dead_processes();
+    remove_those_of_dead_processes();
     const std::string name = prefix + std::to_string(getpid()) + "_" + std::to_string(number++);
     const int file = shm_open(("/" + name).c_str(), O_CREAT | O_EXCL | O_RDWR, 0600);
     if (file < 0) return {};
@@ -77,5 +79,7 @@ void remove_board(const std::string& name) {
     shm_unlink(("/" + name).c_str());
     own_boards().names.erase(name);
 }
+
+void remove_own_boards() { own_boards().remove_all(); }
 
 }  // namespace trireme::nccl_stand_in

@@ -66,5 +66,6 @@ std::string make_board();
 Board* open_board(const std::string& name);  // null where there is none
 void close_board(Board* board);
 void remove_board(const std::string& name);
+void remove_own_boards();
 
 }  // namespace trireme::nccl_stand_in

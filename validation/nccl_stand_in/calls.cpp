@@ -66,7 +66,8 @@ ncclResult_t submit(Launch gathered) {
 ncclResult_t start(const char* call, const Operation& operation) {
     if (const auto refused = refusal(operation.communicator, call)) return *refused;
     if (const auto refused = refusal(operation)) return *refused;
-    if (process().operations++ == process().settings.fails_at_operation)
+    int& operations_left = process().settings.operations_until_failure;
+    if (operations_left >= 0 && operations_left-- == 0)
         operation.communicator->fail(ncclSystemError, "a failure on purpose");
     const auto own = std::make_shared<Operation>(operation);
     own->is_in_group = process().group_depth > 0;
@@ -81,7 +82,8 @@ void take_seat(ncclComm& own) {
         complain(&own, own.name() + " comes twice to one communicator");
         return;
     }
-    seat.process = getpid();
+    const std::int64_t pretended = process().settings.process;
+    seat.process = pretended == 0 ? getpid() : pretended;
     seat.creation = process().creations++;
     ++own.board->taken;
 }
@@ -243,7 +245,7 @@ std::vector<std::string>* nccl_stand_in_complaints() { return &process().complai
 void nccl_stand_in_forget_all() {
     say_what_is_left();
     process().settings = {.stand_until = process().settings.stand_until};
-    process().operations = 0;
+    remove_own_boards();
 }
 
 void nccl_stand_in_disappear() {

@@ -68,6 +68,7 @@ void ncclComm::require_one_order_of_creation() const {
     for (const auto& earlier : process().communicators) {
         if (earlier.get() == this || earlier->board == nullptr || earlier->state == State::opens) continue;
         const Seat& own_earlier = earlier->board->seat(earlier->rank);
+        if (own_earlier.process != own.process) continue;
         for (int other = 0; other < ranks; ++other) {
             const Seat& theirs = board->seat(other);
             for (int theirs_earlier = 0; theirs_earlier < earlier->ranks; ++theirs_earlier) {

@@ -62,7 +62,6 @@ struct Process {
     std::vector<std::unique_ptr<ncclComm>> communicators = {};  // destroyed ones, too: who uses them is found
     int group_depth = 0;
     Launch group = {};
-    int operations = 0;
     std::int64_t creations = 0;
 };
 Process& process();

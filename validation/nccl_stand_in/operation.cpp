@@ -128,9 +128,10 @@ void Operation::look_for_what_never_comes() const {
         is_send ? back.sends > back.receives && !back.send[back.sends % 2].is_in_group
                 : back.receives > back.sends && !back.receive[back.receives % 2].is_in_group;
     if (!does_peer_wait || is_in_group) return;
-    const std::string both = is_send ? "send to" : "receive from";
-    complain(communicator, "rank " + std::to_string(communicator->rank) + " and rank " + std::to_string(peer) +
-                               " both " + both + " the other first, outside of a group, and wait for ever");
+    const auto [first, second] = std::minmax(communicator->rank, peer);
+    complain(communicator, "ranks " + std::to_string(first) + " and " + std::to_string(second) + " both " +
+                               (is_send ? "send to" : "receive from") +
+                               " each other first, outside of a group, and wait for ever");
 }
 
 bool Operation::send_chunk() {

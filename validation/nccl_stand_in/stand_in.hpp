@@ -4,6 +4,7 @@
 // at another time is refused, in a sentence that says which rank did what.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -16,8 +17,9 @@ struct Settings {
 
     // What it does on purpose.
     int version = 22'809;
-    bool never_opens = false;     // this process' communicators
-    int fails_at_operation = -1;  // its number in this process, from 0 on
+    bool never_opens = false;           // communicators of this process
+    int operations_until_failure = -1;  // of this process; below 0: none fails
+    std::int64_t process = 0;           // which it says that it is; 0: the one it is
 };
 
 // "nccl_stand_in_settings", of this process.

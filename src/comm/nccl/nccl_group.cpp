@@ -98,7 +98,9 @@ private:
     template <class Call>
     void or_abandon(Call&& call);
     void require_not_abandoned() const {
-        if (is_abandoned_) throw ResourceError(cat("the ", name(), " group was given up when NCCL failed"));
+        if (is_abandoned_)
+            throw ResourceError(
+                cat("the ", name(), " group's messages were given up: the job is about to end"));
     }
 
     std::shared_ptr<const NcclLibrary> library_;

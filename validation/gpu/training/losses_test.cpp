@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 
 #include "equivalence/trials.hpp"
 #include "messages/program.hpp"
@@ -73,6 +74,40 @@ constexpr std::array ways{
 std::string name_of_way(const testing::TestParamInfo<Way>& info) { return info.param.name; }
 
 INSTANTIATE_TEST_SUITE_P(Covering, InEveryLayout, testing::ValuesIn(ways), name_of_way);
+
+// Each rank with a GPU of its own, and NCCL's strict stand-in between them.
+class ByNccl : public InEveryLayout {
+protected:
+    ByNccl() {
+        ::setenv("TRIREME_EMULATED_GPU_EACH", "1", 1);
+        ::setenv("LD_LIBRARY_PATH", TRIREME_NCCL_STAND_IN_FOLDER, 1);
+    }
+    ~ByNccl() override {
+        ::unsetenv("TRIREME_EMULATED_GPU_EACH");
+        ::unsetenv("LD_LIBRARY_PATH");
+    }
+};
+
+TEST_P(ByNccl, LossesAreThoseOfOneProcessor) {
+    if (std::string(TRIREME_NCCL_STAND_IN_FOLDER).empty()) GTEST_SKIP() << "built without nccl.h";
+    const Case chosen = case_named(GetParam().chosen);
+    const std::string dtype = std::string(GetParam().chosen).ends_with("f64") ? "f64" : "f32";
+    const Figures found = run(chosen, dtype, GetParam().mpi % mpi_libraries());
+    EXPECT_TRUE(keeps_bars(difference(found, trials_.one_rank(chosen)), chosen));
+    EXPECT_NE(validation::read_whole(folder_.file("run/manifest.json")).find("\"gpu_messages\": \"NCCL"),
+              std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Covering, ByNccl,
+    testing::Values(
+        Way{"Stages", "layout=grid pipe=2 data=1 tensor=1 schedule=zb-h1*1 model=gpt2-tied precision=f64", 0},
+        Way{"AllThree",
+            "layout=grid pipe=2 data=2 tensor=2 schedule=1f1b*1 model=gpt2-tied shard-optimizer=on "
+            "sequence-parallel=on precision=f64",
+            1},
+        Way{"EverythingUneven", "layout=everything-uneven schedule=gpipe*1 model=gpt2-tied precision=f32", 0}),
+    name_of_way);
 
 // With masters in f32 the losses follow those of f32, as far as 8 bits of each number go.
 TEST_F(OnGpu, ShortNumbersLearnLikeLongOnes) {

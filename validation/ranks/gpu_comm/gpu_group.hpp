@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "comm/mpi/mpi_communicator.hpp"
-#include "ranks/gpu_comm/stand_in_library.hpp"
+#include "nccl_stand_in/stand_in_library.hpp"
 #include "trireme/comm/gpu_messages.hpp"
 #include "trireme/comm/nccl_group.hpp"
 #include "trireme/comm/postman.hpp"
@@ -38,6 +38,8 @@ struct OwnGpu {
         return {.stall_seconds = stall_seconds, .meanwhile = postman.meanwhile()};
     }
     std::unique_ptr<Communicator> group(Way way, const std::string& name, Patience patience);
+    // By NCCL alone. `patience` is of its channels; what goes by MPI waits longer.
+    std::unique_ptr<Communicator> nccl(const std::string& name, std::vector<RankPair> pairs, Patience patience);
 };
 
 // Elements in the GPU's memory.

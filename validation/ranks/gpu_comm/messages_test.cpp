@@ -1,8 +1,13 @@
+#include <algorithm>
+#include <deque>
+#include <functional>
 #include <limits>
 #include <numeric>
 
 #include "ranks/comm/view_of.hpp"
 #include "ranks/gpu_comm/gpu_group.hpp"
+#include "trireme/base/random.hpp"
+#include "trireme/comm/collectives.hpp"
 
 namespace trireme {
 namespace {
@@ -125,10 +130,9 @@ TEST_P(GpuMessagesOf, CarryWhatTheQueueWasGivenBeforeAndShowItToWhatItIsGivenAft
 
     gpu_.queue.copy(value.tensor().data, before.data(), bytes);
     const auto dispatch = group_->start_send(value.tensor(), right_);
-    wait({group_->start_receive(got.tensor(), left_)});
+    wait({group_->start_receive(got.tensor(), left_), dispatch});
     gpu_.queue.copy(after.data(), got.tensor().data, bytes);
     gpu_.queue.wait();
-    wait({dispatch});
 
     for (const float element : after.floats()) ASSERT_EQ(element, 1.0F + static_cast<float>(left_));
 }
@@ -148,11 +152,13 @@ TEST_P(GpuMessagesOf, LeaveMemoryThatMayBeUsedAgainOnceTheyAreDone) {
 TEST_P(GpuMessagesOf, ComeBehindWhatTheQueueStillDoesWithTheirMemory) {
     constexpr std::size_t bytes = 4000;
     const Pinned read(bytes);
+    MpiCommunicator control(MPI_COMM_WORLD, "control", gpu_.patience());
     OnGpu<float> value(bytes / sizeof(float), 6), got(bytes / sizeof(float), 5);
-    MPI_Barrier(MPI_COMM_WORLD);
 
+    const auto dispatch = group_->start_send(value.tensor(), right_);
     gpu_.queue.copy(read.data(), got.tensor().data, bytes);
-    wait({group_->start_receive(got.tensor(), left_), group_->start_send(value.tensor(), right_)});
+    wait({group_->start_receive(got.tensor(), left_), dispatch});
+    barrier(control);  // all have been sent: all have come
     gpu_.queue.wait();
 
     for (const float element : read.floats()) ASSERT_EQ(element, 5);
@@ -190,6 +196,82 @@ TEST_P(GpuMessagesOf, GoOnWhileTheirRankWaitsForOneOfTheMachinesMemory) {
     wait({sent});
 
     EXPECT_EQ(got.values(), std::vector<float>(1000, 3));
+}
+
+// What a queue that is waited for waits for itself has been sent: no rank holds up another by waiting for its
+// GPU.
+TEST_P(GpuMessagesOf, LetRanksWaitForTheirGpuWhileTheirOwnAreOnTheWay) {
+    constexpr int rounds = 20;
+    OnGpu<float> first(30'000, 1), second(30'000, 2), got(30'000);
+    std::vector<Communicator::Ticket> sent;
+    for (int round = 0; round < rounds; ++round) {
+        sent.push_back(group_->start_send(round % 2 == 0 ? first.tensor() : second.tensor(), right_, round));
+        sent.push_back(group_->start_send(second.tensor(), left_, round));
+
+        wait({group_->start_receive(got.tensor(), left_, round)});
+        gpu_.queue.wait();
+        wait({group_->start_receive(got.tensor(), right_, round)});
+        gpu_.queue.wait();
+    }
+    group_->wait(sent);
+
+    EXPECT_EQ(got.values(), std::vector<float>(30'000, 2));
+}
+
+// A message from `from` to `to`; all ranks make up the same ones.
+struct Planned {
+    int from = 0;
+    int to = 0;
+    std::size_t elements = 0;
+    float value = 0;
+    bool is_of_gpu = true;
+};
+
+std::vector<Planned> random_plan(std::uint64_t seed, int ranks) {
+    const RandomKey key{seed};
+    std::vector<Planned> plan;
+    for (std::uint64_t i = 0; i < 60; ++i) {
+        const auto random = random_block(key, i);
+        const int from = static_cast<int>(random[0] % static_cast<unsigned>(ranks));
+        const int to = (from + 1 + static_cast<int>(random[1] % static_cast<unsigned>(ranks - 1))) % ranks;
+        plan.push_back({.from = from,
+                        .to = to,
+                        .elements = random[2] % 3 == 0 ? random[2] % 30'000 : random[2] % 7,
+                        .value = static_cast<float>(i),
+                        .is_of_gpu = random[3] % 4 != 0});
+    }
+    return plan;
+}
+
+TEST_P(GpuMessagesOf, OfAllSortsArriveWhateverElseIsOnTheWay) {
+    for (const std::uint64_t seed : {1U, 2U, 3U}) {
+        const std::vector<Planned> plan = random_plan(seed, group_->size());
+        std::deque<OnGpu<float>> on_gpu;
+        std::deque<std::vector<float>> in_memory;
+        std::vector<Communicator::Ticket> tickets;
+        std::vector<std::function<const std::vector<float>&()>> received;
+        for (const Planned& message : plan) {
+            const bool is_send = message.from == group_->rank();
+            if (!is_send && message.to != group_->rank()) continue;
+            const float value = is_send ? message.value : -1;
+            OnGpu<float>& gpu = on_gpu.emplace_back(message.elements, value);
+            std::vector<float>& memory = in_memory.emplace_back(message.elements, value);
+            const Tensor tensor = message.is_of_gpu ? gpu.tensor() : view_of(memory);
+            tickets.push_back(is_send ? group_->start_send(tensor, message.to)
+                                      : group_->start_receive(tensor, message.from));
+            received.emplace_back(
+                [&]() -> const std::vector<float>& { return message.is_of_gpu ? gpu.values() : memory; });
+        }
+        std::ranges::reverse(tickets);
+
+        group_->wait(tickets);
+
+        auto next = received.begin();
+        for (const Planned& message : plan) {
+            if (message.from != group_->rank() && message.to != group_->rank()) continue;
+            EXPECT_EQ((*next++)(), std::vector<float>(message.elements, message.value));
+        }
+    }
 }
 
 TEST_P(GpuMessagesOf, ThatCrossAreFound) {

@@ -21,8 +21,10 @@ public:
     nccl_stand_in::Settings& settings() const { return *settings_(); }
     void disappear() const { disappear_(); }
 
-    // Since the last time; what has not been ended, too.
-    std::vector<std::string> complaints() const;
+    // Since the last time. What has not been ended is complained of, too, and ended, unless it is left as it
+    // is.
+    enum class Leftovers : std::uint8_t { are_ended, are_left };
+    std::vector<std::string> complaints(Leftovers leftovers = Leftovers::are_ended) const;
 
 private:
     SharedLibrary library_{path(), "a test"};
