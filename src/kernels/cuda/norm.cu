@@ -1,3 +1,4 @@
+#include "kernels/cuda/norm_gradients.cuh"
 #include "kernels/cuda/norm_rows.cuh"
 #include "trireme/kernels/norm.hpp"
 
