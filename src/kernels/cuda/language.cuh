@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "kernels/cuda/gpu_work.hpp"
 #include "kernels/cuda/hardware/kernel.cuh"
+#include "trireme/base/error.hpp"
 #include "trireme/device/bf16.hpp"
 #include "trireme/device/gpu.hpp"
 #include "trireme/device/stream.hpp"
@@ -43,6 +45,15 @@ void visit_type(DType dtype, Use&& use) {
 // The smallest number of parts of `size` that hold `count`.
 __host__ __device__ constexpr std::size_t parts(std::size_t count, std::size_t size) {
     return (count + size - 1) / size;
+}
+
+inline constexpr std::size_t most_blocks = std::numeric_limits<std::int32_t>::max();
+
+// How many blocks of so many threads have at least `count` threads.
+inline unsigned blocks_for(std::size_t count, unsigned threads) {
+    const std::size_t blocks = parts(count, threads);
+    if (blocks <= most_blocks) return static_cast<unsigned>(blocks);
+    throw BugError(cat("a kernel was asked for ", blocks, " blocks of ", threads, " threads"));
 }
 
 // Behind all that the stream was given. `Parameters` are the kernel's.

@@ -1,8 +1,8 @@
 // What the gradients of both norms are made of, of the centred one and of the other.
 #pragma once
 
+#include "kernels/cuda/column_sums.cuh"
 #include "kernels/cuda/kept_rows.cuh"
-#include "kernels/cuda/vector_sums.cuh"
 
 namespace trireme::gpu {
 
@@ -56,8 +56,7 @@ __global__ void __launch_bounds__(row_threads) normalise_backward(NormBackward<T
 
 template <bool is_centred, class T>
 void normalise_rows_backward(CudaStream& stream, const NormBackward<T>& op) {
-    const bool vectors =
-        has_vectors<T>(op.input.columns, op.input, op.gain, op.grad_output, op.residual, op.grad_input);
+    const bool vectors = has_vectors<T>(op.input, op.gain, op.grad_output, op.residual, op.grad_input);
     visit_teams<T>(op.input.columns, vectors,
                    [&]<unsigned size, unsigned width>(std::integral_constant<unsigned, size>,
                                                       std::integral_constant<unsigned, width>) {
@@ -69,14 +68,19 @@ void normalise_rows_backward(CudaStream& stream, const NormBackward<T>& op) {
 // Of the gain, and of a centred norm the bias.
 template <bool is_centred, class T>
 struct NormTerms {
+    using Element = T;
+    using Sum = Wide<T>;
     static constexpr unsigned count = is_centred ? 2 : 1;
     Elements<const T> input;
     const Wide<T>* mean;  // of a centred norm
     const Wide<T>* inv;
     Elements<const T> grad_output;
 
+    __host__ __device__ std::size_t rows() const { return input.rows; }
+    __host__ __device__ std::size_t columns() const { return input.columns; }
+    bool has_vectors() const { return gpu::has_vectors<T>(input, grad_output); }
     template <unsigned width>
-    __device__ void add(std::size_t row, std::size_t column, Wide<T> (&sums)[count][width]) const {
+    __device__ void add(std::size_t row, std::size_t column, Sum (&sums)[count][width]) const {
         const auto x = load<width>(input, row, column);
         const auto dy = load<width>(grad_output, row, column);
         const Wide<T> middle = is_centred ? mean[row] : Wide<T>{0};
@@ -86,13 +90,5 @@ struct NormTerms {
         }
     }
 };
-
-template <bool is_centred, class T>
-void add_norm_sums(CudaStream& stream, const NormTerms<is_centred, T>& terms,
-                   const AddTo<Wide<T>, NormTerms<is_centred, T>::count>& sums) {
-    const std::size_t columns = terms.input.columns;
-    sum_rows<T>(stream, terms, terms.input.rows, columns,
-                has_vectors<T>(columns, terms.input, terms.grad_output), sums);
-}
 
 }  // namespace trireme::gpu

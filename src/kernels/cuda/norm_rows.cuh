@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(row_threads) normalise(NormForward<T> op) {
 
 template <bool is_centred, class T>
 void normalise_rows(CudaStream& stream, const NormForward<T>& op) {
-    const bool vectors = has_vectors<T>(op.input.columns, op.input, op.gain, op.bias, op.output);
+    const bool vectors = has_vectors<T>(op.input, op.gain, op.bias, op.output);
     visit_teams<T>(op.input.columns, vectors,
                    [&]<unsigned size, unsigned width>(std::integral_constant<unsigned, size>,
                                                       std::integral_constant<unsigned, width>) {
