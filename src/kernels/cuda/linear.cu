@@ -1,5 +1,5 @@
+#include "kernels/cuda/column_sums.cuh"
 #include "kernels/cuda/product_library.hpp"
-#include "kernels/cuda/vector_sums.cuh"
 #include "trireme/kernels/linear.hpp"
 
 namespace trireme {
@@ -32,8 +32,9 @@ void run(CudaStream& stream, const LinearBackwardWeight& op) {
                                                             .accumulate = true});
     if (!op.grad_bias.is_present()) return;
     gpu::visit_type(op.input.dtype, [&]<class T>(T) {
-        gpu::add_rows_to(stream, gpu::elements<T>(op.grad_output),
-                         gpu::elements<gpu::Wide<T>>(op.grad_bias).data);
+        using W = gpu::Wide<T>;
+        gpu::sum_rows(stream, gpu::PlainTerms<T>{gpu::elements<T>(op.grad_output)},
+                      gpu::AddTo<W, 1>{gpu::elements<W>(op.grad_bias).data});
     });
 }
 
