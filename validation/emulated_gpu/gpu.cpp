@@ -59,6 +59,7 @@ std::byte* take_aligned(std::size_t bytes) {
 
 GpuSearch find_gpus() {
     return {.gpus = {{.name = "emulated GPU",
+                      .bus_id = "0000:00:00.0",
                       .capability = 90,
                       .memory_bytes = memory_bytes,
                       .processors = 1,

@@ -13,6 +13,7 @@ namespace trireme {
 struct GpuFacts {
     int number = 0;
     std::string name = {};                // "NVIDIA H200"
+    std::string bus_id = {};              // "0000:1b:00.0": of its machine, whoever may use it
     int capability = 0;                   // 90
     std::size_t memory_bytes = 0;         // that it has
     int processors = 0;                   // multiprocessors

@@ -1,5 +1,6 @@
 #include "trireme/device/gpu.hpp"
 
+#include <array>
 #include <utility>
 
 #include "device/cuda/check_cuda.hpp"
@@ -12,8 +13,12 @@ constexpr std::size_t megabyte = 1'000'000;
 GpuFacts facts_of(int number) {
     cudaDeviceProp properties{};
     check_cuda(cudaGetDeviceProperties(&properties, number), "cudaGetDeviceProperties");
+    std::array<char, 32> bus_id{};
+    check_cuda(cudaDeviceGetPCIBusId(bus_id.data(), static_cast<int>(bus_id.size()), number),
+               "cudaDeviceGetPCIBusId");
     return {.number = number,
             .name = properties.name,
+            .bus_id = bus_id.data(),
             .capability = properties.major * 10 + properties.minor,
             .memory_bytes = properties.totalGlobalMem,
             .processors = properties.multiProcessorCount,
