@@ -17,6 +17,7 @@ struct SumOfRanks {
 // Done by whoever received the terms.
 void run(ReferenceStream& /*stream*/, const SumOfRanks& /*op*/) {}
 void run(CpuStream& /*stream*/, const SumOfRanks& /*op*/) {}
+void run(CudaStream& /*stream*/, const SumOfRanks& /*op*/) {}
 
 }  // namespace
 
