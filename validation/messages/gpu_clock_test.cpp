@@ -46,7 +46,7 @@ protected:
 TEST_F(GpuClock, IsOfRunsOnGpus) {
     make_corpus();
     for (const int ranks : {0, 2}) {
-        expect_train_refusal("--device cpu --gpu-clock 1200",
+        expect_train_refusal("--gpu-clock 1200",
                              {"--gpu-clock 1200 is of GPUs, and this run computes on none; leave it out"},
                              ranks);
     }

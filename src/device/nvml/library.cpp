@@ -6,7 +6,7 @@
 
 namespace trireme::nvml {
 
-Library::Library(const std::string& name) : library_({name}, "What a GPU consumes") {
+Library::Library(const std::string& name) : library_({name}, "looking after a GPU") {
     Result (*start)() = nullptr;
     library_.find("nvmlInit_v2", start);
     library_.find("nvmlShutdown", end_);

@@ -77,7 +77,7 @@ TEST(RankGpu, IsNotMeasuredWhereTheDriverDoesNotTell) {
     EXPECT_EQ(without_library.state(), GpuReading());
     EXPECT_EQ(without_library.driver(), "");
     EXPECT_TRUE(says(message_of<ConfigError>([&] { without_library.hold_clock(1200); }),
-                     "--gpu-clock 1200 cannot be set on rank 0: What a GPU consumes needs /nowhere/"));
+                     "--gpu-clock 1200 cannot be set on rank 0: looking after a GPU needs /nowhere/"));
 }
 
 TEST(GpuClockOfRank, IsSetByTheFirstOfThoseThatShare) {
