@@ -239,6 +239,9 @@ OptionGroup run_options(RunOptions& run) {
                      run.time_limit),
             choice({"on-nan", "", "a loss or gradient that is no number: end, or leave the update out"},
                    run.on_nan, {{"stop", OnNan::stop}, {"skip", OnNan::skip}}),
+            whole_number({"gpu-clock", "MHZ",
+                          "at which GPUs are held while the run lasts, where that is allowed; 0: as they are"},
+                         run.gpu_clock),
             trace_option(run.trace),
             flag({"dry-run", "", "check everything, say what would be done, and end"}, run.dry_run),
             flag({"quiet", "", "no lines of progress"}, run.quiet),
@@ -372,6 +375,11 @@ void check_train_options(const RunConfig& config) {
     if (config.precision.device != DeviceKind::ghost) {
         refuse_missing_corpus(config.data);
         check_duration(config);
+    }
+    if (config.precision.device == DeviceKind::ghost && config.run.gpu_clock > 0) {
+        throw ConfigError(
+            cat("--gpu-clock ", config.run.gpu_clock,
+                " is of GPUs, and ghosts have none; a simulated device has its cluster's clocks"));
     }
     if (config.run.quiet && config.run.verbose) {
         throw ConfigError("--quiet and --verbose contradict each other; keep one (--quiet=off takes it back)");

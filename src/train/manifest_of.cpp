@@ -41,6 +41,8 @@ Manifest manifest_of(const RunPlace& run) {
             .parameters = parameter_count(setup.model),
             .resumed_from = setup.resumes ? setup.stored->place() : "",
             .slow = run.config.emulation.slow,
+            .gpu_driver = setup.gpu ? setup.gpu->driver() : "",
+            .ranks_of_gpu = setup.gpu ? setup.gpu->sharers() : std::vector<int>(),
             .kernel_times = setup.kernels.source()};
 }
 

@@ -55,7 +55,7 @@ RankTrainer::RankTrainer(const RunConfig& config, const Setup& setup, const Grad
       model_(setup, rank.number, std::move(groups), trace_),
       sampler_(setup.samples.train.size(), config.run.seed),
       updates_(*model_.groups().update, UpdateFields::count),
-      records_(*model_.groups().record, RecordFields::count) {
+      records_(*model_.groups().record, fields_of_record(setup.place)) {
     if (model_.is_idle()) {
         model_.groups().update->never_give_up();
         model_.groups().record->never_give_up();
@@ -253,7 +253,7 @@ void RankTrainer::take_back(const StepInFlight& step, std::size_t copy) {
 void RankTrainer::report(const RoundResult& result, double begin) {
     const StepInFlight& step = in_flight(executed_);
     stream_.settle();
-    std::array<double, RecordFields::count> own{};
+    std::vector<double> own(fields_of_record(setup_.place));
     own[RecordFields::loss] = sum_of_losses(result.outcomes);
     own[RecordFields::squares] = step.squares;
     own[RecordFields::skipped] = step.outcome.is_skipped ? 1 : 0;
@@ -266,6 +266,7 @@ void RankTrainer::report(const RoundResult& result, double begin) {
     own[RecordFields::padded_tokens] = static_cast<double>(result.padded_tokens);
     if (!is_of_ghosts()) own[RecordFields::peak_bytes] = static_cast<double>(peak_bytes(setup_.place));
     own[RecordFields::joules] = energy_.take();
+    if (setup_.place == Place::gpu) say_state_of(setup_.gpu.get(), own);
     own[RecordFields::stop] = static_cast<double>(wish_to_stop());
     own[RecordFields::seconds] = now_seconds() - begin;
     records_.post(own);

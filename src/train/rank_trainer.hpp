@@ -132,7 +132,7 @@ private:
     int settled_ = 0;
     int contributed_ = 0;  // steps whose gradients have been added up here
 
-    StepEnergy energy_;
+    StepEnergy energy_{setup_.gpu.get()};
     bool may_go_ahead_ = true;  // the last update that was judged had nothing to scale or to leave out
 };
 

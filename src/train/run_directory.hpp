@@ -29,6 +29,8 @@ struct Manifest {
     PeakRate peak = {};
     std::string resumed_from = {};  // the checkpoint; empty: the run began at its beginning
     std::vector<SlowRank> slow = {};
+    std::string gpu_driver = {};         // its version on rank 0's node; empty: not known
+    std::vector<int> ranks_of_gpu = {};  // of each rank: how many share its GPU, and what that consumes
     std::string kernel_times =
         {};  // of a simulated run, where they were measured; empty: by the device's rates
 };

@@ -308,8 +308,7 @@ private:
     void write_trace() { tracing_.write(is_first_ ? directory_->path() : "", session_.host()); }
 
     void finish(Figures figures) {
-        const std::array own{static_cast<double>(grown_bytes())};
-        const auto grown = gather_all(control_, own);
+        const auto grown = gather_all(control_, std::array{static_cast<double>(grown_bytes())});
         const auto predicted = gather_all(control_, std::array{static_cast<double>(most_bytes_)});
         if (is_first_) {
             figures.grown_bytes = static_cast<std::size_t>(std::ranges::max(grown));
@@ -371,7 +370,7 @@ private:
 
 }  // namespace
 
-Ending train(const RunConfig& told, Session& session, const StopSignals* signals) {
+Ending train(const RunConfig& told, Session& session, StopSignals* signals) {
     Stopping stopping(told, signals);
     Watchdog watchdog(session, told.run.stall_timeout);
     const auto control = session.all_ranks("control", watchdog.patience());
@@ -390,6 +389,7 @@ Ending train(const RunConfig& told, Session& session, const StopSignals* signals
         check_straggler(config, *setup);
         recorded = take_up_plan(config, *setup, session.size());
     });
+    setup->gpu = gpu_of_run(config, *setup, session, *control, signals);
     Run run(config, session, *control, watchdog, stopping, std::move(*setup), recorded, is_in_place);
     if (config.run.dry_run) return run.show_plan();
     run.prepare();

@@ -108,6 +108,7 @@ struct RunOptions {
     double stall_timeout = 60;  // seconds
     double time_limit = 0;      // seconds, before which it stops with a checkpoint; 0: none
     OnNan on_nan = OnNan::stop;
+    int gpu_clock = 0;  // MHz of each rank's GPU while it runs; 0: as it is
     TracedSteps trace;
     bool dry_run = false;
     bool quiet = false;
