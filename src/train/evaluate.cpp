@@ -11,6 +11,7 @@
 
 #include "train/device_choice.hpp"
 #include "train/evaluation.hpp"
+#include "train/gpu_groups.hpp"
 #include "train/node_share.hpp"
 #include "train/profile_choice.hpp"
 #include "train/rank_memory.hpp"

@@ -8,6 +8,7 @@
 
 #include "train/decided_plan.hpp"
 #include "train/figures.hpp"
+#include "train/gpu_groups.hpp"
 #include "train/rank_trainer.hpp"
 #include "train/watchdog.hpp"
 #include "trireme/comm/node_memory.hpp"
