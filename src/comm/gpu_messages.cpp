@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "trireme/comm/collectives.hpp"
+#include "trireme/comm/nccl_group.hpp"
 
 namespace trireme {
 namespace {
@@ -98,6 +99,14 @@ GpuMessages choose_gpu_messages(Communicator& group, const std::string& host, co
     std::vector<GpuAddress> ranks;
     for (const std::string& line : gather_all(group, line_of(own))) ranks.push_back(read_line(line));
     return choose_gpu_messages(ranks);
+}
+
+std::vector<RankPair> every_pair_of(int ranks) {
+    std::vector<RankPair> pairs;
+    for (int from = 0; from < ranks; ++from)
+        for (int to = 0; to < ranks; ++to)
+            if (from != to) pairs.emplace_back(from, to);
+    return pairs;
 }
 
 // Before 2.9 it counted 2708 for 2.7.8; none of those is used.

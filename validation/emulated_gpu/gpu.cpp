@@ -243,7 +243,9 @@ GpuQueue& GpuQueue::operator=(GpuQueue&& other) noexcept {
 }
 
 void GpuQueue::copy(void* to, const void* from, std::size_t bytes) {
-    emulated::do_later(*this, [=] { std::memmove(to, from, bytes); });
+    emulated::do_later(*this, [=] {
+        if (bytes > 0) std::memmove(to, from, bytes);
+    });
 }
 
 void GpuQueue::clear(void* memory, std::size_t bytes) {

@@ -360,14 +360,6 @@ std::string NcclGroup::describe(Ticket ticket) const {
 
 }  // namespace
 
-std::vector<RankPair> every_pair_of(int ranks) {
-    std::vector<RankPair> pairs;
-    for (int from = 0; from < ranks; ++from)
-        for (int to = 0; to < ranks; ++to)
-            if (from != to) pairs.emplace_back(from, to);
-    return pairs;
-}
-
 std::unique_ptr<Communicator> nccl_group(NcclWiring wiring, Patience patience) {
     return std::make_unique<NcclGroup>(std::move(wiring), patience);
 }
