@@ -26,11 +26,17 @@ if(TRIREME_WITH_ONEDNN)
   string(APPEND matrices "${version_of_onednn}")
 endif()
 
+set(has_cuda false)
+if(TRIREME_WITH_CUDA)
+  set(has_cuda true)
+endif()
+
 set(facts ${CMAKE_BINARY_DIR}/generated/version.cpp)
 set(compiler "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}, ${CMAKE_BUILD_TYPE}, -march=${TRIREME_CPU_ARCH}")
 add_custom_target(trireme_version ALL
                   COMMAND ${CMAKE_COMMAND} -DSOURCE=${CMAKE_SOURCE_DIR} -DOUTPUT=${facts} -DVERSION=${PROJECT_VERSION}
                           -DCOMPILER=${compiler} -DHDF5=${HDF5_VERSION} -DMATRICES=${matrices}
+                          -DHAS_CUDA=${has_cuda}
                           -P ${CMAKE_CURRENT_LIST_FILE}
                   BYPRODUCTS ${facts} VERBATIM)
 target_sources(trireme_base PRIVATE ${facts})

@@ -75,8 +75,8 @@ int run_alone(Words words) {
 
 // What a process knows before it joins the others.
 struct Arrival {
-    Surroundings process;                  // MPI libraries add words of their own to the environment
-    const StopSignals* signals = nullptr;  // of what can go on another time
+    Surroundings process;            // MPI libraries add words of their own to the environment
+    StopSignals* signals = nullptr;  // of what can go on another time
 };
 
 ExitCode carry_out(TrainCommand& command, Session& session, const Arrival& arrival) {

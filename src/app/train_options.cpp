@@ -192,16 +192,20 @@ OptionGroup precision_options(PrecisionConfig& precision) {
     return {
         "precision",
         {
-            choice({"dtype", "", "numbers of 32 or 64 bits; ghosts may have bf16"}, precision.dtype,
+            choice({"dtype", "",
+                    "numbers of 32 or 64 bits; bf16, beside sums and weights in f32: of GPUs and ghosts"},
+                   precision.dtype,
                    {{"f32", Precision::f32}, {"f64", Precision::f64}, {"bf16", Precision::bf16}}),
-            choice({"device", "",
-                    "fast kernels, or plain loops to compare with; auto: the fastest there is; ghost: shapes "
-                    "and costs alone (`trireme simulate --math off`)"},
-                   precision.device,
-                   {{"cpu", DeviceKind::cpu},
-                    {"reference", DeviceKind::reference},
-                    {"auto", DeviceKind::cpu},
-                    {"ghost", DeviceKind::ghost}}),
+            choice(
+                {"device", "",
+                 "processors, or GPUs by CUDA; auto: GPUs where every rank has one; reference: plain loops to "
+                 "compare with; ghost: shapes and costs alone (`trireme simulate --math off`)"},
+                precision.device,
+                {{"auto", DeviceKind::automatic},
+                 {"cpu", DeviceKind::cpu},
+                 {"cuda", DeviceKind::cuda},
+                 {"reference", DeviceKind::reference},
+                 {"ghost", DeviceKind::ghost}}),
         }};
 }
 
@@ -235,6 +239,9 @@ OptionGroup run_options(RunOptions& run) {
                      run.time_limit),
             choice({"on-nan", "", "a loss or gradient that is no number: end, or leave the update out"},
                    run.on_nan, {{"stop", OnNan::stop}, {"skip", OnNan::skip}}),
+            whole_number({"gpu-clock", "MHZ",
+                          "at which GPUs are held while the run lasts, where that is allowed; 0: as they are"},
+                         run.gpu_clock),
             trace_option(run.trace),
             flag({"dry-run", "", "check everything, say what would be done, and end"}, run.dry_run),
             flag({"quiet", "", "no lines of progress"}, run.quiet),
@@ -368,6 +375,11 @@ void check_train_options(const RunConfig& config) {
     if (config.precision.device != DeviceKind::ghost) {
         refuse_missing_corpus(config.data);
         check_duration(config);
+    }
+    if (config.precision.device == DeviceKind::ghost && config.run.gpu_clock > 0) {
+        throw ConfigError(
+            cat("--gpu-clock ", config.run.gpu_clock,
+                " is of GPUs, and ghosts have none; a simulated device has its cluster's clocks"));
     }
     if (config.run.quiet && config.run.verbose) {
         throw ConfigError("--quiet and --verbose contradict each other; keep one (--quiet=off takes it back)");

@@ -67,8 +67,19 @@ void StopSignals::listen() {
         if (signal == SIGINT && was_interrupted) end_by(signal);
         was_interrupted = was_interrupted || signal == SIGINT;
         int none = 0;
-        received_.compare_exchange_strong(none, signal);
+        if (received_.compare_exchange_strong(none, signal)) call();
     }
+}
+
+void StopSignals::call() {
+    const std::scoped_lock lock(calling_);
+    if (call_) call_();
+}
+
+void StopSignals::call_at_first(std::function<void()> call) {
+    const std::scoped_lock lock(calling_);
+    call_ = std::move(call);
+    if (call_ && received_ != 0) call_();
 }
 
 }  // namespace trireme

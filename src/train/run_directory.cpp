@@ -59,6 +59,17 @@ void add_times_of_ranks(Json& record, const std::vector<RankTimes>& ranks) {
     }
 }
 
+void add_states(Json& record, const GpuStates& gpus) {
+    const auto add = [&](const char* field, const std::vector<double>& of_ranks) {
+        if (!of_ranks.empty()) record["gpus"][field] = of_ranks;
+    };
+    add("watts", gpus.watts);
+    add("clock_mhz", gpus.clock_mhz);
+    add("memory_clock_mhz", gpus.memory_clock_mhz);
+    add("celsius", gpus.celsius);
+    add("used_bytes", gpus.used_bytes);
+}
+
 Json step_record(std::size_t step, const StepOutcome& outcome, const ModelFlops& flops, double peak_flops) {
     const double available = outcome.seconds * peak_flops;
     Json record{{"step", step}};
@@ -75,6 +86,7 @@ Json step_record(std::size_t step, const StepOutcome& outcome, const ModelFlops&
     if (!outcome.slowness.empty()) record["slowness"] = outcome.slowness;
     record["comm_wait_s"] = outcome.wait_seconds;
     if (!outcome.joules_of_ranks.empty()) record["energy_j"] = sum_of(outcome.joules_of_ranks);
+    add_states(record, outcome.gpus);
     add_if_finite(record, "grad_norm", outcome.gradient_norm);
     record["lr"] = outcome.rate;
     if (outcome.peak_bytes > 0) record["peak_bytes"] = outcome.peak_bytes;
@@ -231,7 +243,10 @@ void RunDirectory::write_manifest(const Manifest& m) {
         json["plan"] = m.plan;
     }
     if (!m.resumed_from.empty()) json["resumed_from"] = m.resumed_from;
+    if (!m.gpu_messages.empty()) json["gpu_messages"] = m.gpu_messages;
     if (!m.kernel_times.empty()) json["kernel_times"] = m.kernel_times;
+    if (!m.gpu_driver.empty()) json["gpu_driver"] = m.gpu_driver;
+    if (!m.ranks_of_gpu.empty()) json["ranks_of_gpu"] = m.ranks_of_gpu;
     if (!m.slow.empty()) json["slow"] = slow_records(m.slow);
     peak_is_ = m.peak.is;
     plan_ = m.plan;

@@ -24,10 +24,13 @@ struct Manifest {
     std::vector<std::string> cores = {};  // that each rank may run on, as a list; empty: no rank is a process
     std::string device;                   // "cpu", and the processor's name
     int threads = 1;                      // per rank
+    std::string gpu_messages = {};        // "NCCL 2.28.9": how GPUs send to each other; empty: they do not
     std::size_t parameters = 0;
     PeakRate peak = {};
     std::string resumed_from = {};  // the checkpoint; empty: the run began at its beginning
     std::vector<SlowRank> slow = {};
+    std::string gpu_driver = {};         // its version on rank 0's node; empty: not known
+    std::vector<int> ranks_of_gpu = {};  // of each rank: how many share its GPU, and what that consumes
     std::string kernel_times =
         {};  // of a simulated run, where they were measured; empty: by the device's rates
 };

@@ -6,11 +6,11 @@
 #include "trireme/device/power.hpp"
 
 namespace trireme {
-namespace {
 
-double meter() { return consumed_joules().value_or(std::numeric_limits<double>::quiet_NaN()); }
-
-}  // namespace
+double StepEnergy::meter() const {
+    const std::optional<double> joules = gpu_ == nullptr ? consumed_joules() : gpu_->joules();
+    return joules.value_or(std::numeric_limits<double>::quiet_NaN());
+}
 
 void StepEnergy::begin() { since_ = meter(); }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace trireme {
 namespace {
@@ -22,6 +23,21 @@ std::vector<RankTimes> times_of_ranks(const Gathered& all) {
     return times;
 }
 
+// Empty where one of them does not tell.
+std::vector<double> told_by_all(const Gathered& all, std::size_t field) {
+    std::vector<double> told = all.of_ranks(field);
+    if (!std::ranges::all_of(told, [](double value) { return std::isfinite(value); })) told.clear();
+    return told;
+}
+
+GpuStates states_of_ranks(const Gathered& all) {
+    return {.watts = told_by_all(all, RecordFields::watts),
+            .clock_mhz = told_by_all(all, RecordFields::clock_mhz),
+            .memory_clock_mhz = told_by_all(all, RecordFields::memory_clock_mhz),
+            .celsius = told_by_all(all, RecordFields::celsius),
+            .used_bytes = told_by_all(all, RecordFields::used_bytes)};
+}
+
 Stop stop_of_ranks(const Gathered& all) {
     const std::vector<double> wishes = all.of_ranks(RecordFields::stop);
     const auto first = std::ranges::max_element(wishes);
@@ -30,6 +46,20 @@ Stop stop_of_ranks(const Gathered& all) {
 }
 
 }  // namespace
+
+std::size_t fields_of_record(Place place) {
+    return place == Place::gpu ? RecordFields::count_on_gpus : RecordFields::count;
+}
+
+void say_state_of(RankGpu* gpu, std::span<double> own) {
+    const GpuReading state = gpu == nullptr ? GpuReading{} : gpu->state();
+    constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
+    own[RecordFields::watts] = state.watts.value_or(nothing);
+    own[RecordFields::clock_mhz] = state.clock_mhz.value_or(nothing);
+    own[RecordFields::memory_clock_mhz] = state.memory_clock_mhz.value_or(nothing);
+    own[RecordFields::celsius] = state.celsius.value_or(nothing);
+    own[RecordFields::used_bytes] = state.used_bytes.value_or(nothing);
+}
 
 void add_records(const Gathered& all, StepOutcome& outcome) {
     outcome.ranks = times_of_ranks(all);
@@ -42,9 +72,9 @@ void add_records(const Gathered& all, StepOutcome& outcome) {
     outcome.wait_seconds = all.sum(RecordFields::wait) / ranks;
     outcome.padded_tokens = static_cast<std::size_t>(all.sum(RecordFields::padded_tokens));
     outcome.peak_bytes = static_cast<std::size_t>(all.most(RecordFields::peak_bytes));
-    outcome.joules_of_ranks = all.of_ranks(RecordFields::joules);
+    outcome.joules_of_ranks = told_by_all(all, RecordFields::joules);
     outcome.stop = stop_of_ranks(all);
-    if (!std::isfinite(all.sum(RecordFields::joules))) outcome.joules_of_ranks.clear();
+    if (all.width() == RecordFields::count_on_gpus) outcome.gpus = states_of_ranks(all);
 }
 
 }  // namespace trireme

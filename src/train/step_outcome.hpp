@@ -3,10 +3,13 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <vector>
 
+#include "train/rank_gpu.hpp"
 #include "train/stopping.hpp"
 #include "trireme/comm/tally.hpp"
+#include "trireme/device/tensor.hpp"
 #include "trireme/plan/observation.hpp"
 
 namespace trireme {
@@ -16,6 +19,16 @@ struct StepSize {
     std::size_t tokens = 0;        // rows of real samples, over all replicas
     std::size_t targets = 0;       // terms of the loss
     double square_length_sum = 0;  // of the samples
+};
+
+// The state of each rank's GPU behind a step, by rank: a field that some do not tell is empty. Of a GPU that
+// several share, each of them says the same.
+struct GpuStates {
+    std::vector<double> watts = {};
+    std::vector<double> clock_mhz = {};
+    std::vector<double> memory_clock_mhz = {};
+    std::vector<double> celsius = {};
+    std::vector<double> used_bytes = {};
 };
 
 // What came of a step. Equal on all ranks.
@@ -38,6 +51,7 @@ struct StepOutcome {
     // Of each rank's device; what a rank draws that waits for the last one at its end is of the next step.
     // Empty where some of them are not measured.
     std::vector<double> joules_of_ranks = {};
+    GpuStates gpus = {};
     Stop stop = {};  // what ranks wished behind it
 };
 
@@ -58,9 +72,21 @@ struct RecordFields {
         peak_bytes,
         joules,
         stop,
-        count
+        count,
+        // Of a run on GPUs, behind these.
+        watts = count,
+        clock_mhz,
+        memory_clock_mhz,
+        celsius,
+        used_bytes,
+        count_on_gpus
     };
 };
+
+// How many a rank says, of a run whose tensors are there.
+std::size_t fields_of_record(Place place);
+// Fills in those of a run on GPUs; none, and what it does not tell: not a number.
+void say_state_of(RankGpu* gpu, std::span<double> own);
 
 // Adds what all ranks have said of it; what the step had to do is known before.
 void add_records(const Gathered& all, StepOutcome& outcome);

@@ -11,6 +11,7 @@ struct BuildFacts {
     std::string compiler;  // "GNU 12.2.0, Release, -march=native"
     std::string hdf5;      // "1.10.8"
     std::string matrices;  // the library of matrix products: "oneDNN 2.6.3"
+    bool has_cuda;         // with what runs on NVIDIA's GPUs
 };
 
 BuildFacts build_facts();

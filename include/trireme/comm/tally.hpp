@@ -17,6 +17,7 @@ public:
     double sum(std::size_t field) const;
     double most(std::size_t field) const;
     std::vector<double> of_ranks(std::size_t field) const;
+    std::size_t width() const { return width_; }
 
 private:
     std::vector<double> values_;

@@ -4,6 +4,8 @@
 #include <array>
 #include <atomic>
 #include <csignal>
+#include <functional>
+#include <mutex>
 #include <thread>
 
 namespace trireme {
@@ -25,15 +27,23 @@ public:
     // The first that came: SIGUSR1, SIGTERM or SIGINT; 0: none.
     int received() const { return received_; }
 
+    // What has to be done at once when the first comes, whatever the process is about: done by a thread of its
+    // own, or here where one has come already. In place of what was to be done before; none: nothing. When it
+    // returns, what was to be done before is over.
+    void call_at_first(std::function<void()> call);
+
     static constexpr std::array<int, 3> numbers{SIGUSR1, SIGTERM, SIGINT};
 
 private:
     void listen();
+    void call();
 
     std::array<struct sigaction, numbers.size()> before_{};
     sigset_t mask_before_{};
     std::atomic<int> received_ = 0;
     std::atomic<bool> is_over_ = false;
+    std::mutex calling_;
+    std::function<void()> call_;
     std::thread listener_;
 };
 

@@ -81,13 +81,14 @@ struct CostConfig {
     std::vector<StageCost> stages = {};  // of all, or of each; none: by the profile, or equal
 };
 
-// ghost: shapes and costs alone, in simulated time.
-enum class DeviceKind : std::uint8_t { reference, cpu, ghost };
-enum class Precision : std::uint8_t { f32, f64, bf16 };  // bf16: of ghosts
+// ghost: shapes and costs alone, in simulated time. automatic: what all ranks have.
+enum class DeviceKind : std::uint8_t { reference, cpu, cuda, ghost, automatic };
+enum class Precision : std::uint8_t { f32, f64, bf16 };  // bf16: of GPUs and ghosts
 
 struct PrecisionConfig {
     Precision dtype = Precision::f32;
-    DeviceKind device = DeviceKind::cpu;  // --device auto is cpu
+    DeviceKind device = DeviceKind::automatic;
+    std::string device_words = {};  // once ranks have chosen: which GPUs, or why none; empty: nothing to say
 };
 
 enum class OnNan : std::uint8_t { stop, skip };
@@ -107,6 +108,7 @@ struct RunOptions {
     double stall_timeout = 60;  // seconds
     double time_limit = 0;      // seconds, before which it stops with a checkpoint; 0: none
     OnNan on_nan = OnNan::stop;
+    int gpu_clock = 0;  // MHz of each rank's GPU while it runs; 0: as it is
     TracedSteps trace;
     bool dry_run = false;
     bool quiet = false;

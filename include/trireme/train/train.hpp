@@ -14,6 +14,6 @@ enum class Ending { done, stopped };  // stopped: before its last step, with a c
 // configuration, the corpus or the run directory cannot be used; all ranks throw together. Ends behind the step
 // in which a signal came to any rank, or before the time of the run or its job is over; `signals`, where there
 // are any, have been this rank's since before the session.
-Ending train(const RunConfig& config, Session& session, const StopSignals* signals = nullptr);
+Ending train(const RunConfig& config, Session& session, StopSignals* signals = nullptr);
 
 }  // namespace trireme

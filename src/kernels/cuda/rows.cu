@@ -72,7 +72,7 @@ struct SetMean {
 template <class T>
 void scatter_named(CudaStream& stream, const ScatterRows& op) {
     const PutRows<T> step{.input = gpu::elements<T>(op.input),
-                          .rows = gpu::elements<std::int32_t>(op.rows).data,
+                          .rows = gpu::names(stream, op.rows),
                           .output = gpu::elements<T>(op.output),
                           .accumulate = op.accumulate};
     gpu::for_each_vector<T>(stream, op.input.rows, op.input.columns,
@@ -126,7 +126,7 @@ void copy(CudaStream& stream, const Copy& op) {
 void run(CudaStream& stream, const GatherRows& op) {
     gpu::visit_type(op.output.dtype, [&]<class T>(T) {
         const TakeRows<T> step{.input = gpu::elements<T>(op.input),
-                               .rows = gpu::elements<std::int32_t>(op.rows).data,
+                               .rows = gpu::names(stream, op.rows),
                                .output = gpu::elements<T>(op.output)};
         gpu::for_each_vector<T>(stream, op.output.rows, op.output.columns,
                                 gpu::has_vectors<T>(step.input, step.output), step);

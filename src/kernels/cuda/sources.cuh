@@ -17,15 +17,15 @@ __global__ void __launch_bounds__(source_threads)
     if (i < count) sources[names[i]] = static_cast<Source>(i + 1);
 }
 
-// The sources of `end` rows or columns, in `memory` for as many. `names` is (count) i32.
-inline const Source* sources_of(CudaStream& stream, const ConstTensor& names, std::size_t end,
+// The sources of `end` rows or columns, in `memory` for as many. `named` is (count) i32.
+inline const Source* sources_of(CudaStream& stream, const ConstTensor& named, std::size_t end,
                                 std::byte* memory) {
     if (end == 0) return nullptr;
     auto* const sources = reinterpret_cast<Source*>(memory);
     stream.work->queue().clear(sources, end * sizeof(Source));
-    const std::size_t count = names.size();
+    const std::size_t count = named.size();
     start(stream, {.blocks_x = blocks_for(count, source_threads), .threads = source_threads},
-          name_sources<std::int32_t>, elements<std::int32_t>(names).data, count, sources);
+          name_sources<std::int32_t>, names(stream, named), count, sources);
     return sources;
 }
 

@@ -28,7 +28,41 @@ ScratchFacts scratch_of(const Json& value) {
             .free_bytes = value.value("free_bytes", 0.0)};
 }
 
-Json value_of(const Gpu& gpu) { return {{"model", gpu.model}, {"id", gpu.id}}; }
+Json value_of(const Gpu& gpu) {
+    Json value{{"model", gpu.model}, {"id", gpu.id}};
+    if (!gpu.bus_id.empty()) value["bus_id"] = gpu.bus_id;
+    return value;
+}
+
+// What a state is made of, and what it is called.
+template <class State, class Take>
+void for_each_figure(State& state, const Take& take) {
+    take("watts", state.reading.watts);
+    take("power_limit_watts", state.reading.power_limit_watts);
+    take("default_power_limit_watts", state.limits.default_power_limit_watts);
+    take("clock_mhz", state.reading.clock_mhz);
+    take("highest_clock_mhz", state.limits.highest_clock_mhz);
+    take("memory_clock_mhz", state.reading.memory_clock_mhz);
+    take("celsius", state.reading.celsius);
+    take("used_bytes", state.reading.used_bytes);
+    take("total_bytes", state.reading.total_bytes);
+}
+
+void add_state(Json& value, const GpuState& state) {
+    if (!state.driver.empty()) value["driver"] = state.driver;
+    if (!state.complaint.empty()) value["complaint"] = state.complaint;
+    for_each_figure(state, [&](const char* name, const std::optional<double>& figure) {
+        if (figure) value[name] = *figure;
+    });
+}
+
+GpuState state_of(const Json& value) {
+    GpuState state{.driver = value.value("driver", ""), .complaint = value.value("complaint", "")};
+    for_each_figure(state, [&](const char* name, std::optional<double>& figure) {
+        if (value.contains(name)) figure = value.at(name);
+    });
+    return state;
+}
 
 Json value_of(const RankFacts& rank) {
     Json value{{"host", rank.host},
@@ -44,7 +78,11 @@ Json value_of(const RankFacts& rank) {
                {"gpus", Json::array()},
                {"node_gpus", rank.node_gpus}};
     if (rank.available_bytes > 0) value["available_bytes"] = rank.available_bytes;
-    for (const Gpu& gpu : rank.gpus) value["gpus"].push_back(value_of(gpu));
+    for (std::size_t i = 0; i < rank.gpus.size(); ++i) {
+        Json& gpu = value["gpus"].emplace_back(value_of(rank.gpus[i]));
+        if (i < rank.gpu_states.size()) add_state(gpu, rank.gpu_states[i]);
+    }
+    if (!rank.cuda_complaint.empty()) value["cuda_complaint"] = rank.cuda_complaint;
     if (rank.scratch) value["scratch"] = value_of(*rank.scratch);
     return value;
 }
@@ -123,8 +161,12 @@ RankFacts rank_of_json(const std::string& text) {
                    .node_bytes = value.value("node_bytes", 0.0),
                    .available_bytes = value.value("available_bytes", 0.0),
                    .node_gpus = value.value("node_gpus", 0)};
-    for (const Json& gpu : value.value("gpus", Json::array()))
-        rank.gpus.push_back({.model = gpu.value("model", ""), .id = gpu.value("id", "")});
+    for (const Json& gpu : value.value("gpus", Json::array())) {
+        rank.gpus.push_back(
+            {.model = gpu.value("model", ""), .id = gpu.value("id", ""), .bus_id = gpu.value("bus_id", "")});
+        rank.gpu_states.push_back(state_of(gpu));
+    }
+    rank.cuda_complaint = value.value("cuda_complaint", "");
     if (value.contains("scratch")) rank.scratch = scratch_of(value["scratch"]);
     return rank;
 }

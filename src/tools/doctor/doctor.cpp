@@ -53,6 +53,7 @@ Facts facts_about(const DoctorConfig& config, const DoctorPlace& place, std::vec
         .compiler = build.compiler,
         .hdf5 = build.hdf5,
         .matrices = build.matrices,
+        .has_cuda = build.has_cuda,
         .scratch = config.scratch,
         .start = place.start,
         .job = place.job.id,

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/doctor/gpu_states.hpp"
 #include "tools/doctor/gpus.hpp"
 #include "trireme/base/start.hpp"
 
@@ -33,6 +34,8 @@ struct RankFacts {
     double node_bytes = 0;
     double available_bytes = 0;
     std::vector<Gpu> gpus = {};                // that it may use
+    std::vector<GpuState> gpu_states = {};     // of each of them
+    std::string cuda_complaint = {};           // why CUDA uses none of them; empty: it does, or is not there
     int node_gpus = 0;                         // that its machine shows
     std::optional<ScratchFacts> scratch = {};  // of the rank that looked
 };

@@ -62,6 +62,13 @@ Finding found(const std::vector<RankFacts>& ranks) {
                 .text = without_any(ranks),
                 .advice = is_shown ? "ask for them: srun --gpus-per-task=1; or see CUDA_VISIBLE_DEVICES" : ""};
     }
+    for (const RankFacts& rank : ranks) {
+        if (rank.gpus.empty() || rank.cuda_complaint.empty()) continue;
+        return {.name = "GPUs",
+                .status = Status::fails,
+                .text = fmt::format("{}: {}", rank.host, rank.cuda_complaint),
+                .advice = "see whether nvidia-smi works there, and which CUDA its driver is for"};
+    }
     const std::string short_of = shortage(ranks);
     if (short_of.empty())
         return {.name = "GPUs", .status = Status::ok, .text = models(ranks) + ", one for a rank"};
@@ -92,7 +99,7 @@ Finding gpu_finding(const Facts& facts) {
     return {.name = "GPUs",
             .status = Status::missing,
             .text = "built without CUDA: kernels run on cores; " + finding.text,
-            .advice = "Debian: nvidia-cuda-toolkit; Spack: cuda; but this version has no kernels for GPUs yet"};
+            .advice = "Debian: nvidia-cuda-toolkit; Spack: cuda; then build again"};
 }
 
 }  // namespace trireme::doctor

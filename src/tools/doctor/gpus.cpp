@@ -43,7 +43,9 @@ std::map<int, Gpu> told_by_driver(const fs::path& root) {
     for (const fs::directory_entry& entry : fs::directory_iterator(root / "proc/driver/nvidia/gpus", none)) {
         auto fields = fields_of(entry.path() / "information");
         const std::optional<int> number = number_in(fields["Device Minor"]);
-        if (number) gpus[*number] = {.model = fields["Model"], .id = fields["GPU UUID"]};
+        if (number)
+            gpus[*number] = {
+                .model = fields["Model"], .id = fields["GPU UUID"], .bus_id = entry.path().filename()};
     }
     return gpus;
 }

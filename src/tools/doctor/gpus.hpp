@@ -10,7 +10,8 @@ namespace trireme::doctor {
 
 struct Gpu {
     std::string model = "NVIDIA device";
-    std::string id = {};  // "GPU-5d1c...", or its number where the system tells no more
+    std::string id = {};      // "GPU-5d1c...", or its number where the system tells no more
+    std::string bus_id = {};  // "0000:17:00.0"; empty where the system does not tell
     bool operator==(const Gpu&) const = default;
 };
 

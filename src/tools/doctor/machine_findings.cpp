@@ -105,8 +105,10 @@ Finding arithmetic_finding(const Facts& facts) {
 }  // namespace
 
 std::vector<Finding> machine_findings(const Facts& facts) {
-    return {cores_finding(facts), processor_finding(facts), memory_finding(facts), arithmetic_finding(facts),
-            gpu_finding(facts)};
+    std::vector<Finding> all{cores_finding(facts), processor_finding(facts), memory_finding(facts),
+                             arithmetic_finding(facts), gpu_finding(facts)};
+    for (Finding& finding : gpu_state_findings(facts)) all.push_back(std::move(finding));
+    return all;
 }
 
 }  // namespace trireme::doctor

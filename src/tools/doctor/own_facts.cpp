@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "trireme/base/version.hpp"
+#include "trireme/device/gpu.hpp"
 #include "trireme/device/machine.hpp"
 
 namespace trireme::doctor {
@@ -12,21 +13,32 @@ double memory_of_node() {
     return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
 }
 
+// Where the system hides what is behind a device's number, as containers do, CUDA tells.
+void look_with_cuda(RankFacts& facts) {
+    if (facts.gpus.empty() || !build_facts().has_cuda) return;
+    const GpuSearch search = find_gpus();
+    facts.cuda_complaint = search.complaint;
+    add_what_cuda_tells(facts.gpus, search.gpus);
+}
+
 }  // namespace
 
 RankFacts own_facts(const DoctorPlace& place) {
-    return {.program = version(),
-            .library = place.session.library(),
-            .host = place.session.host(),
-            .processor = processor_name(),
-            .node = place.session.node(),
-            .cores = usable_cores(),
-            .node_cores = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)),
-            .threads = place.threads,
-            .node_bytes = memory_of_node(),
-            .available_bytes = static_cast<double>(available_memory_bytes().value_or(0)),
-            .gpus = visible_gpus(gpus_of_machine("/"), place.job.visible_devices),
-            .node_gpus = gpus_shown("/")};
+    RankFacts facts{.program = version(),
+                    .library = place.session.library(),
+                    .host = place.session.host(),
+                    .processor = processor_name(),
+                    .node = place.session.node(),
+                    .cores = usable_cores(),
+                    .node_cores = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)),
+                    .threads = place.threads,
+                    .node_bytes = memory_of_node(),
+                    .available_bytes = static_cast<double>(available_memory_bytes().value_or(0)),
+                    .gpus = visible_gpus(gpus_of_machine("/"), place.job.visible_devices),
+                    .node_gpus = gpus_shown("/")};
+    look_with_cuda(facts);
+    facts.gpu_states = states_of(facts.gpus);
+    return facts;
 }
 
 }  // namespace trireme::doctor

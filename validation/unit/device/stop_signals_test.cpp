@@ -77,6 +77,30 @@ TEST(StopSignals, DoAfterwardsWhatTheyDidBefore) {
     EXPECT_FALSE(sigismember(&blocked, SIGTERM));
 }
 
+TEST(StopSignals, HaveSomethingDoneAtOnce) {
+    StopSignals signals;
+    std::atomic<int> calls = 0;
+    signals.call_at_first([&] { ++calls; });
+    EXPECT_EQ(calls, 0);
+    ::kill(::getpid(), SIGUSR1);
+    for (int i = 0; i < 10'000 && calls == 0; ++i) ::usleep(1000);
+    EXPECT_EQ(calls, 1);
+
+    signals.call_at_first([&] { calls += 10; });  // one has come already
+    EXPECT_EQ(calls, 11);
+}
+
+TEST(StopSignals, DoNothingThatWasTakenBack) {
+    StopSignals signals;
+    std::atomic<int> calls = 0;
+    signals.call_at_first([&] { ++calls; });
+    signals.call_at_first({});
+    ::kill(::getpid(), SIGTERM);
+    EXPECT_TRUE(has_received(signals, SIGTERM));
+    signals.call_at_first({});  // waits for a call that is being made
+    EXPECT_EQ(calls, 0);
+}
+
 void interrupt_twice() {
     StopSignals signals;
     ::kill(::getpid(), SIGINT);

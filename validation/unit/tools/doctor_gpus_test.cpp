@@ -52,7 +52,8 @@ TEST(GpusOfMachine, AreTheDriversInOrder) {
     for (const char* name : {"nvidia10", "nvidia2", "nvidiactl", "nvidia-uvm"})
         std::ofstream(root / "dev" / name);
 
-    EXPECT_EQ(gpus_of_machine(root), (std::vector<Gpu>{{"NVIDIA device", "2"}, {"NVIDIA H100", "GPU-5d"}}));
+    EXPECT_EQ(gpus_of_machine(root),
+              (std::vector<Gpu>{{"NVIDIA device", "2"}, {"NVIDIA H100", "GPU-5d", "0000:17:00.0"}}));
     EXPECT_EQ(gpus_shown(root), 2);
     EXPECT_TRUE(gpus_of_machine(root / "none").empty());
 }

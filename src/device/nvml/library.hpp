@@ -1,0 +1,73 @@
+// The few functions of NVIDIA's management library (NVML) that are used here, declared as its reference has
+// them (docs.nvidia.com/deploy/nvml-api): it comes with the driver, and its header only with CUDA's toolkit.
+#pragma once
+
+#include <string>
+
+#include "trireme/device/shared_library.hpp"
+
+namespace trireme::nvml {
+
+// nvmlReturn_t
+enum class Result : unsigned {
+    success = 0,
+    invalid_argument = 2,
+    not_supported = 3,
+    no_permission = 4,
+    not_found = 6,
+    insufficient_size = 7,
+    gpu_is_lost = 15
+};
+
+// nvmlClockType_t
+enum class ClockKind : unsigned { graphics = 0, multiprocessors = 1, memory = 2 };
+
+// nvmlTemperatureSensors_t
+enum class Sensor : unsigned { gpu = 0 };
+
+// nvmlMemory_t; bytes
+struct Memory {
+    unsigned long long total;
+    unsigned long long free;
+    unsigned long long used;  // what the driver keeps for itself among it
+};
+
+// nvmlDevice_t
+using Device = struct DeviceOfDriver*;
+
+// Open and started as long as it lives.
+class Library {
+public:
+    // By its name or path. Throws ResourceError where there is none, or it does not start.
+    explicit Library(const std::string& name);
+    ~Library();
+    Library(const Library&) = delete;
+    Library& operator=(const Library&) = delete;
+
+    // "550.54.15"; empty: it does not tell.
+    std::string driver() const;
+    // In the library's own words.
+    std::string words_of(Result result) const;
+
+    Result (*device_at)(const char* bus_id, Device* device) = nullptr;
+    Result (*energy)(Device device, unsigned long long* millijoules) = nullptr;
+    Result (*power)(Device device, unsigned* milliwatts) = nullptr;
+    Result (*power_limit)(Device device, unsigned* milliwatts) = nullptr;
+    Result (*default_power_limit)(Device device, unsigned* milliwatts) = nullptr;
+    Result (*clock)(Device device, ClockKind kind, unsigned* mhz) = nullptr;
+    Result (*highest_clock)(Device device, ClockKind kind, unsigned* mhz) = nullptr;
+    Result (*temperature)(Device device, Sensor sensor, unsigned* celsius) = nullptr;
+    Result (*memory)(Device device, Memory* memory) = nullptr;
+    Result (*memory_clocks)(Device device, unsigned* count, unsigned* mhz) = nullptr;
+    Result (*clocks)(Device device, unsigned memory_mhz, unsigned* count, unsigned* mhz) = nullptr;
+    Result (*lock_clock)(Device device, unsigned least_mhz, unsigned most_mhz) = nullptr;
+    Result (*give_clock_back)(Device device) = nullptr;
+
+private:
+    SharedLibrary library_;
+    Result (*end_)() = nullptr;
+    const char* (*words_)(Result) = nullptr;
+    Result (*driver_)(char* text, unsigned length) = nullptr;
+};
+
+}  // namespace trireme::nvml

@@ -1,0 +1,104 @@
+// The clock of GPUs: what the program says where it cannot be set, and that it is given back however ranks end.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "messages/workplace.hpp"
+
+namespace trireme::messages {
+namespace {
+
+class GpuClock : public Workplace {
+protected:
+    // What ranks that hold clocks of two GPUs, and end in that way, have the library do: see clock_exits.cpp.
+    std::string log_of(const std::string& way, std::size_t mpi, const std::string& play = "well") {
+        const std::string log = "log-" + way + "-" + std::to_string(mpi);
+        const std::string command = "env NVML_STAND_IN_PLAY=" + play +
+                                    " NVML_STAND_IN_LOG=" + path(log).string() + " " + program(mpi) + " " +
+                                    TRIREME_NVML_STAND_IN + " " + way;
+        outcome_ = run_ranks({command, command}, mpi);
+        return std::filesystem::exists(path(log)) ? read(log) : "";
+    }
+
+    static std::string program(std::size_t mpi) {
+        std::string all = TRIREME_CLOCK_EXITS;
+        for (std::size_t i = 0; i < mpi; ++i) all.erase(0, all.find('|') + 1);
+        return all.substr(0, all.find('|'));
+    }
+
+    // Behind the last time that it was held.
+    static bool is_given_back(const std::string& log, const std::string& bus_id) {
+        const std::size_t held = log.rfind("hold " + bus_id + " 1200 1200\n");
+        const std::size_t given_back = log.rfind("give back " + bus_id + "\n");
+        return held != std::string::npos && given_back != std::string::npos && held < given_back;
+    }
+
+    void expect_given_back(const std::string& way, std::size_t mpi) {
+        const std::string log = log_of(way, mpi);
+        for (const char* bus_id : {"0000:00:00.0", "0000:65:00.0"})
+            EXPECT_TRUE(is_given_back(log, bus_id))
+                << way << ", MPI library " << mpi << ": " << log << outcome_.err;
+    }
+
+    Outcome outcome_;
+};
+
+TEST_F(GpuClock, IsOfRunsOnGpus) {
+    make_corpus();
+    for (const int ranks : {0, 2}) {
+        expect_train_refusal("--gpu-clock 1200",
+                             {"--gpu-clock 1200 is of GPUs, and this run computes on none; leave it out"},
+                             ranks);
+    }
+    expect_train_refusal("--gpu-clock fast", {"--gpu-clock"});
+}
+
+TEST_F(GpuClock, IsNotOfSimulatedDevices) {
+    expect_refusal("simulate --math off --cluster cluster.json --ranks 2 --steps 1 --gpu-clock 1200",
+                   {"--gpu-clock 1200 is of GPUs, and ghosts have none"});
+}
+
+TEST_F(GpuClock, IsGivenBackAtTheEnd) {
+    for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
+        expect_given_back("well", mpi);
+        EXPECT_EQ(outcome_.code, 0) << outcome_.err;
+        const std::string log = read("log-well-" + std::to_string(mpi));
+        EXPECT_EQ(std::ranges::count(log, '\n'), 4) << log;
+    }
+}
+
+TEST_F(GpuClock, IsGivenBackWhereRanksLeaveTogether) {
+    for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
+        expect_given_back("together", mpi);
+        EXPECT_EQ(outcome_.code, 2) << outcome_.err;
+    }
+}
+
+TEST_F(GpuClock, IsGivenBackWhereOneRankTakesTheJobDown) {
+    for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
+        expect_given_back("alone", mpi);
+        EXPECT_EQ(outcome_.code, 3) << outcome_.err;
+    }
+}
+
+// What follows a signal may kill the ranks before they come to their end.
+TEST_F(GpuClock, IsGivenBackAtASignal) {
+    for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) expect_given_back("two_interrupts", mpi);
+}
+
+// Open MPI's launcher tells the others before it kills them; MPICH's does not.
+TEST_F(GpuClock, IsGivenBackByOthersWhereARankIsKilled) { expect_given_back("killed", 0); }
+
+TEST_F(GpuClock, IsRefusedByAllWhereOneMayNot) {
+    const std::string log = log_of("well", 0, "no_permission");
+
+    EXPECT_EQ(outcome_.code, 2) << outcome_.err;
+    EXPECT_EQ(log, "");
+    ASSERT_EQ(sentences(outcome_).size(), 1U) << outcome_.err;
+    EXPECT_NE(sentences(outcome_).front().find("this user may not set the clock of the GPU at 0000:00:00.0"),
+              std::string::npos)
+        << outcome_.err;
+}
+
+}  // namespace
+}  // namespace trireme::messages

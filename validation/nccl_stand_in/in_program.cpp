@@ -1,0 +1,57 @@
+// A program on an emulated GPU each: the stand-in of NCCL is told where its work goes, and asked at the end
+// whether it has anything to complain of.
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <thread>
+
+#include "emulated_gpu/queue.hpp"
+#include "nccl_stand_in/stand_in.hpp"
+#include "trireme/device/shared_library.hpp"
+
+namespace trireme {
+namespace {
+
+class WatchedStandIn {
+public:
+    WatchedStandIn() {
+        if (std::getenv("TRIREME_EMULATED_GPU_EACH") == nullptr) return;
+        library_.emplace(std::vector<std::string>{"libnccl.so.2"}, "a test");
+        nccl_stand_in::SettingsOf* settings = nullptr;
+        library_->find("nccl_stand_in_settings", settings);
+        settings()->stand_until = emulated::stand_until;
+        gpu_ = std::thread([this] {
+            for (; !ends_; std::this_thread::sleep_for(std::chrono::microseconds{50}))
+                emulated::let_gpu_go_on();
+        });
+    }
+
+    ~WatchedStandIn() {
+        if (!library_) return;
+        ends_ = true;
+        gpu_.join();
+        nccl_stand_in::ForgetAll* forget_all = nullptr;
+        nccl_stand_in::ComplaintsOf* complaints = nullptr;
+        library_->find("nccl_stand_in_forget_all", forget_all);
+        library_->find("nccl_stand_in_complaints", complaints);
+        forget_all();
+        for (const std::string& complaint : *complaints())
+            std::fprintf(stderr, "NCCL's stand-in: %s\n", complaint.c_str());
+        constexpr int a_bug = 70;
+        if (!complaints()->empty()) _exit(a_bug);
+    }
+
+private:
+    std::optional<SharedLibrary> library_;
+    std::atomic<bool> ends_ = false;
+    std::thread gpu_;  // goes on whatever its rank waits for: others may wait for what it sends
+};
+
+const WatchedStandIn stand_in;
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,68 @@
+// clock_exits LIBRARY WAY: two ranks, each with a GPU of its own, hold their clocks and end in the given way,
+// as `trireme train` would: see main.cpp.
+#include <unistd.h>
+
+#include <csignal>
+#include <iostream>
+#include <string>
+
+#include "train/rank_gpu.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/comm/agreement.hpp"
+#include "trireme/comm/collectives.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr int mhz = 1200;
+
+[[noreturn]] void wait_for_the_end() {
+    for (;;) ::sleep(1);
+}
+
+void end_by(const std::string& way, const Session& session) {
+    const bool is_second = session.rank() == 1;
+    if (way == "well") return;
+    if (way == "together") throw ConfigError("all ranks leave together");
+    if (way == "two_interrupts") {
+        ::kill(::getpid(), SIGINT);
+        ::sleep(1);
+        ::kill(::getpid(), SIGINT);
+        wait_for_the_end();
+    }
+    if (way == "alone" && is_second) throw ResourceError("this rank alone cannot go on");
+    if (way == "killed" && is_second) ::kill(::getpid(), SIGKILL);
+    wait_for_the_end();
+}
+
+void run(const std::string& library, const std::string& way, Session& session, StopSignals& signals) {
+    const auto all = session.all_ranks("clocks", {});
+    const std::string own = session.rank() == 0 ? "0000:00:00.0" : "0000:65:00.0";
+    RankGpu gpu({.rank = session.rank(), .nodes = session.nodes(), .bus_ids = gather_all(*all, own)}, library);
+    agree(*all, [&] { gpu.check_clock(mhz); });
+    agree(*all, [&] { gpu.hold_clock(mhz); });
+    gpu.let_go_at(&signals);
+    barrier(*all);
+    end_by(way, session);
+}
+
+int run(int argc, char** argv) {
+    StopSignals signals;
+    Session session(argc, argv);
+    signals.take_back();
+    try {
+        run(argv[1], argv[2], session, signals);
+    } catch (const ConfigError& error) {
+        if (session.rank() == 0) std::cerr << "trireme: " << error.what() << std::endl;
+        return static_cast<int>(error.code());
+    } catch (const Error& error) {
+        std::cerr << "trireme: " << error.what() << std::endl;
+        session.abort(static_cast<int>(error.code()));
+    }
+    return 0;
+}
+
+}  // namespace
+}  // namespace trireme
+
+int main(int argc, char** argv) { return trireme::run(argc, argv); }

@@ -1,0 +1,37 @@
+// What the stand-in for NVIDIA's library plays in a test, and what it was told to do.
+#pragma once
+
+#include <cstdlib>
+#include <string>
+
+#include "scratch_folder.hpp"
+
+namespace trireme::validation {
+
+constexpr const char* nvml_stand_in = TRIREME_NVML_STAND_IN;
+constexpr const char* first_gpu = "0000:00:00.0";
+constexpr const char* second_gpu = "0000:65:00.0";
+
+class NvmlPlay {
+public:
+    explicit NvmlPlay(const char* play = "well") : log_(folder_.file("log")) {
+        change(play);
+        ::setenv("NVML_STAND_IN_LOG", log_.c_str(), 1);
+    }
+    ~NvmlPlay() {
+        ::unsetenv("NVML_STAND_IN_PLAY");
+        ::unsetenv("NVML_STAND_IN_LOG");
+    }
+    NvmlPlay(const NvmlPlay&) = delete;
+    NvmlPlay& operator=(const NvmlPlay&) = delete;
+
+    void change(const char* play) { ::setenv("NVML_STAND_IN_PLAY", play, 1); }
+    // A line for each clock that was held or given back.
+    std::string log() const { return read_whole(log_); }
+
+private:
+    ScratchFolder folder_;
+    std::string log_;
+};
+
+}  // namespace trireme::validation

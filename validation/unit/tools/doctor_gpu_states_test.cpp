@@ -1,0 +1,126 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "nvml_stand_in/play.hpp"
+#include "tools/doctor/account.hpp"
+#include "unit/tools/doctor_facts.hpp"
+
+namespace trireme::doctor {
+namespace {
+
+using nlohmann::json;
+using validation::first_gpu;
+using validation::nvml_stand_in;
+using validation::NvmlPlay;
+using validation::second_gpu;
+
+const Gpu first{"H100", "GPU-aa", first_gpu};
+const Gpu second{"H100", "GPU-bb", second_gpu};
+
+// Two ranks of a host, one GPU each; what the stand-in plays of them.
+Facts two_gpus(const char* play) {
+    const NvmlPlay playing(play);
+    Facts facts = facts_of(1, 2);
+    facts.has_cuda = true;
+    for (RankFacts& rank : facts.ranks) {
+        rank.gpus = {first, second};
+        rank.gpu_states = states_of(rank.gpus, nvml_stand_in);
+    }
+    return facts;
+}
+
+TEST(GpuStates, AreTold) {
+    const Facts facts = two_gpus("well");
+
+    EXPECT_EQ(finding(facts, "driver").text, "NVIDIA's, 550.54.15");
+    EXPECT_EQ(finding(facts, "GPU state").status, Status::ok);
+    EXPECT_EQ(finding(facts, "GPU state").text, "116 W of 700, 1755 MHz of 1980, 41 C, 0.6 GB used of 80.0");
+    for (const char* name : {"GPU memory", "GPU clocks", "GPU power"})
+        EXPECT_EQ(finding(facts, name).name, "none of that name");
+    EXPECT_TRUE(do_all_work(findings_of(facts)));
+}
+
+TEST(GpuStates, AreOfTheGpusThatRanksTake) {
+    Facts facts = two_gpus("well");
+    facts.ranks[1].gpu_states[1].reading.celsius = 77;
+    facts.ranks[0].gpu_states[1].reading.celsius = 99;  // rank 0 does not take it
+
+    EXPECT_TRUE(has(finding(facts, "GPU state").text, "41 to 77 C")) << finding(facts, "GPU state").text;
+}
+
+TEST(GpuStates, WithoutTheLibraryAreMissing) {
+    const Facts facts = two_gpus("none");
+
+    EXPECT_EQ(finding(facts, "NVML").status, Status::missing);
+    EXPECT_TRUE(has(finding(facts, "NVML").text, "does not start: Driver Not Loaded"));
+    EXPECT_TRUE(has(finding(facts, "NVML").advice, "records say nothing of energy"));
+    EXPECT_EQ(finding(facts, "GPU state").name, "none of that name");
+    EXPECT_TRUE(do_all_work(findings_of(facts)));
+}
+
+TEST(GpuStates, SayWhatIsToldAlone) {
+    EXPECT_EQ(finding(two_gpus("not_supported"), "GPU state").text, "1755 MHz, 41 C");
+}
+
+TEST(GpuStates, NameWhatSlowsARunDown) {
+    const Facts facts = two_gpus("hot");
+
+    EXPECT_EQ(finding(facts, "GPU memory").text,
+              "GPU-aa of n0: 20.0 GB are in use before anything runs; and so 1 more");
+    EXPECT_EQ(finding(facts, "GPU clocks").text, "GPU-aa of n0: 900 MHz of 1980 at 88 C; and so 1 more");
+    EXPECT_EQ(finding(facts, "GPU power").text,
+              "GPU-aa of n0: held to 400 W, by default it has 700; and so 1 more");
+    EXPECT_TRUE(has(finding(facts, "GPU power").advice, "nvidia-smi --power-limit=700"));
+    EXPECT_TRUE(do_all_work(findings_of(facts)));
+}
+
+TEST(GpuStates, OfAMachineWithoutGpusAreNone) {
+    EXPECT_EQ(finding(facts_of(1, 1), "driver").name, "none of that name");
+    EXPECT_EQ(finding(facts_of(1, 1), "NVML").name, "none of that name");
+}
+
+TEST(GpuStates, OfAPlaceThatNobodyTellsAreUnknown) {
+    const std::vector<GpuState> states = states_of({{"NVIDIA device", "2"}}, nvml_stand_in);
+
+    EXPECT_EQ(states.front().complaint, "the system does not say where GPU 2 is");
+}
+
+TEST(GpuStates, ReadBackToThemselves) {
+    const RankFacts rank = two_gpus("hot").ranks[0];
+
+    const RankFacts again = rank_of_json(json_of(rank));
+
+    EXPECT_EQ(again.gpus, rank.gpus);
+    std::vector<GpuState> expected = rank.gpu_states;
+    for (GpuState& state : expected)
+        state.reading.joules.reset();  // since a driver was loaded: tells nobody anything
+    EXPECT_EQ(again.gpu_states, expected);
+    const json gpu = json::parse(json_of(rank)).at("gpus").at(1);
+    EXPECT_EQ(gpu.at("bus_id"), second_gpu);
+    EXPECT_EQ(gpu.at("watts"), 115.501);
+    EXPECT_EQ(gpu.at("default_power_limit_watts"), 700);
+    EXPECT_EQ(gpu.at("driver"), "550.54.15");
+}
+
+TEST(WhatCudaTells, IsTakenWhereTheSystemHidesIt) {
+    std::vector<Gpu> gpus{{"NVIDIA device", "0"}, second};
+
+    add_what_cuda_tells(gpus, {{.name = "H100", .bus_id = first_gpu}});
+    EXPECT_EQ(gpus[0].bus_id, "");  // another number of them
+
+    add_what_cuda_tells(gpus, {{.name = "H100", .bus_id = first_gpu}, {.name = "other", .bus_id = first_gpu}});
+    EXPECT_EQ(gpus, (std::vector<Gpu>{{"H100", "0", first_gpu}, second}));
+}
+
+TEST(GpuFinding, FailsWhereCudaDoesNotStart) {
+    Facts facts = two_gpus("well");
+    facts.ranks[1].cuda_complaint = "no NVIDIA driver was found";
+
+    EXPECT_EQ(finding(facts, "GPUs").status, Status::fails);
+    EXPECT_EQ(finding(facts, "GPUs").text, "n0: no NVIDIA driver was found");
+    EXPECT_EQ(rank_of_json(json_of(facts.ranks[1])).cuda_complaint, "no NVIDIA driver was found");
+}
+
+}  // namespace
+}  // namespace trireme::doctor
