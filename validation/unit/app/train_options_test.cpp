@@ -161,7 +161,8 @@ TEST(TrainOptions, LeaveAloneWhatIsNotGiven) {
     EXPECT_EQ(config.task.task, std::nullopt);
     EXPECT_EQ(config.model.tied, std::nullopt);
     EXPECT_EQ(config.run.batch, RunOptions{}.batch);
-    EXPECT_EQ(train_config("--device auto").precision.device, DeviceKind::cpu);
+    EXPECT_EQ(config.precision.device, DeviceKind::automatic);
+    EXPECT_EQ(train_config("--device auto").precision.device, DeviceKind::automatic);
 }
 
 TEST(TrainOptions, NameTheNearestKnownOne) {
