@@ -129,8 +129,8 @@ private:
             const ParameterSpec& spec = model_.parameters()[p];
             const Box all{{0, spec.rows}, {0, spec.columns}};
             add_views(views, spec, StateField::value, all, model_.values()[p]);
-            add_views(views, spec, StateField::moment1, all, optimizer_.moments()[0][p]);
-            add_views(views, spec, StateField::moment2, all, optimizer_.moments()[1][p]);
+            add_views(views, spec, StateField::moment1, all, optimizer_.kept()[0][p]);
+            add_views(views, spec, StateField::moment2, all, optimizer_.kept()[1][p]);
         }
         return views;
     }

@@ -5,9 +5,7 @@
 namespace trireme::app {
 
 void measure(const ProfileCommand& command, const Session& session, std::ostream& out) {
-    RunConfig run = command.run;
-    run.run.threads = threads_of_rank(run, session);
-    const Specimen specimen(run);
+    const Specimen specimen(measured_on(command.run, session));
     profile(command.profile,
             {.model = specimen.model(),
              .batch = specimen.batch(),

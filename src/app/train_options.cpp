@@ -192,16 +192,20 @@ OptionGroup precision_options(PrecisionConfig& precision) {
     return {
         "precision",
         {
-            choice({"dtype", "", "numbers of 32 or 64 bits; ghosts may have bf16"}, precision.dtype,
+            choice({"dtype", "",
+                    "numbers of 32 or 64 bits; bf16, beside sums and weights in f32: of GPUs and ghosts"},
+                   precision.dtype,
                    {{"f32", Precision::f32}, {"f64", Precision::f64}, {"bf16", Precision::bf16}}),
-            choice({"device", "",
-                    "fast kernels, or plain loops to compare with; auto: the fastest there is; ghost: shapes "
-                    "and costs alone (`trireme simulate --math off`)"},
-                   precision.device,
-                   {{"cpu", DeviceKind::cpu},
-                    {"reference", DeviceKind::reference},
-                    {"auto", DeviceKind::cpu},
-                    {"ghost", DeviceKind::ghost}}),
+            choice(
+                {"device", "",
+                 "processors, or GPUs by CUDA; auto: GPUs where every rank has one; reference: plain loops to "
+                 "compare with; ghost: shapes and costs alone (`trireme simulate --math off`)"},
+                precision.device,
+                {{"auto", DeviceKind::automatic},
+                 {"cpu", DeviceKind::cpu},
+                 {"cuda", DeviceKind::cuda},
+                 {"reference", DeviceKind::reference},
+                 {"ghost", DeviceKind::ghost}}),
         }};
 }
 

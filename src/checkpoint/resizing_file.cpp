@@ -10,6 +10,7 @@
 #include "trireme/archive/listing.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/sha256.hpp"
+#include "trireme/device/copy.hpp"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -35,15 +36,48 @@ struct NamedNumbers {
     std::uint64_t count() const { return bytes.size() / bytes_of(type); }
 };
 
+// HDF5 has no bf16: two bytes each.
+StoredType type_of(const Tensor& tensor) {
+    if (tensor.dtype == DType::bf16) return StoredType::u8;
+    return tensor.dtype == DType::f64 ? StoredType::f64 : StoredType::f32;
+}
+
+// A state whose vectors are all in the machine's memory: those of the GPU are copied.
+class HostState {
+public:
+    explicit HostState(const ResizingState& state) : own_(state), copies_(state.memory.size()) {
+        for (std::size_t m = 0; m < copies_.size(); ++m) {
+            Tensor& tensor = own_.memory[m];
+            if (tensor.place != Place::gpu) continue;
+            copies_[m].resize(tensor.bytes());
+            tensor = {copies_[m].data(), tensor.dtype, tensor.rows, tensor.columns, tensor.columns};
+            copy_rows(state.memory[m], tensor);
+        }
+    }
+
+    ResizingState& get() { return own_; }
+
+    // What was read, to where `state` has it.
+    void give_to(ResizingState& state) {
+        for (std::size_t m = 0; m < copies_.size(); ++m)
+            if (!copies_[m].empty()) copy_rows(own_.memory[m], state.memory[m]);
+        own_.memory = std::move(state.memory);
+        state = std::move(own_);
+    }
+
+private:
+    ResizingState own_;
+    std::vector<std::vector<std::byte>> copies_;
+};
+
 std::vector<NamedNumbers> numbers_of(ResizingState& state) {
     std::vector<NamedNumbers> all{
         {"/variation", StoredType::f64, std::as_writable_bytes(std::span(state.variation))},
         {"/kept", StoredType::u8, std::as_writable_bytes(std::span(state.kept))}};
     for (std::size_t m = 0; m < state.memory.size(); ++m) {
         const Tensor& tensor = state.memory[m];
-        all.push_back({memory_name(m),
-                       tensor.dtype == DType::f64 ? StoredType::f64 : StoredType::f32,
-                       {static_cast<std::byte*>(tensor.data), tensor.bytes()}});
+        all.push_back(
+            {memory_name(m), type_of(tensor), {static_cast<std::byte*>(tensor.data), tensor.bytes()}});
     }
     return all;
 }
@@ -128,8 +162,8 @@ private:
 
 WritableFile write_resizing(const fs::path& folder, const std::string& save, int rank,
                             const ResizingState& state) {
-    ResizingState written = state;  // of which all but the memory is small
-    const std::vector<NamedNumbers> all = numbers_of(written);
+    HostState written(state);  // of which all but the memory is small
+    const std::vector<NamedNumbers> all = numbers_of(written.get());
     std::vector<std::uint64_t> offsets;
     std::uint64_t bytes = 0;
     for (const NamedNumbers& numbers : all) bytes += numbers.bytes.size();
@@ -155,7 +189,9 @@ WritableFile write_resizing(const fs::path& folder, const std::string& save, int
 }
 
 void read_resizing(const fs::path& folder, const std::string& save, int rank, ResizingState& state) {
-    ResizingReader(folder / resizing_file(save, rank)).read(save, rank, state);
+    HostState read(state);
+    ResizingReader(folder / resizing_file(save, rank)).read(save, rank, read.get());
+    read.give_to(state);
 }
 
 void verify_resizing_files(const fs::path& folder, const std::string& save) {

@@ -10,6 +10,7 @@
 #include "trireme/archive/float_types.hpp"
 #include "trireme/archive/shape_text.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/device/copy.hpp"
 #include "trireme/model/model.hpp"
 
 namespace trireme {
@@ -82,6 +83,7 @@ void convert_rows(const StoredRows& rows, StoredType from, const Box& box, const
 StoredType stored_type_of(DType dtype) {
     if (dtype == DType::f32) return StoredType::f32;
     if (dtype == DType::f64) return StoredType::f64;
+    if (dtype == DType::bf16) return StoredType::bf16;
     throw BugError(cat("weights were asked for as ", name_of(dtype)));
 }
 
@@ -89,6 +91,17 @@ StoredMatrix matrix_of(const Tensor& tensor) {
     return {.type = stored_type_of(tensor.dtype),
             .data = static_cast<std::byte*>(tensor.data),
             .stride = tensor.stride * bytes_of(tensor.dtype)};
+}
+
+// Likewise, wherever `to` is. Called by several threads.
+void put_rows(const StoredRows& rows, StoredType from, const Box& box, const Tensor& to) {
+    if (to.place != Place::gpu) return convert_rows(rows, from, box, matrix_of(to));
+    const Box& part = rows.box;
+    std::vector<std::byte> bytes(part.size() * bytes_of(to.dtype));
+    const Tensor converted{bytes.data(), to.dtype, part.rows.count, part.columns.count, part.columns.count};
+    convert_rows(rows, from, part, matrix_of(converted));
+    copy_rows(converted, to.row_range(part.rows.begin - box.rows.begin, part.rows.count)
+                             .column_range(part.columns.begin - box.columns.begin, part.columns.count));
 }
 
 std::string first_names(const std::vector<std::string>& names) {
@@ -150,10 +163,9 @@ StoredType StoredModel::type_of(const ParameterSpec& spec) const { return storag
 void StoredModel::read(const ParameterSpec& spec, Tensor values) const {
     const TensorEntry& entry = storage_->find_checked(spec);
     for (const auto& [box, row, column] : spec.placements) {
-        const StoredMatrix to =
-            matrix_of(values.row_range(row, box.rows.count).column_range(column, box.columns.count));
+        const Tensor to = values.row_range(row, box.rows.count).column_range(column, box.columns.count);
         storage_->read(entry, spec.all_columns, box,
-                       [&](const StoredRows& rows) { convert_rows(rows, entry.type, box, to); });
+                       [&](const StoredRows& rows) { put_rows(rows, entry.type, box, to); });
     }
 }
 
@@ -175,7 +187,7 @@ void StoredModel::read(const std::vector<StateView>& views, int threads) const {
                           .field = view.field,
                           .box = view.box,
                           .use = [type = entry.type, &view](const StoredRows& rows) {
-                              convert_rows(rows, type, view.box, matrix_of(view.memory));
+                              put_rows(rows, type, view.box, view.memory);
                           }});
     }
     storage_->checkpoint->parts.read(wanted, threads);
@@ -250,9 +262,8 @@ void StoredModel::read(const std::vector<ParameterSpec>& specs, const ParameterT
                 {.tensor = entry.number,
                  .box = box,
                  .use = [type = entry.type, all = box,
-                         to = matrix_of(
-                             values[i].row_range(row, box.rows.count).column_range(column, box.columns.count))](
-                            const StoredRows& rows) { convert_rows(rows, type, all, to); }});
+                         to = values[i].row_range(row, box.rows.count).column_range(column, box.columns.count)](
+                            const StoredRows& rows) { put_rows(rows, type, all, to); }});
     }
     if (is_checkpoint()) storage_->checkpoint->parts.read(wanted, threads);
 }

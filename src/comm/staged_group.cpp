@@ -60,8 +60,15 @@ struct Landing {
 
 class StagedGroup : public Communicator {
 public:
-    StagedGroup(std::unique_ptr<Communicator> ranks, GpuQueue& queue, Patience patience)
-        : Communicator(patience), ranks_(std::move(ranks)), queue_(queue) {}
+    StagedGroup(std::unique_ptr<Communicator> ranks, GpuQueue& queue, Postman& postman, Patience patience)
+        : Communicator(patience),
+          ranks_(std::move(ranks)),
+          queue_(queue),
+          postman_(postman),
+          customer_(postman.add({.go_on = [this] { start_what_has_left_the_gpu(); }, .abandon = [] {}})) {}
+    ~StagedGroup() override { postman_.remove(customer_); }
+    StagedGroup(const StagedGroup&) = delete;
+    StagedGroup& operator=(const StagedGroup&) = delete;
 
     int rank() const override { return ranks_->rank(); }
     int size() const override { return ranks_->size(); }
@@ -79,6 +86,8 @@ protected:
 private:
     Ticket add(Message message);
     void start_what_has_left_the_gpu();
+    bool has_come(std::map<Ticket, Message>::iterator message);
+    void forget(std::map<Ticket, Message>::iterator message);
     void land(const Message& message);
     void give_back(const Tensor& pinned) {
         pinned_.take_back(static_cast<std::byte*>(pinned.data), pinned.bytes());
@@ -86,6 +95,8 @@ private:
 
     std::unique_ptr<Communicator> ranks_;
     GpuQueue& queue_;
+    Postman& postman_;
+    Postman::Customer customer_;
     PinnedMemory pinned_;
     Ticket next_ = 0;
     std::map<Ticket, Message> messages_;
@@ -139,15 +150,29 @@ bool StagedGroup::is_done(Ticket ticket) {
     const auto found = messages_.find(ticket);
     if (found == messages_.end())
         throw BugError(cat("message ", ticket, " of the ", name(), " group is not in flight"));
-    const Message& message = found->second;
-    if (!message.travels || !ranks_->is_done(*message.travels)) return false;
-    if (message.on_gpu.is_present()) {
-        land(message);
-    } else if (message.on_host.data != nullptr) {
-        give_back(message.on_host);
+    if (!has_come(found)) return false;
+    if (found->second.on_gpu.is_present()) {
+        land(found->second);
+        messages_.erase(found);
+    } else {
+        forget(found);
     }
-    messages_.erase(found);
     return true;
+}
+
+// One that is not the one that was waited for is not waited for again.
+bool StagedGroup::has_come(std::map<Ticket, Message>::iterator message) {
+    try {
+        return message->second.travels && ranks_->is_done(*message->second.travels);
+    } catch (const MessageMismatch&) {
+        forget(message);
+        throw;
+    }
+}
+
+void StagedGroup::forget(std::map<Ticket, Message>::iterator message) {
+    if (message->second.on_host.data != nullptr) give_back(message->second.on_host);
+    messages_.erase(message);
 }
 
 void StagedGroup::progress() {
@@ -184,8 +209,8 @@ std::string StagedGroup::describe(Ticket ticket) const {
 }  // namespace
 
 std::unique_ptr<Communicator> staged_group(std::unique_ptr<Communicator> ranks, GpuQueue& queue,
-                                           Patience patience) {
-    return std::make_unique<StagedGroup>(std::move(ranks), queue, patience);
+                                           Postman& postman, Patience patience) {
+    return std::make_unique<StagedGroup>(std::move(ranks), queue, postman, patience);
 }
 
 }  // namespace trireme

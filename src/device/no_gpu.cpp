@@ -18,6 +18,7 @@ GpuFacts gpu_in_use() { complain(); }
 std::size_t free_gpu_memory() { complain(); }
 std::byte* take_gpu_memory(std::size_t /*bytes*/) { complain(); }
 void give_back_gpu_memory(std::byte* /*memory*/) noexcept {}
+std::size_t most_gpu_memory() { complain(); }
 std::byte* take_pinned_memory(std::size_t /*bytes*/) { complain(); }
 void give_back_pinned_memory(std::byte* /*memory*/) noexcept {}
 void copy_gpu_rows(void* /*to*/, std::size_t /*to_stride*/, const void* /*from*/, std::size_t /*from_stride*/,
@@ -36,6 +37,7 @@ void GpuMoment::wait() const { complain(); }
 double GpuMoment::seconds_since(const GpuMoment& /*earlier*/) const { complain(); }
 
 GpuQueue::GpuQueue() { complain(); }
+GpuQueue GpuQueue::alone() { complain(); }
 GpuQueue::~GpuQueue() = default;
 GpuQueue::GpuQueue(GpuQueue&& /*other*/) noexcept = default;
 GpuQueue& GpuQueue::operator=(GpuQueue&& /*other*/) noexcept = default;

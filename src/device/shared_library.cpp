@@ -7,9 +7,11 @@
 namespace trireme {
 
 SharedLibrary::SharedLibrary(const std::vector<std::string>& names, const std::string& purpose) {
+    // It stays when nobody needs it any more: some leave threads, and handlers of the process' end, behind.
+    constexpr int flags = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
     std::string complaint;
     for (const std::string& name : names) {
-        handle_ = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+        handle_ = dlopen(name.c_str(), flags);
         name_ = name;
         if (handle_ != nullptr) return;
         complaint = dlerror();

@@ -2,7 +2,18 @@
 
 #include <algorithm>
 
+#include "trireme/device/gpu_times.hpp"
+
 namespace trireme {
+
+Place Stream::place() const {
+    if (is_ghost()) return Place::ghost;
+    return is_on_gpu() ? Place::gpu : Place::memory;
+}
+
+void Stream::settle() {
+    if (gpu_times) gpu_times->settle(ledger, products);
+}
 
 void Ledger::add(const Cost& cost, double seconds) {
     auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) {

@@ -43,6 +43,7 @@ void wait_until(const std::function<bool()>& is_ready, const Patience& patience,
     Waited waited;
     double stall_seconds = patience.stall_seconds;
     while (!is_ready()) {
+        if (patience.meanwhile != nullptr) (*patience.meanwhile)();
         const double seconds = waited.seconds();
         if (seconds > stall_seconds) {
             tell(patience, cat("waited ", stall_seconds, " s for ", what()));

@@ -81,7 +81,7 @@ Tensor AttentionHalf::forward(const Pass& pass, Weights weights, ConstTensor inp
     const ArenaScope scope(pass.scratch);
     branch_.open(pass, weights, input, state, kept);
     rotate(pass, state.inner, false);
-    state.log_sum = kept.tensor(pass.dtype, pass.batch.rows(), heads_);
+    state.log_sum = kept.tensor(wide_of(pass.dtype), pass.batch.rows(), heads_);
     state.result = kept.tensor(pass.dtype, pass.batch.rows(), query_width_);
     launch(pass.stream, Attention{.query = query(state.inner),
                                   .key = key(state.inner),

@@ -81,7 +81,7 @@ Tensor input_gradient_of(const Pass& pass, const GuestChannels& guest, const Gue
 
 std::vector<Tensor> weight_gradients_of(const Pass& pass, const GuestChannels& guest, ConstTensor input,
                                         ConstTensor grad_output) {
-    std::vector<Tensor> gradients = room_for_weights(guest, pass.dtype, pass.scratch);
+    std::vector<Tensor> gradients = room_for_weights(guest, wide_of(pass.dtype), pass.scratch);
     for_each_matrix(guest, [&](std::size_t m, std::size_t begin, std::size_t outputs) {
         launch(pass.stream, Fill{.output = gradients[m], .value = 0});
         multiply(pass.stream,

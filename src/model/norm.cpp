@@ -24,7 +24,7 @@ std::vector<ParameterSpec> Norm::parameters() const {
 
 void Norm::forward(const Pass& pass, Weights weights, ConstTensor input, Tensor output, State& state,
                    Arena& kept) const {
-    state.inv_scale = kept.tensor(pass.dtype, 1, input.rows);
+    state.inv_scale = kept.tensor(wide_of(pass.dtype), 1, input.rows);
     if (is_rms_) {
         launch(pass.stream, RmsNorm{.input = input,
                                     .gain = weights[gain],
@@ -33,7 +33,7 @@ void Norm::forward(const Pass& pass, Weights weights, ConstTensor input, Tensor 
                                     .epsilon = epsilon_});
         return;
     }
-    state.mean = kept.tensor(pass.dtype, 1, input.rows);
+    state.mean = kept.tensor(wide_of(pass.dtype), 1, input.rows);
     launch(pass.stream, LayerNorm{.input = input,
                                   .gain = weights[gain],
                                   .bias = weights[bias],

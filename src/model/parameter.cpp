@@ -57,14 +57,14 @@ ParameterTensors::ParameterTensors(const std::vector<ParameterSpec>& specs, DTyp
     tensors_.reserve(specs.size());
     std::size_t offset = 0;
     for (const ParameterSpec& spec : specs) {
-        tensors_.push_back({buffer_.data() + offset, dtype, spec.rows, spec.columns, spec.columns});
+        tensors_.push_back({buffer_.data() + offset, dtype, spec.rows, spec.columns, spec.columns, place});
         offset += padded_bytes(spec, dtype);
     }
 }
 
 Tensor ParameterTensors::all() const {
     const std::size_t elements = buffer_.bytes() / bytes_of(dtype_);
-    return {buffer_.data(), dtype_, 1, elements, elements};
+    return {buffer_.data(), dtype_, 1, elements, elements, buffer_.place()};
 }
 
 void initialise(Stream& stream, const std::vector<ParameterSpec>& specs, const ParameterTensors& values,

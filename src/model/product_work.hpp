@@ -11,6 +11,7 @@ template <class Op>
 void multiply(Stream& stream, const Op& product, double whole) {
     const double seconds = launch(stream, product);
     const double flops = product.cost().flops;
+    if (stream.gpu_times) return stream.gpu_times->note_product(flops, whole * flops);
     stream.products += {.seconds = seconds, .flops = flops, .whole_flops = whole * flops};
 }
 

@@ -13,11 +13,21 @@ void require_ascending(const std::vector<std::int32_t>& list, std::size_t channe
     throw BugError(cat("a list of ", list.size(), " channels is not an ascending one of some of ", channels));
 }
 
-// Room for the last gradients: each matrix of a projection, then its input.
-std::vector<ParameterSpec> specs_of_last(const ProjectionShape& projection, std::size_t most_rows) {
-    std::vector<ParameterSpec> specs = projection.weights;
-    specs.push_back({.name = "input", .rows = most_rows, .columns = projection.channels});
-    return specs;
+// Room for the last gradients: each matrix of a projection, then its input. In one piece where they are of one
+// type, as they lie in the files of runs.
+std::vector<Tensor> room_for_last(const ProjectionShape& projection, std::size_t most_rows, DType dtype,
+                                  Place place, std::vector<ParameterTensors>& memory) {
+    const ParameterSpec input{.name = "input", .rows = most_rows, .columns = projection.channels};
+    std::vector<std::vector<ParameterSpec>> pieces{projection.weights};
+    wide_of(dtype) == dtype ? pieces.front().push_back(input) : pieces.push_back({input});
+    std::vector<Tensor> room;
+    for (const std::vector<ParameterSpec>& piece : pieces) {
+        const bool is_of_weights = &piece == &pieces.front();
+        const ParameterTensors& last =
+            memory.emplace_back(piece, is_of_weights ? wide_of(dtype) : dtype, place);
+        for (std::size_t t = 0; t < piece.size(); ++t) room.push_back(last[t]);
+    }
+    return room;
 }
 
 }  // namespace
@@ -39,10 +49,9 @@ Resizing::Resizing(const std::vector<ProjectionShape>& projections, Filling fill
         entry.channels = projection.channels;
         entry.kept.filling = filling;
         if (filling != Filling::same) continue;
-        const std::size_t weights = projection.weights.size();
-        const ParameterTensors& last = memory_.emplace_back(specs_of_last(projection, most_rows), dtype, place);
-        for (std::size_t w = 0; w < weights; ++w) entry.kept.last_weights.push_back(last[w]);
-        entry.kept.last_input = last[weights];
+        entry.kept.last_weights = room_for_last(projection, most_rows, dtype, place, memory_);
+        entry.kept.last_input = entry.kept.last_weights.back();
+        entry.kept.last_weights.pop_back();
     }
 }
 

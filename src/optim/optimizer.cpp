@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "trireme/kernels/read.hpp"
 #include "trireme/kernels/rows.hpp"
@@ -33,11 +34,13 @@ struct Operands {
     Tensor parameter;
     ConstTensor gradient;
     std::array<Tensor, 2> moments = {};
+    Tensor rounded = {};
 
     Operands row_range(std::size_t begin, std::size_t count) const {
         return {.parameter = parameter.row_range(begin, count),
                 .gradient = gradient.row_range(begin, count),
-                .moments = {moments[0].row_range(begin, count), moments[1].row_range(begin, count)}};
+                .moments = {moments[0].row_range(begin, count), moments[1].row_range(begin, count)},
+                .rounded = rounded.row_range(begin, count)};
     }
 };
 
@@ -63,7 +66,8 @@ void apply(Stream& stream, const UpdateRule& rule, const Operands& operands) {
                                    .epsilon = rule.config.epsilon,
                                    .weight_decay = rule.weight_decay,
                                    .step = rule.step,
-                                   .decaying = rule.decaying});
+                                   .decaying = rule.decaying,
+                                   .rounded = operands.rounded});
     } else {
         launch(stream, SgdUpdate{.parameter = operands.parameter,
                                  .gradient = operands.gradient,
@@ -72,7 +76,8 @@ void apply(Stream& stream, const UpdateRule& rule, const Operands& operands) {
                                  .rate = rule.rate,
                                  .momentum = rule.config.momentum,
                                  .weight_decay = rule.weight_decay,
-                                 .decaying = rule.decaying});
+                                 .decaying = rule.decaying,
+                                 .rounded = operands.rounded});
     }
 }
 
@@ -120,9 +125,13 @@ std::size_t moments_of(const OptimizerConfig& config) {
     return config.momentum > 0 ? 1 : 0;
 }
 
-std::size_t numbers_kept(const OptimizerConfig& config, bool has_backup) {
-    const std::size_t moments = moments_of(config);
-    return moments + (has_backup ? 1 + moments : 0);
+std::size_t kept_of(const OptimizerConfig& config, DType values) {
+    return moments_of(config) + (has_masters(values) ? 1 : 0);
+}
+
+std::size_t numbers_kept(const OptimizerConfig& config, DType values, bool has_backup) {
+    const std::size_t kept = kept_of(config, values);
+    return kept + (has_backup ? 1 + kept : 0);
 }
 
 Tensor shard_of(const ParameterTensors& tensors, const ParameterShard& shard) {
@@ -153,12 +162,23 @@ double sum_of_squares(Stream& stream, const ParameterTensors& gradients,
 }
 
 Optimizer::Optimizer(const OptimizerConfig& config, const std::vector<ParameterSpec>& specs,
-                     std::vector<ParameterShard> shards, DType dtype, Place place, bool has_backup)
-    : config_(config), specs_(specs), shards_(std::move(shards)) {
+                     std::vector<ParameterShard> shards, DType values, Place place, bool has_backup)
+    : config_(config), specs_(specs), shards_(std::move(shards)), has_masters_(has_masters(values)) {
     const std::vector<ParameterSpec> parts = specs_of(shards_, specs_);
-    const std::size_t moments = moments_of(config);
-    for (std::size_t m = 0; m < moments; ++m) moments_.emplace_back(parts, dtype, place);
-    for (std::size_t b = 0; has_backup && b < 1 + moments; ++b) backup_.emplace_back(parts, dtype, place);
+    const std::size_t kept = kept_of(config, values);
+    for (std::size_t k = 0; k < kept; ++k) kept_.emplace_back(parts, wide_of(values), place);
+    if (!has_backup) return;
+    backup_.emplace_back(parts, values, place);
+    for (std::size_t k = 0; k < kept; ++k) backup_.emplace_back(parts, wide_of(values), place);
+}
+
+void Optimizer::begin_with(Stream& stream, std::size_t parameter, const Tensor& values) {
+    for (std::size_t s = 0; s < shards_.size(); ++s) {
+        const auto& [rows, columns] = shards_[s].box;
+        if (shards_[s].parameter != parameter) continue;
+        copy(stream, values.row_range(rows.begin, rows.count).column_range(columns.begin, columns.count),
+             kept_.back()[s]);
+    }
 }
 
 void Optimizer::update(Stream& stream, const ParameterTensors& values, const ParameterTensors& gradients,
@@ -176,7 +196,8 @@ void Optimizer::update(Stream& stream, const ParameterTensors& values, const Par
                               .rate = rate,
                               .step = steps_};
         Operands all{.parameter = shard_of(values, shards_[s]), .gradient = shard_of(gradients, shards_[s])};
-        for (std::size_t m = 0; m < moments_.size(); ++m) all.moments[m] = moments_[m][s];
+        if (has_masters_) all.rounded = std::exchange(all.parameter, kept_.back()[s]);
+        for (std::size_t m = 0; m < moments_of(config_); ++m) all.moments[m] = kept_[m][s];
         if (const LeftOut* const channels = left_out_of(shards_[s].parameter)) {
             apply_without_decay_of(stream, *channels, rule, shards_[s].box, all);
         } else {
@@ -188,7 +209,7 @@ void Optimizer::update(Stream& stream, const ParameterTensors& values, const Par
 void Optimizer::back_up(Stream& stream, const ParameterTensors& values) {
     for (std::size_t s = 0; s < shards_.size(); ++s) {
         copy(stream, shard_of(values, shards_[s]), backup_.front()[s]);
-        for (std::size_t m = 0; m < moments_.size(); ++m) copy(stream, moments_[m][s], backup_[1 + m][s]);
+        for (std::size_t k = 0; k < kept_.size(); ++k) copy(stream, kept_[k][s], backup_[1 + k][s]);
     }
     steps_of_backup_ = steps_;
 }
@@ -196,15 +217,15 @@ void Optimizer::back_up(Stream& stream, const ParameterTensors& values) {
 void Optimizer::restore(Stream& stream, const ParameterTensors& values) {
     for (std::size_t s = 0; s < shards_.size(); ++s) {
         copy(stream, backup_.front()[s], shard_of(values, shards_[s]));
-        for (std::size_t m = 0; m < moments_.size(); ++m) copy(stream, backup_[1 + m][s], moments_[m][s]);
+        for (std::size_t k = 0; k < kept_.size(); ++k) copy(stream, backup_[1 + k][s], kept_[k][s]);
     }
     steps_ = steps_of_backup_;
 }
 
 std::size_t Optimizer::bytes() const {
     std::size_t sum = 0;
-    for (const ParameterTensors& moments : moments_) sum += moments.bytes();
-    for (const ParameterTensors& kept : backup_) sum += kept.bytes();
+    for (const auto* const tensors : {&kept_, &backup_})
+        for (const ParameterTensors& each : *tensors) sum += each.bytes();
     return sum;
 }
 

@@ -17,10 +17,8 @@ Tensor run_of(const Portion& portion, const ParameterTensors& tensors) {
         const Tensor view = shard_of(tensors, shard);
         const bool goes_on = !run.is_present() || run.at(run.size()) == view.data;
         if (!view.is_contiguous() || !goes_on) return {};
-        const Tensor more = view.flattened();
-        run = run.is_present()
-                  ? Tensor{run.data, run.dtype, 1, run.size() + more.size(), run.size() + more.size()}
-                  : more;
+        const std::size_t size = run.size() + view.size();
+        run = {run.is_present() ? run.data : view.data, view.dtype, 1, size, size, view.place};
     }
     return run;
 }

@@ -20,7 +20,7 @@ LocalParameters::LocalParameters(const std::vector<ParameterSpec>& specs, DType 
                                  const Copies& copies)
     : specs_(each_once(specs)) {
     for (std::size_t c = 0; c < copies.values; ++c) values_.emplace_back(specs_, dtype, place);
-    for (std::size_t c = 0; c < copies.gradients; ++c) gradients_.emplace_back(specs_, dtype, place);
+    for (std::size_t c = 0; c < copies.gradients; ++c) gradients_.emplace_back(specs_, wide_of(dtype), place);
     for (std::size_t i = 0; i < specs_.size(); ++i) numbers_[specs_[i].name] = i;
 }
 

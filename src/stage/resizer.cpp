@@ -76,7 +76,7 @@ void Resizer::note_changes(Stream& stream) {
     if (!goes_by_variation()) return;
     for (std::size_t p = 0; p < projections_.size(); ++p) {
         const std::size_t width = projections_[p].channels;
-        const Tensor change{change_.data(), DType::f64, 1, width, width};
+        const Tensor change{change_.data(), DType::f64, 1, width, width, change_.place()};
         launch(stream, Fill{.output = change, .value = 0});
         for_each_weight(p, [&](const Tensor& weight, const Tensor& last) {
             launch(stream,

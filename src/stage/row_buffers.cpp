@@ -12,7 +12,7 @@ Tensor RowBuffers::take(std::size_t rows) {
     if (free_.empty()) free_.push_back(buffers_.emplace_back(bytes_each(), place_).data());
     std::byte* const data = free_.back();
     free_.pop_back();
-    return {data, dtype_, rows, width_, width_};
+    return {data, dtype_, rows, width_, width_, place_};
 }
 
 void RowBuffers::give_back(const Tensor& tensor) { free_.push_back(static_cast<std::byte*>(tensor.data)); }

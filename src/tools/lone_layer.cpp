@@ -1,5 +1,6 @@
 #include "tools/lone_layer.hpp"
 
+#include "trireme/device/gpu_times.hpp"
 #include "trireme/kernels/fill.hpp"
 
 namespace trireme {
@@ -32,17 +33,19 @@ StageMemory memory_of(const LoneLayerSpec& spec, Range layers, BackwardHalves ha
 LoneLayer::LoneLayer(const LoneLayerSpec& spec, Stream& stream)
     : spec_(spec),
       stream_(stream),
+      batch_{.batch = spec.batch, .memory = {}},
       stage_(spec.model, {.layers = {spec.layer, 1}, .part = spec.part}),
-      parameters_(stage_.parameters(), spec.dtype, Place::memory),
+      parameters_(stage_.parameters(), spec.dtype, stream.place()),
       memory_(memory_of_both(spec)),
-      workspace_(memory_, Place::memory),
+      workspace_(memory_, stream.place()),
       ranks_(ghost_group("tensor", spec.part.rank, static_cast<int>(spec.part.shares.size()))),
       group_{.ranks = *ranks_, .exchange = workspace_.exchange},
-      flight_(memory_.activations, Place::memory),
-      rows_(spec.batch.rows(), spec.model.width, spec.dtype, Place::memory),
+      flight_(memory_.activations, stream.place()),
+      rows_(spec.batch.rows(), spec.model.width, spec.dtype, stream.place()),
       shards_(whole_parameters(parameters_.specs())),
-      optimizer_(spec.optimizer, parameters_.specs(), shards_, spec.dtype, Place::memory),
-      norm_scratch_("norm", norm_scratch_bytes(parameters_.gradients(), shards_), Place::memory) {
+      optimizer_(spec.optimizer, parameters_.specs(), shards_, spec.dtype, stream.place()),
+      norm_scratch_("norm", norm_scratch_bytes(parameters_.gradients(), shards_), stream.place()) {
+    if (stream.is_on_gpu()) batch_ = send(spec.batch, sender_.emplace(stream.gpu_times->queue()));
     stage_.bind(parameters_);
     initialise(stream, parameters_.specs(), parameters_.values(), 1);
     const auto random_rows = [&](bool are_there, const char* name) {
@@ -59,7 +62,7 @@ LoneLayer::LoneLayer(const LoneLayerSpec& spec, Stream& stream)
 
 Pass LoneLayer::pass() {
     return {.stream = stream_,
-            .batch = spec_.batch,
+            .batch = batch_.batch,
             .scratch = workspace_.scratch,
             .dtype = spec_.dtype,
             .is_training = true,

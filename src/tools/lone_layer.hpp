@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "trireme/comm/communicator.hpp"
@@ -9,6 +10,7 @@
 #include "trireme/optim/optimizer.hpp"
 #include "trireme/stage/predict.hpp"
 #include "trireme/stage/row_buffers.hpp"
+#include "trireme/stage/sent_batch.hpp"
 #include "trireme/stage/stage.hpp"
 
 namespace trireme {
@@ -45,6 +47,8 @@ private:
 
     LoneLayerSpec spec_;
     Stream& stream_;
+    std::optional<ByteSender> sender_;  // none: the batch is read where it is
+    SentBatch batch_;
     Stage stage_;
     LocalParameters parameters_;
     StageMemory memory_;

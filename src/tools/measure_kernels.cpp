@@ -23,8 +23,9 @@ public:
         : stream_(stream),
           kind_(subject.optimizer.kind),
           length_(std::clamp(parameter_count(subject.model), most_elements, longest)),
-          memory_("flat kernels", vectors * (length_ * bytes_of(subject.dtype) + alignment), Place::memory) {
-        for (Tensor& vector : vectors_) vector = memory_.tensor(subject.dtype, 1, length_);
+          memory_("flat kernels", vectors * (length_ * bytes_of(wide_of(subject.dtype)) + alignment),
+                  stream.place()) {
+        for (Tensor& vector : vectors_) vector = memory_.tensor(wide_of(subject.dtype), 1, length_);
         result_ = memory_.tensor(DType::f64, 1, 1);
     }
 
@@ -171,6 +172,7 @@ double measure_launch(const ProfileSubject& subject, const std::vector<std::size
             stream.ledger.clear();
             const double begin = now_seconds();
             row.take_round();
+            stream.settle();
             const double outside = now_seconds() - begin - stream.ledger.seconds();
             std::size_t calls = 0;
             for (const Ledger::Entry& entry : stream.ledger.entries()) calls += entry.calls;

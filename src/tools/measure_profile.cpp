@@ -6,23 +6,17 @@
 #include "tools/measure_kernels.hpp"
 #include "trireme/base/median.hpp"
 #include "trireme/device/clock.hpp"
+#include "trireme/device/gpu.hpp"
 #include "trireme/device/machine.hpp"
 #include "trireme/tools/profile.hpp"
 
 namespace trireme {
 namespace {
 
-template <class Act>
-double seconds_of(Act&& act) {
-    const double begin = now_seconds();
-    act();
-    return now_seconds() - begin;
-}
-
 // A layer, and what it took, round after round.
 class TimedLayer {
 public:
-    TimedLayer(const LoneLayerSpec& spec, Stream& stream) : layer_(spec, stream) {}
+    TimedLayer(const LoneLayerSpec& spec, Stream& stream) : stream_(stream), layer_(spec, stream) {}
 
     void take_round() {
         forward_.push_back(seconds_of([&] { layer_.forward(); }));
@@ -47,6 +41,15 @@ public:
     }
 
 private:
+    template <class Act>
+    double seconds_of(Act&& act) {
+        const double begin = now_seconds();
+        act();
+        stream_.settle();
+        return now_seconds() - begin;
+    }
+
+    Stream& stream_;
     LoneLayer layer_;
     std::vector<double> forward_, backward_, backward_input_, backward_weight_, update_;
 };
@@ -101,6 +104,7 @@ std::vector<KernelProfile> measure_kernels(const ProfileSubject& subject, const 
 }
 
 const char* device_of(const Stream& stream) {
+    if (stream.is_on_gpu()) return "cuda";
     return std::holds_alternative<CpuStream>(stream.backend) ? "cpu" : "reference";
 }
 
@@ -115,7 +119,7 @@ Profile measure_profile(ProfileSubject subject, std::size_t repeats) {
     const std::vector<Layer> layers = build_layers(subject.model);
     const std::vector<std::size_t> first = first_equals(layers);
     const TimedLayers timed = timed_layers(first, subject, repeats);
-    Profile profile{.machine = processor_name(),
+    Profile profile{.machine = subject.stream.is_on_gpu() ? gpu_in_use().name : processor_name(),
                     .device = device_of(subject.stream),
                     .threads = subject.threads(),
                     .repeats = repeats,

@@ -22,7 +22,7 @@ BatchShape shape_of(const MicroBatch& micro_batch, const std::vector<Sample>& sa
     return shape;
 }
 
-BatchView::BatchView(const Batch& batch) {
+BatchView::BatchView(const Batch& batch, ByteSender* sender) {
     for (const TokenSpan& span : batch.spans) {
         shape_.segments.push_back({.begin = span.begin, .length = span.length, .sample = span.visit});
     }
@@ -41,6 +41,10 @@ BatchView::BatchView(const Batch& batch) {
              .answers = view_of(batch.answers, segments),
              .contexts = view_of(batch.contexts, segments),
              .pixels = view_of(batch.pixels, batch.pixels.empty() ? 0 : patches)};
+    if (sender == nullptr) return;
+    SentBatch sent = send(view_, *sender);
+    view_ = sent.batch;
+    on_gpu_ = std::move(sent.memory);
 }
 
 BatchView::BatchView(const ModelConfig& model, BatchShape shape) : shape_(std::move(shape)) {

@@ -194,6 +194,7 @@ void Console::introduce(const Manifest& manifest, const RankMemory& memory, cons
     out_ << fmt::format("step      {} samples, {} micro-batches, {} on {}, {} threads a rank\n",
                         config_.run.batch, setup_.plan.micro_batches(), name_of(setup_.dtype), manifest.device,
                         manifest.threads);
+    if (!manifest.gpu_messages.empty()) out_ << "messages  " << manifest.gpu_messages << '\n';
     if (!manifest.kernel_times.empty()) out_ << "kernels   as measured, " << manifest.kernel_times << '\n';
     out_ << cores_line(manifest) << memory_line(memory);
     if (!manifest.slow.empty()) out_ << "slow      on purpose: " << words_of(manifest.slow) << '\n';

@@ -134,14 +134,14 @@ StateBytes state_bytes(const SizedPlan& sized, const GradientPlan& gradients, co
                        int rank) {
     const RankMemory memory = plan_memory(sized, &optimizer, gradients, rank);
     const std::size_t count =
-        std::max<std::size_t>(1, numbers_kept(optimizer, sized.plan.training.shape.validates));
+        std::max<std::size_t>(1, numbers_kept(optimizer, sized.dtype, sized.plan.training.shape.validates));
     return {.values = memory.parameters / work_of(sized, rank).copies.values,
             .moments = memory.optimizer / count};
 }
 
 // What is left of the limit for what is in flight.
 std::size_t elements_within_limit(const MovingPlans& plans, const RunConfig& config, int ranks) {
-    const std::size_t each = bytes_of(plans.to.dtype);
+    const std::size_t each = bytes_of(wide_of(plans.to.dtype));
     const std::size_t limit = config.layout.memory_limit;
     if (limit == 0) return most_in_flight / each;
     std::size_t most = 0;
@@ -267,7 +267,7 @@ std::size_t moving_bytes(const MovingPlans& plans, const RunConfig& config, int 
     const OptimizerConfig& optimizer = config.optimizer;
     const StateBytes from = state_bytes(plans.from, plans.held, optimizer, rank);
     const StateBytes to = state_bytes(plans.to, plans.to_hold, optimizer, rank);
-    const std::size_t count = moments_of(optimizer);
+    const std::size_t count = kept_of(optimizer, plans.to.dtype);
     if (config.policy.move == MoveWay::restart) return 0;  // either plan's memory is all that there is
     if (config.policy.move == MoveWay::overlap) {
         const std::size_t step =
@@ -313,9 +313,10 @@ std::size_t most_in_flight_of(const RecordedChange& change, const RunConfig& con
     const DType dtype = change.to.dtype;
     const MoveRules rules{.most_elements = change.elements_in_flight};
     if (config.policy.move == MoveWay::restart) return 0;
-    if (config.policy.move == MoveWay::twins) return rules.most_elements * bytes_of(dtype);
+    if (config.policy.move == MoveWay::twins) return rules.most_elements * bytes_of(wide_of(dtype));
     const StateMoves moves = state_moves(change.from.plan, change.held, change.to.plan, change.to_hold, rules);
-    return std::max(bytes_in_flight(moves.values, dtype, rank), bytes_in_flight(moves.moments, dtype, rank));
+    return std::max(bytes_in_flight(moves.values, dtype, rank),
+                    bytes_in_flight(moves.moments, wide_of(dtype), rank));
 }
 
 }  // namespace
@@ -328,7 +329,7 @@ std::size_t most_twin_bytes(const RunConfig& config, const Setup& setup, const R
         const TwinMoves moves =
             twin_moves(change.from.plan, change.held, change.to.plan, change.to_hold,
                        {.nodes = session.nodes(), .most_elements = change.elements_in_flight});
-        most = std::max(most, moves.most_elements_at(session.node()) * bytes_of(setup.dtype));
+        most = std::max(most, moves.most_elements_at(session.node()) * bytes_of(wide_of(setup.dtype)));
     }
     return most;
 }

@@ -40,10 +40,8 @@ StateMoves Deciding::moves_to(const DecidedPlan& next) const {
 // Until one has been made: as if the rank with the most to send or to get did so at a gigabyte a second.
 double Deciding::predicted_seconds(const StateMoves& moves) const {
     constexpr double assumed_rate = 1e9;
-    const std::size_t moments = moments_of(config_.optimizer);
-    const std::size_t each = bytes_of(setup_.dtype);
-    const std::size_t sent = each * moves.elements(&Move::elements_sent, moments);
-    const std::size_t most = each * moves.elements(&Move::most_elements_of_a_rank, moments);
+    const std::size_t sent = moves.bytes(&Move::elements_sent, config_.optimizer, setup_.dtype);
+    const std::size_t most = moves.bytes(&Move::most_elements_of_a_rank, config_.optimizer, setup_.dtype);
     return estimate_.seconds(sent).value_or(static_cast<double>(most) / assumed_rate);
 }
 

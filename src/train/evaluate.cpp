@@ -9,6 +9,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "train/device_choice.hpp"
 #include "train/evaluation.hpp"
 #include "train/node_share.hpp"
 #include "train/profile_choice.hpp"
@@ -16,6 +17,7 @@
 #include "train/rank_model.hpp"
 #include "train/watchdog.hpp"
 #include "trireme/comm/agreement.hpp"
+#include "trireme/kernels/read.hpp"
 
 namespace trireme {
 namespace {
@@ -72,24 +74,19 @@ void check_output(const std::string& path) {
 }
 
 // The name of a parameter with a number that is none; empty: all are finite.
-std::string broken_parameter(const LocalParameters& held, DType dtype) {
+std::string broken_parameter(Stream& stream, const LocalParameters& held) {
     for (std::size_t i = 0; i < held.specs().size(); ++i) {
-        bool is_finite = true;
-        visit_float(dtype, [&]<class T>(T) {
-            const auto values = held.values()[i].flattened().as<T>();
-            is_finite =
-                std::all_of(values.data, values.data + values.columns, [](T v) { return std::isfinite(v); });
-        });
-        if (!is_finite) return held.specs()[i].name;
+        const std::vector<double> values = read_values(stream, held.values()[i]);
+        if (!std::ranges::all_of(values, [](double value) { return std::isfinite(value); }))
+            return held.specs()[i].name;
     }
     return {};
 }
 
 // The rank that holds it knows, and says, its name.
-void check_finite(const Setup& setup, RankModel& model, const Evaluation& evaluation) {
+void check_finite(const Setup& setup, RankModel& model, Stream& stream, const Evaluation& evaluation) {
     if (std::isfinite(evaluation.loss)) return;
-    const std::string broken =
-        model.is_idle() ? "" : broken_parameter(model.stages().parameters(), setup.dtype);
+    const std::string broken = model.is_idle() ? "" : broken_parameter(stream, model.stages().parameters());
     throw ConfigError(
         cat("the loss of ", setup.stored->place(), " is ", evaluation.loss, ": ",
             broken.empty() ? "its numbers grow beyond all bounds" : broken + " holds numbers that are none",
@@ -102,7 +99,7 @@ void evaluate(const EvaluateConfig& told, Session& session) {
     Watchdog watchdog(session, told.run.run.stall_timeout);
     const auto control = session.all_ranks("control", watchdog.patience());
     EvaluateConfig config = told;
-    config.run = with_profiles_of_ranks(told.run, session, *control);
+    config.run = with_profiles_of_ranks(with_device_of_ranks(told.run, session, *control), session, *control);
     const RunOptions& run = config.run.run;
     std::optional<Setup> setup;
     agree(*control, [&] {
@@ -110,15 +107,17 @@ void evaluate(const EvaluateConfig& told, Session& session) {
         setup = set_up_evaluation(config, session.size());
     });
     const GradientPlan gradients = gradient_plan(*setup);
-    refuse_more_than_memory(plan_memory(*setup, nullptr, gradients, session.rank()).total(), session, *control);
+    refuse_more_than_memory(plan_memory(*setup, nullptr, gradients, session.rank()).total(), setup->place,
+                            session, *control);
     Stream stream = make_stream(config.run.precision.device, threads_per_rank(config.run, session, *control));
     if (setup->plan.team_of(session.rank()) < 0) control->never_give_up();
-    RankModel model(*setup, session.rank(),
-                    make_groups(session, setup->plan, gradients.buckets, watchdog.patience()));
+    const GpuRoad road = gpu_road(config.run, session, *control);
+    const GroupWiring wiring = wiring_for(stream, road, watchdog);
+    RankModel model(*setup, session.rank(), make_groups(session, setup->plan, gradients.buckets, wiring));
     watchdog.ask([&] { return model.position(); });
     agree(*control, [&] { model.fill(stream, run.seed); });
     const Evaluation evaluation = evaluate_samples(model, stream, *setup, *control);
-    agree(*control, [&] { check_finite(*setup, model, evaluation); });
+    agree(*control, [&] { check_finite(*setup, model, stream, evaluation); });
     if (session.rank() != 0) return;
     print(*setup, evaluation, std::cout);
     if (!config.output.empty()) write_json(*setup, evaluation, config.output);

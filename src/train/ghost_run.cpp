@@ -7,6 +7,7 @@
 #include "train/ghost_records.hpp"
 #include "train/ghosts.hpp"
 #include "train/manifest_of.hpp"
+#include "train/model_work.hpp"
 #include "train/peak_rate.hpp"
 #include "train/planning.hpp"
 #include "train/rank_memory.hpp"
@@ -177,8 +178,10 @@ private:
     }
 
     void start_trainer(Trace* trace) {
+        const int rank = session_.rank();
+        Stream stream{.backend = GhostStream{}, .seconds_of = kernel_seconds_of(job_->setup, rank)};
         trainer_.emplace(config_, job_->setup, job_->gradients,
-                         TrainingRank{.number = session_.rank(), .trace = trace}, groups());
+                         TrainingRank{.number = rank, .stream = std::move(stream), .trace = trace}, groups());
         if (charges_passes(config_, session_.size())) trainer_->charge_whole_passes(job_->pass_times);
         if (job_->pass_times && is_in_first_replica()) trainer_->rehearse();
     }
@@ -255,13 +258,12 @@ private:
 
     void note(GhostChange& change, double seconds) {
         const Setup& setup = job_->setup;
-        const std::size_t moments = moments_of(config_.optimizer);
-        const std::size_t each = bytes_of(setup.dtype);
-        const PlanChange made{.from = change.choice.decision.from,
-                              .to = hash_of(setup.plan),
-                              .moved_bytes = each * change.moves.elements(&Move::elements_sent, moments),
-                              .kept_bytes = each * change.moves.elements(&Move::elements_kept, moments),
-                              .seconds = seconds};
+        const PlanChange made{
+            .from = change.choice.decision.from,
+            .to = hash_of(setup.plan),
+            .moved_bytes = change.moves.bytes(&Move::elements_sent, config_.optimizer, setup.dtype),
+            .kept_bytes = change.moves.bytes(&Move::elements_kept, config_.optimizer, setup.dtype),
+            .seconds = seconds};
         Decision& decision = change.choice.decision;
         deciding_->note(decision, made);
         const RankMemory memory = fullest_of(*job_, config_);
@@ -275,8 +277,8 @@ private:
     void move_state(const StateMoves& moves) {
         if (!mover_) mover_ = without_values(session_.all_ranks("mover", patience_), job_->messages);
         const DType dtype = job_->setup.dtype;
-        for (std::size_t moment = 0; moment < moments_of(config_.optimizer); ++moment)
-            carry_out(moves.moments, {}, {}, dtype, *mover_);
+        for (std::size_t kept = 0; kept < kept_of(config_.optimizer, dtype); ++kept)
+            carry_out(moves.moments, {}, {}, wide_of(dtype), *mover_);
         carry_out(moves.values, {}, {}, dtype, *mover_);
     }
 
@@ -320,7 +322,7 @@ private:
 
     RankGroups groups() const {
         const Plan& plan = job_->setup.plan;
-        RankGroups groups = make_groups(session_, plan, job_->gradients.buckets, patience_);
+        RankGroups groups = make_groups(session_, plan, job_->gradients.buckets, {.patience = patience_});
         groups.record = single_rank("record");
         const bool is_idle = plan.team_of(session_.rank()) < 0;
         const bool are_many = session_.size() > most_in_detail;

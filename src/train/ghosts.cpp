@@ -43,9 +43,14 @@ void check_ghosts(const RunConfig& config) {
             "--charge says how runs without arithmetic are charged, and this one has it; leave it out, or use "
             "--math off");
     }
-    if (config.precision.dtype == Precision::bf16) {
+    if (!config.emulation.slow.empty() && config.precision.device == DeviceKind::cuda) {
         throw ConfigError(
-            "--dtype bf16 is for runs without arithmetic so far (`trireme simulate --math off`); use f32");
+            "--slow slows processors and simulated devices, not GPUs; leave it out, or use --device cpu");
+    }
+    if (config.precision.dtype == Precision::bf16 && config.precision.device != DeviceKind::cuda) {
+        throw ConfigError(
+            "--dtype bf16 is what GPUs compute with (--device cuda), and runs without arithmetic (`trireme "
+            "simulate --math off`); use f32");
     }
 }
 

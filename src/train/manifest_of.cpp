@@ -13,8 +13,11 @@ std::string device_text(const RunPlace& run) {
         const char* const how = is_of_ghosts(run.config) ? " (simulated, without arithmetic)" : " (simulated)";
         return cat(run.setup.devices->names(), how);
     }
-    const bool is_fast = run.config.precision.device == DeviceKind::cpu;
-    return cat(is_fast ? "cpu" : "reference", " (", processor_name(), ")");
+    const PrecisionConfig& precision = run.config.precision;
+    if (precision.device == DeviceKind::cuda) return cat("cuda (", precision.device_words, ')');
+    const bool is_fast = precision.device == DeviceKind::cpu;
+    const std::string note = precision.device_words.empty() ? "" : "; " + precision.device_words;
+    return cat(is_fast ? "cpu" : "reference", " (", processor_name(), note, ')');
 }
 
 }  // namespace
@@ -34,6 +37,7 @@ Manifest manifest_of(const RunPlace& run) {
             .cores = run.cores,
             .device = device_text(run),
             .threads = run.threads,
+            .gpu_messages = run.gpu_messages,
             .parameters = parameter_count(setup.model),
             .resumed_from = setup.resumes ? setup.stored->place() : "",
             .slow = run.config.emulation.slow,

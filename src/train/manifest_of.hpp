@@ -17,6 +17,7 @@ struct RunPlace {
     std::vector<std::string> hosts;       // of each rank
     int threads = 1;                      // per rank
     std::vector<std::string> cores = {};  // that each may run on; empty: no rank is a process
+    std::string gpu_messages = {};        // which way they take, and why; empty: there are none
 };
 
 // All but the measured peak.

@@ -137,6 +137,7 @@ std::vector<std::size_t> measured_cuts(const RunConfig& config, const ModelConfi
                                        const Plan& trial) {
     const RankProfiles profiles = profiles_for(config, model);
     const auto chunks = static_cast<std::size_t>(grid.chunks);
+    const DType dtype = dtype_of(config.precision.dtype);
     const bool has_backup = trial.training.shape.validates;
     const int updaters = config.layout.shard_optimizer ? grid.data : 1;
     BalanceRules rules{.stages = {},
@@ -147,7 +148,7 @@ std::vector<std::size_t> measured_cuts(const RunConfig& config, const ModelConfi
     }
     std::vector<std::vector<LayerLoad>> loads;
     for (const Profile& profile : profiles.kinds) {
-        loads.push_back(layer_loads(profile, {.numbers = numbers_kept(config.optimizer, has_backup),
+        loads.push_back(layer_loads(profile, {.numbers = numbers_kept(config.optimizer, dtype, has_backup),
                                               .updaters = static_cast<std::size_t>(updaters),
                                               .sharers = static_cast<std::size_t>(grid.tensor)}));
     }

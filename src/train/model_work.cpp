@@ -39,7 +39,9 @@ public:
         : setup_(setup), part_(even_part(setup.plan)), seconds_(kernel_seconds_of(setup, 0)) {
         if (!seconds_) seconds_ = usual_seconds();
         const double updaters = setup.plan.shards_optimizer ? least_replicas(setup.plan.layout) : 1;
-        numbers_ = 2 + static_cast<double>(moments_of(config.optimizer)) / updaters;
+        const double kept = static_cast<double>(kept_of(config.optimizer, setup.dtype)) / updaters;
+        parameter_bytes_ = static_cast<double>(bytes_of(setup.dtype)) +
+                           (1 + kept) * static_cast<double>(bytes_of(wide_of(setup.dtype)));
     }
 
     LayerWork of(std::size_t layer, bool is_block) const {
@@ -47,11 +49,10 @@ public:
         const PassKind kind{.dtype = setup_.dtype, .cuts_rows = setup_.plan.cuts_rows};
         const BatchShape& shape = setup_.largest.front();
         const StageMemory memory = predict(setup_.model, spec, shape, kind);
-        LayerWork work{
-            .products = 0,
-            .held_bytes = static_cast<std::size_t>(numbers_ * parameters_of(layer)) * bytes_of(setup_.dtype),
-            .kept_bytes = memory.activations,
-            .workspace_bytes = memory.scratch + memory.again + memory.exchange};
+        LayerWork work{.products = 0,
+                       .held_bytes = static_cast<std::size_t>(parameter_bytes_ * parameters_of(layer)),
+                       .kept_bytes = memory.activations,
+                       .workspace_bytes = memory.scratch + memory.again + memory.exchange};
         const Ledger ledger = work_of_pass(setup_.model, spec, shape, kind);
         for (const Ledger::Entry& entry : ledger.entries()) {
             const bool is_product = is_block && entry.unit.is_product();
@@ -77,7 +78,7 @@ private:
     const Setup& setup_;
     TensorPart part_;
     KernelSeconds seconds_;
-    double numbers_ = 0;  // that are held for each parameter: it, its gradient, moments
+    double parameter_bytes_ = 0;  // of each, with all that is kept of it
 };
 
 }  // namespace

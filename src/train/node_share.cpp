@@ -7,9 +7,26 @@
 #include "trireme/comm/agreement.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/clock.hpp"
+#include "trireme/device/gpu.hpp"
 #include "trireme/device/machine.hpp"
 
 namespace trireme {
+namespace {
+
+// Where the tensors of a rank are, which others may share.
+struct Room {
+    std::string name;
+    const char* kind;
+    std::optional<std::size_t> bytes_left;  // none: nobody tells
+};
+
+Room room_of(Place place, const Session& session) {
+    if (place != Place::gpu) return {session.host(), "node", available_memory_bytes()};
+    const GpuFacts gpu = gpu_in_use();
+    return {cat(gpu.name, ' ', gpu.bus_id, " of ", session.host()), "GPU", free_gpu_memory()};
+}
+
+}  // namespace
 
 int threads_per_rank(const RunConfig& config, const Session& session, Communicator& control) {
     if (time_is_simulated()) return 1;
@@ -27,29 +44,31 @@ std::vector<std::string> cores_of_ranks(Communicator& control) {
     return gather_all(control, number_list(usable_cores()));
 }
 
-void refuse_more_than_memory(std::size_t rank_bytes, const Session& session, Communicator& control) {
-    const std::vector<std::string> hosts = gather_all(control, session.host());
+void refuse_more_than_memory(std::size_t rank_bytes, Place place, const Session& session,
+                             Communicator& control) {
+    const Room own = room_of(place, session);
+    const std::vector<std::string> rooms = gather_all(control, own.name);
     const std::vector<double> bytes = gather_all(control, std::array{static_cast<double>(rank_bytes)});
     int sharers = 0;
     double needed = 0;
     double most = 0;
-    for (std::size_t r = 0; r < hosts.size(); ++r) {
-        if (hosts[r] != session.host() && !time_is_simulated()) continue;
+    for (std::size_t r = 0; r < rooms.size(); ++r) {
+        if (rooms[r] != own.name && !time_is_simulated()) continue;
         sharers += 1;
         needed += bytes[r];
         most = std::max(most, bytes[r]);
     }
     const auto megabytes = [](double count) { return static_cast<std::size_t>(count / 1e6); };
     agree(control, [&] {
-        const auto available = available_memory_bytes();
-        if (!available || needed <= static_cast<double>(*available)) return;
-        throw ConfigError(cat("the ", sharers, " ranks of ", session.host(), " need ", megabytes(needed),
-                              " MB (", megabytes(most), " the fullest) and the node has ",
-                              *available / 1'000'000,
-                              " MB left; use a smaller --batch or --max-length, more --microbatches, or more "
-                              "nodes"));
+        if (!own.bytes_left || needed <= static_cast<double>(*own.bytes_left)) return;
+        throw ConfigError(cat(
+            "the ", sharers, " ranks of ", own.name, " need ", megabytes(needed), " MB (", megabytes(most),
+            " the fullest) and the ", own.kind, " has ", *own.bytes_left / 1'000'000,
+            " MB left; use a smaller --batch or --max-length, more --microbatches, or more ", own.kind, "s"));
     });
 }
+
+std::size_t peak_bytes(Place place) { return place == Place::gpu ? most_gpu_memory() : peak_resident_bytes(); }
 
 RankMemory fullest(Communicator& control, const RankMemory& own) {
     const std::array numbers{static_cast<double>(own.parameters), static_cast<double>(own.gradients),

@@ -19,9 +19,13 @@ int threads_per_rank(const RunConfig& config, const Session& session, Communicat
 // Collective over `control`. The cores that each rank may run on: "0-3"; nothing in a simulation.
 std::vector<std::string> cores_of_ranks(Communicator& control);
 
-// Collective over `control`. Throws ConfigError, on all ranks, where a node has less memory left than its ranks
-// need.
-void refuse_more_than_memory(std::size_t rank_bytes, const Session& session, Communicator& control);
+// Collective over `control`. Throws ConfigError, on all ranks, where a node, or the GPU that ranks share, has
+// less memory left than these need.
+void refuse_more_than_memory(std::size_t rank_bytes, Place place, const Session& session,
+                             Communicator& control);
+
+// Bytes that this process had there at once, at most.
+std::size_t peak_bytes(Place place);
 
 // Collective over `control`. What the rank that needs most will hold.
 RankMemory fullest(Communicator& control, const RankMemory& own);

@@ -14,8 +14,9 @@ struct PeakRate {
     bool is_measured = true;
 };
 
-// Collective over `group`. A simulated device's rate is known; any other is measured, by all ranks at once, as
-// they will run.
-PeakRate peak_of_all(Communicator& group, const RunConfig& config, const Setup& setup, int threads);
+// Collective over `group`. A simulated device's rate is known, and a GPU's from its data sheet, if that is
+// known here; any other is measured, by all ranks at once, as they will run. `host` is this rank's.
+PeakRate peak_of_all(Communicator& group, const RunConfig& config, const Setup& setup, int threads,
+                     const std::string& host = {});
 
 }  // namespace trireme

@@ -9,6 +9,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/comm/agreement.hpp"
 #include "trireme/comm/collectives.hpp"
+#include "trireme/device/gpu.hpp"
 #include "trireme/device/machine.hpp"
 #include "trireme/layout/rank_list.hpp"
 #include "trireme/plan/profile.hpp"
@@ -152,7 +153,8 @@ std::vector<ProfileFile> files_for_devices(const std::vector<ProfileFile>& files
 RunConfig with_profiles_of_ranks(RunConfig config, const Session& session, Communicator& control) {
     std::vector<ProfileFile>& files = config.costs.profiles;
     if (!asks_for_devices(files)) return config;
-    std::vector<std::string> devices = gather_all(control, processor_name());
+    const bool are_gpus = config.precision.device == DeviceKind::cuda;
+    std::vector<std::string> devices = gather_all(control, are_gpus ? gpu_in_use().name : processor_name());
     std::ostringstream numbers;
     agree(control, [&] {
         if (session.rank() != 0) return;

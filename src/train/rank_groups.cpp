@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "train/gpu_groups.hpp"
+
 namespace trireme {
 namespace {
 
@@ -29,10 +31,25 @@ std::unique_ptr<Communicator> update_group(const Session& session, const Plan& p
     return own ? std::move(own) : single_rank("update");
 }
 
+// Those in which tensors of the model travel, one after the other in one order on all ranks.
+void carry_tensors(RankGroups& groups, const Session& session, const Plan& plan, const GroupWiring& wiring) {
+    const std::vector<RankPair> onward = pairs_between_stages(plan, groups.pipe);
+    carry_tensors(groups.activations, groups.pipe, onward, session, wiring);
+    carry_tensors(groups.gradients, groups.pipe, the_other_way(onward), session, wiring);
+    for (const Team& team : plan.teams) {
+        if (!contains(team.ranks, session.rank())) continue;
+        carry_tensors(groups.tensor, team.ranks, every_pair_of(static_cast<int>(team.ranks.size())), session,
+                      wiring);
+    }
+    for (auto& [ranks, group] : groups.data)
+        carry_tensors(group, ranks, every_pair_of(static_cast<int>(ranks.size())), session, wiring);
+}
+
 }  // namespace
 
 RankGroups make_groups(const Session& session, const Plan& plan, const std::vector<Bucket>& buckets,
-                       Patience patience) {
+                       const GroupWiring& wiring) {
+    const Patience patience = wiring.patience;
     RankGroups groups;
     for (const std::vector<int>& pipe : pipes_of(plan)) {
         if (!contains(pipe, session.rank())) continue;
@@ -47,6 +64,7 @@ RankGroups make_groups(const Session& session, const Plan& plan, const std::vect
     groups.update = update_group(session, plan, patience);
     groups.record = session.all_ranks("record", patience);
     groups.data = make_data_groups(session, buckets, patience);
+    if (wiring.queue != nullptr) carry_tensors(groups, session, plan, wiring);
     return groups;
 }
 

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "trireme/comm/communicator.hpp"
+#include "trireme/comm/nccl.hpp"
+#include "trireme/comm/postman.hpp"
 #include "trireme/comm/session.hpp"
 #include "trireme/plan/plan.hpp"
 #include "trireme/stage/gradient_exchange.hpp"
@@ -22,6 +24,15 @@ struct RankGroups {
     DataGroups data;
 };
 
+// What groups are made with; it outlives them.
+struct GroupWiring {
+    Patience patience = {};
+    // Of a rank whose tensors are on a GPU.
+    GpuQueue* queue = nullptr;
+    Postman* postman = nullptr;
+    std::shared_ptr<const NcclLibrary> nccl = {};  // none: tensors go by way of the machine's memory
+};
+
 // What the only rank of a job communicates in.
 RankGroups lone_groups();
 
@@ -29,7 +40,7 @@ RankGroups lone_groups();
 // in one order: those of the pipes, of the teams, of the updates, of the buckets. An idle rank is in none but
 // those of all ranks, and alone in that of an update where stages are updated alone.
 RankGroups make_groups(const Session& session, const Plan& plan, const std::vector<Bucket>& buckets,
-                       Patience patience);
+                       const GroupWiring& wiring);
 
 // The ranks that pass micro-batches to each other, directly or through others; ascending. On a grid those of
 // one replica.

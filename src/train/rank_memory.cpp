@@ -141,7 +141,7 @@ std::size_t saved_bytes(const SizedPlan& sized, const OptimizerConfig& optimizer
     for (const TensorBox& held :
          held_state(gradients.tensors, gradients.pieces, gradients.buckets, true, rank).owned)
         elements += held.box.size();
-    return elements * bytes_of(sized.dtype) * (1 + moments_of(optimizer));
+    return elements * bytes_of(wide_of(sized.dtype)) * (1 + moments_of(optimizer));
 }
 
 RankMemory plan_memory(const SizedPlan& sized, const OptimizerConfig* optimizer, const GradientPlan& gradients,

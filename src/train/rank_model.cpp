@@ -3,6 +3,9 @@
 #include <utility>
 
 #include "train/planning.hpp"
+#include "trireme/device/gpu_times.hpp"
+#include "trireme/kernels/gpu_stream.hpp"
+#include "trireme/kernels/rows.hpp"
 
 namespace trireme {
 
@@ -12,8 +15,12 @@ Stream make_stream(DeviceKind device, int threads, const KernelSeconds& seconds_
             return {.backend = ReferenceStream{}, .seconds_of = seconds_of};
         case DeviceKind::cpu:
             return {.backend = CpuStream{.threads = threads}, .seconds_of = seconds_of};
+        case DeviceKind::cuda:
+            return gpu_stream();
         case DeviceKind::ghost:
             return {.backend = GhostStream{}, .seconds_of = seconds_of};
+        case DeviceKind::automatic:
+            break;
     }
     throw BugError("unknown device");
 }
@@ -21,6 +28,15 @@ Stream make_stream(DeviceKind device, int threads, const KernelSeconds& seconds_
 int threads_of(const Stream& stream) {
     const CpuStream* const cpu = std::get_if<CpuStream>(&stream.backend);
     return cpu == nullptr ? 1 : cpu->threads;
+}
+
+GroupWiring wiring_for(Stream& stream, const GpuRoad& road, Watchdog& watchdog) {
+    GroupWiring wiring{.patience = watchdog.patience()};
+    if (!stream.is_on_gpu()) return wiring;
+    wiring.queue = &stream.gpu_times->queue();
+    wiring.postman = &watchdog.postman();
+    wiring.nccl = road.nccl;
+    return wiring;
 }
 
 RankModel::RankModel(const Setup& setup, int rank, RankGroups groups, Trace* trace)
@@ -52,11 +68,26 @@ std::unique_ptr<Engine> RankModel::make_engine(const ProvedPrograms& programs, T
                                                  .trace = trace});
 }
 
-void RankModel::fill(Stream& stream, std::uint64_t seed) {
+void RankModel::fill(Stream& stream, std::uint64_t seed, Optimizer* optimizer) {
     if (is_idle()) return;
+    if (optimizer != nullptr && optimizer->masters() != nullptr) return fill_rounded(stream, seed, *optimizer);
     const LocalParameters& held = stages_->parameters();
     if (!setup_.resumes) initialise(stream, held.specs(), held.values(), seed);
     if (setup_.stored) load(*setup_.stored, held.specs(), held.values(), threads_of(stream));
+}
+
+// One parameter after the other, which needs memory for one alone.
+void RankModel::fill_rounded(Stream& stream, std::uint64_t seed, Optimizer& optimizer) {
+    const LocalParameters& held = stages_->parameters();
+    if (setup_.stored) check_fit(*setup_.stored, held.specs());
+    for (std::size_t i = 0; i < held.specs().size(); ++i) {
+        const std::vector<ParameterSpec> one{held.specs()[i]};
+        const ParameterTensors exact(one, wide_of(setup_.dtype), setup_.place);
+        if (!setup_.resumes) initialise(stream, one, exact, seed);
+        if (setup_.stored) setup_.stored->read(one, exact, threads_of(stream));
+        optimizer.begin_with(stream, i, exact[0]);
+        launch(stream, Copy{.input = exact[0], .output = held.values()[i]});
+    }
 }
 
 void RankModel::prepare_to_share_products(Stream& stream, const ResizeConfig& resize, std::uint64_t seed) {
@@ -174,13 +205,19 @@ void RankModel::finish() {
 
 RoundResult RankModel::execute(Stream& stream, const ProvedPrograms& programs,
                                const std::vector<Batch>& batches) {
-    const std::deque<BatchView> views(batches.begin(), batches.end());
+    std::deque<BatchView> views;
+    for (const Batch& batch : batches) views.emplace_back(batch, sender_to(stream));
     begin(stream, programs, {});
     add_step(views, 1);
     begin_steps();
     RoundResult result = execute_step(0);
     finish();
     return result;
+}
+
+ByteSender* RankModel::sender_to(Stream& stream) {
+    if (stream.is_on_gpu() && !sender_) sender_ = std::make_unique<ByteSender>(stream.gpu_times->queue());
+    return sender_.get();
 }
 
 double RankModel::own_loss(int step) const {

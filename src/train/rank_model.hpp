@@ -9,9 +9,12 @@
 #include <vector>
 
 #include "train/batch_view.hpp"
+#include "train/gpu_groups.hpp"
 #include "train/rank_groups.hpp"
 #include "train/rank_memory.hpp"
+#include "train/watchdog.hpp"
 #include "trireme/data/batch.hpp"
+#include "trireme/optim/optimizer.hpp"
 #include "trireme/pipeline/engine.hpp"
 #include "trireme/stage/resizer.hpp"
 
@@ -20,6 +23,9 @@ namespace trireme {
 // `seconds_of` is of the device that is simulated, if one is.
 Stream make_stream(DeviceKind device, int threads, const KernelSeconds& seconds_of = {});
 int threads_of(const Stream& stream);
+
+// For groups in which what `stream` computes travels.
+GroupWiring wiring_for(Stream& stream, const GpuRoad& road, Watchdog& watchdog);
 
 // What programs are executed with, beside their micro-batches.
 struct RoundOptions {
@@ -47,8 +53,9 @@ public:
     LocalStages& stages() { return *stages_; }
     const LocalStages& stages() const { return *stages_; }
 
-    // First values, the same for every layout: random, or the stored model's. Communicates nothing.
-    void fill(Stream& stream, std::uint64_t seed);
+    // First values, the same for every layout: random, or the stored model's; with the masters of `optimizer`,
+    // if there is one that has them. Communicates nothing.
+    void fill(Stream& stream, std::uint64_t seed, Optimizer* optimizer = nullptr);
 
     // Of a rank that is idle all these do nothing.
     //
@@ -66,6 +73,9 @@ public:
 
     // All this for one step.
     RoundResult execute(Stream& stream, const ProvedPrograms& programs, const std::vector<Batch>& batches);
+
+    // Through which batches reach `stream`; null: it reads them where they are.
+    ByteSender* sender_to(Stream& stream);
 
     // Called behind each layer, when messages have been let go on.
     void call_now_and_then(std::function<void()> call);
@@ -99,6 +109,7 @@ public:
     void reset_traffic();
 
 private:
+    void fill_rounded(Stream& stream, std::uint64_t seed, Optimizer& optimizer);
     bool speaks_for_team() const;
     std::vector<Migration> migrations_of_team() const;
     void lend(const std::vector<Migration>& migrations);
@@ -109,6 +120,7 @@ private:
     int rank_;
     RankGroups groups_;
     std::unique_ptr<LocalStages> stages_;            // none: idle
+    std::unique_ptr<ByteSender> sender_;             // none: batches are read where they are
     std::unique_ptr<Resizer> resizer_;               // none: every rank computes what it holds
     std::unique_ptr<HelpedProducts> helped_;         // likewise, and none where the team is one rank
     std::vector<Migration> migrations_;              // of the period, within the team

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "train/model_work.hpp"
+#include "train/node_share.hpp"
 #include "train/simulated_sums.hpp"
 #include "train/slow_ranks.hpp"
 #include "trireme/device/clock.hpp"
@@ -51,7 +51,7 @@ RankTrainer::RankTrainer(const RunConfig& config, const Setup& setup, const Grad
       setup_(setup),
       trace_(rank.trace),
       stopping_(rank.stopping),
-      stream_(make_stream(config.precision.device, rank.threads, kernel_seconds_of(setup, rank.number))),
+      stream_(rank.stream),
       model_(setup, rank.number, std::move(groups), trace_),
       sampler_(setup.samples.train.size(), config.run.seed),
       updates_(*model_.groups().update, UpdateFields::count),
@@ -62,7 +62,7 @@ RankTrainer::RankTrainer(const RunConfig& config, const Setup& setup, const Grad
         return;
     }
     const LocalParameters& held = model_.stages().parameters();
-    sum_bytes_ = bytes_of_sums(gradients, model_.rank(), setup.dtype);
+    sum_bytes_ = bytes_of_sums(gradients, model_.rank(), wide_of(setup.dtype));
     for (std::size_t copy = 0; copy < held.copies().gradients; ++copy) {
         exchanges_.emplace_back(gradients, model_.rank(), held.specs(), held.values(), held.gradients(copy),
                                 model_.groups().data, setup.place);
@@ -134,7 +134,7 @@ std::size_t RankTrainer::targets_of(const std::vector<SampleVisit>& visits, std:
 }
 
 // Of those micro-batches that pass this rank; the others stay empty.
-void RankTrainer::add_batches(StepInFlight& step, const std::vector<SampleVisit>& visits) const {
+void RankTrainer::add_batches(StepInFlight& step, const std::vector<SampleVisit>& visits) {
     const PipelineShape& shape = setup_.plan.training.shape;
     const auto cut = cut_evenly(visits, static_cast<std::size_t>(shape.micro_batches));
     step.batches.resize(is_of_ghosts() ? 0 : cut.size());
@@ -148,7 +148,7 @@ void RankTrainer::add_batches(StepInFlight& step, const std::vector<SampleVisit>
         } else {
             if (is_needed)
                 step.batches[m] = build_batch(*setup_.corpus, samples, setup_.train_rules, micro_batch);
-            step.views.emplace_back(step.batches[m]);
+            step.views.emplace_back(step.batches[m], model_.sender_to(stream_));
         }
     }
 }
@@ -252,6 +252,7 @@ void RankTrainer::take_back(const StepInFlight& step, std::size_t copy) {
 // Tells all ranks how the step that has been executed went here.
 void RankTrainer::report(const RoundResult& result, double begin) {
     const StepInFlight& step = in_flight(executed_);
+    stream_.settle();
     std::vector<double> own(fields_of_record(setup_.place));
     own[RecordFields::loss] = sum_of_losses(result.outcomes);
     own[RecordFields::squares] = step.squares;
@@ -263,7 +264,7 @@ void RankTrainer::report(const RoundResult& result, double begin) {
     own[RecordFields::others] = stream_.ledger.seconds() - stream_.products.seconds;
     own[RecordFields::wait] = model_.wait_seconds();
     own[RecordFields::padded_tokens] = static_cast<double>(result.padded_tokens);
-    if (!is_of_ghosts()) own[RecordFields::peak_bytes] = static_cast<double>(peak_resident_bytes());
+    if (!is_of_ghosts()) own[RecordFields::peak_bytes] = static_cast<double>(peak_bytes(setup_.place));
     own[RecordFields::joules] = energy_.take();
     if (setup_.place == Place::gpu) say_state_of(setup_.gpu.get(), own);
     own[RecordFields::stop] = static_cast<double>(wish_to_stop());

@@ -24,7 +24,7 @@ namespace trireme {
 // Which rank trains, and with what.
 struct TrainingRank {
     int number = 0;
-    int threads = 1;
+    Stream stream;
     Trace* trace = nullptr;        // where it notes what it does when; none: nowhere
     Stopping* stopping = nullptr;  // asked behind each step; none: nothing stops it early
 };
@@ -85,7 +85,7 @@ private:
     StepInFlight& in_flight(int step) { return *steps_[static_cast<std::size_t>(step - settled_)]; }
     void look_ahead();
     void add_step(std::size_t step);
-    void add_batches(StepInFlight& step, const std::vector<SampleVisit>& visits) const;
+    void add_batches(StepInFlight& step, const std::vector<SampleVisit>& visits);
     std::size_t targets_of(const std::vector<SampleVisit>& visits, std::size_t tokens) const;
     bool is_of_ghosts() const { return setup_.place == Place::ghost; }
     void contribute();

@@ -243,6 +243,7 @@ void RunDirectory::write_manifest(const Manifest& m) {
         json["plan"] = m.plan;
     }
     if (!m.resumed_from.empty()) json["resumed_from"] = m.resumed_from;
+    if (!m.gpu_messages.empty()) json["gpu_messages"] = m.gpu_messages;
     if (!m.kernel_times.empty()) json["kernel_times"] = m.kernel_times;
     if (!m.gpu_driver.empty()) json["gpu_driver"] = m.gpu_driver;
     if (!m.ranks_of_gpu.empty()) json["ranks_of_gpu"] = m.ranks_of_gpu;

@@ -24,6 +24,7 @@ struct Manifest {
     std::vector<std::string> cores = {};  // that each rank may run on, as a list; empty: no rank is a process
     std::string device;                   // "cpu", and the processor's name
     int threads = 1;                      // per rank
+    std::string gpu_messages = {};        // "NCCL 2.28.9": how GPUs send to each other; empty: they do not
     std::size_t parameters = 0;
     PeakRate peak = {};
     std::string resumed_from = {};  // the checkpoint; empty: the run began at its beginning

@@ -3,21 +3,28 @@
 namespace trireme {
 namespace {
 
+void add_shards(std::vector<StateView>& views, const std::vector<ParameterSpec>& specs,
+                const Optimizer& optimizer, StateField field, const ParameterTensors& tensors) {
+    for (std::size_t s = 0; s < optimizer.shards().size(); ++s) {
+        const auto& [parameter, box] = optimizer.shards()[s];
+        add_views(views, specs[parameter], field, box, tensors[s]);
+    }
+}
+
 void add_moments(std::vector<StateView>& views, const std::vector<ParameterSpec>& specs,
                  const Optimizer& optimizer) {
-    for (std::size_t m = 0; m < optimizer.moments().size(); ++m) {
-        for (std::size_t s = 0; s < optimizer.shards().size(); ++s) {
-            const auto& [parameter, box] = optimizer.shards()[s];
-            add_views(views, specs[parameter], state_field(1 + m), box, optimizer.moments()[m][s]);
-        }
-    }
+    const std::size_t moments = optimizer.kept().size() - (optimizer.masters() == nullptr ? 0 : 1);
+    for (std::size_t m = 0; m < moments; ++m)
+        add_shards(views, specs, optimizer, state_field(1 + m), optimizer.kept()[m]);
 }
 
 }  // namespace
 
 std::vector<StateView> views_of(const LocalParameters& held, const Optimizer& optimizer) {
     std::vector<StateView> views;
-    for (std::size_t i = 0; i < held.specs().size(); ++i) {
+    if (optimizer.masters() != nullptr)
+        add_shards(views, held.specs(), optimizer, StateField::value, *optimizer.masters());
+    for (std::size_t i = 0; optimizer.masters() == nullptr && i < held.specs().size(); ++i) {
         const ParameterSpec& spec = held.specs()[i];
         add_views(views, spec, StateField::value, {{0, spec.rows}, {0, spec.columns}}, held.values()[i]);
     }

@@ -10,7 +10,7 @@
 
 namespace trireme {
 
-// All values that it holds, and all moments that it keeps.
+// All values that it holds, or the masters of those that it updates, and all moments that it keeps.
 std::vector<StateView> views_of(const LocalParameters& held, const Optimizer& optimizer);
 
 // The moments of a checkpoint, whichever ranks wrote them, and the number of updates behind them. Throws

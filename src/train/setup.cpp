@@ -128,6 +128,11 @@ Setup made_up_samples(const RunConfig& config) {
     return setup;
 }
 
+Place place_of(DeviceKind device) {
+    if (device == DeviceKind::ghost) return Place::ghost;
+    return device == DeviceKind::cuda ? Place::gpu : Place::memory;
+}
+
 // What training and evaluation have in common.
 Setup set_up_model_and_data(const RunConfig& config, int ranks, bool trains) {
     check_batch_size(config);
@@ -135,7 +140,7 @@ Setup set_up_model_and_data(const RunConfig& config, int ranks, bool trains) {
     Setup setup =
         is_of_ghosts && config.data.corpus.empty() ? made_up_samples(config) : model_and_corpus(config);
     setup.dtype = dtype_of(config.precision.dtype);
-    setup.place = is_of_ghosts ? Place::ghost : Place::memory;
+    setup.place = place_of(config.precision.device);
     setup.plan = plan_run(config, setup.model, ranks);
     setup.micro_batch_samples = samples_of_micro_batch(config, setup.plan);
     setup.largest = largest_micro_batches(setup, setup.micro_batch_samples);
@@ -145,7 +150,7 @@ Setup set_up_model_and_data(const RunConfig& config, int ranks, bool trains) {
                                                              .dtype = setup.dtype,
                                                              .largest = setup.largest,
                                                              .trains = trains});
-    if (setup.place == Place::memory) check_validation_targets(setup);
+    if (!is_of_ghosts) check_validation_targets(setup);
     return setup;
 }
 

@@ -18,7 +18,7 @@ void move_values(const RankState& from, const StatePlace& to, const Move& move, 
 }  // namespace
 
 std::size_t take_over_updates(const RankState& from, const StatePlace& to, Communicator& control) {
-    const std::array own{static_cast<double>(from.moments.size()), static_cast<double>(from.updates)};
+    const std::array own{static_cast<double>(from.kept.size()), static_cast<double>(from.updates)};
     const std::vector<double> all = gather_all(control, own);
     std::size_t moments = 0;
     std::size_t updates = 0;
@@ -40,14 +40,14 @@ std::vector<BoxInMemory> boxes_of_values(const StatePlace& place) {
     return boxes_of(place.parameters->specs(), place.parameters->values());
 }
 
-std::vector<BoxInMemory> boxes_of_moment(const RankState& state, std::size_t moment) {
-    if (state.moments.empty()) return {};
-    return boxes_of(state.specs, state.shards, state.moments[moment]);
+std::vector<BoxInMemory> boxes_of_kept(const RankState& state, std::size_t number) {
+    if (state.kept.empty()) return {};
+    return boxes_of(state.specs, state.shards, state.kept[number]);
 }
 
-std::vector<BoxInMemory> boxes_of_moment(const StatePlace& place, std::size_t moment) {
+std::vector<BoxInMemory> boxes_of_kept(const StatePlace& place, std::size_t number) {
     if (place.optimizer == nullptr) return {};
-    return boxes_of(place.parameters->specs(), place.optimizer->shards(), place.optimizer->moments()[moment]);
+    return boxes_of(place.parameters->specs(), place.optimizer->shards(), place.optimizer->kept()[number]);
 }
 
 std::vector<HeldTensor> updated_tensors(const Plan& plan, const GradientPlan& gradients) {
@@ -77,12 +77,12 @@ MomentJourney::MomentJourney(RankState from, const StatePlace& to, Move move, st
 void MomentJourney::begin_next() {
     if (left_ == 0) return;
     --left_;
-    current_.emplace(move_, boxes_of_moment(from_, left_), boxes_of_moment(to_, left_), dtype_, group_);
+    current_.emplace(move_, boxes_of_kept(from_, left_), boxes_of_kept(to_, left_), wide_of(dtype_), group_);
 }
 
 void MomentJourney::end() {
     current_.reset();
-    if (!from_.moments.empty()) from_.moments.pop_back();
+    if (!from_.kept.empty()) from_.kept.pop_back();
     begin_next();
 }
 

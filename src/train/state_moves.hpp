@@ -17,7 +17,7 @@ struct RankState {
     std::vector<ParameterSpec> specs = {};
     std::optional<ParameterTensors> values = {};  // none: the rank was idle
     std::vector<ParameterShard> shards = {};
-    std::vector<ParameterTensors> moments = {};  // of the shards
+    std::vector<ParameterTensors> kept = {};  // of the shards, by the optimizer
     std::size_t updates = 0;
 };
 
@@ -27,27 +27,28 @@ struct StatePlace {
     Optimizer* optimizer = nullptr;
 };
 
-// Collective over `control`. Takes over the number of updates; gives the moments of each parameter. Ranks that
-// were idle learn both.
+// Collective over `control`. Takes over the number of updates; gives how many numbers are kept of each
+// parameter. Ranks that were idle learn both.
 std::size_t take_over_updates(const RankState& from, const StatePlace& to, Communicator& control);
 
-// In memory: the values, and the moment of that number.
+// In memory: the values, and the number of that number among those that are kept.
 std::vector<BoxInMemory> boxes_of_values(const RankState& state);
 std::vector<BoxInMemory> boxes_of_values(const StatePlace& place);
-std::vector<BoxInMemory> boxes_of_moment(const RankState& state, std::size_t moment);
-std::vector<BoxInMemory> boxes_of_moment(const StatePlace& place, std::size_t moment);
+std::vector<BoxInMemory> boxes_of_kept(const RankState& state, std::size_t number);
+std::vector<BoxInMemory> boxes_of_kept(const StatePlace& place, std::size_t number);
 
-// Who keeps the moments of what by a plan: a slice for each rank that updates it.
+// Who keeps moments and masters of what by a plan: a slice for each rank that updates it.
 std::vector<HeldTensor> updated_tensors(const Plan& plan, const GradientPlan& gradients);
 
 struct StateMoves {
     Move values;
-    Move moments;  // of each of them
+    Move moments;  // of each of them, and of the masters
 
-    // Of both, with so many moments of each number.
+    // Of values of type `dtype`, and of all that the optimizer keeps of them.
     using Count = std::size_t (Move::*)() const;
-    std::size_t elements(Count count, std::size_t kept_moments) const {
-        return (values.*count)() + kept_moments * (moments.*count)();
+    std::size_t bytes(Count count, const OptimizerConfig& optimizer, DType dtype) const {
+        return (values.*count)() * bytes_of(dtype) +
+               kept_of(optimizer, dtype) * (moments.*count)() * bytes_of(wide_of(dtype));
     }
 };
 

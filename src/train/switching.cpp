@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "train/model_work.hpp"
 #include "train/twin_moves.hpp"
 #include "trireme/comm/agreement.hpp"
 #include "trireme/comm/collectives.hpp"
@@ -12,9 +13,11 @@
 namespace trireme {
 namespace {
 
-// Of values, and of each moment of them.
+// Of values, and of each number that the optimizer keeps of them.
 std::size_t bytes_of_state(std::size_t values, std::size_t moments, const RunningPlan& running) {
-    return (values + moments_of(running.config.optimizer) * moments) * bytes_of(running.setup.dtype);
+    const DType dtype = running.setup.dtype;
+    return values * bytes_of(dtype) +
+           kept_of(running.config.optimizer, dtype) * moments * bytes_of(wide_of(dtype));
 }
 
 // How the state gets to its new place, once that is there.
@@ -28,9 +31,9 @@ Way way_by_messages(const Plan& to, const GradientPlan& to_hold, const MoveRules
                     const RunningPlan& running) {
     StateMoves moves = state_moves(running.setup.plan, running.gradients, to, to_hold, rules);
     const DType dtype = running.setup.dtype;
-    const std::size_t moments = moments_of(running.config.optimizer);
-    return {.moved_bytes = moves.elements(&Move::elements_sent, moments) * bytes_of(dtype),
-            .kept_bytes = moves.elements(&Move::elements_kept, moments) * bytes_of(dtype),
+    const OptimizerConfig& optimizer = running.config.optimizer;
+    return {.moved_bytes = moves.bytes(&Move::elements_sent, optimizer, dtype),
+            .kept_bytes = moves.bytes(&Move::elements_kept, optimizer, dtype),
             .move = [&running, dtype, moves = std::move(moves)](RankState state) {
                 RankTrainer& trainer = *running.trainer;
                 const StatePlace place = trainer.state_place();
@@ -140,10 +143,15 @@ void start_trainer(const RunningPlan& running) {
     const RunConfig& config = running.config;
     const Setup& setup = running.setup;
     limit_patience(running);
+    const int rank = running.session.rank();
+    Stream stream = make_stream(config.precision.device, running.threads, kernel_seconds_of(setup, rank));
+    const GroupWiring wiring = wiring_for(stream, running.road, running.watchdog);
+    RankGroups groups = make_groups(running.session, setup.plan, running.gradients.buckets, wiring);
     running.trainer.emplace(
         config, setup, running.gradients,
-        TrainingRank{running.session.rank(), running.threads, running.trace, running.stopping},
-        make_groups(running.session, setup.plan, running.gradients.buckets, running.watchdog.patience()));
+        TrainingRank{
+            .number = rank, .stream = std::move(stream), .trace = running.trace, .stopping = running.stopping},
+        std::move(groups));
 }
 
 PlanChange switch_to(DecidedPlan next, const RunningPlan& running) {

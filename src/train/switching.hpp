@@ -25,6 +25,7 @@ struct RunningPlan {
     GradientPlan& gradients;              // of the plan
     std::optional<RankTrainer>& trainer;  // likewise
     int threads = 1;
+    const GpuRoad& road;
     Trace* trace = nullptr;
     Stopping* stopping = nullptr;
     const std::vector<int>& nodes;  // of each rank

@@ -6,6 +6,7 @@
 
 #include "train/console.hpp"
 #include "train/deciding.hpp"
+#include "train/device_choice.hpp"
 #include "train/divergence.hpp"
 #include "train/figures.hpp"
 #include "train/ghosts.hpp"
@@ -24,6 +25,7 @@
 #include "train/stopping.hpp"
 #include "train/straggler_check.hpp"
 #include "train/straggler_policy.hpp"
+#include "train/stretch.hpp"
 #include "train/switching.hpp"
 #include "train/tracing.hpp"
 #include "train/watchdog.hpp"
@@ -31,7 +33,6 @@
 #include "trireme/archive/random_digits.hpp"
 #include "trireme/comm/agreement.hpp"
 #include "trireme/comm/collectives.hpp"
-#include "trireme/device/machine.hpp"
 
 namespace trireme {
 namespace {
@@ -55,10 +56,11 @@ public:
           most_twin_bytes_(most_twin_bytes(config, setup_, recorded, session)),
           deciding_(config_, setup_, session.nodes(), recorded.decisions),
           threads_(threads_per_rank(config, session, control)),
+          road_(gpu_road(config, session, control)),
           is_first_(session.rank() == 0),
           console_(std::cout, config_, setup_),
           manifest_(manifest_of({config_, setup_, session, gather_all(control, session.host()), threads_,
-                                 cores_of_ranks(control)})),
+                                 cores_of_ranks(control), road_.messages.sentence})),
           is_in_place_(is_in_place) {}
 
     // Collective. Says what would be done, and what would keep it from being done.
@@ -72,7 +74,7 @@ public:
     // cannot be used.
     void prepare() {
         refuse_what_cannot_be();
-        resident_bytes_ = peak_resident_bytes();
+        resident_bytes_ = peak_bytes(setup_.place);
         start_trainer(running_);
         watchdog_.ask([this] { return trainer_->position(); });
         control_.never_give_up();  // while ranks read, of which one may have much to read
@@ -85,7 +87,7 @@ public:
     }
 
     Ending train() {
-        manifest_.peak = peak_of_all(control_, config_, setup_, threads_);
+        manifest_.peak = peak_of_all(control_, config_, setup_, threads_, session_.host());
         if (weighs_messages(config_.policy)) deciding_.know_link(trainer_->measure_link(control_));
         if (is_first_) {
             directory_->write_config(config_.resolved);
@@ -106,7 +108,7 @@ public:
 
 private:
     void refuse_what_cannot_be() {
-        refuse_more_than_memory(most_bytes_, session_, control_);
+        refuse_more_than_memory(most_bytes_, setup_.place, session_, control_);
         agree(control_, [&] {
             if (twin_) refuse_more_than_is_left(*twin_, most_twin_bytes_, session_);
             const bool is_new = is_first_ && !config_.run.run_dir.empty() && !is_in_place_;
@@ -223,7 +225,7 @@ private:
         const RecordedPlans to{{choice.decision}, {choice.next}};
         const std::size_t most = most_bytes(config_, setup_, to, session_.rank());
         try {
-            refuse_more_than_memory(most - std::min(most, grown_bytes()), session_, control_);
+            refuse_more_than_memory(most - std::min(most, grown_bytes()), setup_.place, session_, control_);
             agree(control_, [&] {
                 if (twin_)
                     refuse_more_than_is_left(*twin_, most_twin_bytes(config_, setup_, to, session_), session_);
@@ -236,17 +238,11 @@ private:
         return true;
     }
 
-    std::size_t grown_bytes() const { return peak_resident_bytes() - resident_bytes_; }
+    std::size_t grown_bytes() const { return peak_bytes(setup_.place) - resident_bytes_; }
 
     std::size_t end_of_stretch(std::size_t first) const {
         if (are_steps_apart_) return first + 1;
-        constexpr std::size_t most_micro_batches = 1 << 30;  // that a stretch numbers
-        const auto each = static_cast<std::size_t>(setup_.plan.micro_batches());
-        std::size_t end = std::min(deciding_.next_chance(first), first + most_micro_batches / each);
-        for (const std::size_t period : {config_.run.eval_every, config_.run.checkpoint_every}) {
-            if (period > 0) end = std::min(end, (first / period + 1) * period);
-        }
-        return end;
+        return longest_stretch(first, deciding_.next_chance(first), setup_.plan, config_.run);
     }
 
     void record(StepOutcome& outcome, FigureSum& sum) {
@@ -341,6 +337,7 @@ private:
     std::size_t most_twin_bytes_;  // of this node; 0: --move does without
     Deciding deciding_;
     int threads_;
+    GpuRoad road_;
     bool is_first_;
     Console console_;
     Manifest manifest_;
@@ -361,6 +358,7 @@ private:
                          .gradients = gradients_,
                          .trainer = trainer_,
                          .threads = threads_,
+                         .road = road_,
                          .trace = tracing_.trace(),
                          .stopping = &stopping_,
                          .nodes = session_.nodes(),
@@ -376,7 +374,8 @@ Ending train(const RunConfig& told, Session& session, StopSignals* signals) {
     Stopping stopping(told, signals);
     Watchdog watchdog(session, told.run.stall_timeout);
     const auto control = session.all_ranks("control", watchdog.patience());
-    const RunConfig config = with_profiles_of_ranks(told, session, *control);
+    const RunConfig config =
+        with_profiles_of_ranks(with_device_of_ranks(told, session, *control), session, *control);
     if (is_of_ghosts(config)) return run_ghosts(config, session, *control, watchdog.patience());
     std::optional<Setup> setup;
     RecordedPlans recorded;

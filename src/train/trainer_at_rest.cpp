@@ -7,7 +7,7 @@
 namespace trireme {
 
 void RankTrainer::fill() {
-    model_.fill(stream_, config_.run.seed);
+    model_.fill(stream_, config_.run.seed, optimizer_ ? &*optimizer_ : nullptr);
     if (setup_.resumes && optimizer_)
         restore(*setup_.stored, model_.stages().parameters().specs(), *optimizer_, threads_of(stream_));
     if (setup_.goes_on_resizing) go_on_resizing();
@@ -71,7 +71,7 @@ RankState RankTrainer::take_state() {
     LocalParameters& held = model_.stages().parameters();
     RankState state{.specs = held.specs(), .shards = optimizer_->shards(), .updates = optimizer_->updates()};
     state.values = held.take_values();
-    state.moments = optimizer_->take_moments();
+    state.kept = optimizer_->take_kept();
     return state;
 }
 

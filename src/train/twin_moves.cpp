@@ -33,10 +33,10 @@ TwinMoves twin_moves(const Plan& from, const GradientPlan& held, const Plan& to,
 
 void move_state_by_twins(RankState from, const StatePlace& to, const TwinMoves& moves, DType dtype,
                          const TwinRoad& road) {
-    road.memory.take(moves.most_elements_at(road.node) * bytes_of(dtype));
+    road.memory.take(moves.most_elements_at(road.node) * bytes_of(wide_of(dtype)));
     for (std::size_t left = take_over_updates(from, to, road.group); left-- > 0;) {
-        move_part(moves.moments, boxes_of_moment(from, left), boxes_of_moment(to, left), dtype, road);
-        if (!from.moments.empty()) from.moments.pop_back();
+        move_part(moves.moments, boxes_of_kept(from, left), boxes_of_kept(to, left), wide_of(dtype), road);
+        if (!from.kept.empty()) from.kept.pop_back();
     }
     move_part(moves.values, boxes_of_values(from), boxes_of_values(to), dtype, road);
     road.memory.give_back();

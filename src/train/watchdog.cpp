@@ -39,7 +39,9 @@ Watchdog::Watchdog(std::unique_ptr<Communicator> group, const std::string& host,
 }
 
 Patience Watchdog::patience() const {
-    return {.stall_seconds = seconds_.stall, .lookout = group_ ? &lookout_ : nullptr};
+    return {.stall_seconds = seconds_.stall,
+            .lookout = group_ ? &lookout_ : nullptr,
+            .meanwhile = group_ ? postman_.meanwhile() : nullptr};
 }
 
 void Watchdog::look(double seconds_waited) {

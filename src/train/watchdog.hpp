@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "trireme/comm/postman.hpp"
 #include "trireme/comm/session.hpp"
 
 namespace trireme {
@@ -38,8 +39,9 @@ public:
     Watchdog(const Watchdog&) = delete;
     Watchdog& operator=(const Watchdog&) = delete;
 
-    // For the groups that this rank waits in.
+    // For the groups that this rank waits in; and who looks after messages meanwhile.
     Patience patience() const;
+    Postman& postman() { return postman_; }
 
     // What to say of this rank from now on: "stands at 2RECV_B0, instruction 7 of 20". Outlives the last wait.
     void ask(std::function<std::string()> position) { position_ = std::move(position); }
@@ -78,6 +80,7 @@ private:
     std::string block() const;
 
     WatchdogSeconds seconds_;
+    Postman postman_;
     Lookout lookout_{.look = [this](double waited) { look(waited); },
                      .tell = [this](const std::string& stall) { pose(stall); }};
     std::unique_ptr<Communicator> group_;  // none: the time is simulated

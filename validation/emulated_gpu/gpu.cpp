@@ -1,10 +1,18 @@
 // A GPU of one multiprocessor that computes on the machine's processor, for tests.
 #include "trireme/device/gpu.hpp"
 
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 #include "emulated_gpu/queue.hpp"
 #include "emulated_gpu/thread.hpp"
@@ -19,32 +27,95 @@ constexpr std::size_t alignment = 256;
 constexpr std::size_t memory_bytes = std::size_t{8} << 30;
 constexpr std::size_t shared_memory_bytes = 227 * 1024;
 
-struct Moment {
-    bool is_marked = false;
+constexpr double longest_stand = 30;  // seconds in which no queue comes any further
+
+struct Queue;
+
+struct Mark {
+    Queue* queue = nullptr;
     bool is_over = false;
     double seconds = 0;
 };
 
-struct Queue {
-    std::deque<std::function<void()>> jobs;
+struct Moment {
+    std::shared_ptr<Mark> mark;  // the last one
+};
 
-    void do_all() {
-        while (!jobs.empty()) do_next();
-    }
-    void do_next() {
-        const std::function<void()> job = std::move(jobs.front());
+struct Queue {
+    std::deque<std::function<bool()>> jobs = {};
+    bool is_alone = false;
+
+    // False where there is nothing to do, or what there is cannot be done yet.
+    bool do_next() {
+        if (jobs.empty()) return false;
+        std::function<bool()> job = std::move(jobs.front());
         jobs.pop_front();
-        job();
+        if (job()) return true;
+        jobs.push_front(std::move(job));
+        return false;
     }
 };
+
+// Of the machine's threads one at a time has the GPU.
+class Turn {
+public:
+    Turn() : lock_(mutex()) {}
+
+private:
+    static std::recursive_mutex& mutex() {
+        static std::recursive_mutex only;
+        return only;
+    }
+
+    std::lock_guard<std::recursive_mutex> lock_;
+};
+
+// What has been taken of its memory.
+struct Memory {
+    std::map<const std::byte*, std::size_t> blocks = {};
+    std::size_t bytes = 0;
+    std::size_t most_bytes = 0;
+};
+
+Memory& memory_taken() {
+    static Memory all;
+    return all;
+}
 
 std::vector<Queue*>& queues() {
     static std::vector<Queue*> all;
     return all;
 }
 
+void do_all(Queue& queue) {
+    double last_turn = now_seconds();
+    while (!queue.jobs.empty()) {
+        if (queue.do_next()) {
+            last_turn = now_seconds();
+            continue;
+        }
+        emulated::let_gpu_go_on();
+        if (now_seconds() - last_turn > longest_stand) throw BugError("the emulated GPU stands still");
+        sched_yield();
+    }
+}
+
 void do_everything() {
-    for (Queue* const queue : queues()) queue->do_all();
+    const Turn turn;
+    for (Queue* const queue : queues()) do_all(*queue);
+}
+
+// What the default stream of CUDA waits for.
+void do_all_but_alone() {
+    const Turn turn;
+    for (Queue* const queue : queues())
+        if (!queue->is_alone) do_all(*queue);
+}
+
+void* new_queue(bool is_alone) {
+    const Turn turn;
+    queues().push_back(new Queue{.is_alone = is_alone});
+    return queues().back();
 }
 
 Moment& moment_of(void* event) { return *static_cast<Moment*>(event); }
@@ -55,11 +126,17 @@ std::byte* take_aligned(std::size_t bytes) {
         std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment));
 }
 
+// Ranks of one machine share it, unless each is to find one of its own.
+std::string bus_id() {
+    if (std::getenv("TRIREME_EMULATED_GPU_EACH") == nullptr) return "0000:01:00.0";
+    return cat("process ", getpid());
+}
+
 }  // namespace
 
 GpuSearch find_gpus() {
     return {.gpus = {{.name = "emulated GPU",
-                      .bus_id = "0000:00:00.0",
+                      .bus_id = bus_id(),
                       .capability = 90,
                       .memory_bytes = memory_bytes,
                       .processors = 1,
@@ -72,25 +149,47 @@ void use_gpu(int number) {
 
 GpuFacts gpu_in_use() { return find_gpus().gpus.front(); }
 
-std::size_t free_gpu_memory() { return memory_bytes; }
+std::size_t free_gpu_memory() {
+    const Turn turn;
+    return memory_bytes - memory_taken().bytes;
+}
 
 std::byte* take_gpu_memory(std::size_t bytes) {
+    const Turn turn;
+    Memory& taken = memory_taken();
+    if (bytes > memory_bytes - taken.bytes)
+        throw ResourceError(cat("the emulated GPU has no ", bytes, " bytes more"));
     std::byte* const memory = take_aligned(bytes);
     std::memset(memory, 0, bytes);
+    taken.blocks[memory] = bytes;
+    taken.bytes += bytes;
+    taken.most_bytes = std::max(taken.most_bytes, taken.bytes);
     return memory;
 }
 
 void give_back_gpu_memory(std::byte* memory) noexcept {
+    const Turn turn;
+    do_everything();
+    memory_taken().bytes -= memory_taken().blocks.extract(memory).mapped();
+    std::free(memory);
+}
+
+std::size_t most_gpu_memory() {
+    const Turn turn;
+    return memory_taken().most_bytes;
+}
+
+std::byte* take_pinned_memory(std::size_t bytes) { return take_aligned(bytes); }
+
+void give_back_pinned_memory(std::byte* memory) noexcept {
     do_everything();
     std::free(memory);
 }
 
-std::byte* take_pinned_memory(std::size_t bytes) { return take_aligned(bytes); }
-void give_back_pinned_memory(std::byte* memory) noexcept { give_back_gpu_memory(memory); }
-
 void copy_gpu_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
                    std::size_t row_bytes, std::size_t rows) {
-    do_everything();
+    const Turn turn;
+    do_all_but_alone();
     for (std::size_t r = 0; r < rows; ++r) {
         std::memmove(static_cast<std::byte*>(to) + r * to_stride,
                      static_cast<const std::byte*>(from) + r * from_stride, row_bytes);
@@ -98,16 +197,14 @@ void copy_gpu_rows(void* to, std::size_t to_stride, const void* from, std::size_
 }
 
 void sum_in_order_on_gpu(Tensor own, std::size_t self, ConstTensor others) {
-    do_everything();
+    const Turn turn;
+    do_all_but_alone();
     own.place = others.place = Place::memory;
     sum_in_order(own, self, others);
 }
 
 GpuMoment::GpuMoment() : event_(new Moment) {}
-GpuMoment::~GpuMoment() {
-    if (event_ != nullptr) do_everything();
-    delete static_cast<Moment*>(event_);
-}
+GpuMoment::~GpuMoment() { delete static_cast<Moment*>(event_); }
 GpuMoment::GpuMoment(GpuMoment&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
 GpuMoment& GpuMoment::operator=(GpuMoment&& other) noexcept {
     std::swap(event_, other.event_);
@@ -116,24 +213,24 @@ GpuMoment& GpuMoment::operator=(GpuMoment&& other) noexcept {
 
 // Asked again and again, the GPU goes on.
 bool GpuMoment::is_over() const {
-    const Moment& own = moment_of(event_);
-    if (own.is_marked && !own.is_over) {
-        for (Queue* const queue : queues())
-            if (!queue->jobs.empty()) queue->do_next();
-    }
-    return !own.is_marked || own.is_over;
+    const Turn turn;
+    const std::shared_ptr<Mark> mark = moment_of(event_).mark;
+    if (mark != nullptr && !mark->is_over && !mark->queue->do_next()) emulated::let_gpu_go_on();
+    return mark == nullptr || mark->is_over;
 }
 
 void GpuMoment::wait() const { do_everything(); }
 
 double GpuMoment::seconds_since(const GpuMoment& earlier) const {
-    return moment_of(event_).seconds - moment_of(earlier.event_).seconds;
+    return moment_of(event_).mark->seconds - moment_of(earlier.event_).mark->seconds;
 }
 
-GpuQueue::GpuQueue() : stream_(new Queue) { queues().push_back(&queue_of(stream_)); }
+GpuQueue::GpuQueue() : stream_(new_queue(false)) {}
+GpuQueue GpuQueue::alone() { return GpuQueue(new_queue(true)); }
 
 GpuQueue::~GpuQueue() {
     if (stream_ == nullptr) return;
+    const Turn turn;
     do_everything();
     std::erase(queues(), &queue_of(stream_));
     delete static_cast<Queue*>(stream_);
@@ -154,23 +251,29 @@ void GpuQueue::clear(void* memory, std::size_t bytes) {
 }
 
 void GpuQueue::mark(GpuMoment& moment) {
-    Moment& own = moment_of(moment.event_);
-    own = {.is_marked = true};
-    emulated::do_later(*this, [&own] {
-        own.is_over = true;
-        own.seconds = now_seconds();
+    const Turn turn;
+    const auto mark = std::make_shared<Mark>(Mark{.queue = &queue_of(stream_)});
+    moment_of(moment.event_).mark = mark;
+    emulated::do_later(*this, [mark] {
+        mark->is_over = true;
+        mark->seconds = now_seconds();
     });
 }
 
-// Of queues of one process: what was given before is done before.
+// For the mark that the moment has now; the queue that it is in does no more than that.
 void GpuQueue::wait_for(const GpuMoment& moment) {
-    emulated::do_later(*this, [&own = moment_of(moment.event_)] {
-        for (Queue* const queue : queues())
-            while (own.is_marked && !own.is_over && !queue->jobs.empty()) queue->do_next();
+    const std::shared_ptr<Mark> mark = moment_of(moment.event_).mark;
+    if (mark == nullptr) return;
+    emulated::stand_until(stream_, [mark] {
+        if (!mark->is_over) mark->queue->do_next();
+        return mark->is_over;
     });
 }
 
-void GpuQueue::wait() { queue_of(stream_).do_all(); }
+void GpuQueue::wait() {
+    const Turn turn;
+    do_all(queue_of(stream_));
+}
 
 void start_kernel(GpuQueue& /*queue*/, const GpuGrid& /*grid*/, const void* /*kernel*/, void** /*arguments*/) {
     throw BugError("the emulated GPU runs no CUDA kernels");
@@ -179,7 +282,21 @@ void start_kernel(GpuQueue& /*queue*/, const GpuGrid& /*grid*/, const void* /*ke
 namespace emulated {
 
 void do_later(GpuQueue& queue, std::function<void()> job) {
-    queue_of(queue.native()).jobs.push_back(std::move(job));
+    stand_until(queue.native(), [now = std::move(job)] {
+        now();
+        return true;
+    });
+}
+
+void stand_until(void* stream, std::function<bool()> is_over) {
+    const Turn turn;
+    queue_of(stream).jobs.push_back(std::move(is_over));
+}
+
+void let_gpu_go_on() {
+    const Turn turn;
+    for (Queue* const queue : queues())
+        if (queue->is_alone) queue->do_next();
 }
 
 void start_kernel(GpuQueue& queue, const GpuGrid& grid, std::function<void()> thread) {

@@ -11,6 +11,13 @@ namespace trireme::emulated {
 // old.
 void do_later(GpuQueue& queue, std::function<void()> job);
 
+// Likewise, of what takes until `is_over` says so, which is asked again and again.
+void stand_until(void* stream, std::function<bool()> is_over);
+
+// What a GPU does while its processor does something else: the queues that are alone go on, and what they wait
+// for. The others do as little as they can.
+void let_gpu_go_on();
+
 // A kernel's turn, as the thread of a block has it.
 void start_kernel(GpuQueue& queue, const GpuGrid& grid, std::function<void()> thread);
 

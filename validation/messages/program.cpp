@@ -31,7 +31,7 @@ void add_words(std::vector<std::string>& words, const std::string& line) {
 std::vector<std::string> command_words(const std::vector<std::string>& arguments, int ranks, std::size_t mpi) {
     std::vector<std::string> words;
     if (ranks > 0) {
-        add_words(words, split(TRIREME_LAUNCHERS).at(mpi));
+        add_words(words, split(TRIREME_LAUNCHERS).at(mpi % programs()));
         words.push_back(std::to_string(ranks));
     }
     words.push_back(program_path(mpi));
@@ -87,7 +87,12 @@ Outcome outcome_of(const std::vector<std::string>& words, const fs::path& folder
 
 }  // namespace
 
-std::string program_path(std::size_t mpi) { return split(TRIREME_PROGRAMS).at(mpi); }
+std::string program_path(std::size_t mpi) {
+    const std::size_t others = programs();
+    return mpi < others ? split(TRIREME_PROGRAMS).at(mpi) : split(TRIREME_GPU_PROGRAMS).at(mpi - others);
+}
+
+std::size_t on_emulated_gpu(std::size_t mpi) { return programs() + mpi; }
 
 std::size_t programs() { return split(TRIREME_PROGRAMS).size(); }
 

@@ -18,6 +18,8 @@ struct Outcome {
 std::size_t mpi_libraries();
 std::size_t programs();
 std::string program_path(std::size_t mpi = 0);
+// Beyond those: of the program that an MPI library's ranks run on an emulated GPU, which they share.
+std::size_t on_emulated_gpu(std::size_t mpi = 0);
 
 // Runs `trireme <arguments>` in `folder`, alone or with `ranks` ranks under mpiexec, built with MPI library
 // number `mpi`. Its words are gathered in files beside `folder`.

@@ -13,7 +13,7 @@ namespace trireme {
 struct GpuFacts {
     int number = 0;
     std::string name = {};                // "NVIDIA H200"
-    std::string bus_id = {};              // "0000:1b:00.0": of its machine, whoever may use it
+    std::string bus_id = {};              // "0000:1B:00.0": one of its machine has it
     int capability = 0;                   // 90
     std::size_t memory_bytes = 0;         // that it has
     int processors = 0;                   // multiprocessors
@@ -37,13 +37,14 @@ std::size_t free_gpu_memory();  // bytes
 // Memory of the GPU, zeroed; throws ResourceError where there is no more.
 std::byte* take_gpu_memory(std::size_t bytes);
 void give_back_gpu_memory(std::byte* memory) noexcept;
+std::size_t most_gpu_memory();  // bytes that this process had taken at once, at most
 
 // Memory of the machine that the GPU reads and writes without the processor's help.
 std::byte* take_pinned_memory(std::size_t bytes);
 void give_back_pinned_memory(std::byte* memory) noexcept;
 
 // Rows of `row_bytes`, one `..._stride` bytes after the other, between the GPU and the machine or within
-// either: behind all that this process has given the GPU to do, and done when it returns.
+// either: behind all that this process has given the GPU to do, and done when it returns. For any thread.
 void copy_gpu_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
                    std::size_t row_bytes, std::size_t rows);
 
@@ -71,6 +72,7 @@ private:
 class GpuQueue {
 public:
     GpuQueue();
+    static GpuQueue alone();  // one that copy_gpu_rows() and sum_in_order_on_gpu() do not wait for
     ~GpuQueue();
     GpuQueue(GpuQueue&& other) noexcept;
     GpuQueue& operator=(GpuQueue&& other) noexcept;
@@ -86,6 +88,8 @@ public:
     void* native() const { return stream_; }  // the library's own handle
 
 private:
+    explicit GpuQueue(void* stream) : stream_(stream) {}
+
     void* stream_ = nullptr;
 };
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "trireme/device/slowness.hpp"
+#include "trireme/device/tensor.hpp"
 
 namespace trireme {
 
@@ -81,15 +82,23 @@ struct ProductWork {
     ProductWork operator/(double count) const;
 };
 
+class GpuTimes;
+
 struct Stream {
     std::variant<ReferenceStream, CpuStream, CudaStream, GhostStream> backend;
     Ledger ledger = {};
-    ProductWork products = {};      // among what is in the ledger
+    ProductWork products = {};  // among what is in the ledger
+    std::shared_ptr<GpuTimes> gpu_times =
+        {};                         // of kernels that are not in the ledger yet; none: it is no GPU's
     KernelSeconds seconds_of = {};  // of a simulated device; none: kernels take what they take
     double clock = 1;               // of the device, as a share of its highest
     Slowness slowness = {};
 
+    Place place() const;  // of the tensors that its kernels are given
     bool is_on_gpu() const { return std::holds_alternative<CudaStream>(backend); }
+    // Waits for the GPU, if there is one, so that the ledger has all kernels until now.
+    void settle();
+
     bool is_ghost() const { return std::holds_alternative<GhostStream>(backend); }
 };
 

@@ -18,7 +18,8 @@ struct Lookout {
 struct Patience {
     double stall_seconds = 60;     // then something is broken: ResourceError, or what the lookout makes of it
     bool stall_is_answer = false;  // the one who waits goes on without what did not come
-    const Lookout* lookout = nullptr;  // outlives whoever has this patience
+    const Lookout* lookout = nullptr;  // outlives whoever has this patience, as does
+    const std::function<void()>* meanwhile = nullptr;  // what is done again and again while waiting
 };
 
 // Returns when `is_ready()` does so. `what` says what is waited for, for the message after a stall. Time in

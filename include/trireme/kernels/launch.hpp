@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "trireme/device/clock.hpp"
+#include "trireme/device/gpu_times.hpp"
 #include "trireme/device/stream.hpp"
 
 namespace trireme {
@@ -13,11 +14,25 @@ namespace trireme {
 template <class Op>
 void run(GhostStream&, const Op&) {}
 
+// On a GPU it goes on behind the processor's back: its ledger has to be settled. Who asks for each kernel's
+// time has them one by one.
+template <class Op>
+double launch_on_gpu(Stream& stream, const Op& op) {
+    const Cost cost = op.cost();
+    if (stream.seconds_of) stream.seconds_of(cost, stream.clock);
+    stream.gpu_times->begin();
+    run(std::get<CudaStream>(stream.backend), op);
+    stream.gpu_times->end(cost);
+    if (stream.seconds_of) stream.settle();
+    return 0;
+}
+
 // Checks the shapes once, runs, takes the time that a simulated or a slowed device needs, and enters cost and
-// seconds into the stream's ledger. Gives these seconds.
+// seconds into the stream's ledger. Gives these seconds, as far as they are known.
 template <class Op>
 double launch(Stream& stream, const Op& op) {
     op.check();
+    if (stream.gpu_times) return launch_on_gpu(stream, op);
     const double begin = now_seconds();
     std::visit([&](auto& backend) { run(backend, op); }, stream.backend);
     const Cost cost = op.cost();

@@ -31,9 +31,15 @@ std::vector<ParameterShard> whole_parameters(const std::vector<ParameterSpec>& s
 double sum_of_squares(Stream& stream, const ParameterTensors& gradients,
                       const std::vector<ParameterShard>& shards, Arena& scratch);
 
-// How many moments it has of each parameter; and how many numbers, those of a backup included.
+// How many moments it has of each parameter. Where values are rounded to 16 bits it keeps their masters, too:
+// what is updated, and then rounded.
 std::size_t moments_of(const OptimizerConfig& config);
-std::size_t numbers_kept(const OptimizerConfig& config, bool has_backup);
+constexpr bool has_masters(DType values) { return wide_of(values) != values; }
+
+// How many wide numbers it keeps of each parameter: moments, then masters; and with a backup of these and of
+// the values, rounded up.
+std::size_t kept_of(const OptimizerConfig& config, DType values);
+std::size_t numbers_kept(const OptimizerConfig& config, DType values, bool has_backup);
 
 // Input channels of a weight that no product of a step has read, so that its gradient says nothing of them.
 struct LeftOut {
@@ -44,10 +50,10 @@ using LeftOuts = std::map<std::size_t, LeftOut>;  // by the parameter's number
 
 class Optimizer {
 public:
-    // Keeps the moments of `shards` alone: those are what it updates. One with a backup has as much memory
-    // again, and for the values.
+    // Keeps numbers of `shards` alone: those are what it updates. One with a backup has as much memory again,
+    // and for the values, which are of type `values`.
     Optimizer(const OptimizerConfig& config, const std::vector<ParameterSpec>& specs,
-              std::vector<ParameterShard> shards, DType dtype, Place place, bool has_backup = false);
+              std::vector<ParameterShard> shards, DType values, Place place, bool has_backup = false);
 
     // One update with gradients scaled by `gradient_scale`. Weights of channels in `left_out` (or none) do not
     // decay in it; their moments go on, and move them.
@@ -60,20 +66,26 @@ public:
 
     std::size_t bytes() const;
 
-    // Its state: so many updates, and the moments of each shard, moment by moment. Whoever puts earlier moments
-    // there says how many updates are behind them.
+    // First values, before they were rounded: of one parameter, whole. For one that has masters.
+    void begin_with(Stream& stream, std::size_t parameter, const Tensor& values);
+
+    // Its state: so many updates, and of each shard the moments, moment by moment, and the masters behind them.
+    // Whoever puts earlier ones there says how many updates are behind them.
     std::size_t updates() const { return steps_; }
     const std::vector<ParameterShard>& shards() const { return shards_; }
-    const std::vector<ParameterTensors>& moments() const { return moments_; }
-    std::vector<ParameterTensors> take_moments() { return std::move(moments_); }
+    const std::vector<ParameterTensors>& kept() const { return kept_; }
+    std::vector<ParameterTensors> take_kept() { return std::move(kept_); }
     void go_on_from(std::size_t updates) { steps_ = updates; }
+
+    const ParameterTensors* masters() const { return has_masters_ ? &kept_.back() : nullptr; }  // or none
 
 private:
     OptimizerConfig config_;
     std::vector<ParameterSpec> specs_;
     std::vector<ParameterShard> shards_;
-    std::vector<ParameterTensors> moments_;  // two for adamw, one for sgd with momentum, none without
-    std::vector<ParameterTensors> backup_;   // of the values, then of the moments; or none
+    bool has_masters_;
+    std::vector<ParameterTensors> kept_;    // of moments two for adamw, one for sgd with momentum, none without
+    std::vector<ParameterTensors> backup_;  // of the values, then of what is kept; or none
     std::size_t steps_ = 0;
     std::size_t steps_of_backup_ = 0;
 };

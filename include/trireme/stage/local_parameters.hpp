@@ -1,5 +1,6 @@
-// The parameters of all stages of a rank, its part of each tensor once, and their gradients; where work is in
-// flight over updates, also older values, and the gradients of several steps.
+// The parameters of all stages of a rank, its part of each tensor once, and their gradients, which are of the
+// wide type of theirs; where work is in flight over updates, also older values, and the gradients of several
+// steps.
 #pragma once
 
 #include <string>

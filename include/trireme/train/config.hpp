@@ -81,13 +81,14 @@ struct CostConfig {
     std::vector<StageCost> stages = {};  // of all, or of each; none: by the profile, or equal
 };
 
-// ghost: shapes and costs alone, in simulated time.
-enum class DeviceKind : std::uint8_t { reference, cpu, ghost };
-enum class Precision : std::uint8_t { f32, f64, bf16 };  // bf16: of ghosts
+// ghost: shapes and costs alone, in simulated time. automatic: what all ranks have.
+enum class DeviceKind : std::uint8_t { reference, cpu, cuda, ghost, automatic };
+enum class Precision : std::uint8_t { f32, f64, bf16 };  // bf16: of GPUs and ghosts
 
 struct PrecisionConfig {
     Precision dtype = Precision::f32;
-    DeviceKind device = DeviceKind::cpu;  // --device auto is cpu
+    DeviceKind device = DeviceKind::automatic;
+    std::string device_words = {};  // once ranks have chosen: which GPUs, or why none; empty: nothing to say
 };
 
 enum class OnNan : std::uint8_t { stop, skip };

@@ -35,7 +35,9 @@ private:
     std::unique_ptr<Rows> rows_;
 };
 
-// Collective over all ranks. Those that are wanted, or this rank's share of its node's cores.
+// Collective over all ranks. With the device that they compute on, and with the threads that are wanted, or this
+// rank's share of its node's cores.
+RunConfig measured_on(RunConfig config, const Session& session);
 int threads_of_rank(const RunConfig& config, const Session& session);
 
 }  // namespace trireme

@@ -1,6 +1,8 @@
 #include "trireme/device/gpu.hpp"
 
 #include <array>
+#include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "device/cuda/check_cuda.hpp"
@@ -10,19 +12,39 @@ namespace {
 
 constexpr std::size_t megabyte = 1'000'000;
 
+std::string bus_id_of(int number) {
+    std::array<char, 32> text{};
+    check_cuda(cudaDeviceGetPCIBusId(text.data(), static_cast<int>(text.size()), number),
+               "cudaDeviceGetPCIBusId");
+    return text.data();
+}
+
 GpuFacts facts_of(int number) {
     cudaDeviceProp properties{};
     check_cuda(cudaGetDeviceProperties(&properties, number), "cudaGetDeviceProperties");
-    std::array<char, 32> bus_id{};
-    check_cuda(cudaDeviceGetPCIBusId(bus_id.data(), static_cast<int>(bus_id.size()), number),
-               "cudaDeviceGetPCIBusId");
     return {.number = number,
             .name = properties.name,
-            .bus_id = bus_id.data(),
+            .bus_id = bus_id_of(number),
             .capability = properties.major * 10 + properties.minor,
             .memory_bytes = properties.totalGlobalMem,
             .processors = properties.multiProcessorCount,
             .shared_memory_bytes = properties.sharedMemPerBlockOptin};
+}
+
+// A thread of its own has the first GPU in use until it is told otherwise.
+void use_gpu_of(const void* memory) {
+    cudaPointerAttributes attributes{};
+    check_cuda(cudaPointerGetAttributes(&attributes, memory), "cudaPointerGetAttributes");
+    if (attributes.type == cudaMemoryTypeDevice) check_cuda(cudaSetDevice(attributes.device), "cudaSetDevice");
+}
+
+// What is given back stays with the process: the next plan takes as much again.
+cudaMemPool_t memory_pool() {
+    int number = 0;
+    cudaMemPool_t pool = nullptr;
+    check_cuda(cudaGetDevice(&number), "cudaGetDevice");
+    check_cuda(cudaDeviceGetDefaultMemPool(&pool, number), "cudaDeviceGetDefaultMemPool");
+    return pool;
 }
 
 cudaEvent_t event_of(void* handle) { return static_cast<cudaEvent_t>(handle); }
@@ -50,6 +72,9 @@ GpuSearch find_gpus() {
 void use_gpu(int number) {
     check_cuda(cudaSetDevice(number), "cudaSetDevice");
     check_cuda(cudaFree(nullptr), "the GPU's start");  // now, not in the middle of a step
+    std::uint64_t everything = std::numeric_limits<std::uint64_t>::max();
+    check_cuda(cudaMemPoolSetAttribute(memory_pool(), cudaMemPoolAttrReleaseThreshold, &everything),
+               "cudaMemPoolSetAttribute");
 }
 
 GpuFacts gpu_in_use() {
@@ -67,19 +92,28 @@ std::size_t free_gpu_memory() {
 
 std::byte* take_gpu_memory(std::size_t bytes) {
     void* memory = nullptr;
-    const cudaError_t code = cudaMalloc(&memory, bytes);
+    const cudaError_t code = cudaMallocAsync(&memory, bytes, nullptr);
     if (code == cudaErrorMemoryAllocation) {
         cudaGetLastError();  // forgets it: whoever catches this may go on
         throw ResourceError(
             cat("the GPU has no ", bytes / megabyte, " MB more: ", free_gpu_memory() / megabyte,
                 " MB are free; use a smaller --batch, more --microbatches, --recompute or more ranks"));
     }
-    check_cuda(code, "cudaMalloc");
-    check_cuda(cudaMemset(memory, 0, bytes), "cudaMemset");
+    check_cuda(code, "cudaMallocAsync");
+    check_cuda(cudaMemsetAsync(memory, 0, bytes, nullptr), "cudaMemsetAsync");
+    check_cuda(cudaStreamSynchronize(nullptr), "memory of the GPU");
     return static_cast<std::byte*>(memory);
 }
 
-void give_back_gpu_memory(std::byte* memory) noexcept { cudaFree(memory); }
+// Once all that the GPU was given until now is done.
+void give_back_gpu_memory(std::byte* memory) noexcept { cudaFreeAsync(memory, nullptr); }
+
+std::size_t most_gpu_memory() {
+    std::uint64_t bytes = 0;
+    check_cuda(cudaMemPoolGetAttribute(memory_pool(), cudaMemPoolAttrUsedMemHigh, &bytes),
+               "cudaMemPoolGetAttribute");
+    return bytes;
+}
 
 std::byte* take_pinned_memory(std::size_t bytes) {
     void* memory = nullptr;
@@ -93,6 +127,8 @@ void give_back_pinned_memory(std::byte* memory) noexcept { cudaFreeHost(memory);
 void copy_gpu_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
                    std::size_t row_bytes, std::size_t rows) {
     if (row_bytes == 0 || rows == 0) return;
+    use_gpu_of(to);
+    use_gpu_of(from);
     if (rows == 1 || (to_stride == row_bytes && from_stride == row_bytes)) {
         check_cuda(cudaMemcpy(to, from, rows * row_bytes, cudaMemcpyDefault), "cudaMemcpy");
     } else {
@@ -140,6 +176,12 @@ GpuQueue::GpuQueue() {
     cudaStream_t stream = nullptr;
     check_cuda(cudaStreamCreate(&stream), "cudaStreamCreate");
     stream_ = stream;
+}
+
+GpuQueue GpuQueue::alone() {
+    cudaStream_t stream = nullptr;
+    check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    return GpuQueue(stream);
 }
 
 GpuQueue::~GpuQueue() {

@@ -86,8 +86,7 @@ void scatter_all(CudaStream& stream, const ScatterColumns& op) {
 void run(CudaStream& stream, const GatherColumns& op) {
     gpu::visit_type(op.output.dtype, [&]<class T>(T) {
         gpu::start(stream, by_columns(op.output.rows, op.output.columns), take_columns<T>,
-                   gpu::elements<T>(op.input), gpu::elements<std::int32_t>(op.columns).data,
-                   gpu::elements<T>(op.output));
+                   gpu::elements<T>(op.input), gpu::names(stream, op.columns), gpu::elements<T>(op.output));
     });
 }
 
@@ -96,8 +95,8 @@ void run(CudaStream& stream, const ScatterColumns& op) {
     gpu::visit_type(op.output.dtype, [&]<class T>(T) {
         if (writes_all) return scatter_all<T>(stream, op);
         gpu::start(stream, by_columns(op.input.rows, op.input.columns), put_columns<T>,
-                   gpu::elements<T>(op.input), gpu::elements<std::int32_t>(op.columns).data,
-                   gpu::elements<T>(op.output), op.accumulate);
+                   gpu::elements<T>(op.input), gpu::names(stream, op.columns), gpu::elements<T>(op.output),
+                   op.accumulate);
     });
 }
 

@@ -3,8 +3,8 @@
 // is kept apart, and added once all runs are done: sums are in an order that depends on the indices alone.
 #include <algorithm>
 
-#include "kernels/cuda/row_packs.cuh"
 #include "kernels/cuda/row_order.hpp"
+#include "kernels/cuda/row_packs.cuh"
 #include "trireme/kernels/embedding.hpp"
 
 namespace trireme {

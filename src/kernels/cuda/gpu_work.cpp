@@ -1,11 +1,14 @@
 #include "kernels/cuda/gpu_work.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
 #include <map>
 #include <string>
 
 #include "kernels/cuda/product_library.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/device/gpu_times.hpp"
 #include "trireme/kernels/gpu_stream.hpp"
 
 namespace trireme {
@@ -17,26 +20,17 @@ std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignm
 
 }  // namespace
 
-// One behind the other until there is no room; then from the beginning, once nobody reads them any more.
+// One behind the other until there is no room; then from the beginning, once nobody reads them any more, in
+// twice as much until that is more than enough.
 struct GpuWork::Told {
-    static constexpr std::size_t capacity = std::size_t{16} << 20;
-
-    Told() : pinned(take_pinned_memory(capacity)), gpu(take_gpu_memory(capacity)) {}
-    ~Told() {
-        give_back_pinned_memory(pinned);
-        give_back_gpu_memory(gpu);
-    }
+    ~Told() { give_back(); }
+    Told() = default;
     Told(const Told&) = delete;
     Told& operator=(const Told&) = delete;
 
     const std::byte* add(GpuQueue& queue, std::string bytes) {
         const std::size_t size = aligned(bytes.size());
-        if (size > capacity) throw BugError(cat("a kernel is told ", size, " bytes"));
-        if (used + size > capacity) {
-            queue.wait();
-            places.clear();
-            used = 0;
-        }
+        if (used + size > capacity) start_again(queue, size);
         std::byte* const place = gpu + used;
         std::memcpy(pinned + used, bytes.data(), bytes.size());
         queue.copy(place, pinned + used, bytes.size());
@@ -45,8 +39,29 @@ struct GpuWork::Told {
         return place;
     }
 
-    std::byte* pinned;
-    std::byte* gpu;
+    void start_again(GpuQueue& queue, std::size_t size) {
+        constexpr std::size_t enough = std::size_t{16} << 20;
+        queue.wait();
+        places.clear();
+        used = 0;
+        if (capacity >= std::max(enough, size)) return;
+        const std::size_t wanted = std::bit_ceil(std::max({2 * capacity, size, std::size_t{1} << 16}));
+        give_back();
+        pinned = take_pinned_memory(wanted);
+        gpu = take_gpu_memory(wanted);
+        capacity = wanted;
+    }
+
+    void give_back() {
+        if (capacity == 0) return;
+        give_back_pinned_memory(pinned);
+        give_back_gpu_memory(gpu);
+        capacity = 0;
+    }
+
+    std::byte* pinned = nullptr;
+    std::byte* gpu = nullptr;
+    std::size_t capacity = 0;
     std::size_t used = 0;
     std::map<std::string, const std::byte*> places = {};
 };
@@ -75,6 +90,12 @@ const std::byte* GpuWork::tell_bytes(std::span<const std::byte> bytes) {
     return known == told_->places.end() ? told_->add(queue_, std::move(content)) : known->second;
 }
 
-Stream gpu_stream() { return {.backend = CudaStream{std::make_shared<GpuWork>()}}; }
+Stream gpu_stream() {
+    auto work = std::make_shared<GpuWork>();
+    // Laps are marks in the work's queue, which is there as long as they are.
+    auto times =
+        std::shared_ptr<GpuTimes>(new GpuTimes(work->queue()), [work](const GpuTimes* laps) { delete laps; });
+    return {.backend = CudaStream{std::move(work)}, .gpu_times = std::move(times)};
+}
 
 }  // namespace trireme

@@ -40,6 +40,13 @@ Elements<const T> elements_or_none(const ConstTensor& tensor) {
     return tensor.is_present() ? elements<T>(tensor) : Elements<const T>{};
 }
 
+// Names of rows or columns, (n) i32, which may lie in the machine's memory: kernels that follow find them on
+// the GPU.
+inline const std::int32_t* names(CudaStream& stream, const ConstTensor& tensor) {
+    if (!tensor.is_present() || tensor.place == Place::gpu) return elements_or_none<std::int32_t>(tensor).data;
+    return stream.work->tell(std::span(tensor.as<std::int32_t>().data, tensor.columns));
+}
+
 // Calls `use(T{})` with the floating-point type of `dtype`: bf16 too.
 template <class Use>
 void visit_type(DType dtype, Use&& use) {

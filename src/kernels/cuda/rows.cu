@@ -108,7 +108,7 @@ template <class T>
 void scatter_named(CudaStream& stream, const ScatterRows& op) {
     const auto input = gpu::elements<T>(op.input);
     const auto output = gpu::elements<T>(op.output);
-    const std::int32_t* const rows = gpu::elements<std::int32_t>(op.rows).data;
+    const std::int32_t* const rows = gpu::names(stream, op.rows);
     gpu::with_packs<gpu::numbers_at_once<T>>(
         [&]<unsigned n>(std::integral_constant<unsigned, n>) {
             gpu::for_each_pack(stream, input.rows, input.columns,
@@ -166,7 +166,7 @@ void run(CudaStream& stream, const GatherRows& op) {
     gpu::visit_type(op.output.dtype, [&]<class T>(T) {
         const auto input = gpu::elements<T>(op.input);
         const auto output = gpu::elements<T>(op.output);
-        const std::int32_t* const rows = gpu::elements<std::int32_t>(op.rows).data;
+        const std::int32_t* const rows = gpu::names(stream, op.rows);
         gpu::with_packs<gpu::numbers_at_once<T>>(
             [&]<unsigned n>(std::integral_constant<unsigned, n>) {
                 gpu::for_each_pack(stream, output.rows, output.columns, TakeRows<T, n>{input, rows, output});

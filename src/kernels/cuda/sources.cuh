@@ -15,15 +15,15 @@ __global__ void __launch_bounds__(pack_threads)
     if (i < count) sources[names[i]] = i + 1;
 }
 
-// The sources of `end` rows or columns, in `memory` for as many. `names` is (count) i32.
-inline const Source* sources_of(CudaStream& stream, const ConstTensor& names, std::size_t end,
+// The sources of `end` rows or columns, in `memory` for as many. `named` is (count) i32.
+inline const Source* sources_of(CudaStream& stream, const ConstTensor& named, std::size_t end,
                                 std::byte* memory) {
     if (end == 0) return nullptr;
     auto* const sources = reinterpret_cast<Source*>(memory);
     stream.work->queue().clear(sources, end * sizeof(Source));
-    const unsigned count = checked_count(names.size());
+    const unsigned count = checked_count(named.size());
     start(stream, {.blocks_x = static_cast<unsigned>(parts(count, pack_threads)), .threads = pack_threads},
-          name_sources<std::int32_t>, elements<std::int32_t>(names).data, count, sources);
+          name_sources<std::int32_t>, names(stream, named), count, sources);
     return sources;
 }
 

@@ -30,14 +30,6 @@ struct Operands {
     }
 };
 
-// Who tells columns apart may do so in the machine's memory.
-const std::int32_t* decaying_of(CudaStream& stream, const ConstTensor& decaying) {
-    if (!decaying.is_present()) return nullptr;
-    if (decaying.place == Place::gpu) return gpu::elements<std::int32_t>(decaying).data;
-    const std::int32_t* const columns = decaying.as<std::int32_t>().data;
-    return stream.work->tell(std::span(columns, decaying.columns));
-}
-
 template <class T, class Op>
 Operands<T> operands_of(CudaStream& stream, const Op& op, const Tensor& moment1, const Tensor& moment2) {
     const gpu::Walk walk = op.decaying.is_present()
@@ -48,7 +40,7 @@ Operands<T> operands_of(CudaStream& stream, const Op& op, const Tensor& moment1,
             .moment1 = walk.elements_of<T>(moment1),
             .moment2 = walk.elements_of<T>(moment2),
             .rounded = walk.elements_of<Bf16>(op.rounded),
-            .decaying = decaying_of(stream, op.decaying),
+            .decaying = gpu::names(stream, op.decaying),
             .walk = walk};
 }
 

@@ -87,7 +87,7 @@ std::vector<std::vector<BoxInMemory>> MovingState::parts() const {
     if (is_idle()) return {{}, {}, {}};
     const LocalParameters& held = stages_->parameters();
     std::vector<std::vector<BoxInMemory>> all{boxes_of(held.specs(), held.values())};
-    for (const ParameterTensors& moments : optimizer_->moments()) {
+    for (const ParameterTensors& moments : optimizer_->kept()) {
         all.push_back(boxes_of(held.specs(), optimizer_->shards(), moments));
     }
     return all;
@@ -98,7 +98,7 @@ RankState MovingState::take_state() {
     LocalParameters& held = stages_->parameters();
     RankState state{.specs = held.specs(), .shards = optimizer_->shards(), .updates = optimizer_->updates()};
     state.values = held.take_values();
-    state.moments = optimizer_->take_moments();
+    state.kept = optimizer_->take_kept();
     return state;
 }
 

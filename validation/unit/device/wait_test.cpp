@@ -29,6 +29,16 @@ struct Listener {
                     .tell = [this](const std::string& stall) { heard = stall; }};
 };
 
+TEST(Wait, DoesWhatIsToBeDoneMeanwhileBetweenPolls) {
+    int polls = 0;
+    int turns = 0;
+    const std::function<void()> meanwhile = [&] { ++turns; };
+
+    wait_until([&] { return ++polls == 4; }, {.stall_seconds = 20, .meanwhile = &meanwhile}, something);
+
+    EXPECT_EQ(turns, 2);
+}
+
 TEST(Wait, EndsWhenWhatItWaitsForIsThere) {
     Listener listener;
     int polls = 0;

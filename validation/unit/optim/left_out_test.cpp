@@ -21,7 +21,7 @@ TEST_P(LeftOutOn, SparesChannelsThatWereLeftOutTheDecay) {
         EXPECT_EQ(numbers_of(values_[0]),
                   are_rows ? (Numbers{6.875, 6.875, 7.875, 7.875}) : (Numbers{6.875, 7.875, 6.875, 7.875}));
         EXPECT_EQ(vector(), 7.875);
-        EXPECT_EQ(numbers_of(optimizer.moments()[0][0]), Numbers(4, 1));
+        EXPECT_EQ(numbers_of(optimizer.kept()[0][0]), Numbers(4, 1));
     }
 }
 

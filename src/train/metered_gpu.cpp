@@ -1,4 +1,4 @@
-#include "train/rank_gpu.hpp"
+#include "train/metered_gpu.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -31,7 +31,7 @@ std::vector<int> sharers_of(const GpusOfRanks& gpus) {
 
 }  // namespace
 
-RankGpu::RankGpu(GpusOfRanks gpus, const std::string& library, MeterPatience patience)
+MeteredGpu::MeteredGpu(GpusOfRanks gpus, const std::string& library, MeterPatience patience)
     : gpus_(std::move(gpus)),
       library_(library),
       patience_(patience),
@@ -43,14 +43,14 @@ RankGpu::RankGpu(GpusOfRanks gpus, const std::string& library, MeterPatience pat
     complaint_ = std::move(search.complaint);
 }
 
-RankGpu::~RankGpu() {
+MeteredGpu::~MeteredGpu() {
     if (signals_ != nullptr) signals_->call_at_first({});
     if (!holds_) return;
     if (std::uncaught_exceptions() > 0) give_back_node();
     if (is_first()) meter_->give_clock_back();
 }
 
-std::optional<double> RankGpu::joules() {
+std::optional<double> MeteredGpu::joules() {
     if (!meter_) return std::nullopt;
     const double now = now_seconds();
     if (now >= joules_until_) {
@@ -61,7 +61,7 @@ std::optional<double> RankGpu::joules() {
     return *joules_ / sharers_[static_cast<std::size_t>(gpus_.rank)];
 }
 
-GpuReading RankGpu::state() {
+GpuReading MeteredGpu::state() {
     const double now = now_seconds();
     if (meter_ && now >= state_until_) {
         state_ = meter_->read();
@@ -70,28 +70,28 @@ GpuReading RankGpu::state() {
     return state_;
 }
 
-bool RankGpu::is_first() const {
+bool MeteredGpu::is_first() const {
     const auto own = static_cast<std::size_t>(gpus_.rank);
     for (std::size_t rank = 0; rank < own; ++rank)
         if (place_of(gpus_, rank) == place_of(gpus_, own)) return false;
     return true;
 }
 
-const GpuMeter& RankGpu::meter_of_clock(int mhz) const {
+const GpuMeter& MeteredGpu::meter_of_clock(int mhz) const {
     if (meter_) return *meter_;
     throw ConfigError(cat("--gpu-clock ", mhz, " cannot be set on rank ", gpus_.rank, ": ", complaint_));
 }
 
-void RankGpu::check_clock(int mhz) const { meter_of_clock(mhz).check_clock(mhz); }
+void MeteredGpu::check_clock(int mhz) const { meter_of_clock(mhz).check_clock(mhz); }
 
-void RankGpu::hold_clock(int mhz) {
+void MeteredGpu::hold_clock(int mhz) {
     const GpuMeter& meter = meter_of_clock(mhz);
     if (is_first()) meter.hold_clock(mhz);
     holds_ = true;
 }
 
 // A neighbour that cannot be opened gives its clock back itself, unless it is killed.
-void RankGpu::open_neighbours() {
+void MeteredGpu::open_neighbours() {
     const auto own = static_cast<std::size_t>(gpus_.rank);
     std::set<std::string> known{gpus_.bus_ids[own]};
     for (std::size_t rank = 0; rank < gpus_.bus_ids.size(); ++rank) {
@@ -101,19 +101,19 @@ void RankGpu::open_neighbours() {
     }
 }
 
-void RankGpu::let_go_at(StopSignals* signals) {
+void MeteredGpu::let_go_at(StopSignals* signals) {
     open_neighbours();
     signals_ = signals;
     if (signals_ != nullptr) signals_->call_at_first([this] { give_back_node(); });
 }
 
-void RankGpu::give_back_node() const noexcept {
+void MeteredGpu::give_back_node() const noexcept {
     meter_->give_clock_back();
     for (const GpuMeter& neighbour : neighbours_) neighbour.give_clock_back();
 }
 
-std::shared_ptr<RankGpu> gpu_of_run(const RunConfig& config, const Setup& setup, const Session& session,
-                                    Communicator& control, StopSignals* signals) {
+std::shared_ptr<MeteredGpu> gpu_of_run(const RunConfig& config, const Setup& setup, const Session& session,
+                                       Communicator& control, StopSignals* signals) {
     const int mhz = config.run.gpu_clock;
     if (setup.place != Place::gpu) {
         if (mhz == 0) return nullptr;
@@ -121,7 +121,7 @@ std::shared_ptr<RankGpu> gpu_of_run(const RunConfig& config, const Setup& setup,
                               " is of GPUs, and this run computes on none; leave it out, or choose another "
                               "--device"));
     }
-    auto gpu = std::make_shared<RankGpu>(GpusOfRanks{
+    auto gpu = std::make_shared<MeteredGpu>(GpusOfRanks{
         .rank = session.rank(), .nodes = session.nodes(), .bus_ids = gather_all(control, gpu_in_use().bus_id)});
     if (mhz == 0) return gpu;
     agree(control, [&] { gpu->check_clock(mhz); });  // of all, before one is set

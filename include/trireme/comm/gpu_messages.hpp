@@ -1,0 +1,34 @@
+// Which way messages take from one rank's GPU to another's, and why.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "trireme/comm/communicator.hpp"
+#include "trireme/comm/nccl.hpp"
+#include "trireme/device/gpu.hpp"
+
+namespace trireme {
+
+// What of a rank decides that.
+struct RankGpu {
+    std::string host = {};
+    std::string name = {};    // "NVIDIA H200"
+    std::string bus_id = {};  // "0000:1B:00.0"
+    int nccl_version = 0;
+    std::string nccl_complaint = {};  // why there is none
+};
+
+struct GpuMessages {
+    bool is_by_nccl = false;    // otherwise by the machine's memory: staged_group()
+    std::string sentence = {};  // for the log: "NCCL 2.28.9"
+};
+
+// By NCCL where all ranks have it, of one version, and a GPU of their own: it refuses those that share one.
+GpuMessages choose_gpu_messages(const std::vector<RankGpu>& ranks);
+
+// Collective over `group`: the same on all ranks.
+GpuMessages choose_gpu_messages(Communicator& group, const std::string& host, const GpuFacts& gpu,
+                                const NcclSearch& nccl);
+
+}  // namespace trireme

@@ -1,0 +1,10 @@
+// How fast causal attention is in bf16, forward and backward, beside the rate of matrix products.
+//
+//   perf_gpu_attention RESULT.json
+#include "gpu/measurements.hpp"
+
+int main(int argc, char** argv) {
+    using namespace trireme::perf;
+    return run_on_gpu(
+        argc, argv, +[](trireme::Stream& stream) { return measure_attention(stream, {}); });
+}

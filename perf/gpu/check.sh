@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Tries a GPU, in stages of under eight minutes each, on a machine with a driver, CUDA's cuBLASLt, Python and PyTorch.
+#
+#   perf/gpu/check.sh test|measure|peer [OUTPUT]
+#
+#   test      kernels against the reference, also under compute-sanitizer; then 1, 2 and 4 ranks that share the GPU
+#   measure   copies, products, attention; gpt2, gpt2-medium and llama-1b in bf16 at 1,024 tokens; a profile
+#   peer      the same models, and attention, by PyTorch
+#
+# What else is needed travels in perf/gpu/bundle, which perf/gpu/pack.sh makes; peer needs none of it. Results are
+# OUTPUT/STAGE.json, STAGE.log and table.md; OUTPUT is $OUT, or perf/results/gpu-DEVICE, if not given. What has a result
+# there or in perf/results/gpu-DEVICE, of the same programs, is not done again. Exit code 1: something failed; the rest
+# was done all the same.
+# From the environment:
+#   PYTHON=python3        has torch, for peer
+#   LIMIT=460             seconds of a stage; what has no time left is done by the next call
+#   MODELS="gpt2 gpt2-medium llama-1b"
+#   BATCH_GPT2=32 BATCH_GPT2_MEDIUM=16 BATCH_LLAMA_1B=8     samples in a step
+#   TRAIN_OPTIONS=        further ones of every training run
+#   SCRATCH=/dev/shm      what runs leave until they are read, where 20 GB are free: llama-1b's checkpoint has 15
+set -euo pipefail
+
+fail() { echo "check.sh: $*" >&2; exit 2; }
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+stage=${1:-}
+python=${PYTHON:-python3}
+archive=$here/bundle/bundle.tar.xz
+case $stage in
+    test | measure | peer) ;;
+    *) fail "'$stage' is no stage; say perf/gpu/check.sh test, measure or peer" ;;
+esac
+
+PATH=$PATH:/usr/local/nvidia/bin:/usr/local/cuda/bin
+if ! device=$(nvidia-smi --query-gpu=name --format=csv,noheader 2> /dev/null | head -n 1) || [[ -z $device ]]; then
+    fail "there is no GPU here: nvidia-smi is missing or sees none; start $stage on a machine that has one"
+fi
+command -v "$python" > /dev/null || fail "there is no $python; name a Python 3.9 or later with PYTHON=..."
+
+short=$(sed 's/^NVIDIA //; s/[ -].*//' <<< "$device" | tr '[:upper:]' '[:lower:]')
+kept=$here/../results/gpu-$short
+output=${2:-${OUT:-$kept}}
+mkdir -p "$output"
+export LIMIT=${LIMIT:-460} MODELS=${MODELS:-gpt2 gpt2-medium llama-1b} SCRATCH=${SCRATCH:-/dev/shm}
+
+bundle=none
+if [[ $stage != peer ]]; then
+    [[ -f $archive ]] || fail "$archive is missing; make it with perf/gpu/pack.sh where Trireme is built"
+    unpacked=${TMPDIR:-/tmp}/trireme-$(cksum < "$archive" | tr ' ' '-')
+    bundle=$unpacked/bundle
+    if [[ ! -f $unpacked/whole ]]; then
+        rm -rf "$unpacked"
+        mkdir -p "$unpacked"
+        "$python" -m tarfile -e "$archive" "$unpacked" > /dev/null 2>&1 || tar -C "$unpacked" -xf "$archive" ||
+            fail "$archive cannot be unpacked: this Python has no lzma, and tar no xz"
+        touch "$unpacked/whole"
+    fi
+    said=$(LD_LIBRARY_PATH=$bundle/lib "$bundle/bin/trireme" --version 2>&1) ||
+        fail "the bundle does not start here; pack it on a machine with a C library as old as this one's: ${said%%$'\n'*}"
+fi
+exec "$python" "$here/stage.py" "$stage" --device "$device" --bundle "$bundle" --output "$output" --kept "$kept"

@@ -1,0 +1,128 @@
+#include <cmath>
+#include <cstdio>
+
+#include "gpu/measurements.hpp"
+#include "gpu/random_tensor.hpp"
+#include "trireme/kernels/attention.hpp"
+
+namespace trireme::perf {
+namespace {
+
+// Query, key and value lie beside each other in one tensor, as one product makes them.
+class Operands {
+public:
+    Operands(Stream& stream, const AttentionCase& one)
+        : rows_(one.samples * one.length),
+          own_(one.heads * one.head_size),
+          shared_(one.groups * one.head_size),
+          memory_("attention", bytes(one), Place::gpu) {
+        for (std::size_t s = 0; s < one.samples; ++s)
+            segments_.push_back(
+                {.begin = s * one.length, .length = one.length, .sample = static_cast<std::int64_t>(s)});
+        shape_ = {.segments = segments_,
+                  .heads = one.heads,
+                  .groups = one.groups,
+                  .scale = 1 / std::sqrt(static_cast<double>(one.head_size))};
+        take(memory_, one);
+        fill_at_random(stream, fused_, 1);
+        fill_at_random(stream, grad_output_, 2);
+    }
+    Operands(const Operands&) = delete;
+    Operands& operator=(const Operands&) = delete;
+
+    Attention forward() const {
+        return {.query = fused_.column_range(0, own_),
+                .key = fused_.column_range(own_, shared_),
+                .value = fused_.column_range(own_ + shared_, shared_),
+                .output = output_,
+                .log_sum = log_sum_,
+                .shape = shape_};
+    }
+    AttentionBackward backward() const {
+        const Attention before = forward();
+        return {.query = before.query,
+                .key = before.key,
+                .value = before.value,
+                .output = output_,
+                .log_sum = log_sum_,
+                .grad_output = grad_output_,
+                .grad_query = grad_fused_.column_range(0, own_),
+                .grad_key = grad_fused_.column_range(own_, shared_),
+                .grad_value = grad_fused_.column_range(own_ + shared_, shared_),
+                .shape = shape_};
+    }
+
+private:
+    void take(Arena& memory, const AttentionCase& one) {
+        fused_ = memory.tensor(DType::bf16, rows_, own_ + 2 * shared_);
+        grad_fused_ = memory.tensor(DType::bf16, rows_, own_ + 2 * shared_);
+        output_ = memory.tensor(DType::bf16, rows_, own_);
+        grad_output_ = memory.tensor(DType::bf16, rows_, own_);
+        log_sum_ = memory.tensor(DType::f32, rows_, one.heads);
+    }
+    std::size_t bytes(const AttentionCase& one) {
+        Arena counted("sizes of operands", 0, Place::ghost);
+        take(counted, one);
+        return counted.peak();
+    }
+
+    std::size_t rows_, own_, shared_;
+    Tensor fused_, grad_fused_;    // (rows, heads and twice the groups x head size)
+    Tensor output_, grad_output_;  // (rows, heads x head size)
+    Tensor log_sum_;               // (rows, heads)
+    Arena memory_;
+    std::vector<Segment> segments_;
+    AttentionShape shape_;
+};
+
+template <class Op>
+Json pass_json(Stream& stream, const Rounds& rounds, const Op& op, double limit) {
+    const Timing timing = time_on_gpu(stream, rounds, [&](std::size_t) { launch(stream, op); });
+    const double flops_per_s = op.cost().flops / timing.median;
+    Json json{{"flops_per_s", flops_per_s}, {"share", flops_per_s / limit}};
+    json.update(json_of(timing));
+    return json;
+}
+
+void print(const AttentionCase& one, const Json& passes) {
+    std::printf("%-12s %2zu x %4zu tokens, %2zu heads of %3zu:", one.name.c_str(), one.samples, one.length,
+                one.heads, one.head_size);
+    for (const char* pass : {"forward", "backward"})
+        std::printf(" %s %.1f TFLOP/s, %.1f %%;", pass, 1e-12 * passes[pass]["flops_per_s"].get<double>(),
+                    100 * passes[pass]["share"].get<double>());
+    std::printf("\n");
+    std::fflush(stdout);
+}
+
+Json case_json(Stream& stream, const Rounds& rounds, const AttentionCase& one, double limit) {
+    const Operands operands(stream, one);
+    Json json{{"name", one.name},   {"samples", one.samples}, {"length", one.length},
+              {"heads", one.heads}, {"groups", one.groups},   {"head_size", one.head_size}};
+    json["forward"] = pass_json(stream, rounds, operands.forward(), limit);
+    json["backward"] = pass_json(stream, rounds, operands.backward(), limit);
+    print(one, json);
+    return json;
+}
+
+}  // namespace
+
+// Of the models that are trained, and 2,048 channels of 16,384 tokens in all, as papers on attention have them.
+std::vector<AttentionCase> usual_attention_cases() {
+    return {{"gpt2", 32, 1024, 12, 12, 64},        {"gpt2-medium", 16, 1024, 16, 16, 64},
+            {"llama-1b", 8, 1024, 32, 8, 64},      {"64 of 1,024", 16, 1024, 32, 32, 64},
+            {"64 of 4,096", 4, 4096, 32, 32, 64},  {"128 of 1,024", 16, 1024, 16, 16, 128},
+            {"128 of 4,096", 4, 4096, 16, 16, 128}};
+}
+
+Json measure_attention(Stream& stream, const AttentionWork& work) {
+    const ProductRate limit = measure_product_rate(stream, work.rounds, work.side);
+    Json result{{"rounds", work.rounds.count},
+                {"flops_counted", "causal pairs alone: 4 x pairs x channels forward, 10 backward"},
+                {"gemm", json_of(limit)},
+                {"cases", Json::array()}};
+    for (const AttentionCase& one : work.cases)
+        result["cases"].push_back(case_json(stream, work.rounds, one, limit.flops_per_s()));
+    return result;
+}
+
+}  // namespace trireme::perf

@@ -1,0 +1,105 @@
+#include <cstdio>
+
+#include "gpu/measurements.hpp"
+#include "gpu/random_tensor.hpp"
+
+namespace trireme::perf {
+namespace {
+
+double rate(double amount, const Timing& timing) { return amount / timing.median; }
+
+// From one buffer to another, `bytes` at a time; `moved` counts each byte that memory reads or writes.
+Json copy_json(Stream& stream, const Rounds& rounds, const Buffer& to, const Buffer& from, double moved) {
+    const std::size_t bytes = from.bytes();
+    const Timing timing =
+        time_on_gpu(stream, rounds, [&](std::size_t) { queue_of(stream).copy(to.data(), from.data(), bytes); });
+    Json json{{"bytes", bytes}, {"bytes_per_s", rate(moved * static_cast<double>(bytes), timing)}};
+    json.update(json_of(timing));
+    return json;
+}
+
+// Pinned, for as long as somebody needs it.
+class PinnedBytes {
+public:
+    explicit PinnedBytes(std::size_t bytes) : data_(take_pinned_memory(bytes)) {}
+    ~PinnedBytes() { give_back_pinned_memory(data_); }
+    PinnedBytes(const PinnedBytes&) = delete;
+    PinnedBytes& operator=(const PinnedBytes&) = delete;
+
+    std::byte* data() const { return data_; }
+
+private:
+    std::byte* data_;
+};
+
+Json outside_copy_json(Stream& stream, const Rounds& rounds, std::size_t bytes, bool is_to_gpu) {
+    const Buffer memory(bytes, Place::gpu);
+    const PinnedBytes pinned(bytes);
+    const Timing timing = time_on_gpu(stream, rounds, [&](std::size_t) {
+        queue_of(stream).copy(is_to_gpu ? memory.data() : pinned.data(),
+                              is_to_gpu ? pinned.data() : memory.data(), bytes);
+    });
+    Json json{{"bytes", bytes}, {"bytes_per_s", rate(static_cast<double>(bytes), timing)}};
+    json.update(json_of(timing));
+    return json;
+}
+
+Json copies_json(Stream& stream, const RatesWork& work) {
+    constexpr double read_and_written = 2;
+    Json copies;
+    {
+        const Buffer from(work.copies.within_bytes, Place::gpu);
+        const Buffer to(work.copies.within_bytes, Place::gpu);
+        const Tensor numbers{from.data(), DType::f32, 1, from.bytes() / 4, from.bytes() / 4, Place::gpu};
+        fill_at_random(stream, numbers, 0);
+        copies["within_the_gpu"] = copy_json(stream, work.rounds, to, from, read_and_written);
+    }
+    copies["to_the_gpu"] = outside_copy_json(stream, work.rounds, work.copies.outside_bytes, true);
+    copies["from_the_gpu"] = outside_copy_json(stream, work.rounds, work.copies.outside_bytes, false);
+    return copies;
+}
+
+// Kernels that have next to nothing to do: one behind the other, and each waited for.
+Json starts_json(Stream& stream, const Rounds& rounds) {
+    const Buffer memory(128, Place::gpu);
+    const Tensor little{memory.data(), DType::f32, 1, 32, 32, Place::gpu};
+    const auto start = [&](std::size_t) { launch(stream, Fill{.output = little, .value = 1}); };
+    return {{"one_behind_the_other", json_of(time_on_gpu(stream, rounds, start))},
+            {"waited_for", json_of(time_round_trips(stream, rounds, start))}};
+}
+
+Json product_json(Stream& stream, const Rounds& rounds, const Projection& projection, Half half, double limit) {
+    const Timing timing = time_product(stream, rounds, projection, half);
+    const double flops_per_s = rate(projection.flops(), timing);
+    std::printf("%-12s %-30s %-24s %6zu x %5zu x %6zu %8.1f TFLOP/s, %5.1f %%\n", projection.model.c_str(),
+                projection.layer.c_str(), name_of(half), projection.rows, projection.in, projection.out,
+                flops_per_s * 1e-12, 100 * flops_per_s / limit);
+    std::fflush(stdout);
+    Json json{{"model", projection.model},  {"layer", projection.layer},   {"half", name_of(half)},
+              {"rows", projection.rows},    {"in", projection.in},         {"out", projection.out},
+              {"flops_per_s", flops_per_s}, {"share", flops_per_s / limit}};
+    json.update(json_of(timing));
+    return json;
+}
+
+}  // namespace
+
+Json measure_rates(Stream& stream, const RatesWork& work) {
+    Json result{{"rounds", work.rounds.count}};
+    const ProductRate limit = measure_product_rate(stream, work.rounds, work.side);
+    result["gemm"] = json_of(limit);
+    result["copies"] = copies_json(stream, work);
+    result["starts"] = starts_json(stream, work.rounds);
+    std::printf("%zu^3 product in bf16: %.1f TFLOP/s; copies within the GPU: %.0f GB/s read and written\n",
+                limit.side, limit.flops_per_s() * 1e-12,
+                result["copies"]["within_the_gpu"]["bytes_per_s"].get<double>() * 1e-9);
+    result["products"] = Json::array();
+    for (const Projection& projection : work.projections) {
+        for (const Half half : halves)
+            result["products"].push_back(
+                product_json(stream, work.rounds, projection, half, limit.flops_per_s()));
+    }
+    return result;
+}
+
+}  // namespace trireme::perf

@@ -1,0 +1,53 @@
+// What the GPU's programs measure, as their files have it.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "gpu/products.hpp"
+
+namespace trireme::perf {
+
+using Json = nlohmann::ordered_json;
+
+struct CopySizes {
+    std::size_t within_bytes = std::size_t{2} << 30;   // beyond any cache
+    std::size_t outside_bytes = std::size_t{1} << 28;  // between the GPU and pinned memory
+};
+
+// Rates of copies and of products, and what starting a kernel takes.
+struct RatesWork {
+    Rounds rounds = {};
+    CopySizes copies = {};
+    std::size_t side = 8192;
+    std::vector<Projection> projections = projections_of_models();
+};
+Json measure_rates(Stream& stream, const RatesWork& work);
+
+// Causal, in bf16.
+struct AttentionCase {
+    std::string name;
+    std::size_t samples = 1;
+    std::size_t length = 1;  // tokens of a sample
+    std::size_t heads = 1;
+    std::size_t groups = 1;  // of heads that share keys and values
+    std::size_t head_size = 1;
+};
+std::vector<AttentionCase> usual_attention_cases();
+
+// Forward and backward, beside the rate of products.
+struct AttentionWork {
+    Rounds rounds = {};
+    std::size_t side = 8192;
+    std::vector<AttentionCase> cases = usual_attention_cases();
+};
+Json measure_attention(Stream& stream, const AttentionWork& work);
+
+// The GPU in use, and the program.
+Json gpu_facts_json();
+Json json_of(const Timing& timing);
+Json json_of(const ProductRate& rate);
+
+// PROGRAM RESULT.json: measures on the first GPU, and writes what `measure` gives. Gives the exit code.
+int run_on_gpu(int argc, char** argv, Json (*measure)(Stream& stream));
+
+}  // namespace trireme::perf

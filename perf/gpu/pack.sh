@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# Packs what perf/gpu/check.sh starts: on a machine that has a GPU and neither MPI nor HDF5 nor Boost nor a network.
+#
+#   perf/gpu/pack.sh [BUILD=build/gpu-bundle]
+#
+# Builds the program for any x86-64 of the last ten years (v3) and for Hopper, with MPICH, whose launcher runs where it
+# is put, and leaves perf/gpu/bundle/bundle.tar.xz: programs, the libraries that they need, and corpora. Programs are
+# linked with this machine's C library, and run where it is as new or newer.
+# From the environment: JOBS, of the build at once; all cores if not given.
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+build=${1:-build/gpu-bundle}
+bundle=perf/gpu/bundle
+programs=(trireme gpu_kernels_on_device perf_gpu_rates perf_gpu_attention)
+
+say() { echo "pack: $*" >&2; }
+
+for tool in cmake ninja mpicc.mpich mpiexec.hydra hydra_pmi_proxy python3 strip ldd xz; do
+    command -v "$tool" > /dev/null || { say "$tool was not found; on Debian: jobs/install.sh --validation"; exit 2; }
+done
+cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTRIREME_CPU_ARCH=x86-64-v3 -DTRIREME_WITH_SIMGRID=OFF \
+    -DMPI_C_COMPILER=mpicc.mpich -DMPIEXEC_EXECUTABLE="$(command -v mpiexec.mpich)"
+if ! grep -q '^NVCC:FILEPATH=/' "$build/CMakeCache.txt"; then
+    say "nvcc was not found; install CUDA 12 or later, or set CUDA_HOME"
+    exit 2
+fi
+cmake --build "$build" --parallel "${JOBS:-$(nproc)}" --target "${programs[@]}"
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$work/bundle/bin" "$work/bundle/lib"
+for program in "${programs[@]}"; do cp "$build/bin/$program" "$work/bundle/bin/"; done
+cp -L "$(command -v mpiexec.hydra)" "$(command -v hydra_pmi_proxy)" "$work/bundle/bin/"
+
+# All that the loader finds for them, but what belongs to the C library and to the driver.
+for program in "$work"/bundle/bin/*; do
+    ldd "$program" | sed -n 's/^\t\([^ ]*\) => \(\/[^ ]*\).*/\1 \2/p'
+done | sort -u | while read -r name path; do
+    case $name in
+        ld-linux* | libc.so.* | libm.so.* | libdl.so.* | libpthread.so.* | librt.so.* | libresolv.so.*) ;;
+        libstdc++.so.* | libgcc_s.so.* | libcuda.so.*) ;;
+        *) cp -L "$path" "$work/bundle/lib/$name" ;;
+    esac
+done
+strip "$work"/bundle/bin/* "$work"/bundle/lib/*
+
+for vocabulary in 50257 128256; do # GPT-2's, and that of Llama 3
+    python3 perf/gpu/tokens.py "$work/$vocabulary" "$vocabulary"
+    "$build/bin/trireme" prepare "$work/$vocabulary/rows.jsonl" --tokenizer "gpt2:$work/$vocabulary/vocabulary" --quiet \
+        --output "$work/bundle/tokens-$vocabulary.h5"
+done
+"$build/bin/trireme" prepare --synthetic csn --count 300 --quiet --output "$work/bundle/text.h5"
+"$build/bin/trireme" --version > "$work/bundle/version.txt"
+ldd --version | sed -n '1s/.* /glibc /p' >> "$work/bundle/version.txt"
+
+# On their own: nothing of this shell's, and of this machine's libraries the C library and the compiler's alone.
+of_every_machine='linux-vdso|ld-linux|lib(c|m|resolv|stdc\+\+|gcc_s)\.so'
+alone=(env -i "LD_LIBRARY_PATH=$work/bundle/lib" "PATH=$work/bundle/bin:/usr/bin:/bin")
+for program in "$work"/bundle/bin/*; do
+    if "${alone[@]}" ldd "$program" | grep -v "$work" | grep -Ev "$of_every_machine"; then
+        say "$(basename "$program") takes these from this machine"
+        exit 3
+    fi
+done
+"${alone[@]}" "$work/bundle/bin/mpiexec.hydra" -launcher fork -n 2 trireme train --model gpt2-tiny --steps 2 \
+    --batch 4 --data 2 --threads 1 --device cpu --corpus "$work/bundle/text.h5" --run-dir "$work/run" --quiet \
+    > "$work/said" 2>&1 ||
+    { cat "$work/said" >&2; say "two ranks of the bundle do not train"; exit 3; }
+
+mkdir -p "$bundle"
+tar -C "$work" -cf - bundle | xz -T0 -3 > "$bundle/bundle.tar.xz"
+say "$bundle/bundle.tar.xz: $(du -h "$bundle/bundle.tar.xz" | cut -f 1), $(du -sh "$work/bundle" | cut -f 1) unpacked"

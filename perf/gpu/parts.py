@@ -1,0 +1,114 @@
+"""The parts of a stage of perf/gpu/check.sh: each has a limit of time, fails by itself, and is recorded as soon as it
+is over, so that a stage that is cut off goes on where it was."""
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+
+class Failure(Exception):
+    """Says what went wrong with a part."""
+
+
+class CommandFailure(Failure):
+    """Of a command, with what it had printed."""
+
+    def __init__(self, why, text):
+        super().__init__(why)
+        self.text = text
+
+
+class Late(CommandFailure):
+    """It had not ended in time."""
+
+
+def read_json(path):
+    try:
+        return json.loads(Path(path).read_text())
+    except (OSError, ValueError):
+        return {}
+
+
+class Parts:
+    def __init__(self, stage, facts, output, kept, limit):
+        self.path = output / f"{stage}.json"
+        self.log = open(output / f"{stage}.log", "a", encoding="utf-8")
+        self.end = time.monotonic() + limit
+        done = {}
+        for folder in (kept, output):
+            before = read_json(folder / f"{stage}.json")
+            if all(before.get(name) == facts[name] for name in ("device", "programs", "settings")):
+                done |= {name: part for name, part in before.get("parts", {}).items() if part["status"] == "done"}
+        self.record = {"stage": stage, **facts, "parts": done}
+        self.is_good = True
+
+    def seconds_left(self):
+        return self.end - time.monotonic()
+
+    def say(self, text):
+        print(text, flush=True)
+        print(text, file=self.log, flush=True)
+
+    def run(self, name, work):
+        """Records what work() gives, a dictionary, unless that is known already."""
+        if name in self.record["parts"]:
+            self.say(f"{name}: known already")
+            return
+        if self.seconds_left() < 5:
+            self.finish(name, {"status": "no time left"})
+            return
+        self.say(f"{name} ...")
+        begin = time.monotonic()
+        try:
+            part = {"status": "done", **work()}
+        except Failure as failure:
+            part = {"status": "failed", "why": str(failure)}
+        except Exception as error:  # a part's mistake must not cost the others
+            part = {"status": "failed", "why": f"{type(error).__name__}: {error}"}
+        part["took_s"] = round(time.monotonic() - begin, 1)
+        self.finish(name, part)
+
+    def finish(self, name, part):
+        self.is_good = self.is_good and part["status"] == "done"
+        self.record["parts"][name] = part
+        self.say(f"{name}: {part['status']}" + (f": {part['why']}" if "why" in part else ""))
+        self.path.write_text(json.dumps(self.record, indent=1) + "\n")
+
+    def command(self, words, seconds, env=None, codes=(0,)):
+        """What the command prints; Failure where it takes longer or ends otherwise."""
+        words = [str(word) for word in words]
+        seconds = max(1, min(seconds, self.seconds_left()))
+        print("$", *words, file=self.log, flush=True)
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                              env={**os.environ, **(env or {})}, start_new_session=True) as process:
+            is_late = False
+            try:
+                text, _ = process.communicate(timeout=seconds)
+            except subprocess.TimeoutExpired:
+                is_late = True
+                text = end(process)
+        print(text, file=self.log, flush=True)
+        if is_late:
+            raise Late(f"took longer than {seconds:.0f} s: {last_line(text)}", text)
+        if process.returncode not in codes:
+            raise CommandFailure(f"ended with {process.returncode}: {last_line(text)}", text)
+        return text
+
+
+def end(process):
+    """All of a command's processes; what it had printed."""
+    os.killpg(process.pid, signal.SIGTERM)
+    try:
+        return process.communicate(timeout=5)[0]
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        return process.communicate()[0]
+
+
+def last_line(text):
+    """What a program said last; Trireme's own word before what a launcher adds."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    own = [line for line in lines if line.startswith("trireme:")]
+    return (own or lines or ["nothing was said"])[-1][:300]

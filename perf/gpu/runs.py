@@ -1,0 +1,92 @@
+"""Runs of `trireme train` out of the bundle, and what their records say."""
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from statistics import median
+
+import machine
+from parts import CommandFailure, Failure, read_json
+
+
+def environment(bundle):
+    return {"LD_LIBRARY_PATH": machine.library_folders(bundle), "PATH": f"{bundle / 'bin'}:{os.environ['PATH']}"}
+
+
+def scratch():
+    """Memory, where there is enough of it: runs end with a checkpoint, which nobody reads here."""
+    folder = os.environ.get("SCRATCH", "/dev/shm")
+    if os.access(folder, os.W_OK) and shutil.disk_usage(folder).free > 20e9:
+        return folder
+    return None
+
+
+def steps_of(folder):
+    try:
+        lines = (folder / "steps.jsonl").read_text().splitlines()
+    except OSError:
+        return []
+    records = []
+    for line in lines:
+        try:
+            record = json.loads(line)
+        except ValueError:
+            break  # cut off
+        if "grad_norm" in record or "lr" in record:  # not an evaluation
+            records.append(record)
+    return records
+
+
+class Run:
+    """A run's steps, summary and manifest, which are kept when its folder is gone."""
+
+    def __init__(self, parts, bundle, options, ranks=1, seconds=60):
+        folder = Path(tempfile.mkdtemp(dir=scratch()))
+        words = [bundle / "bin/trireme", "train", *options, "--quiet", "--run-dir", folder / "run"]
+        if ranks > 1:
+            words = [bundle / "bin/mpiexec.hydra", "-launcher", "fork", "-n", ranks, *words]
+        self.complaint = None
+        try:
+            parts.command(words, seconds, environment(bundle))
+        except CommandFailure as failure:
+            self.complaint = str(failure)
+        finally:
+            self.steps = steps_of(folder / "run")
+            self.summary = read_json(folder / "run/summary.json")
+            self.manifest = read_json(folder / "run/manifest.json")
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def losses(self, steps):
+        """Of all steps: a run that ended early has none to compare."""
+        if len(self.steps) < steps or any("loss" not in step for step in self.steps):
+            raise Failure(self.complaint or f"{len(self.steps)} of {steps} steps have a loss")
+        return [step["loss"] for step in self.steps]
+
+
+def figures(run, warm_up):
+    """Of the steps behind the warm-up. What the records do not have is left out."""
+    steps = run.steps[warm_up:]
+    if not steps:
+        raise Failure(run.complaint or "no step was recorded behind the warm-up")
+    seconds = [step["seconds"] for step in steps]
+    tokens = sum(step["tokens"] for step in steps)
+    result = {"steps": len(steps), "step_s": median(seconds), "least_step_s": min(seconds), "most_step_s": max(seconds),
+              "tokens_per_s": median(step["tokens"] / step["seconds"] for step in steps),
+              "first_loss": run.steps[0].get("loss"), "last_loss": steps[-1].get("loss")}
+    for name in ("mfu", "mfu_causal", "bubble"):
+        if all(name in step for step in steps):
+            result[name] = median(step[name] for step in steps)
+    if all("peak_bytes" in step for step in steps):
+        result["peak_bytes"] = max(step["peak_bytes"] for step in steps)
+    if all("energy_j" in step for step in steps):
+        result["joules_per_token"] = sum(step["energy_j"] for step in steps) / tokens
+    for name in ("memory_bytes", "model_flops_per_s", "peak_is", "verdict"):
+        if name in run.summary:
+            result[name] = run.summary[name]
+    for name in ("device", "dtype", "precision", "parameters", "mpi"):
+        if name in run.manifest:
+            result[name] = run.manifest[name]
+    if run.complaint:
+        result["complaint"] = run.complaint
+    return result

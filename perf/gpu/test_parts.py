@@ -1,0 +1,115 @@
+"""Stage `test`: kernels on the GPU against the reference, under NVIDIA's sanitizer, and ranks that share the GPU."""
+import re
+
+import machine
+import runs
+from parts import CommandFailure, Failure, Late
+
+STEPS = 10
+
+# Attention's tests take the longest, and others must have their turn. Races are looked for where threads share
+# memory.
+ATTENTION = "*Attention*:*Scores*"
+SANITIZED = {"memcheck": f"*-{ATTENTION}",
+             "racecheck": "*Norm*:*CrossEntropy*:*Embedding*:*Sums*:*Logit*:*Span*:*Linear*"}
+
+LAYOUTS = {
+    1: {"again": []},
+    2: {"pipe 2": ["--pipe", 2, "--microbatches", 4], "data 2": ["--data", 2],
+        "tensor 2": ["--tensor", 2, "--sequence-parallel", "on"]},
+    4: {"pipe 2, data 2": ["--pipe", 2, "--data", 2, "--microbatches", 2], "tensor 4": ["--tensor", 4],
+        "pipe 2, tensor 2": ["--pipe", 2, "--tensor", 2, "--microbatches", 4, "--schedule", "zb-h1"]},
+}
+
+# Relative differences of losses that ranks of one device may have, by what they compute in.
+TOLERANCES = {"f64": 1e-10, "f32": 1e-5, "bf16": 1e-2}
+
+
+def tallied(text):
+    """How many tests ran and were good, and the names of those that were not."""
+    good = len(re.findall(r"^\[       OK \]", text, re.MULTILINE))
+    bad = sorted(set(re.findall(r"^\[  FAILED  \] (\S+\.\S+?)(?:,| \(|$)", text, re.MULTILINE)))
+    return {"passed": good, "failed": bad}
+
+
+def kernels(parts, bundle):
+    try:
+        text = parts.command([bundle / "bin/gpu_kernels_on_device"], 200, runs.environment(bundle), codes=(0, 1))
+    except CommandFailure as failure:
+        raise Failure(f"{failure}; {tallied(failure.text)}") from None
+    result = tallied(text)
+    if result["failed"] or not result["passed"]:
+        raise Failure(f"{result['passed']} tests passed, and not {', '.join(result['failed']) or 'one more'}")
+    return result
+
+
+def sanitize(parts, bundle, tool, tests, seconds):
+    """A limit of time is none of the kernels' failures: what ran until then counts."""
+    program = machine.sanitizer()
+    if program is None:
+        return {"left_out": "compute-sanitizer is not here"}
+    words = [program, "--tool", tool, "--error-exitcode", 9, "--print-limit", 20, "--report-api-errors", "no",
+             bundle / "bin/gpu_kernels_on_device", f"--gtest_filter={tests}"]
+    failure = None
+    try:
+        text = parts.command(words, seconds, runs.environment(bundle))
+    except CommandFailure as ended:
+        failure, text = ended, ended.text
+    if "Device not supported" in text:
+        return {"left_out": "compute-sanitizer does not support this device"}
+    found = re.findall(r"^=+ ((?:Error|Warning|Invalid|Misaligned|Uninitialized|Fatal)\b.*)", text, re.MULTILINE)
+    result = tallied(text) | {"is_whole": failure is None}
+    if found or result["failed"]:
+        raise Failure(f"{tool} says: {(found or result['failed'])[0]}")
+    if failure is not None and not isinstance(failure, Late):
+        raise failure
+    if not result["passed"]:
+        raise Failure(f"no test ended within {seconds} s")
+    return result
+
+
+def options(bundle, model, dtype, device="cuda"):
+    return ["--model", model, "--corpus", bundle / "text.h5", "--device", device, "--dtype", dtype, "--batch", 8,
+            "--steps", STEPS, "--max-length", 128, "--long", "truncate", "--length", "pack", "--validation-share", 0,
+            "--threads", 2]
+
+
+def difference(losses, others):
+    return max(abs(a - b) / abs(b) for a, b in zip(losses, others))
+
+
+def share_gpu(parts, bundle, model, dtype):
+    """One rank is what the others are held to; itself it is held to the processor's kernels."""
+    one = runs.Run(parts, bundle, options(bundle, model, dtype)).losses(STEPS)
+    differences = {}
+    if dtype != "bf16":
+        core = runs.Run(parts, bundle, options(bundle, model, dtype, "cpu"))
+        differences["1 rank, beside a processor"] = difference(one, core.losses(STEPS))
+    for ranks, layouts in LAYOUTS.items():
+        for name, layout in layouts.items():
+            run = runs.Run(parts, bundle, options(bundle, model, dtype) + layout, ranks)
+            differences[f"{ranks} ranks, {name}" if ranks > 1 else "1 rank, again"] = difference(run.losses(STEPS), one)
+    wrong = [f"{name}: {value:.2g}" for name, value in differences.items() if not value <= TOLERANCES[dtype]]
+    if differences["1 rank, again"] != 0:
+        wrong.append("a second run of one rank has other losses")
+    if wrong:
+        raise Failure(f"losses differ by more than {TOLERANCES[dtype]:g}: {'; '.join(wrong)}")
+    return {"steps": STEPS, "first_loss": one[0], "last_loss": one[-1], "differences": differences,
+            "tolerance": TOLERANCES[dtype]}
+
+
+def doctor(parts, bundle):
+    text = parts.command([bundle / "bin/trireme", "doctor"], 60, runs.environment(bundle), codes=(0, 3))
+    return {"says": text.splitlines()}
+
+
+def run(parts, bundle, _output):
+    parts.run("doctor", lambda: doctor(parts, bundle))
+    parts.run("kernels", lambda: kernels(parts, bundle))
+    for model, dtypes in {"gpt2-tiny": ["f64", "f32", "bf16"], "llama-tiny": ["f32", "bf16"]}.items():
+        for dtype in dtypes:
+            parts.run(f"ranks {model} {dtype}",
+                      lambda model=model, dtype=dtype: share_gpu(parts, bundle, model, dtype))
+    for tool, others in SANITIZED.items():
+        for name, tests in {"attention": ATTENTION, "others": others}.items():
+            parts.run(f"{tool}, {name}", lambda tool=tool, tests=tests: sanitize(parts, bundle, tool, tests, 60))

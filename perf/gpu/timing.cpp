@@ -1,0 +1,64 @@
+#include "gpu/timing.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/cuda/gpu_work.hpp"
+#include "trireme/base/median.hpp"
+#include "trireme/device/clock.hpp"
+
+namespace trireme::perf {
+namespace {
+
+// Gives the seconds that so many calls take together.
+using Stretch = std::function<double(std::size_t calls)>;
+
+// As many calls as a round wants, once the warm-up is over.
+std::size_t warm_up(const Rounds& rounds, const Stretch& stretch) {
+    std::size_t calls = 1;
+    double last = stretch(calls);  // with what only a first call takes
+    for (double passed = last; passed < rounds.warm_up_seconds || last < rounds.round_seconds; passed += last) {
+        if (last < rounds.round_seconds) calls *= 2;
+        last = stretch(calls);
+    }
+    return calls;
+}
+
+Timing timing_of(const Rounds& rounds, const Stretch& stretch) {
+    const std::size_t calls = warm_up(rounds, stretch);
+    std::vector<double> seconds;
+    for (std::size_t round = 0; round < rounds.count; ++round)
+        seconds.push_back(stretch(calls) / static_cast<double>(calls));
+    const auto [least, most] = std::ranges::minmax_element(seconds);
+    return {.median = median_of(seconds), .least = *least, .most = *most, .calls = calls};
+}
+
+}  // namespace
+
+GpuQueue& queue_of(Stream& stream) { return std::get<CudaStream>(stream.backend).work->queue(); }
+
+Timing time_on_gpu(Stream& stream, const Rounds& rounds, const GpuCall& work) {
+    GpuMoment begin, end;
+    std::size_t number = 0;
+    return timing_of(rounds, [&](std::size_t calls) {
+        queue_of(stream).mark(begin);
+        for (std::size_t call = 0; call < calls; ++call) work(number++);
+        queue_of(stream).mark(end);
+        end.wait();
+        return end.seconds_since(begin);
+    });
+}
+
+Timing time_round_trips(Stream& stream, const Rounds& rounds, const GpuCall& work) {
+    std::size_t number = 0;
+    return timing_of(rounds, [&](std::size_t calls) {
+        const double begin = now_seconds();
+        for (std::size_t call = 0; call < calls; ++call) {
+            work(number++);
+            queue_of(stream).wait();
+        }
+        return now_seconds() - begin;
+    });
+}
+
+}  // namespace trireme::perf

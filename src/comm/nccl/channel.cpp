@@ -1,0 +1,70 @@
+#include "comm/nccl/channel.hpp"
+
+#include <utility>
+
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr int most_blocks = 4;  // of threads, of the GPU's 132 processors: others compute meanwhile
+
+ncclConfig_t config() {
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    config.maxCTAs = most_blocks;
+    return config;
+}
+
+}  // namespace
+
+NcclChannel::NcclChannel(const NcclLibrary& library, ChannelEnds ends, const ncclUniqueId& id)
+    : library_(library), ends_(std::move(ends)) {
+    ncclConfig_t wanted = config();
+    take(library_.calls().open(&comm_, 2, id, ends_.is_sender() ? 0 : 1, &wanted), "ncclCommInitRankConfig");
+}
+
+std::string NcclChannel::name() const {
+    return cat("NCCL's channel from rank ", ends_.from, " to rank ", ends_.to, " of the ", ends_.group,
+               " group");
+}
+
+bool NcclChannel::is_ready() {
+    if (comm_ == nullptr) return false;
+    ncclResult_t state = ncclSuccess;
+    take(library_.calls().get_state(comm_, &state), "ncclCommGetAsyncError");
+    take(state, "its work");
+    return state == ncclSuccess;
+}
+
+void NcclChannel::start(void* memory, std::size_t bytes) {
+    if (comm_ == nullptr) throw ResourceError(cat(name(), " was given up"));
+    const auto stream = static_cast<cudaStream_t>(queue_.native());
+    const int peer = ends_.is_sender() ? 1 : 0;
+    if (ends_.is_sender()) {
+        take(library_.calls().send(memory, bytes, ncclInt8, peer, comm_, stream), "ncclSend");
+    } else {
+        take(library_.calls().receive(memory, bytes, ncclInt8, peer, comm_, stream), "ncclRecv");
+    }
+}
+
+void NcclChannel::begin_to_close() {
+    if (comm_ != nullptr) take(library_.calls().finalize(comm_), "ncclCommFinalize");
+}
+
+void NcclChannel::close() {
+    if (comm_ != nullptr) take(library_.calls().destroy(std::exchange(comm_, nullptr)), "ncclCommDestroy");
+}
+
+void NcclChannel::abort() noexcept {
+    if (comm_ != nullptr) library_.calls().abort(std::exchange(comm_, nullptr));
+}
+
+void NcclChannel::take(ncclResult_t result, const char* call) {
+    if (result == ncclSuccess || result == ncclInProgress) return;
+    throw ResourceError(cat("at rank ", ends_.own, ", ", name(), " failed, whose other end is rank ",
+                            ends_.peer(), ": ", call, ": ", library_.reason(result, comm_),
+                            "; NCCL_DEBUG=WARN says more, and start the run again with --resume"));
+}
+
+}  // namespace trireme

@@ -1,0 +1,56 @@
+// The way of messages from one rank's GPU to another's: a communicator of NCCL's for these two alone, and a
+// queue of its own. NCCL does what a queue was given in its order: with one for all pairs, two ranks that send
+// to each other first would wait for ever.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "comm/nccl/library.hpp"
+#include "trireme/device/gpu.hpp"
+
+namespace trireme {
+
+struct ChannelEnds {
+    int from = 0;  // ranks of the group
+    int to = 0;
+    int own = 0;  // one of both
+    std::string group = {};
+
+    int peer() const { return own == from ? to : from; }
+    bool is_sender() const { return own == from; }
+};
+
+class NcclChannel {
+public:
+    // Begins to open it; is_ready() says when that is done. The library outlives it.
+    NcclChannel(const NcclLibrary& library, ChannelEnds ends, const ncclUniqueId& id);
+    ~NcclChannel() { abort(); }
+    NcclChannel(const NcclChannel&) = delete;
+    NcclChannel& operator=(const NcclChannel&) = delete;
+
+    const ChannelEnds& ends() const { return ends_; }
+    std::string name() const;  // "NCCL's channel from rank 0 to rank 1 of the data group"
+
+    // No call is under way, so that another may be made: the last one's work is in the queue. False too of one
+    // that was aborted. Throws ResourceError, naming both ranks, where NCCL failed.
+    bool is_ready();
+
+    // The sender sends them, the other one receives them. It is ready.
+    void start(void* memory, std::size_t bytes);
+    GpuQueue& queue() { return queue_; }
+
+    void begin_to_close();  // until it is_ready()
+    void close();
+    void abort() noexcept;  // what its queue stands for ends
+
+private:
+    void take(ncclResult_t result, const char* call);
+
+    const NcclLibrary& library_;
+    ChannelEnds ends_;
+    GpuQueue queue_ = GpuQueue::alone();
+    ncclComm_t comm_ = nullptr;
+};
+
+}  // namespace trireme

@@ -1,0 +1,48 @@
+// The functions of NCCL that are used here, looked for when the program runs: it is built with nccl.h alone.
+#pragma once
+
+#include <nccl.h>
+
+#include <string>
+#include <vector>
+
+#include "trireme/device/shared_library.hpp"
+
+namespace trireme {
+
+class NcclLibrary {
+public:
+    static constexpr int oldest_version = NCCL_VERSION(2, 18, 0);
+
+    struct Calls {
+        decltype(&ncclGetVersion) get_version = nullptr;
+        decltype(&ncclGetUniqueId) get_unique_id = nullptr;
+        decltype(&ncclCommInitRankConfig) open = nullptr;
+        decltype(&ncclCommGetAsyncError) get_state = nullptr;
+        decltype(&ncclSend) send = nullptr;
+        decltype(&ncclRecv) receive = nullptr;
+        decltype(&ncclCommFinalize) finalize = nullptr;
+        decltype(&ncclCommDestroy) destroy = nullptr;
+        decltype(&ncclCommAbort) abort = nullptr;
+        decltype(&ncclGetErrorString) text_of = nullptr;
+        decltype(&ncclGetLastError) last_error = nullptr;
+    };
+
+    // The first of these names that the system finds. Throws ResourceError where there is none, or it is too
+    // old.
+    explicit NcclLibrary(const std::vector<std::string>& names);
+
+    const Calls& calls() const { return calls_; }
+    int version() const { return version_; }
+
+    // NCCL's own words: "unhandled system error (...)".
+    std::string reason(ncclResult_t result, ncclComm_t comm) const;
+    void check(ncclResult_t result, const char* call) const;  // throws ResourceError unless it succeeded
+
+private:
+    SharedLibrary library_;
+    Calls calls_;
+    int version_ = 0;
+};
+
+}  // namespace trireme

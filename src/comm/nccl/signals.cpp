@@ -1,0 +1,27 @@
+#include "comm/nccl/signals.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr std::size_t words = sizeof(Signal) / sizeof(std::int64_t);
+
+}  // namespace
+
+void Signals::tell(int peer, const Signal& signal) {
+    while (!outgoing_.empty() && group_->is_done(outgoing_.front().ticket)) outgoing_.pop_front();
+    Outgoing& own = outgoing_.emplace_back(Outgoing{.signal = signal, .ticket = 0});
+    own.ticket = group_->start_send(ConstTensor{&own.signal, DType::i64, 1, words, words}, peer);
+}
+
+// One that has come is received at once: it is short.
+void Signals::listen(const std::function<void(int peer, const Signal& signal)>& hear) {
+    while (const std::optional<int> peer = group_->unasked_sender()) {
+        Signal signal;
+        const auto ticket = group_->start_receive(Tensor{&signal, DType::i64, 1, words, words}, *peer);
+        while (!group_->is_done(ticket)) continue;
+        hear(*peer, signal);
+    }
+    while (!outgoing_.empty() && group_->is_done(outgoing_.front().ticket)) outgoing_.pop_front();
+}
+
+}  // namespace trireme

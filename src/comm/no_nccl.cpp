@@ -1,0 +1,15 @@
+// What a program that was built without nccl.h has instead of NCCL. It finds none, so nobody asks for more.
+#include "trireme/comm/nccl.hpp"
+#include "trireme/comm/nccl_group.hpp"
+
+namespace trireme {
+
+NcclSearch find_nccl(const std::vector<std::string>& /*names*/) {
+    return {.complaint = "this program was built without NCCL; build it where nccl.h is found"};
+}
+
+std::unique_ptr<Communicator> nccl_group(NcclWiring /*wiring*/, Patience /*patience*/) {
+    throw ResourceError(find_nccl().complaint);
+}
+
+}  // namespace trireme

@@ -1,0 +1,64 @@
+#include "trireme/device/byte_sender.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <map>
+#include <vector>
+
+namespace trireme {
+
+// Blocks of powers of two: sizes change with every batch, and few blocks serve them all.
+struct ByteSender::Pool {
+    struct Block {
+        explicit Block(std::size_t bytes) : pinned(take_pinned_memory(bytes)), gpu(take_gpu_memory(bytes)) {}
+        ~Block() {
+            give_back_pinned_memory(pinned);
+            give_back_gpu_memory(gpu);
+        }
+        Block(const Block&) = delete;
+        Block& operator=(const Block&) = delete;
+
+        std::byte* pinned;
+        std::byte* gpu;
+        GpuMoment sent = {};
+    };
+
+    std::unique_ptr<Block> take(std::size_t bytes) {
+        std::vector<std::unique_ptr<Block>>& of_size = free[bytes];
+        if (of_size.empty()) return std::make_unique<Block>(bytes);
+        std::unique_ptr<Block> block = std::move(of_size.back());
+        of_size.pop_back();
+        return block;
+    }
+
+    GpuQueue* queue = nullptr;
+    std::map<std::size_t, std::vector<std::unique_ptr<Block>>> free = {};
+};
+
+// A block that comes back by itself.
+struct ByteSender::Loan {
+    ~Loan() { pool->free[bytes].push_back(std::move(block)); }
+
+    std::shared_ptr<Pool> pool;
+    std::size_t bytes;
+    std::unique_ptr<Pool::Block> block;
+};
+
+ByteSender::ByteSender(GpuQueue& queue) : pool_(std::make_shared<Pool>(Pool{.queue = &queue})) {}
+ByteSender::~ByteSender() = default;
+
+// The GPU may read a block while others go before it: what overwrites it comes behind that in the queue.
+std::shared_ptr<std::byte> ByteSender::send(std::span<const std::byte> bytes) {
+    constexpr std::size_t least = 4096;
+    const std::size_t size = std::max(least, std::bit_ceil(bytes.size()));
+    const auto loan = std::make_shared<Loan>(pool_, size, pool_->take(size));
+    Pool::Block& block = *loan->block;
+    block.sent.wait();
+    std::memcpy(block.pinned, bytes.data(), bytes.size());
+    pool_->queue->copy(block.gpu, block.pinned, bytes.size());
+    pool_->queue->mark(block.sent);
+    return {loan, block.gpu};
+}
+
+}  // namespace trireme

@@ -1,0 +1,41 @@
+#include "trireme/device/gpu_rates.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace trireme {
+namespace {
+
+struct DataSheet {
+    std::string_view name;  // a part of what the driver calls it
+    double bf16;            // 1e12 a second
+    double f32;
+    double f64;
+};
+
+// The first whose name fits.
+constexpr std::array sheets{
+    DataSheet{"GH200", 989.5, 67, 67},       DataSheet{"H200", 989.5, 67, 67},
+    DataSheet{"H100 PCIe", 756.5, 51, 51},   DataSheet{"H100 NVL", 835.5, 60, 60},
+    DataSheet{"H100", 989.5, 67, 67},        DataSheet{"A100", 312, 19.5, 19.5},
+    DataSheet{"A30", 165, 10.3, 10.3},       DataSheet{"RTX A6000", 154.8, 38.7, 0.6},
+    DataSheet{"L40S", 362.1, 91.6, 1.4},     DataSheet{"RTX 3090", 71.2, 35.6, 0.56},
+    DataSheet{"RTX 4090", 165.2, 82.6, 1.3},
+};
+
+double of(const DataSheet& sheet, DType dtype) {
+    if (dtype == DType::bf16) return sheet.bf16;
+    return dtype == DType::f64 ? sheet.f64 : sheet.f32;
+}
+
+}  // namespace
+
+std::optional<double> dense_rate_of(const std::string& gpu, DType dtype) {
+    const auto fits = [&](const DataSheet& sheet) { return gpu.find(sheet.name) != std::string::npos; };
+    const auto* const sheet = std::ranges::find_if(sheets, fits);
+    if (sheet == sheets.end()) return std::nullopt;
+    return of(*sheet, dtype) * 1e12;
+}
+
+}  // namespace trireme

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# perf/gpu/check.sh where there is no GPU, and its table: of figures that are written down here.
+set -euo pipefail
+
+home=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+fail() { echo "check: $*" >&2; exit 1; }
+
+# expect CODE PATTERN COMMAND...: one line that fits, and that exit code.
+expect() {
+    local code=$1 pattern=$2 said status=0
+    shift 2
+    said=$("$@" 2>&1) || status=$?
+    [[ $status == "$code" ]] || fail "$* ended with $status instead of $code: $said"
+    [[ $(wc -l <<< "$said") == 1 && $said =~ $pattern ]] || fail "$* said: $said"
+}
+
+printf '#!/bin/sh\necho "No devices were found"\nexit 6\n' > "$work/nvidia-smi"
+chmod +x "$work/nvidia-smi"
+export PATH=$work:$PATH
+for stage in test measure peer; do
+    expect 2 "there is no GPU here: .*; start $stage on a machine that has one" \
+        "$home/perf/gpu/check.sh" "$stage" "$work/results"
+done
+[[ ! -e $work/results ]] || fail "results were left where nothing was measured"
+expect 2 "'tset' is no stage; say perf/gpu/check.sh test, measure or peer" "$home/perf/gpu/check.sh" tset
+
+if command -v shellcheck > /dev/null; then
+    shellcheck "$home"/perf/gpu/*.sh "$home"/validation/gpu/check/*.sh
+else
+    echo "shellcheck is not here; the scripts were not looked at"
+fi
+
+command -v python3 > /dev/null || { echo "python3 is not here; the table was not made"; exit 0; }
+cat > "$work/measure.json" << 'END'
+{"device": "NVIDIA H200", "programs": {"version": ["trireme"]}, "parts": {
+  "rates": {"status": "done", "gemm": {"flops_per_s": 8e14}},
+  "attention": {"status": "done", "cases": [{"name": "128 of 4,096", "samples": 4, "length": 4096, "heads": 16,
+    "head_size": 128, "forward": {"flops_per_s": 4.8e14, "share": 0.6},
+    "backward": {"flops_per_s": 2e14, "share": 0.25}}]},
+  "train gpt2": {"status": "done", "batch": 32, "length": 1024, "tokens_per_s": 480000.0, "mfu": 0.5,
+    "model_flops_per_s": {"limit": 8e14}},
+  "train llama-1b": {"status": "failed", "why": "the GPU has no 20 MB more"}}}
+END
+cat > "$work/peer.json" << 'END'
+{"device": "NVIDIA H200", "programs": {"version": ["torch"]}, "parts": {
+  "rates": {"status": "done", "cases": [{"name": "128 of 4,096", "flash": {
+    "forward": {"flops_per_s": 4e14}, "backward": {"flops_per_s": 4e14}}}]},
+  "train gpt2, bf16 between blocks": {"status": "done", "compiled": true, "batch": 32, "length": 1024,
+    "tokens_per_s": 400000.0, "peak_bytes": 2e10},
+  "train gpt2": {"status": "done", "compiled": true, "batch": 32, "length": 1024, "tokens_per_s": 300000.0},
+  "train gpt2, not compiled": {"status": "done", "compiled": false, "batch": 32, "length": 1024,
+    "tokens_per_s": 900000.0}}}
+END
+python3 "$home/perf/gpu/table.py" "$work" > "$work/said"
+cmp "$work/said" "$work/table.md" || fail "the table is not what was printed"
+has() { grep -qF "$1" "$work/table.md" || fail "the table has no '$1': $(cat "$work/table.md")"; }
+has "| gpt2 | Trireme, 32 x 1,024 | 480,000 | 1.20 x (must 1 x: yes, goal 1.15 x: yes) | 50.0 % |"
+has "| 50.0 % | 50.0 % (goal 50 %: yes) |"
+has "| gpt2 | PyTorch, compiled, 32 x 1,024 | 300,000 | 0.75 x | - | 31.2 % |"
+has "| gpt2 | PyTorch, compiled, bf16 between blocks, 32 x 1,024 | 400,000 | 1.00 x | - | 41.7 % | 20.0 / - |"
+has "| llama-1b | Trireme | the GPU has no 20 MB more |"
+has "| forward | 480 | 60.0 % (goal 55 %: yes) | 400 | 1.20 x (must 0.8 x: yes) |"
+has "| backward | 200 | 25.0 % (goal 45 %: **no**) | 400 | 0.50 x (must 0.8 x: **no**) |"

@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# A stage of perf/gpu/check.sh from end to end, where a stand-in says that there is a GPU, and the program computes on
+# cores: a part that fails does not cost the others, and what has a result is not done again.
+#
+#   validation/gpu/check/stage_test.sh TRIREME
+set -euo pipefail
+
+program=$(realpath "$1")
+home=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+fail() { echo "check: $*" >&2; exit 1; }
+
+if ! command -v python3 > /dev/null; then
+    echo "skipped: python3 is not here"
+    exit 77
+fi
+mkdir -p "$work/perf" "$work/unpacked/bundle/bin" "$work/unpacked/bundle/lib" "$work/path"
+cp -r "$home/perf/gpu" "$work/perf/gpu"
+rm -rf "$work/perf/gpu/bundle"
+mkdir "$work/perf/gpu/bundle"
+
+cat > "$work/path/nvidia-smi" << 'END'
+#!/bin/sh
+case "$*" in
+    *-lms*) while sleep 0.1; do echo "1000, 300.0, 1980"; done ;;
+    *name,driver*) echo "NVIDIA H999 SXM, 1.0, 80000, 1980, 2600, 700, 30, 345" ;;
+    *) echo "NVIDIA H999 SXM" ;;
+esac
+END
+cat > "$work/unpacked/bundle/bin/trireme" << END
+#!/usr/bin/env bash
+[[ \$1 == profile ]] && exit 3
+words=()
+for word in "\$@"; do
+    case \$word in cuda) word=cpu ;; bf16) word=f32 ;; 1024) word=16 ;; esac
+    words+=("\$word")
+done
+exec "$program" "\${words[@]}"
+END
+cat > "$work/unpacked/bundle/bin/perf_gpu_rates" << 'END'
+#!/bin/sh
+echo '{"gemm": {"side": 8192, "flops_per_s": 8e14}}' > "$1"
+END
+cat > "$work/unpacked/bundle/bin/perf_gpu_attention" << 'END'
+#!/bin/sh
+echo "the GPU fell off" >&2
+exit 3
+END
+chmod +x "$work"/path/* "$work"/unpacked/bundle/bin/*
+export PATH=$work/path:$PATH TMPDIR=$work SCRATCH=$work MODELS=gpt2-tiny BATCH_GPT2_TINY=2
+unset OUT
+"$program" prepare --synthetic csn --count 20 --quiet --output "$work/unpacked/bundle/tokens-50257.h5"
+echo "trireme, of the test" > "$work/unpacked/bundle/version.txt"
+tar -C "$work/unpacked" -cf "$work/perf/gpu/bundle/bundle.tar.xz" bundle
+
+status=0
+"$work/perf/gpu/check.sh" measure > "$work/said" 2>&1 || status=$?
+results=$work/perf/results/gpu-h999
+[[ $status == 1 ]] || fail "a stage with a part that failed ended with $status: $(cat "$work/said")"
+for line in "rates: done" "attention: failed: ended with 3: the GPU fell off" "train gpt2-tiny: done"; do
+    grep -qF "$line" "$work/said" || fail "nobody says '$line': $(cat "$work/said")"
+done
+python3 - "$results/measure.json" << 'END'
+import json, sys
+record = json.load(open(sys.argv[1]))
+run = record["parts"]["train gpt2-tiny"]
+assert record["device"] == "NVIDIA H999 SXM", record
+assert (run["steps"], run["batch"]) == (50, 2), run
+assert run["tokens_per_s"] > 0 and run["mfu"] > 0 and run["nvidia_smi"]["most_memory_mib"] == 1000, run
+assert "joules_per_token" not in run, run
+END
+grep -qF "| gpt2-tiny | Trireme, 2 x 1,024 |" "$results/table.md" ||
+    fail "the table has no run: $(cat "$results/table.md")"
+
+"$work/perf/gpu/check.sh" measure "$work/again" > "$work/said" 2>&1 || true
+for line in "rates: known already" "attention: failed" "train gpt2-tiny: known already"; do
+    grep -qF "$line" "$work/said" || fail "nobody says '$line' the second time: $(cat "$work/said")"
+done

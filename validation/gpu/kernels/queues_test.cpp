@@ -1,0 +1,79 @@
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+#include "trireme/device/buffer.hpp"
+#include "trireme/device/gpu.hpp"
+
+namespace trireme {
+namespace {
+
+// The number is 1 in `source` of the GPU; each copy of it goes through a queue of its own.
+class Queues : public ::testing::Test {
+protected:
+    void SetUp() override {
+        *pinned_ = 1;
+        first_.copy(source_.data(), pinned_, sizeof *pinned_);
+        first_.wait();
+        *pinned_ = 0;
+    }
+    void TearDown() override { give_back_pinned_memory(reinterpret_cast<std::byte*>(pinned_)); }
+
+    std::int64_t* pinned_ = reinterpret_cast<std::int64_t*>(take_pinned_memory(sizeof(std::int64_t)));
+    Buffer source_{sizeof(std::int64_t), Place::gpu};
+    Buffer target_{sizeof(std::int64_t), Place::gpu};
+    GpuQueue first_, second_;
+};
+
+TEST_F(Queues, DoWhatIsBehindAWaitAfterWhatIsWaitedFor) {
+    GpuMoment copied;
+    first_.copy(target_.data(), source_.data(), source_.bytes());
+    first_.mark(copied);
+    second_.wait_for(copied);
+    second_.copy(pinned_, target_.data(), target_.bytes());
+
+    second_.wait();
+
+    EXPECT_EQ(*pinned_, 1);
+}
+
+TEST_F(Queues, DoWhatIsBehindAWaitOfAnEarlierQueueToo) {
+    GpuMoment copied;
+    second_.copy(target_.data(), source_.data(), source_.bytes());
+    second_.mark(copied);
+    first_.wait_for(copied);
+    first_.copy(pinned_, target_.data(), target_.bytes());
+
+    first_.wait();
+
+    EXPECT_EQ(*pinned_, 1);
+}
+
+// A mark that is set again later does not hold up who waited for the one before.
+TEST_F(Queues, WaitForTheMarkThatAMomentHasThen) {
+    GpuMoment copied;
+    first_.copy(target_.data(), source_.data(), source_.bytes());
+    first_.mark(copied);
+    second_.wait_for(copied);
+    second_.copy(pinned_, target_.data(), target_.bytes());
+    GpuMoment read;
+    second_.mark(read);
+    first_.wait_for(read);
+    first_.mark(copied);
+
+    second_.wait();
+
+    EXPECT_EQ(*pinned_, 1);
+}
+
+TEST_F(Queues, ThatAreAloneAreWaitedForByWhoAsks) {
+    GpuQueue alone = GpuQueue::alone();
+    alone.copy(pinned_, source_.data(), source_.bytes());
+
+    alone.wait();
+
+    EXPECT_EQ(*pinned_, 1);
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,147 @@
+// What the program learns on GPUs is what a single rank learns on its processor, in any layout.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+
+#include "equivalence/trials.hpp"
+#include "messages/program.hpp"
+#include "scratch_folder.hpp"
+
+namespace trireme::equivalence {
+namespace {
+
+using messages::mpi_libraries;
+using messages::on_emulated_gpu;
+
+// `options` without what they say of numbers and kernels.
+std::string on_gpu(std::string options, const std::string& dtype) {
+    for (const std::string word : {"--dtype", "--device"}) {
+        const std::size_t begin = options.find(word);
+        const std::size_t value = options.find(' ', begin) + 1;
+        options.erase(begin, options.find(' ', value) - begin);
+    }
+    return options + " --device cuda --dtype " + dtype;
+}
+
+class OnGpu : public testing::Test {
+protected:
+    Figures run(const Case& chosen, const std::string& dtype, std::size_t mpi, const std::string& more = "") {
+        const std::string options = training_options(chosen) + " " + way_options(chosen) + more;
+        return trials_.run(on_gpu(options, dtype), ranks_of(chosen), on_emulated_gpu(mpi));
+    }
+
+    validation::ScratchFolder folder_;
+    Trials trials_{folder_.file("")};
+};
+
+struct Way {
+    const char* name;
+    const char* chosen;
+    std::size_t mpi;
+};
+
+void PrintTo(const Way& way, std::ostream* out) { *out << way.name; }  // for GoogleTest
+
+class InEveryLayout : public OnGpu, public testing::WithParamInterface<Way> {};
+
+TEST_P(InEveryLayout, LossesAreThoseOfOneProcessor) {
+    const Case chosen = case_named(GetParam().chosen);
+    const std::string dtype = std::string(GetParam().chosen).ends_with("f64") ? "f64" : "f32";
+    const Difference found =
+        difference(run(chosen, dtype, GetParam().mpi % mpi_libraries()), trials_.one_rank(chosen));
+    EXPECT_TRUE(keeps_bars(found, chosen)) << text_of(found);
+}
+
+constexpr std::array ways{
+    Way{"OneRank", "layout=grid pipe=1 data=1 tensor=1 model=gpt2-tied precision=f64", 0},
+    Way{"OneRankInSingle", "layout=grid pipe=1 data=1 tensor=1 model=llama-untied precision=f32", 1},
+    Way{"Stages", "layout=grid pipe=2 data=1 tensor=1 schedule=1f1b*1 model=gpt2-tied precision=f64", 1},
+    Way{"Shares",
+        "layout=grid pipe=1 data=1 tensor=2 model=llama-untied sequence-parallel=on length=pack precision=f64",
+        0},
+    Way{"Replicas",
+        "layout=grid pipe=1 data=2 tensor=1 model=gpt2-untied shard-optimizer=on recompute=full precision=f64",
+        1},
+    Way{"AllThreeInSingle",
+        "layout=grid pipe=2 data=2 tensor=2 schedule=1f1b*1 model=gpt2-tied shard-optimizer=on precision=f32",
+        0},
+    Way{"EverythingUneven", "layout=everything-uneven schedule=gpipe*1 model=gpt2-tied precision=f64", 1},
+};
+
+std::string name_of_way(const testing::TestParamInfo<Way>& info) { return info.param.name; }
+
+INSTANTIATE_TEST_SUITE_P(Covering, InEveryLayout, testing::ValuesIn(ways), name_of_way);
+
+// Each rank with a GPU of its own, and NCCL's strict stand-in between them.
+class ByNccl : public InEveryLayout {
+protected:
+    ByNccl() {
+        ::setenv("TRIREME_EMULATED_GPU_EACH", "1", 1);
+        ::setenv("LD_LIBRARY_PATH", TRIREME_NCCL_STAND_IN_FOLDER, 1);
+    }
+    ~ByNccl() override {
+        ::unsetenv("TRIREME_EMULATED_GPU_EACH");
+        ::unsetenv("LD_LIBRARY_PATH");
+    }
+};
+
+TEST_P(ByNccl, LossesAreThoseOfOneProcessor) {
+    if (std::string(TRIREME_NCCL_STAND_IN_FOLDER).empty()) GTEST_SKIP() << "built without nccl.h";
+    const Case chosen = case_named(GetParam().chosen);
+    const std::string dtype = std::string(GetParam().chosen).ends_with("f64") ? "f64" : "f32";
+    const Figures found = run(chosen, dtype, GetParam().mpi % mpi_libraries());
+    EXPECT_TRUE(keeps_bars(difference(found, trials_.one_rank(chosen)), chosen));
+    EXPECT_NE(validation::read_whole(folder_.file("run/manifest.json")).find("\"gpu_messages\": \"NCCL"),
+              std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Covering, ByNccl,
+    testing::Values(
+        Way{"Stages", "layout=grid pipe=2 data=1 tensor=1 schedule=zb-h1*1 model=gpt2-tied precision=f64", 0},
+        Way{"AllThree",
+            "layout=grid pipe=2 data=2 tensor=2 schedule=1f1b*1 model=gpt2-tied shard-optimizer=on "
+            "sequence-parallel=on precision=f64",
+            1},
+        Way{"EverythingUneven", "layout=everything-uneven schedule=gpipe*1 model=gpt2-tied precision=f32", 0}),
+    name_of_way);
+
+// With masters in f32 the losses follow those of f32, as far as 8 bits of each number go.
+TEST_F(OnGpu, ShortNumbersLearnLikeLongOnes) {
+    for (const char* name : {"layout=grid pipe=1 data=1 tensor=1 model=gpt2-tied precision=f32",
+                             "layout=grid pipe=2 data=2 tensor=1 schedule=1f1b*1 model=llama-untied "
+                             "shard-optimizer=on precision=f32"}) {
+        const Case chosen = case_named(name);
+        const Figures& exact = trials_.one_rank(chosen);
+        const Figures rounded = run(chosen, "bf16", 0);
+        ASSERT_EQ(rounded.losses.size(), exact.losses.size());
+        for (std::size_t step = 0; step < exact.losses.size(); ++step)
+            EXPECT_NEAR(rounded.losses[step], exact.losses[step], 2e-2 * exact.losses[step]) << step;
+    }
+}
+
+Figures behind_ten_steps(Figures all) {
+    for (std::vector<double>* values : {&all.losses, &all.norms})
+        values->erase(values->begin(), values->begin() + 10);
+    all.evaluations.erase(all.evaluations.begin());
+    return all;
+}
+
+// Masters are what is saved: what the values are rounded from.
+TEST_F(OnGpu, GoingOnFromACheckpointIsBitForBit) {
+    const Case chosen =
+        case_named("layout=grid pipe=1 data=2 tensor=1 model=gpt2-tied shard-optimizer=on precision=f32");
+    for (const char* dtype : {"f32", "bf16"}) {
+        const Figures whole = run(chosen, dtype, 0, " --checkpoint-every 10");
+        trials_.keep_as(std::string("first-") + dtype);
+        const std::string goes_on =
+            std::string(" --checkpoint-every 10 --resume first-") + dtype + "/checkpoints/step-10";
+        EXPECT_EQ(run(chosen, dtype, 0, goes_on), behind_ten_steps(whole)) << dtype;
+    }
+}
+
+}  // namespace
+}  // namespace trireme::equivalence

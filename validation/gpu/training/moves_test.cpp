@@ -1,0 +1,122 @@
+// A run on GPUs that changes its plan: layouts, what is left out, what others compute.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <fstream>
+
+#include "equivalence/trials.hpp"
+#include "messages/program.hpp"
+#include "ranks/mover/random_layouts.hpp"
+#include "scratch_folder.hpp"
+#include "trireme/plan/decision.hpp"
+
+namespace trireme::equivalence {
+namespace {
+
+using messages::on_emulated_gpu;
+using validation::random_layout;
+
+constexpr const char* training =
+    "--model gpt2-tiny --tied on --width 16 --heads 4 --corpus corpus.h5 --layers 4 --positions 24 --dropout "
+    "0.1 "
+    "--lr 5e-3 --validation-share 0.2 --batch 8 --warmup-steps 3 --eval-every 10 --steps 20";
+constexpr const char* on_reference = " --dtype f64 --device reference";
+
+class GpuMoves : public testing::Test {
+protected:
+    void write(const std::vector<std::string>& decisions) {
+        std::ofstream file(folder_.file("decisions.jsonl"));
+        for (const std::string& decision : decisions) file << decision << '\n';
+    }
+
+    Figures run(const std::string& options, int ranks, std::size_t mpi) {
+        return trials_.run_steps(training + options + " --decisions decisions.jsonl", ranks, mpi);
+    }
+
+    validation::ScratchFolder folder_;
+    Trials trials_{folder_.file("")};
+};
+
+TEST_F(GpuMoves, OfLayoutsComeToWhatOneProcessorComesTo) {
+    std::vector<std::string> decisions;
+    for (std::size_t step = 4; step < 20; step += 4) {
+        const Layout layout =
+            random_layout(step, {.ranks = 4, .layers = 11, .most_shares = 4, .most_replicas = 3});
+        decisions.push_back(json_of({.step = step, .layout = layout}));
+    }
+    write(decisions);
+    const Figures one = trials_.run_steps(training + std::string(on_reference), 0, 0);
+    for (const char* move : {"stop", "overlap", "twins", "restart"}) {
+        const Figures moved =
+            run(std::string(" --dtype f64 --device cuda --data 4 --move ") + move, 4, on_emulated_gpu());
+        const Difference found = difference(moved, one);
+        EXPECT_TRUE(keeps_bars(found, true)) << move << ": " << text_of(found);
+    }
+}
+
+// The masters move with the moments.
+TEST_F(GpuMoves, OfShortNumbersGoOnAsIfNothingHadMoved) {
+    const std::string there =
+        R"({"layers": 11, "stages": [{"layers": [0, 11], "replicas": [{"ranks": [1]}]}], "idle": [0]})";
+    const std::string back =
+        R"({"layers": 11, "stages": [{"layers": [0, 11], "replicas": [{"ranks": [0]}]}], "idle": [1]})";
+    write({R"({"step": 5, "layout": )" + there + "}", R"({"step": 12, "layout": )" + back + "}"});
+    const std::string options = " --dtype bf16 --device cuda";
+    const Figures still = trials_.run_steps(training + options, 0, on_emulated_gpu());
+    for (const char* move : {"stop", "overlap", "twins"}) {
+        std::ofstream(folder_.file("layout.json")) << back;
+        const Figures moved = run(options + " --layout layout.json --move " + move, 2, on_emulated_gpu());
+        EXPECT_EQ(moved.losses, still.losses) << move;
+        EXPECT_EQ(moved.parameters, still.parameters) << move;
+    }
+}
+
+std::string together(const std::string& shared) {
+    return R"(, "layout": {"layers": 11, "stages": [{"layers": [0, 11], "replicas": [{"ranks": [0, 1]}]}]}, )" +
+           shared + "}";
+}
+
+// On either device channels are chosen alike, and what is left out is the same.
+TEST_F(GpuMoves, LeavingOutIsWhatItIsOnProcessors) {
+    write({R"({"step": 4)" + together(R"("left_out": [0, 0.5])"),
+           R"({"step": 14)" + together(R"("left_out": [0.25, 0])")});
+    for (const char* fill : {"average", "same"}) {
+        const std::string options =
+            std::string(" --tensor 2 --straggler resize --checkpoint-every 10 --resize-fill ") + fill;
+        const Figures on_cpu = run(options + on_reference, 2, 0);
+        const Figures on_gpu = run(options + " --dtype f64 --device cuda", 2, on_emulated_gpu());
+        const Difference found = difference(on_gpu, on_cpu);
+        EXPECT_TRUE(keeps_bars(found, true)) << fill << ": " << text_of(found);
+    }
+}
+
+TEST_F(GpuMoves, HelpingIsWhatItIsOnProcessors) {
+    write({R"({"step": 4)" +
+               together(R"("migrations": [{"from": 1, "to": 0, "parts": [0.25, 0.25, 0.25, 0.25]}])"),
+           R"({"step": 9)" + together(R"("left_out": [0, 0.25], "migrations": [{"from": 1, "to": 0, "parts": )"
+                                      R"([0.25, 0, 0.25, 0]}])")});
+    const std::string options = " --tensor 2 --straggler semi --checkpoint-every 10";
+    const Figures on_cpu = run(options + on_reference, 2, 0);
+    const Figures on_gpu = run(options + " --dtype f64 --device cuda", 2, on_emulated_gpu());
+    const Difference found = difference(on_gpu, on_cpu);
+    EXPECT_TRUE(keeps_bars(found, true)) << text_of(found);
+}
+
+TEST_F(GpuMoves, ShortNumbersAreLeftOutAndComputedByOthersToo) {
+    const auto expect_like_long_ones = [&](const std::string& way) {
+        const std::string options = " --tensor 2 " + way;
+        const Figures on_cpu = run(options + " --dtype f32 --device cpu", 2, 0);
+        const Figures on_gpu = run(options + " --dtype bf16 --device cuda", 2, on_emulated_gpu());
+        ASSERT_EQ(on_gpu.losses.size(), on_cpu.losses.size());
+        for (std::size_t step = 0; step < on_cpu.losses.size(); ++step)
+            EXPECT_NEAR(on_gpu.losses[step], on_cpu.losses[step], 2e-2 * on_cpu.losses[step]) << way << step;
+    };
+    write({R"({"step": 4)" + together(R"("left_out": [0, 0.5])")});
+    expect_like_long_ones("--straggler resize --resize-fill same");
+    write({R"({"step": 4)" + together(R"("left_out": [0, 0.25], "migrations": [{"from": 1, "to": 0, "parts": )"
+                                      R"([0.25, 0.25, 0.25, 0.25]}])")});
+    expect_like_long_ones("--straggler semi");
+}
+
+}  // namespace
+}  // namespace trireme::equivalence

@@ -1,0 +1,48 @@
+// A send or a receive, as a queue does it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "nccl_stand_in/board.hpp"
+
+namespace trireme::nccl_stand_in {
+
+class Operation {
+public:
+    bool is_send = false;
+    std::byte* memory = nullptr;
+    std::uint64_t count = 0;
+    ncclDataType_t type = ncclInt8;
+    int peer = 0;
+    ncclComm* communicator = nullptr;
+    void* stream = nullptr;
+    bool is_in_group = false;
+
+    // Some of it is done: true where it is over. Never of a communicator that has failed and is not aborted.
+    bool step();
+    bool is_over() const { return is_over_; }
+    std::string text() const;  // "sends 12 of int8 to rank 1"
+
+private:
+    bool go_on();
+    bool has_posted();
+    bool is_paired() const;
+    bool is_alike() const;
+    void look_for_what_never_comes() const;
+    bool send_chunk();
+    bool receive_chunk();
+
+    Lane& lane() const;
+    Lane& lane_back() const;
+    std::uint64_t bytes() const;
+
+    std::uint64_t number_ = 0;  // in its lane, from 1 on; 0: it has not begun
+    std::uint64_t bytes_done_ = 0;
+    bool is_over_ = false;
+};
+
+std::string name_of(std::int32_t type);  // "int8"
+
+}  // namespace trireme::nccl_stand_in

@@ -1,0 +1,72 @@
+#include "ranks/gpu_comm/gpu_group.hpp"
+
+#include "emulated_gpu/queue.hpp"
+
+namespace trireme {
+namespace {
+
+// A group of MPI's that is there until the program ends: what fails leaves messages behind that nobody
+// receives, and MPI gives the next group that is made what tells the messages of one that is freed from
+// others'.
+class KeptGroup final : public Communicator {
+public:
+    KeptGroup(const std::string& name, Patience patience)
+        : Communicator(patience), kept_(keep(name, patience)) {}
+
+    int rank() const override { return kept_.rank(); }
+    int size() const override { return kept_.size(); }
+    const std::string& name() const override { return kept_.name(); }
+    Ticket start_send(ConstTensor tensor, int peer, Label label) override {
+        return kept_.start_send(tensor, peer, label);
+    }
+    Ticket start_receive(Tensor tensor, int peer, Label label) override {
+        return kept_.start_receive(tensor, peer, label);
+    }
+    bool is_done(Ticket ticket) override { return kept_.is_done(ticket); }
+    std::optional<int> unasked_sender() override { return kept_.unasked_sender(); }
+    void progress() override { kept_.progress(); }
+
+protected:
+    std::string describe(Ticket ticket) const override { return cat("message ", ticket); }
+
+private:
+    static Communicator& keep(const std::string& name, Patience patience) {
+        static std::vector<std::unique_ptr<Communicator>> all;
+        return *all.emplace_back(std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, name, patience));
+    }
+
+    Communicator& kept_;
+};
+
+}  // namespace
+
+OwnGpu::OwnGpu() {
+    postman.add({.go_on = emulated::let_gpu_go_on, .abandon = [] {}});
+}
+
+std::unique_ptr<Communicator> OwnGpu::group(Way way, const std::string& name, Patience wanted) {
+    auto ranks = std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, name, wanted);
+    if (way == Way::nccl) return nccl(name, every_pair_of(ranks->size()), wanted);
+    return staged_group(std::move(ranks), queue, postman, wanted);
+}
+
+std::unique_ptr<Communicator> OwnGpu::nccl(const std::string& name, std::vector<RankPair> pairs,
+                                           Patience wanted) {
+    const auto by_mpi = [&](const std::string& of) { return std::make_unique<KeptGroup>(of, patience()); };
+    return nccl_group({.library = find_nccl(StandIn::path()).library,
+                       .ranks = by_mpi(name),
+                       .signals = by_mpi(name + "'s signals"),
+                       .pairs = std::move(pairs),
+                       .queue = queue,
+                       .postman = postman},
+                      wanted);
+}
+
+// The emulated GPU does nothing while this rank stands in a barrier.
+void GpuGroups::TearDown() {
+    group_.reset();
+    EXPECT_EQ(gpu_.stand_in.complaints(), std::vector<std::string>());
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+}  // namespace trireme

@@ -1,0 +1,98 @@
+// Groups whose messages come from the emulated GPU, by each way that they may take.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/mpi/mpi_communicator.hpp"
+#include "nccl_stand_in/stand_in_library.hpp"
+#include "trireme/comm/gpu_messages.hpp"
+#include "trireme/comm/nccl_group.hpp"
+#include "trireme/comm/postman.hpp"
+#include "trireme/comm/staged_group.hpp"
+#include "trireme/device/buffer.hpp"
+#include "trireme/device/copy.hpp"
+
+namespace trireme {
+
+enum class Way : std::uint8_t { staged, nccl };
+
+inline std::string way_of(const ::testing::TestParamInfo<Way>& way) {
+    return way.param == Way::staged ? "Staged" : "Nccl";
+}
+
+// What a group of GPUs needs; a rank has one of each.
+struct OwnGpu {
+    OwnGpu();
+
+    StandIn stand_in = {};
+    GpuQueue queue = {};
+    Postman postman = {};  // looks after the emulated GPU, too
+
+    Patience patience(double stall_seconds = 20) const {
+        return {.stall_seconds = stall_seconds, .meanwhile = postman.meanwhile()};
+    }
+    std::unique_ptr<Communicator> group(Way way, const std::string& name, Patience patience);
+    // By NCCL alone. `patience` is of its channels; what goes by MPI waits longer.
+    std::unique_ptr<Communicator> nccl(const std::string& name, std::vector<RankPair> pairs, Patience patience);
+};
+
+// Elements in the GPU's memory.
+template <class T>
+class OnGpu {
+public:
+    explicit OnGpu(std::size_t elements, T value = {}) : OnGpu(std::vector<T>(elements, value)) {}
+    explicit OnGpu(std::vector<T> values)
+        : host_(std::move(values)), buffer_(host_.size() * sizeof(T), Place::gpu) {
+        copy_rows(on_host(), tensor());
+    }
+
+    Tensor tensor() const { return {buffer_.data(), dtype_of<T>(), 1, host_.size(), host_.size(), Place::gpu}; }
+    const std::vector<T>& values() {
+        copy_rows(tensor(), on_host());
+        return host_;
+    }
+
+private:
+    Tensor on_host() { return {host_.data(), dtype_of<T>(), 1, host_.size(), host_.size()}; }
+
+    std::vector<T> host_;
+    Buffer buffer_;
+};
+
+// Memory that a queue reads from and writes to by itself.
+class Pinned {
+public:
+    explicit Pinned(std::size_t bytes) : memory_(take_pinned_memory(bytes)), bytes_(bytes) {}
+    ~Pinned() { give_back_pinned_memory(memory_); }
+    Pinned(const Pinned&) = delete;
+    Pinned& operator=(const Pinned&) = delete;
+
+    std::span<float> floats() const { return {reinterpret_cast<float*>(memory_), bytes_ / sizeof(float)}; }
+    std::byte* data() const { return memory_; }
+
+private:
+    std::byte* memory_;
+    std::size_t bytes_;
+};
+
+class GpuGroups : public ::testing::TestWithParam<Way> {
+protected:
+    void TearDown() override;
+
+    OwnGpu gpu_;
+    std::unique_ptr<Communicator> group_ = gpu_.group(GetParam(), "test", gpu_.patience());
+    int right_ = (group_->rank() + 1) % group_->size();
+    int left_ = (group_->rank() + group_->size() - 1) % group_->size();
+
+    void wait(std::initializer_list<Communicator::Ticket> tickets) {
+        group_->wait(std::vector<Communicator::Ticket>(tickets));
+    }
+};
+
+}  // namespace trireme
