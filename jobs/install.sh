@@ -3,7 +3,7 @@
 # Spack have loaded, and says exactly what is missing.
 #
 #   jobs/install.sh                 what building and training need
-#   jobs/install.sh --validation    and what the tests want: the second MPI library, HDF5's tools, Slurm
+#   jobs/install.sh --validation    and what the tests want: the second MPI library, Boost.Context, HDF5's tools, Slurm
 #
 # Exit codes: 0 everything is there; 2 wrong option; 3 something is missing.
 set -euo pipefail
@@ -13,7 +13,7 @@ wanted=(build-essential cmake ninja-build ccache pkg-config libopenmpi-dev openm
     libbenchmark-dev libsimgrid-dev)
 case "${1:-}" in
     "") ;;
-    --validation) wanted+=(libmpich-dev mpich hdf5-tools slurm-wlm munge iproute2 shellcheck) ;;
+    --validation) wanted+=(libmpich-dev mpich libboost-context-dev hdf5-tools slurm-wlm munge iproute2 shellcheck) ;;
     *) echo "jobs/install.sh: unknown option '$1'; it knows --validation" >&2; exit 2 ;;
 esac
 

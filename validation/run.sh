@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and runs the tests: all of them as users run the program, then the unit tests
-# and the rank tests on two ranks under the address and undefined-behaviour sanitizers.
+# Installs what is missing, builds, and runs the tests: all of them as users run the program, then the unit tests,
+# the GPU's kernels, emulated, and the rank tests on two ranks under the address and undefined-behaviour sanitizers.
 #
 #   validation/run.sh           everything
 #   validation/run.sh --fast    without the sanitizers

@@ -33,6 +33,12 @@ Timing timing_of(const Rounds& rounds, const Stretch& stretch) {
     return {.median = median_of(seconds), .least = *least, .most = *most, .calls = calls};
 }
 
+// Marks of the calls before, whose moments serve again.
+void forget_calls(Stream& stream) {
+    stream.settle();
+    stream.ledger.clear();
+}
+
 }  // namespace
 
 GpuQueue& queue_of(Stream& stream) { return std::get<CudaStream>(stream.backend).work->queue(); }
@@ -41,6 +47,7 @@ Timing time_on_gpu(Stream& stream, const Rounds& rounds, const GpuCall& work) {
     GpuMoment begin, end;
     std::size_t number = 0;
     return timing_of(rounds, [&](std::size_t calls) {
+        forget_calls(stream);
         queue_of(stream).mark(begin);
         for (std::size_t call = 0; call < calls; ++call) work(number++);
         queue_of(stream).mark(end);
@@ -52,6 +59,7 @@ Timing time_on_gpu(Stream& stream, const Rounds& rounds, const GpuCall& work) {
 Timing time_round_trips(Stream& stream, const Rounds& rounds, const GpuCall& work) {
     std::size_t number = 0;
     return timing_of(rounds, [&](std::size_t calls) {
+        forget_calls(stream);
         const double begin = now_seconds();
         for (std::size_t call = 0; call < calls; ++call) {
             work(number++);

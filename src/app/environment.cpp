@@ -18,4 +18,9 @@ std::string search_path() {
     return path == nullptr ? "" : path;
 }
 
+void have_kernels_loaded_at_start() {
+    constexpr int keeps_what_is_set = 0;
+    ::setenv("CUDA_MODULE_LOADING", "EAGER", keeps_what_is_set);
+}
+
 }  // namespace trireme::app

@@ -142,6 +142,7 @@ int run(int argc, char** argv) {
         const Surroundings process = surroundings_of_ranks();
         if (is_command("doctor", words)) warn_of_no_meeting(process.start, std::cerr);
         Session session(argc, argv);
+        if (session.size() > 1) have_kernels_loaded_at_start();
         if (signals) signals->take_back();
         return run_in_session(words, session, {.process = process, .signals = signals ? &*signals : nullptr});
     } catch (...) {  // MPI itself

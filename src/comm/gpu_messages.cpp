@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "trireme/comm/collectives.hpp"
+#include "trireme/comm/nccl_group.hpp"
 
 namespace trireme {
 namespace {
@@ -24,14 +25,14 @@ std::string text_of_ranks(const std::vector<std::size_t>& ranks) {
 
 // The ranks that are alike in what `key_of` says, in its order.
 template <class KeyOf>
-auto grouped(const std::vector<RankGpu>& ranks, KeyOf&& key_of) {
+auto grouped(const std::vector<GpuAddress>& ranks, KeyOf&& key_of) {
     std::map<decltype(key_of(ranks.front())), std::vector<std::size_t>> groups;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) groups[key_of(ranks[rank])].push_back(rank);
     return groups;
 }
 
-std::optional<std::string> who_shares(const std::vector<RankGpu>& ranks) {
-    const auto place_of = [](const RankGpu& rank) { return std::pair(rank.host, rank.bus_id); };
+std::optional<std::string> who_shares(const std::vector<GpuAddress>& ranks) {
+    const auto place_of = [](const GpuAddress& rank) { return std::pair(rank.host, rank.bus_id); };
     for (const auto& [place, sharers] : grouped(ranks, place_of)) {
         if (sharers.size() < 2) continue;
         return cat(text_of_ranks(sharers), " share ", ranks[sharers.front()].name, " ", place.second, " of ",
@@ -40,8 +41,8 @@ std::optional<std::string> who_shares(const std::vector<RankGpu>& ranks) {
     return std::nullopt;
 }
 
-std::optional<std::string> who_has_none(const std::vector<RankGpu>& ranks) {
-    const auto complaint_of = [](const RankGpu& rank) { return rank.nccl_complaint; };
+std::optional<std::string> who_has_none(const std::vector<GpuAddress>& ranks) {
+    const auto complaint_of = [](const GpuAddress& rank) { return rank.nccl_complaint; };
     for (const auto& [complaint, complainers] : grouped(ranks, complaint_of)) {
         if (complaint.empty()) continue;
         return cat("on ", text_of_ranks(complainers), ", ", complaint);
@@ -49,8 +50,8 @@ std::optional<std::string> who_has_none(const std::vector<RankGpu>& ranks) {
     return std::nullopt;
 }
 
-std::optional<std::string> who_differs(const std::vector<RankGpu>& ranks) {
-    const auto version_of = [](const RankGpu& rank) { return rank.nccl_version; };
+std::optional<std::string> who_differs(const std::vector<GpuAddress>& ranks) {
+    const auto version_of = [](const GpuAddress& rank) { return rank.nccl_version; };
     const auto versions = grouped(ranks, version_of);
     if (versions.size() == 1) return std::nullopt;
     std::string text = "versions of NCCL differ:";
@@ -60,14 +61,14 @@ std::optional<std::string> who_differs(const std::vector<RankGpu>& ranks) {
     return text;
 }
 
-std::string line_of(const RankGpu& rank) {
+std::string line_of(const GpuAddress& rank) {
     return cat(rank.host, "\n", rank.name, "\n", rank.bus_id, "\n", rank.nccl_version, "\n",
                rank.nccl_complaint);
 }
 
-RankGpu read_line(const std::string& line) {
+GpuAddress read_line(const std::string& line) {
     std::istringstream text(line);
-    RankGpu rank;
+    GpuAddress rank;
     std::string version;
     std::getline(text, rank.host);
     std::getline(text, rank.name);
@@ -80,7 +81,7 @@ RankGpu read_line(const std::string& line) {
 
 }  // namespace
 
-GpuMessages choose_gpu_messages(const std::vector<RankGpu>& ranks) {
+GpuMessages choose_gpu_messages(const std::vector<GpuAddress>& ranks) {
     auto obstacle = who_shares(ranks);
     if (!obstacle) obstacle = who_has_none(ranks);
     if (!obstacle) obstacle = who_differs(ranks);
@@ -90,14 +91,22 @@ GpuMessages choose_gpu_messages(const std::vector<RankGpu>& ranks) {
 
 GpuMessages choose_gpu_messages(Communicator& group, const std::string& host, const GpuFacts& gpu,
                                 const NcclSearch& nccl) {
-    const RankGpu own{.host = host,
-                      .name = gpu.name,
-                      .bus_id = gpu.bus_id,
-                      .nccl_version = nccl.version,
-                      .nccl_complaint = nccl.complaint};
-    std::vector<RankGpu> ranks;
+    const GpuAddress own{.host = host,
+                         .name = gpu.name,
+                         .bus_id = gpu.bus_id,
+                         .nccl_version = nccl.version,
+                         .nccl_complaint = nccl.complaint};
+    std::vector<GpuAddress> ranks;
     for (const std::string& line : gather_all(group, line_of(own))) ranks.push_back(read_line(line));
     return choose_gpu_messages(ranks);
+}
+
+std::vector<RankPair> every_pair_of(int ranks) {
+    std::vector<RankPair> pairs;
+    for (int from = 0; from < ranks; ++from)
+        for (int to = 0; to < ranks; ++to)
+            if (from != to) pairs.emplace_back(from, to);
+    return pairs;
 }
 
 // Before 2.9 it counted 2708 for 2.7.8; none of those is used.

@@ -126,7 +126,7 @@ Communicator::Ticket StagedGroup::start_send(ConstTensor tensor, int peer, Label
         queue_.copy(message.on_host.data, tensor.data, tensor.bytes());
         queue_.mark(copied);
     } else {  // behind those of the GPU that have not left it
-        std::memcpy(message.on_host.data, tensor.data, tensor.bytes());
+        if (tensor.is_present()) std::memcpy(message.on_host.data, tensor.data, tensor.bytes());
     }
     const Ticket ticket = add(std::move(message));
     leaving_.push_back({.copied = std::move(copied), .ticket = ticket});

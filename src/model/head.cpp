@@ -17,7 +17,15 @@ namespace trireme {
 namespace {
 
 // Enough rows for an efficient matrix product at GPT-2's vocabulary, and still a small part of the activations.
-constexpr std::size_t tile_bytes = std::size_t{64} << 20;
+// GPUs, who have the 16 bits, want more: each tile adds to all of the weight's gradient.
+std::size_t tile_bytes(DType dtype) { return std::size_t{dtype == DType::bf16 ? 512U : 64U} << 20; }
+
+// From one row of logits to the next. Tensor cores read 16 bytes at once, and 128 at best, which rows of a
+// vocabulary of 50,257 do not begin at.
+std::size_t logit_stride(DType dtype, std::size_t outputs) {
+    const std::size_t whole = dtype == DType::bf16 ? 64 : 1;
+    return (outputs + whole - 1) / whole * whole;
+}
 
 ParameterSpec weight_of(const ModelConfig& config) {
     const FamilyTraits traits = traits_of(config.family);
@@ -102,7 +110,7 @@ std::vector<ParameterSpec> Head::parameters() const {
 }
 
 std::size_t Head::most_tile_rows(DType dtype) const {
-    return std::max<std::size_t>(1, tile_bytes / (std::max(most_outputs_, width_) * bytes_of(dtype)));
+    return std::max<std::size_t>(1, tile_bytes(dtype) / (std::max(most_outputs_, width_) * bytes_of(dtype)));
 }
 
 std::size_t Head::tile_rows(DType dtype, std::size_t rows) const {
@@ -153,7 +161,8 @@ void Head::for_each_tile(const Pass& pass, Weights weights, ConstTensor own_inpu
     // memory follows the largest one.
     const std::size_t space = std::min(most_tile_rows(pass.dtype), input.rows);
     const Tensor hidden = scratch.tensor(pass.dtype, space, width_);
-    const Tensor logits = scratch.tensor(pass.dtype, space, outputs_.count);
+    const Tensor logits = scratch.tensor(pass.dtype, space, logit_stride(pass.dtype, outputs_.count))
+                              .column_range(0, outputs_.count);
     const std::size_t sharers = is_shared_ ? static_cast<std::size_t>(pass.group->ranks.size()) : 0;
     const Tensor statistics = scratch.tensor(DType::f64, sharers * space, logit_field::count);
     const Tensor log_sums = scratch.tensor(DType::f64, 1, space);

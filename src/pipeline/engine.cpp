@@ -145,6 +145,8 @@ void Engine::State::run(const Instruction& instruction) {
     if (instruction.op == Op::backward || instruction.op == Op::backward_weight) wait_for_own_send(instruction);
     const TraceSpan span(wiring.trace, [&] { return event_of(instruction); });
     worker->run(instruction);
+    if (wiring.trace != nullptr && wiring.trace->is_on())
+        worker->settle();  // or the span would be the processor's
 }
 
 void Engine::State::validate(const Instruction& instruction) {

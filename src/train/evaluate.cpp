@@ -11,6 +11,7 @@
 
 #include "train/device_choice.hpp"
 #include "train/evaluation.hpp"
+#include "train/gpu_groups.hpp"
 #include "train/node_share.hpp"
 #include "train/profile_choice.hpp"
 #include "train/rank_memory.hpp"
@@ -114,6 +115,7 @@ void evaluate(const EvaluateConfig& told, Session& session) {
     const GpuRoad road = gpu_road(config.run, session, *control);
     const GroupWiring wiring = wiring_for(stream, road, watchdog);
     RankModel model(*setup, session.rank(), make_groups(session, setup->plan, gradients.buckets, wiring));
+    const MessagesOfScope messages(watchdog.postman());
     watchdog.ask([&] { return model.position(); });
     agree(*control, [&] { model.fill(stream, run.seed); });
     const Evaluation evaluation = evaluate_samples(model, stream, *setup, *control);

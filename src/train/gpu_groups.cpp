@@ -4,6 +4,7 @@
 #include <set>
 
 #include "trireme/comm/staged_group.hpp"
+#include "trireme/device/gpu_times.hpp"
 
 namespace trireme {
 namespace {
@@ -44,6 +45,15 @@ GpuRoad gpu_road(const RunConfig& config, const Session& session, Communicator& 
     GpuRoad road{.messages = choose_gpu_messages(control, session.host(), gpu_in_use(), nccl)};
     if (road.messages.is_by_nccl) road.nccl = nccl.library;
     return road;
+}
+
+GroupWiring wiring_for(Stream& stream, const GpuRoad& road, Watchdog& watchdog) {
+    GroupWiring wiring{.patience = watchdog.patience()};
+    if (!stream.is_on_gpu()) return wiring;
+    wiring.queue = &stream.gpu_times->queue();
+    wiring.postman = &watchdog.postman();
+    wiring.nccl = road.nccl;
+    return wiring;
 }
 
 void carry_tensors(std::unique_ptr<Communicator>& group, const std::vector<int>& ranks,

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "train/rank_groups.hpp"
+#include "train/watchdog.hpp"
 #include "trireme/comm/gpu_messages.hpp"
 #include "trireme/comm/nccl_group.hpp"
 #include "trireme/train/config.hpp"
@@ -17,6 +18,9 @@ struct GpuRoad {
     std::shared_ptr<const NcclLibrary> nccl = {};  // none: by the machine's memory
 };
 GpuRoad gpu_road(const RunConfig& config, const Session& session, Communicator& control);
+
+// For groups in which what `stream` computes travels.
+GroupWiring wiring_for(Stream& stream, const GpuRoad& road, Watchdog& watchdog);
 
 // Of `group`, whose ranks have these numbers in the job: those that send to each other in it are `pairs` of its
 // own numbers. Collective over it.

@@ -30,15 +30,6 @@ int threads_of(const Stream& stream) {
     return cpu == nullptr ? 1 : cpu->threads;
 }
 
-GroupWiring wiring_for(Stream& stream, const GpuRoad& road, Watchdog& watchdog) {
-    GroupWiring wiring{.patience = watchdog.patience()};
-    if (!stream.is_on_gpu()) return wiring;
-    wiring.queue = &stream.gpu_times->queue();
-    wiring.postman = &watchdog.postman();
-    wiring.nccl = road.nccl;
-    return wiring;
-}
-
 RankModel::RankModel(const Setup& setup, int rank, RankGroups groups, Trace* trace)
     : setup_(setup), rank_(rank), groups_(std::move(groups)) {
     const LocalWork work = work_of(setup, rank_);

@@ -9,10 +9,8 @@
 #include <vector>
 
 #include "train/batch_view.hpp"
-#include "train/gpu_groups.hpp"
 #include "train/rank_groups.hpp"
 #include "train/rank_memory.hpp"
-#include "train/watchdog.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/optim/optimizer.hpp"
 #include "trireme/pipeline/engine.hpp"
@@ -23,9 +21,6 @@ namespace trireme {
 // `seconds_of` is of the device that is simulated, if one is.
 Stream make_stream(DeviceKind device, int threads, const KernelSeconds& seconds_of = {});
 int threads_of(const Stream& stream);
-
-// For groups in which what `stream` computes travels.
-GroupWiring wiring_for(Stream& stream, const GpuRoad& road, Watchdog& watchdog);
 
 // What programs are executed with, beside their micro-batches.
 struct RoundOptions {

@@ -112,9 +112,21 @@ void RankTrainer::look_ahead() {
 }
 
 void RankTrainer::add_step(std::size_t step) {
+    const bool is_known = next_ && next_->outcome.step == step;
+    const StepInFlight& added = *steps_.emplace_back(is_known ? std::move(next_) : prepared(step));
+    model_.add_step(added.views, 1 / static_cast<double>(added.outcome.size.targets));
+}
+
+// While the GPU is still at work on the last one.
+void RankTrainer::prepare_next() {
+    const std::size_t step = first_ + static_cast<std::size_t>(settled_) + steps_.size();
+    if (stream_.is_on_gpu() && step < setup_.steps) next_ = prepared(step);
+}
+
+std::unique_ptr<RankTrainer::StepInFlight> RankTrainer::prepared(std::size_t step) {
     const auto visits = sampler_.visits(step * config_.run.batch, config_.run.batch);
-    StepInFlight& added = *steps_.emplace_back(std::make_unique<StepInFlight>());
-    StepOutcome& outcome = added.outcome;
+    auto made = std::make_unique<StepInFlight>();
+    StepOutcome& outcome = made->outcome;
     outcome.step = step;
     outcome.rate = learning_rate(config_.optimizer, step, setup_.steps);
     for (const SampleVisit& visit : visits) {
@@ -123,8 +135,8 @@ void RankTrainer::add_step(std::size_t step) {
         outcome.size.square_length_sum += std::pow(length, 2);
     }
     outcome.size.targets = targets_of(visits, outcome.size.tokens);
-    add_batches(added, visits);
-    model_.add_step(added.views, 1 / static_cast<double>(outcome.size.targets));
+    add_batches(*made, visits);
+    return made;
 }
 
 // Ghosts predict every row.
@@ -308,6 +320,7 @@ std::vector<StepOutcome> RankTrainer::step() {
         updates_.post(std::array{0.0, 0.0});
         updates_.take();
     }
+    prepare_next();
     report(result, begin);
     ++executed_;
     const bool is_last = first_ + static_cast<std::size_t>(executed_) == end_;

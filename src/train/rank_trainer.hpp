@@ -84,6 +84,8 @@ private:
 
     StepInFlight& in_flight(int step) { return *steps_[static_cast<std::size_t>(step - settled_)]; }
     void look_ahead();
+    void prepare_next();
+    std::unique_ptr<StepInFlight> prepared(std::size_t step);
     void add_step(std::size_t step);
     void add_batches(StepInFlight& step, const std::vector<SampleVisit>& visits);
     std::size_t targets_of(const std::vector<SampleVisit>& visits, std::size_t tokens) const;
@@ -128,6 +130,7 @@ private:
     std::size_t first_ = 0;
     std::size_t end_ = 0;
     std::deque<std::unique_ptr<StepInFlight>> steps_;  // begun, or looked ahead to, and not settled
+    std::unique_ptr<StepInFlight> next_;               // that nobody has begun; or none
     int executed_ = 0;
     int settled_ = 0;
     int contributed_ = 0;  // steps whose gradients have been added up here

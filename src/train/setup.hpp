@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "train/profiled_kernels.hpp"
-#include "train/metered_gpu.hpp"
+#include "train/rank_gpu.hpp"
 #include "train/simulated_device.hpp"
 #include "train/slow_ranks.hpp"
 #include "trireme/checkpoint/stored_model.hpp"
@@ -53,7 +53,7 @@ struct Setup {
     std::vector<BatchShape> largest = {};          // micro-batches that a step and an evaluation may hold
     std::optional<SimulatedDevices> devices = {};  // whose time kernels take; none: their own
     RankKernels kernels = {};                      // whose time they take on these; none: by their rates
-    std::shared_ptr<MeteredGpu> gpu = {};             // this rank's, shared by copies; none: it uses none
+    std::shared_ptr<RankGpu> gpu = {};             // this rank's, shared by copies; none: it uses none
     SlowRun slow = {};                             // on purpose; nothing that decides may read it
 };
 

@@ -1,14 +1,14 @@
 // What a rank's device consumes in its steps, and not between them.
 #pragma once
 
-#include "train/metered_gpu.hpp"
+#include "train/rank_gpu.hpp"
 
 namespace trireme {
 
 class StepEnergy {
 public:
     // `gpu`, which outlives it, is the device; none: what consumed_joules() tells of.
-    explicit StepEnergy(MeteredGpu* gpu = nullptr) : gpu_(gpu) {}
+    explicit StepEnergy(RankGpu* gpu = nullptr) : gpu_(gpu) {}
 
     // What follows is of a step, until it is not.
     void begin();
@@ -19,7 +19,7 @@ public:
 private:
     double meter() const;
 
-    MeteredGpu* gpu_;
+    RankGpu* gpu_;
     double since_ = 0;   // what the meter said when it was last looked at
     double before_ = 0;  // joules of steps until then, which were not asked for
 };

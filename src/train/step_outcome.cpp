@@ -51,7 +51,7 @@ std::size_t fields_of_record(Place place) {
     return place == Place::gpu ? RecordFields::count_on_gpus : RecordFields::count;
 }
 
-void say_state_of(MeteredGpu* gpu, std::span<double> own) {
+void say_state_of(RankGpu* gpu, std::span<double> own) {
     const GpuReading state = gpu == nullptr ? GpuReading{} : gpu->state();
     constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
     own[RecordFields::watts] = state.watts.value_or(nothing);

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "train/metered_gpu.hpp"
+#include "train/rank_gpu.hpp"
 #include "train/stopping.hpp"
 #include "trireme/comm/tally.hpp"
 #include "trireme/device/tensor.hpp"
@@ -86,7 +86,7 @@ struct RecordFields {
 // How many a rank says, of a run whose tensors are there.
 std::size_t fields_of_record(Place place);
 // Fills in those of a run on GPUs; none, and what it does not tell: not a number.
-void say_state_of(MeteredGpu* gpu, std::span<double> own);
+void say_state_of(RankGpu* gpu, std::span<double> own);
 
 // Adds what all ranks have said of it; what the step had to do is known before.
 void add_records(const Gathered& all, StepOutcome& outcome);

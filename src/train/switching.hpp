@@ -8,6 +8,7 @@
 
 #include "train/decided_plan.hpp"
 #include "train/figures.hpp"
+#include "train/gpu_groups.hpp"
 #include "train/rank_trainer.hpp"
 #include "train/watchdog.hpp"
 #include "trireme/comm/node_memory.hpp"
@@ -25,7 +26,7 @@ struct RunningPlan {
     GradientPlan& gradients;              // of the plan
     std::optional<RankTrainer>& trainer;  // likewise
     int threads = 1;
-    const GpuRoad& road;
+    GpuRoad road = {};
     Trace* trace = nullptr;
     Stopping* stopping = nullptr;
     const std::vector<int>& nodes;  // of each rank

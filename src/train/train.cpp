@@ -391,6 +391,7 @@ Ending train(const RunConfig& told, Session& session, StopSignals* signals) {
     });
     setup->gpu = gpu_of_run(config, *setup, session, *control, signals);
     Run run(config, session, *control, watchdog, stopping, std::move(*setup), recorded, is_in_place);
+    const MessagesOfScope messages(watchdog.postman());
     if (config.run.dry_run) return run.show_plan();
     run.prepare();
     return run.train();

@@ -1,10 +1,10 @@
-#include <boost/context/fiber.hpp>
-#include <boost/context/pooled_fixedsize_stack.hpp>
 #include <memory>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
+#include "emulated_gpu/fiber.hpp"
 #include "emulated_gpu/order.hpp"
 #include "emulated_gpu/thread.hpp"
 #include "trireme/base/random.hpp"
@@ -12,20 +12,18 @@
 namespace trireme::emulated {
 namespace {
 
-namespace context = boost::context;
-
-constexpr std::size_t stack_bytes = 128 * 1024;
 constexpr std::size_t letter_bytes = 256;
 
 enum class Waits : std::uint8_t { for_nothing, for_block, for_warp, for_next_block };
 
 struct Thread {
+    explicit Thread(std::function<void()> work) : fiber(std::move(work)) {}
+
     Place place;
     unsigned number = 0;  // in its block
     Waits waits = Waits::for_nothing;
     unsigned lanes = 0;  // that it waits for
-    context::fiber outside = {};
-    context::fiber inside = {};
+    Fiber fiber;
 };
 
 // A block of threads, and which of them runs.
@@ -44,8 +42,7 @@ public:
         Thread& own = *running_;
         own.waits = waits;
         own.lanes = lanes;
-        own.outside = std::move(own.outside).resume();
-        running_ = &own;
+        own.fiber.pause();
     }
 
 private:
@@ -60,6 +57,7 @@ private:
     std::vector<std::size_t> order_;
     std::vector<std::byte> shared_, letters_;
     Thread* running_ = nullptr;
+    bool is_last_done_ = false;
 };
 
 thread_local Block* current = nullptr;
@@ -80,28 +78,25 @@ std::vector<std::size_t> order_of(std::size_t threads) {
 Block::Block(const Index& blocks, const Index& threads, std::size_t shared_bytes,
              const std::function<void()>& body)
     : order_(order_of(product(threads))), shared_(shared_bytes), letters_(product(threads) * letter_bytes) {
-    static thread_local context::pooled_fixedsize_stack stacks(stack_bytes);  // kept for the next kernel
+    const auto work = [this, &body] {
+        while (!is_last_done_) {
+            body();
+            wait(Waits::for_next_block, 0);
+        }
+    };
     for (unsigned number = 0; number < product(threads); ++number) {
-        Thread& thread = *threads_.emplace_back(std::make_unique<Thread>());
+        Thread& thread = *threads_.emplace_back(std::make_unique<Thread>(work));
         thread.number = number;
         thread.place.block_size = threads;
         thread.place.grid_size = blocks;
         thread.place.thread = {number % threads.x, number / threads.x % threads.y,
                                number / threads.x / threads.y};
-        thread.inside = context::fiber(std::allocator_arg, stacks, [&thread, &body](context::fiber&& outside) {
-            thread.outside = std::move(outside);
-            while (true) {
-                body();
-                current->wait(Waits::for_next_block, 0);
-            }
-            return std::move(thread.outside);
-        });
     }
 }
 
 void Block::turn(Thread& thread) {
     running_ = &thread;
-    thread.inside = std::move(thread.inside).resume();
+    thread.fiber.resume();
 }
 
 void Block::begin_block(const Index& block) {
@@ -125,6 +120,8 @@ void Block::run_all() {
             }
         }
     }
+    is_last_done_ = true;
+    for (const auto& thread : threads_) turn(*thread);
 }
 
 // False where all have ended.

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "emulated_gpu/order.hpp"
-#include "emulated_gpu/tensor_core.hpp"
+#include "kernels/cuda/hardware/tensor_core.cuh"
 
-namespace trireme::emulated {
+namespace trireme::gpu {
 namespace {
 
 struct Copy {
@@ -26,14 +26,14 @@ struct Copies {
 
 Copies& own_copies() {
     static thread_local std::vector<Copies> of_threads(1024);
-    return of_threads[place().thread.x];
+    return of_threads[emulated::place().thread.x];
 }
 
 }  // namespace
 
 void copy_async(void* to, const void* from, bool is_there) {
     const Copy copy{to, is_there ? from : nullptr};
-    if (are_threads_shuffled()) return copy.carry_out();
+    if (emulated::are_threads_shuffled()) return copy.carry_out();
     own_copies().open.push_back(copy);
 }
 
@@ -47,4 +47,4 @@ void wait_for_copies(unsigned but) {
     }
 }
 
-}  // namespace trireme::emulated
+}  // namespace trireme::gpu

@@ -56,11 +56,12 @@ bool is_writable(const std::string& section) {
            section.compare(0, 12, ".data.rel.ro") != 0;
 }
 
-// The stream initialiser of <iostream>, the exception handler's reference, and what other people's templates
-// keep.
+// The stream initialiser of <iostream>, the exception handler's reference, what other people's templates keep,
+// and what nvcc writes around kernels.
 bool is_known(const std::string& name) {
     return std::regex_search(
-        name, std::regex(R"(^(guard variable for )?(std|__gnu_cxx|boost|fmt|nlohmann)::|^DW\.ref\.)"));
+        name, std::regex(R"(^(guard variable for )?((std|__gnu_cxx|boost|fmt|nlohmann)::|__device_stub__))"
+                         R"(|^DW\.ref\.|^__cudaFatCubinHandle$)"));
 }
 
 }  // namespace

@@ -2,9 +2,12 @@
 // whether it has anything to complain of.
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
+#include <thread>
 
 #include "emulated_gpu/queue.hpp"
 #include "nccl_stand_in/stand_in.hpp"
@@ -21,10 +24,16 @@ public:
         nccl_stand_in::SettingsOf* settings = nullptr;
         library_->find("nccl_stand_in_settings", settings);
         settings()->stand_until = emulated::stand_until;
+        gpu_ = std::thread([this] {
+            for (; !ends_; std::this_thread::sleep_for(std::chrono::microseconds{50}))
+                emulated::let_gpu_go_on();
+        });
     }
 
     ~WatchedStandIn() {
         if (!library_) return;
+        ends_ = true;
+        gpu_.join();
         nccl_stand_in::ForgetAll* forget_all = nullptr;
         nccl_stand_in::ComplaintsOf* complaints = nullptr;
         library_->find("nccl_stand_in_forget_all", forget_all);
@@ -38,6 +47,8 @@ public:
 
 private:
     std::optional<SharedLibrary> library_;
+    std::atomic<bool> ends_ = false;
+    std::thread gpu_;  // goes on whatever its rank waits for: others may wait for what it sends
 };
 
 const WatchedStandIn stand_in;

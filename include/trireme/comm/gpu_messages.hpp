@@ -11,7 +11,7 @@
 namespace trireme {
 
 // What of a rank decides that.
-struct RankGpu {
+struct GpuAddress {
     std::string host = {};
     std::string name = {};    // "NVIDIA H200"
     std::string bus_id = {};  // "0000:1B:00.0"
@@ -25,7 +25,7 @@ struct GpuMessages {
 };
 
 // By NCCL where all ranks have it, of one version, and a GPU of their own: it refuses those that share one.
-GpuMessages choose_gpu_messages(const std::vector<RankGpu>& ranks);
+GpuMessages choose_gpu_messages(const std::vector<GpuAddress>& ranks);
 
 // Collective over `group`: the same on all ranks.
 GpuMessages choose_gpu_messages(Communicator& group, const std::string& host, const GpuFacts& gpu,

@@ -1,6 +1,7 @@
 // Who looks after messages of GPUs: unlike those of MPI, they go on only where their group is asked to.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <list>
 
@@ -40,6 +41,21 @@ public:
 private:
     std::list<Round> rounds_;
     std::function<void()> meanwhile_;
+};
+
+// Where an exception ends its scope, messages are abandoned before what was made before it is destroyed.
+class MessagesOfScope {
+public:
+    explicit MessagesOfScope(Postman& postman) : postman_(postman) {}
+    ~MessagesOfScope() {
+        if (std::uncaught_exceptions() > exceptions_) postman_.abandon();
+    }
+    MessagesOfScope(const MessagesOfScope&) = delete;
+    MessagesOfScope& operator=(const MessagesOfScope&) = delete;
+
+private:
+    Postman& postman_;
+    int exceptions_ = std::uncaught_exceptions();
 };
 
 }  // namespace trireme

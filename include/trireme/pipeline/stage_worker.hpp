@@ -24,6 +24,8 @@ public:
 
     // A compute instruction whose inputs are there, REDUCE or STEP.
     virtual void run(const Instruction& instruction) = 0;
+    // Until all that was run is done: a GPU does it behind the processor's back.
+    virtual void settle() {}
 
     // VALIDATE: whether the update that went ahead is right; one that is not has been made anew.
     virtual bool stands(const Instruction& validate) = 0;

@@ -66,6 +66,7 @@ public:
     ConstTensor result_for(const Instruction& send) override;
     void sent(const Instruction& send) override;
     void run(const Instruction& instruction) override;
+    void settle() override { stream_->settle(); }
     bool stands(const Instruction& validate) override;
     void undo(const Instruction& forward) override;
 

@@ -151,9 +151,17 @@ void NcclGroup::open(const std::vector<RankPair>& pairs) {
     }
 }
 
+// To be destroyed a channel may wait for its other end: all begin to close, and then one comes after the other
+// in the order in which they were opened.
 void NcclGroup::close() {
+    std::vector<NcclChannel*> channels;
     for (Ends* const ends : {&to_, &from_})
-        for (auto& [peer, end] : *ends) close_channel(*end.channel, patience());
+        for (auto& [peer, end] : *ends) channels.push_back(end.channel.get());
+    std::ranges::sort(channels, {}, [](const NcclChannel* channel) {
+        return RankPair(channel->ends().from, channel->ends().to);
+    });
+    for (NcclChannel* const channel : channels) channel->begin_to_close();
+    for (NcclChannel* const channel : channels) close_channel(*channel, patience());
 }
 
 End& NcclGroup::end_of(bool is_send, int peer) {
@@ -359,14 +367,6 @@ std::string NcclGroup::describe(Ticket ticket) const {
 }
 
 }  // namespace
-
-std::vector<RankPair> every_pair_of(int ranks) {
-    std::vector<RankPair> pairs;
-    for (int from = 0; from < ranks; ++from)
-        for (int to = 0; to < ranks; ++to)
-            if (from != to) pairs.emplace_back(from, to);
-    return pairs;
-}
 
 std::unique_ptr<Communicator> nccl_group(NcclWiring wiring, Patience patience) {
     return std::make_unique<NcclGroup>(std::move(wiring), patience);

@@ -40,7 +40,6 @@ std::unique_ptr<NcclChannel> open_channel(const NcclLibrary& library, Communicat
 }
 
 void close_channel(NcclChannel& channel, const Patience& patience) {
-    channel.begin_to_close();
     wait_until_ready(channel, patience, "close");
     channel.close();
 }

@@ -14,7 +14,7 @@ namespace trireme {
 std::unique_ptr<NcclChannel> open_channel(const NcclLibrary& library, Communicator& ranks,
                                           const ChannelEnds& ends, const Patience& patience);
 
-// Waits until all that was sent has come. Throws as open_channel().
+// Of one that has begun to close: waits until all that was sent has come. Throws as open_channel().
 void close_channel(NcclChannel& channel, const Patience& patience);
 
 }  // namespace trireme

@@ -47,6 +47,12 @@ cudaMemPool_t memory_pool() {
     return pool;
 }
 
+std::uint64_t of_pool(cudaMemPoolAttr attribute) {
+    std::uint64_t bytes = 0;
+    check_cuda(cudaMemPoolGetAttribute(memory_pool(), attribute, &bytes), "cudaMemPoolGetAttribute");
+    return bytes;
+}
+
 cudaEvent_t event_of(void* handle) { return static_cast<cudaEvent_t>(handle); }
 cudaStream_t stream_of(void* handle) { return static_cast<cudaStream_t>(handle); }
 
@@ -87,12 +93,18 @@ std::size_t free_gpu_memory() {
     std::size_t free = 0;
     std::size_t total = 0;
     check_cuda(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
-    return free;
+    return free + (of_pool(cudaMemPoolAttrReservedMemCurrent) - of_pool(cudaMemPoolAttrUsedMemCurrent));
 }
 
 std::byte* take_gpu_memory(std::size_t bytes) {
     void* memory = nullptr;
-    const cudaError_t code = cudaMallocAsync(&memory, bytes, nullptr);
+    cudaError_t code = cudaMallocAsync(&memory, bytes, nullptr);
+    if (code == cudaErrorMemoryAllocation) {  // what the pool keeps may lie in pieces
+        cudaGetLastError();
+        check_cuda(cudaStreamSynchronize(nullptr), "memory of the GPU");
+        check_cuda(cudaMemPoolTrimTo(memory_pool(), 0), "cudaMemPoolTrimTo");
+        code = cudaMallocAsync(&memory, bytes, nullptr);
+    }
     if (code == cudaErrorMemoryAllocation) {
         cudaGetLastError();  // forgets it: whoever catches this may go on
         throw ResourceError(
@@ -108,12 +120,7 @@ std::byte* take_gpu_memory(std::size_t bytes) {
 // Once all that the GPU was given until now is done.
 void give_back_gpu_memory(std::byte* memory) noexcept { cudaFreeAsync(memory, nullptr); }
 
-std::size_t most_gpu_memory() {
-    std::uint64_t bytes = 0;
-    check_cuda(cudaMemPoolGetAttribute(memory_pool(), cudaMemPoolAttrUsedMemHigh, &bytes),
-               "cudaMemPoolGetAttribute");
-    return bytes;
-}
+std::size_t most_gpu_memory() { return of_pool(cudaMemPoolAttrUsedMemHigh); }
 
 std::byte* take_pinned_memory(std::size_t bytes) {
     void* memory = nullptr;
@@ -158,7 +165,10 @@ GpuMoment& GpuMoment::operator=(GpuMoment&& other) noexcept {
 
 bool GpuMoment::is_over() const {
     const cudaError_t code = cudaEventQuery(event_of(event_));
-    if (code == cudaErrorNotReady) return false;
+    if (code == cudaErrorNotReady) {
+        cudaGetLastError();  // forgets it: it is no error, and would be found by whoever asks for the last one
+        return false;
+    }
     check_cuda(code, "work of the GPU");
     return true;
 }

@@ -25,7 +25,13 @@ __global__ void __launch_bounds__(block_threads)
 template <class T>
 void start_sum(const Tensor& own, std::size_t self, const ConstTensor& others) {
     const auto blocks = static_cast<unsigned>((own.columns + block_threads - 1) / block_threads);
-    sum<T><<<blocks, block_threads>>>(own.as<T>(Place::gpu).data, own.columns, self, others.as<T>(Place::gpu));
+    T* data = own.as<T>(Place::gpu).data;
+    std::size_t elements = own.columns;
+    Elements<const T> rows = others.as<T>(Place::gpu);
+    void* arguments[] = {&data, &elements, &self, &rows};
+    check_cuda(cudaLaunchKernel(reinterpret_cast<const void*>(&sum<T>), dim3(blocks), dim3(block_threads),
+                                arguments, 0, nullptr),
+               "a sum of ranks");
 }
 
 }  // namespace
@@ -36,7 +42,6 @@ void sum_in_order_on_gpu(Tensor own, std::size_t self, ConstTensor others) {
     } else {
         visit_float(own.dtype, [&]<class T>(T) { start_sum<T>(own, self, others); });
     }
-    check_cuda(cudaGetLastError(), "a sum of ranks");
 }
 
 }  // namespace trireme

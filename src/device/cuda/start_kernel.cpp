@@ -4,8 +4,8 @@
 namespace trireme {
 
 void start_kernel(GpuQueue& queue, const GpuGrid& grid, const void* kernel, void** arguments) {
-    constexpr std::size_t given_without_asking = 48 * 1024;
-    if (grid.shared_bytes > given_without_asking) {
+    constexpr std::size_t to_be_asked_for = 48 * 1024;
+    if (grid.shared_bytes >= to_be_asked_for) {
         check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         static_cast<int>(grid.shared_bytes)),
                    "cudaFuncSetAttribute");

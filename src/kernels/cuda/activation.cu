@@ -138,7 +138,7 @@ void run(CudaStream& stream, const Activation& op) {
     gpu::visit_type(op.input.dtype, [&]<class T>(T) {
         const auto input = gpu::elements<T>(op.input);
         const auto output = gpu::elements<T>(op.output);
-        const bool has_vectors = gpu::has_vectors<T>(input.columns, input, output);
+        const bool has_vectors = gpu::has_vectors<T>(input, output);
         visit_function<Wide<T>>(op.kind, [&]<class Function>(Function) {
             gpu::for_each_vector<T>(stream, input.rows, input.columns, has_vectors,
                                     Activate<T, Function>{.input = input, .output = output});
@@ -151,7 +151,7 @@ void run(CudaStream& stream, const ActivationBackward& op) {
         const auto input = gpu::elements<T>(op.input);
         const auto grad_output = gpu::elements<T>(op.grad_output);
         const auto grad_input = gpu::elements<T>(op.grad_input);
-        const bool has_vectors = gpu::has_vectors<T>(input.columns, input, grad_output, grad_input);
+        const bool has_vectors = gpu::has_vectors<T>(input, grad_output, grad_input);
         visit_function<Wide<T>>(op.kind, [&]<class Function>(Function) {
             const ActivateBackward<T, Function> step{
                 .input = input, .grad_output = grad_output, .grad_input = grad_input};
@@ -165,7 +165,7 @@ void run(CudaStream& stream, const SiluGate& op) {
         const Gate<T> step{.gate = gpu::elements<T>(op.gate),
                            .up = gpu::elements<T>(op.up),
                            .output = gpu::elements<T>(op.output)};
-        const bool has_vectors = gpu::has_vectors<T>(op.gate.columns, step.gate, step.up, step.output);
+        const bool has_vectors = gpu::has_vectors<T>(step.gate, step.up, step.output);
         gpu::for_each_vector<T>(stream, op.gate.rows, op.gate.columns, has_vectors, step);
     });
 }
@@ -177,8 +177,8 @@ void run(CudaStream& stream, const SiluGateBackward& op) {
                                    .grad_output = gpu::elements<T>(op.grad_output),
                                    .grad_gate = gpu::elements<T>(op.grad_gate),
                                    .grad_up = gpu::elements<T>(op.grad_up)};
-        const bool has_vectors = gpu::has_vectors<T>(op.gate.columns, step.gate, step.up, step.grad_output,
-                                                     step.grad_gate, step.grad_up);
+        const bool has_vectors =
+            gpu::has_vectors<T>(step.gate, step.up, step.grad_output, step.grad_gate, step.grad_up);
         gpu::for_each_vector<T>(stream, op.gate.rows, op.gate.columns, has_vectors, step);
     });
 }

@@ -52,7 +52,7 @@ const QueryFacts<Wide<T>>* find_query_facts(CudaStream& stream, const AttentionB
                          .head_size = static_cast<unsigned>(op.query.columns / op.shape.heads),
                          .log_factor = log_factor,
                          .facts = reinterpret_cast<Fact*>(stream.work->scratch(pairs * sizeof(Fact)))};
-    const auto blocks = static_cast<unsigned>(parts(pairs, fact_threads / warp_size));
+    const unsigned blocks = blocks_for(pairs, fact_threads / warp_size);
     start(stream, {.blocks_x = blocks, .threads = fact_threads}, find_facts<T>, facts);
     return facts.facts;
 }

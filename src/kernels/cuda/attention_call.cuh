@@ -55,6 +55,11 @@ inline TileList tell_tiles(CudaStream& stream, const AttentionShape& shape, std:
     return {stream.work->tell(std::span<const AttentionTile>(tiles)), static_cast<unsigned>(tiles.size())};
 }
 
+__device__ inline float exponential(float x) { return expf(x); }
+__device__ inline double exponential(double x) { return exp(x); }
+__device__ inline float logarithm(float x) { return logf(x); }
+__device__ inline double logarithm(double x) { return log(x); }
+
 // Of one query of one head.
 template <class W>
 struct alignas(2 * sizeof(W)) QueryFacts {

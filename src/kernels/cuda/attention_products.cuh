@@ -145,9 +145,4 @@ GpuGrid plain_grid(std::size_t tiles, std::size_t head_size) {
             .shared_bytes = block_elements * sizeof(W)};
 }
 
-__device__ inline float exponential(float x) { return expf(x); }
-__device__ inline double exponential(double x) { return exp(x); }
-__device__ inline float logarithm(float x) { return logf(x); }
-__device__ inline double logarithm(double x) { return log(x); }
-
 }  // namespace trireme::gpu

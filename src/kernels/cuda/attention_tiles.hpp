@@ -54,6 +54,11 @@ inline void add_tiles(std::vector<AttentionTile>& tiles, AttentionTile tile, std
     }
 }
 
+// Without dropout tiles are the same in all layers and steps, and need to be told once.
+inline std::uint64_t random_key(const AttentionDropout& dropout, const Segment& segment) {
+    return dropout.is_on() ? dropout.key.then(static_cast<std::uint64_t>(segment.sample)).bits : 0;
+}
+
 }  // namespace detail
 
 inline std::vector<AttentionTile> attention_tiles(const AttentionShape& shape, std::size_t rows,
@@ -69,9 +74,8 @@ inline std::vector<AttentionTile> attention_tiles(const AttentionShape& shape, s
     for (const Segment& segment : segments) {
         const auto padding = static_cast<std::uint32_t>(end);
         detail::add_tiles(tiles, {.segment = padding}, segment.begin - end, tile_rows);
-        const RandomKey key = shape.dropout.key.then(static_cast<std::uint64_t>(segment.sample));
         detail::add_tiles(tiles,
-                          {.random_key = key.bits,
+                          {.random_key = detail::random_key(shape.dropout, segment),
                            .segment = static_cast<std::uint32_t>(segment.begin),
                            .length = static_cast<std::uint32_t>(segment.length)},
                           segment.length, tile_rows);

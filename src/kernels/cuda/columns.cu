@@ -1,9 +1,9 @@
 // A thread an element of some rows, or a block a row where means are needed.
 #include <algorithm>
 
-#include "kernels/cuda/packs.cuh"
 #include "kernels/cuda/sources.cuh"
 #include "kernels/cuda/sums.cuh"
+#include "kernels/cuda/vectors.cuh"
 #include "kernels/unnamed.hpp"
 #include "trireme/kernels/columns.hpp"
 
@@ -15,12 +15,12 @@ using gpu::Wide;
 
 constexpr unsigned threads = 256;
 constexpr std::size_t rows_of_thread = 4;  // for which it looks a column's name up once
-constexpr std::size_t most_blocks = 65535;
+constexpr std::size_t most_blocks_y = 65535;
 
 // Threads for the columns of a matrix, which go through its rows.
 GpuGrid by_columns(std::size_t rows, std::size_t columns) {
-    return {.blocks_x = static_cast<unsigned>(gpu::parts(columns, threads)),
-            .blocks_y = static_cast<unsigned>(std::min(gpu::parts(rows, rows_of_thread), most_blocks)),
+    return {.blocks_x = gpu::blocks_for(columns, threads),
+            .blocks_y = static_cast<unsigned>(std::min(gpu::parts(rows, rows_of_thread), most_blocks_y)),
             .threads = threads};
 }
 
@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(threads)
     if (c >= input.columns) return;
     const auto column = static_cast<std::size_t>(columns[c]);
     for (std::size_t r = blockIdx.y; r < input.rows; r += gridDim.y)
-        gpu::write_pack<1>(&output(r, column), gpu::pack_at<1>(&input(r, c)), accumulate);
+        gpu::put(&output(r, column), gpu::load<1>(input, r, c), accumulate);
 }
 
 template <class T>
@@ -56,16 +56,16 @@ template <class T>
 __global__ void __launch_bounds__(threads) put_all_columns(PutAllColumns<T> op) {
     const T* const from = op.input.row(blockIdx.x);
     T* const to = op.output.row(blockIdx.x);
-    gpu::Pack<T, 1> other{};
+    gpu::Vector<T, 1> other{};
     if (op.has_mean) {
         Wide<T> sum = 0;
         for (std::size_t c = threadIdx.x; c < op.input.columns; c += blockDim.x)
             sum += static_cast<Wide<T>>(from[c]);
-        other.of[0] = static_cast<T>(gpu::block_sum(sum) / static_cast<Wide<T>>(op.input.columns));
+        other.set(0, gpu::block_sum(sum) / static_cast<Wide<T>>(op.input.columns));
     }
     for (std::size_t c = threadIdx.x; c < op.output.columns; c += blockDim.x) {
         const Source source = op.sources[c];
-        gpu::write_pack<1>(to + c, source == 0 ? other : gpu::pack_at<1>(from + (source - 1)), op.accumulate);
+        gpu::put(to + c, source == 0 ? other : gpu::load<1>(from + (source - 1)), op.accumulate);
     }
 }
 
@@ -77,7 +77,7 @@ void scatter_all(CudaStream& stream, const ScatterColumns& op) {
                                .output = gpu::elements<T>(op.output),
                                .has_mean = op.unnamed == Unnamed::mean,
                                .accumulate = op.accumulate};
-    gpu::start(stream, {.blocks_x = gpu::checked_count(op.output.rows), .threads = threads}, put_all_columns<T>,
+    gpu::start(stream, {.blocks_x = gpu::blocks_for(op.output.rows, 1), .threads = threads}, put_all_columns<T>,
                put);
 }
 

@@ -82,8 +82,7 @@ struct Add {
 
 template <class T, class Keep>
 void add(CudaStream& stream, const Add<T, Keep>& step, bool may_have_vectors) {
-    const bool has_vectors =
-        may_have_vectors && gpu::has_vectors<T>(step.input.columns, step.residual, step.input, step.output);
+    const bool has_vectors = may_have_vectors && gpu::has_vectors<T>(step.residual, step.input, step.output);
     gpu::for_each_vector<T>(stream, step.input.rows, step.input.columns, has_vectors, step);
 }
 

@@ -1,21 +1,13 @@
 // Work on each element of a matrix, which depends on no other: a thread for every vector.
 #pragma once
 
-#include <limits>
+#include <algorithm>
 
 #include "kernels/cuda/vectors.cuh"
-#include "trireme/base/error.hpp"
 
 namespace trireme::gpu {
 
 inline constexpr unsigned elementwise_threads = 256;
-
-// How many blocks of so many threads have at least `count` threads.
-inline unsigned blocks_for(std::size_t count, unsigned threads) {
-    const std::size_t blocks = parts(count, threads);
-    if (blocks <= std::numeric_limits<std::int32_t>::max()) return static_cast<unsigned>(blocks);
-    throw BugError(cat("a kernel was asked for ", blocks, " blocks of ", threads, " threads"));
-}
 
 // Of the first of a vector's elements.
 struct VectorPlace {
@@ -23,24 +15,36 @@ struct VectorPlace {
     std::size_t column = 0;
 };
 
-// The vectors of a matrix in their order, row after row.
-struct VectorOrder {
-    std::size_t rows = 0;
-    std::size_t columns = 0;
-    unsigned width = 1;  // that divides the columns
+// The vectors of some rows of a matrix in their order, row after row.
+struct VectorRows {
+    std::size_t first_row = 0;
+    unsigned count = 0;
+    unsigned of_row = 0;
 
-    __host__ __device__ constexpr std::size_t of_row() const { return columns / width; }
-    __host__ __device__ constexpr std::size_t count() const { return rows * of_row(); }
-    __host__ __device__ constexpr VectorPlace place(std::size_t number) const {
-        return {.row = number / of_row(), .column = number % of_row() * width};
+    __host__ __device__ constexpr VectorPlace place(unsigned number, unsigned width) const {
+        return {.row = first_row + number / of_row, .column = std::size_t{number % of_row} * width};
     }
 };
 
+// Calls use(VectorRows) for the rows of a matrix, with as many at once as 32 bits count the vectors of: to
+// divide by more would take longer than to read them.
+template <class Use>
+void for_rows_at_once(std::size_t rows, std::size_t vectors_of_row, Use&& use) {
+    if (vectors_of_row == 0) return;
+    const std::size_t rows_at_once = std::max(most_blocks / vectors_of_row, std::size_t{1});
+    for (std::size_t first = 0; first < rows; first += rows_at_once) {
+        const std::size_t count = std::min(rows - first, rows_at_once) * vectors_of_row;
+        use(VectorRows{.first_row = first,
+                       .count = blocks_for(count, 1),
+                       .of_row = static_cast<unsigned>(vectors_of_row)});
+    }
+}
+
 template <unsigned width, class Step>
-__global__ void __launch_bounds__(elementwise_threads) take_steps(Step step, VectorOrder order) {
-    const std::size_t number = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-    if (number >= order.count()) return;
-    const VectorPlace place = order.place(number);
+__global__ void __launch_bounds__(elementwise_threads) take_steps(Step step, VectorRows vectors) {
+    const unsigned number = blockIdx.x * blockDim.x + threadIdx.x;
+    if (number >= vectors.count) return;
+    const VectorPlace place = vectors.place(number, width);
     step.template at<width>(place.row, place.column);
 }
 
@@ -49,10 +53,11 @@ template <class T, class Step>
 void for_each_vector(CudaStream& stream, std::size_t rows, std::size_t columns, bool has_vectors,
                      const Step& step) {
     visit_width<T>(has_vectors, [&]<unsigned width>(std::integral_constant<unsigned, width>) {
-        const VectorOrder order{.rows = rows, .columns = columns, .width = width};
-        start(stream,
-              {.blocks_x = blocks_for(order.count(), elementwise_threads), .threads = elementwise_threads},
-              take_steps<width, Step>, step, order);
+        for_rows_at_once(rows, columns / width, [&](const VectorRows& vectors) {
+            start(stream,
+                  {.blocks_x = blocks_for(vectors.count, elementwise_threads), .threads = elementwise_threads},
+                  take_steps<width, Step>, step, vectors);
+        });
     });
 }
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "kernels/cuda/row_order.hpp"
-#include "kernels/cuda/row_packs.cuh"
+#include "kernels/cuda/vectors.cuh"
 #include "trireme/kernels/embedding.hpp"
 
 namespace trireme {
@@ -43,33 +43,33 @@ struct Lookups {
     Elements<T> output;
 };
 
-template <unsigned count, class T>
-__device__ void add(gpu::Pack<Wide<T>, count>& sum, const T* row, std::size_t column) {
+template <unsigned width, class T>
+__device__ void add(Wide<T> (&sum)[width], const T* row, std::size_t column) {
     if (row == nullptr) return;
-    const auto terms = gpu::load_pack<count>(row + column);
-    for (unsigned i = 0; i < count; ++i) sum.of[i] += static_cast<Wide<T>>(terms.of[i]);
+    const auto terms = gpu::load<width>(row + column);
+    for (unsigned i = 0; i < width; ++i) sum[i] += terms[i];
 }
 
-template <class T, unsigned count>
+template <unsigned width, class T>
 __global__ void __launch_bounds__(row_threads) embed(Lookups<T> op) {
     const T* const token = op.tokens.row(blockIdx.x);
     const T* const position = op.positions.row(blockIdx.x);
     const T* const type = op.types.row(blockIdx.x);
     T* const output = op.output.row(blockIdx.x);
-    for (std::size_t c = threadIdx.x * count; c < op.output.columns; c += blockDim.x * count) {
-        gpu::Pack<Wide<T>, count> sum{};
-        add(sum, token, c);
-        add(sum, position, c);
-        add(sum, type, c);
-        gpu::Pack<T, count> rounded;
-        for (unsigned i = 0; i < count; ++i) rounded.of[i] = static_cast<T>(sum.of[i]);
-        gpu::store_pack(output + c, rounded);
+    for (std::size_t c = threadIdx.x * width; c < op.output.columns; c += blockDim.x * width) {
+        Wide<T> sum[width] = {};
+        add<width>(sum, token, c);
+        add<width>(sum, position, c);
+        add<width>(sum, type, c);
+        gpu::Vector<T, width> rounded;
+        for (unsigned i = 0; i < width; ++i) rounded.set(i, sum[i]);
+        gpu::store(output + c, rounded);
     }
 }
 
-GpuGrid block_a_row(std::size_t rows, std::size_t packs) {
-    const std::size_t warps = std::max(std::size_t{1}, gpu::parts(packs, gpu::warp_size));
-    return {.blocks_x = static_cast<unsigned>(rows),
+GpuGrid block_a_row(std::size_t rows, std::size_t vectors) {
+    const std::size_t warps = std::max(std::size_t{1}, gpu::parts(vectors, gpu::warp_size));
+    return {.blocks_x = gpu::blocks_for(rows, 1),
             .threads = std::min(static_cast<unsigned>(warps) * gpu::warp_size, row_threads)};
 }
 
@@ -156,16 +156,16 @@ void add_to_entries(CudaStream& stream, const ConstTensor& grad_output, const Co
                     const Tensor& table, std::size_t first = 0) {
     using W = Wide<T>;
     if (!table.is_present() || !grad_output.is_present()) return;
-    const std::size_t runs = gpu::parts(grad_output.rows, run_rows);
-    const std::size_t continued_bytes = runs * grad_output.columns * sizeof(W);
+    const unsigned runs = gpu::blocks_for(grad_output.rows, run_rows);
+    const std::size_t continued_bytes = std::size_t{runs} * grad_output.columns * sizeof(W);
     const std::size_t order_begin = gpu::parts(continued_bytes, sizeof(NamedRow)) * sizeof(NamedRow);
     std::byte* const memory = stream.work->scratch(order_begin + gpu::row_order_bytes(grad_output.rows));
     const EntrySums<T> sums{.order = gpu::row_order(stream, indices, {first, table.rows}, memory + order_begin),
                             .grad_output = gpu::elements<T>(grad_output),
                             .table = gpu::elements<W>(table),
                             .continued = reinterpret_cast<W*>(memory)};
-    GpuGrid grid{.blocks_x = static_cast<unsigned>(runs),
-                 .blocks_y = static_cast<unsigned>(gpu::parts(grad_output.columns, run_threads)),
+    GpuGrid grid{.blocks_x = runs,
+                 .blocks_y = gpu::blocks_for(grad_output.columns, run_threads),
                  .threads = run_threads};
     gpu::start(stream, grid, add_runs<T>, sums);
     --grid.blocks_x;
@@ -181,14 +181,12 @@ void run(CudaStream& stream, const Embedding& op) {
                                  .positions = lookup<T>(op.position_table, op.positions),
                                  .types = lookup<T>(op.type_table, op.types),
                                  .output = gpu::elements<T>(op.output)};
-        constexpr unsigned size = gpu::pack_size<T>;
-        const std::size_t columns = op.output.columns;
-        if (gpu::are_packed(lookups.tokens.table, lookups.positions.table, lookups.types.table,
-                            lookups.output)) {
-            gpu::start(stream, block_a_row(op.output.rows, columns / size), embed<T, size>, lookups);
-        } else {
-            gpu::start(stream, block_a_row(op.output.rows, columns), embed<T, 1>, lookups);
-        }
+        const bool has_vectors = gpu::has_vectors<T>(lookups.tokens.table, lookups.positions.table,
+                                                     lookups.types.table, lookups.output);
+        gpu::visit_width<T>(has_vectors, [&]<unsigned width>(std::integral_constant<unsigned, width>) {
+            gpu::start(stream, block_a_row(op.output.rows, op.output.columns / width), embed<width, T>,
+                       lookups);
+        });
     });
 }
 

@@ -12,7 +12,7 @@ struct GpuProduct {
     ConstTensor right;  // (depth, columns), or (columns, depth) if transposed
     bool is_left_transposed = false;
     bool is_right_transposed = false;
-    ConstTensor bias = {};  // (columns) of the factors' type, or absent
+    ConstTensor bias = {};  // (columns) of the result's type, or absent
     Tensor result;          // (rows, columns)
     bool accumulate = false;
 

@@ -1,4 +1,5 @@
-#include "kernels/cuda/vector_sums.cuh"
+#include "kernels/cuda/column_sums.cuh"
+#include "kernels/cuda/elementwise.cuh"
 #include "trireme/kernels/image_rows.hpp"
 
 namespace trireme {
@@ -32,13 +33,18 @@ struct PlaceRows {
 // vector of a patch is copied on the way.
 template <class T>
 struct ImageTerms {
+    using Element = T;
+    using Sum = Wide<T>;
     static constexpr unsigned count = 1;
     Elements<const T> grad_output;
     Elements<T> grad_patches;
     std::size_t places;
 
+    __host__ __device__ std::size_t rows() const { return grad_output.rows / places; }
+    __host__ __device__ std::size_t columns() const { return places * grad_output.columns; }
+    bool has_vectors() const { return gpu::has_vectors<T>(grad_output, grad_patches); }
     template <unsigned width>
-    __device__ void add(std::size_t image, std::size_t at, Wide<T> (&sums)[1][width]) const {
+    __device__ void add(std::size_t image, std::size_t at, Sum (&sums)[1][width]) const {
         const std::size_t place = at / grad_output.columns;
         const std::size_t column = at % grad_output.columns;
         const auto dy = gpu::load<width>(grad_output, image * places + place, column);
@@ -68,8 +74,8 @@ void run(CudaStream& stream, const ImageRows& op) {
                                 .class_token = gpu::elements<T>(op.class_token),
                                 .place_table = gpu::elements<T>(op.place_table),
                                 .output = gpu::elements<T>(op.output)};
-        const bool has_vectors = gpu::has_vectors<T>(op.output.columns, step.patches, step.class_token,
-                                                     step.place_table, step.output);
+        const bool has_vectors =
+            gpu::has_vectors<T>(step.patches, step.class_token, step.place_table, step.output);
         gpu::for_each_vector<T>(stream, op.output.rows, op.output.columns, has_vectors, step);
     });
 }
@@ -77,15 +83,12 @@ void run(CudaStream& stream, const ImageRows& op) {
 void run(CudaStream& stream, const ImageRowsBackward& op) {
     gpu::visit_type(op.grad_output.dtype, [&]<class T>(T) {
         using W = Wide<T>;
-        const std::size_t places = op.grad_place_table.rows;
-        const std::size_t columns = op.grad_output.columns;
         const ImageTerms<T> terms{.grad_output = gpu::elements<T>(op.grad_output),
                                   .grad_patches = gpu::elements<T>(op.grad_patches),
-                                  .places = places};
+                                  .places = op.grad_place_table.rows};
         const AddToPlaces<W> sums{.grad_place_table = gpu::elements<W>(op.grad_place_table),
                                   .grad_class_token = gpu::elements<W>(op.grad_class_token).data};
-        const bool has_vectors = gpu::has_vectors<T>(columns, terms.grad_output, terms.grad_patches);
-        gpu::sum_rows<T>(stream, terms, op.grad_output.rows / places, places * columns, has_vectors, sums);
+        gpu::sum_rows(stream, terms, sums);
     });
 }
 

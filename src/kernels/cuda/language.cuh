@@ -1,19 +1,14 @@
-// The language of kernels, as CUDA has it or as the tests' emulated GPU does, and how a kernel is started.
+// What all kernels speak of, and how one is started.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
-#if defined(__CUDACC__)
-#include <cuda_runtime.h>
-#else
-#include "emulated_gpu/queue.hpp"
-#include "emulated_gpu/thread.hpp"
-#endif
-
 #include "kernels/cuda/gpu_work.hpp"
+#include "kernels/cuda/hardware/kernel.cuh"
+#include "trireme/base/error.hpp"
 #include "trireme/device/bf16.hpp"
 #include "trireme/device/gpu.hpp"
 #include "trireme/device/stream.hpp"
@@ -59,15 +54,13 @@ __host__ __device__ constexpr std::size_t parts(std::size_t count, std::size_t s
     return (count + size - 1) / size;
 }
 
-// Shared memory that the launch gave the block, on 16 bytes.
-template <class T>
-__device__ T* shared_memory() {
-#if defined(__CUDACC__)
-    extern __shared__ uint4 trireme_shared_memory[];
-    return reinterpret_cast<T*>(trireme_shared_memory);
-#else
-    return reinterpret_cast<T*>(emulated::shared_memory());
-#endif
+inline constexpr std::size_t most_blocks = std::numeric_limits<std::int32_t>::max();
+
+// How many blocks of so many threads have at least `count` threads.
+inline unsigned blocks_for(std::size_t count, unsigned threads) {
+    const std::size_t blocks = parts(count, threads);
+    if (blocks <= most_blocks) return static_cast<unsigned>(blocks);
+    throw BugError(cat("a kernel was asked for ", blocks, " blocks of ", threads, " threads"));
 }
 
 // Behind all that the stream was given. `Parameters` are the kernel's.
@@ -75,12 +68,7 @@ template <class... Parameters>
 void start(CudaStream& stream, const GpuGrid& grid, void (*kernel)(Parameters...),
            std::type_identity_t<Parameters>... arguments) {
     if (grid.blocks_x == 0 || grid.blocks_y == 0 || grid.blocks_z == 0) return;
-#if defined(__CUDACC__)
-    std::array<void*, sizeof...(arguments)> addresses{&arguments...};
-    start_kernel(stream.work->queue(), grid, reinterpret_cast<const void*>(kernel), addresses.data());
-#else
-    emulated::start_kernel(stream.work->queue(), grid, [=] { kernel(arguments...); });
-#endif
+    start_kernel(stream.work->queue(), grid, kernel, arguments...);
 }
 
 }  // namespace trireme::gpu

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/cuda/row_packs.cuh"
+#include "kernels/cuda/row_vectors.cuh"
 #include "kernels/cuda/sums.cuh"
 
 namespace trireme::gpu {
@@ -15,7 +15,7 @@ inline constexpr unsigned no_column = 0xFFFFFFFFU;
 // Few long rows at a time stay in the second-level cache until they are read again, for gradients.
 inline GpuGrid block_a_row_of_logits(std::size_t rows, std::size_t columns) {
     constexpr std::size_t long_row = 8192;
-    return {.blocks_x = static_cast<unsigned>(rows), .threads = columns < long_row ? 256 : most_row_threads};
+    return {.blocks_x = blocks_for(rows, 1), .threads = columns < long_row ? 256 : most_row_threads};
 }
 
 __device__ inline float quick_exp(float x) { return __expf(x); }
@@ -42,19 +42,19 @@ __device__ LogitSums<W> sums_of_nothing() {
 }
 
 // NaNs are never the largest, and show in the sums.
-template <class W, unsigned count>
-__device__ void add(LogitSums<W>& sums, unsigned column, const Pack<W, count>& x, W pivot) {
-    W largest = sums.largest;
-    for (unsigned i = 0; i < count; ++i) largest = std::fmax(largest, x.of[i]);
+template <class T, unsigned width>
+__device__ void add(LogitSums<Wide<T>>& sums, unsigned column, const Vector<T, width>& x, Wide<T> pivot) {
+    Wide<T> largest = sums.largest;
+    for (unsigned i = 0; i < width; ++i) largest = std::fmax(largest, x[i]);
     if (largest > sums.largest) {
         sums.exp_sum *= quick_exp(sums.largest - largest);
         sums.largest = largest;
-        for (unsigned i = count; i-- > 0;)
-            if (x.of[i] == largest) sums.choice = column + i;
+        for (unsigned i = width; i-- > 0;)
+            if (x[i] == largest) sums.choice = column + i;
     }
-    for (unsigned i = 0; i < count; ++i) {
-        sums.exp_sum += quick_exp(x.of[i] - largest);
-        sums.distances += x.of[i] - pivot;
+    for (unsigned i = 0; i < width; ++i) {
+        sums.exp_sum += quick_exp(x[i] - largest);
+        sums.distances += x[i] - pivot;
     }
 }
 
@@ -75,14 +75,9 @@ __device__ LogitSums<W> joined(const LogitSums<W>& a, const LogitSums<W>& b) {
 }
 
 template <class W>
-__device__ LogitSums<W> warp_joined(LogitSums<W> sums) {
-    for (int distance = 16; distance > 0; distance /= 2) {
-        sums = joined(sums, LogitSums<W>{__shfl_xor_sync(all_lanes, sums.largest, distance),
-                                         __shfl_xor_sync(all_lanes, sums.exp_sum, distance),
-                                         __shfl_xor_sync(all_lanes, sums.distances, distance),
-                                         __shfl_xor_sync(all_lanes, sums.choice, distance)});
-    }
-    return sums;
+__device__ LogitSums<W> exchanged(const LogitSums<W>& sums, int distance) {
+    return {exchanged(sums.largest, distance), exchanged(sums.exp_sum, distance),
+            exchanged(sums.distances, distance), exchanged(sums.choice, distance)};
 }
 
 // What distances are taken from.
@@ -97,14 +92,11 @@ template <class T>
 __device__ LogitSums<Wide<T>> sums_of_row(const T* row, unsigned columns, Wide<T> pivot) {
     using W = Wide<T>;
     LogitSums<W> own = sums_of_nothing<W>();
-    for_each_pack(row, columns, [&]<unsigned count>(Count<count>, unsigned column) {
-        const Pack<T, count> logits = load_pack<count>(row + column);
-        Pack<W, count> x;
-        for (unsigned i = 0; i < count; ++i) x.of[i] = static_cast<W>(logits.of[i]);
-        add(own, column, x, pivot);
+    share_row(row, columns, [&]<unsigned width>(Width<width>, unsigned column) {
+        add(own, column, load<width>(row + column), pivot);
     });
-    LogitSums<W> all = of_block(
-        own, [](const LogitSums<W>& sums) { return warp_joined(sums); }, sums_of_nothing<W>());
+    const auto join = [](const LogitSums<W>& a, const LogitSums<W>& b) { return joined(a, b); };
+    LogitSums<W> all = of_block(own, join, sums_of_nothing<W>());
     if (all.choice == no_column) all.choice = 0;
     return all;
 }
@@ -121,23 +113,22 @@ struct RowGradient {
 
 template <class T>
 __device__ void write_gradient(T* row, unsigned columns, unsigned target, const RowGradient<Wide<T>>& g) {
-    for_each_pack(row, columns, [&]<unsigned count>(Count<count>, unsigned column) {
-        Pack<T, count> x = load_pack<count>(row + column);
-        for (unsigned i = 0; i < count; ++i) {
+    share_row(row, columns, [&]<unsigned width>(Width<width>, unsigned column) {
+        Vector<T, width> x = load<width, T>(row + column);
+        for (unsigned i = 0; i < width; ++i) {
             const auto share = g.everyone + (column + i == target ? g.right : 0);
-            const auto distance = static_cast<Wide<T>>(x.of[i]) - g.shift - g.rest;
-            x.of[i] = static_cast<T>(g.factor * quick_exp(distance) - share);
+            x.set(i, g.factor * quick_exp(x[i] - g.shift - g.rest) - share);
         }
-        store_pack(row + column, x);
+        store(row + column, x);
     });
 }
 
 template <class T>
 __device__ void write_zeros(T* row, unsigned columns) {
-    for_each_pack(row, columns, [&]<unsigned count>(Count<count>, unsigned column) {
-        Pack<T, count> zeros;
-        for (unsigned i = 0; i < count; ++i) zeros.of[i] = static_cast<T>(Wide<T>{0});
-        store_pack(row + column, zeros);
+    share_row(row, columns, [&]<unsigned width>(Width<width>, unsigned column) {
+        Vector<T, width> zeros;
+        for (unsigned i = 0; i < width; ++i) zeros.set(i, 0);
+        store(row + column, zeros);
     });
 }
 

@@ -132,7 +132,7 @@ void run(CudaStream& stream, const MergeLogitStatistics& op) {
         .choices = op.choices.is_present() ? gpu::elements<std::int32_t>(op.choices).data : nullptr,
         .columns = op.columns,
         .smoothing = op.smoothing};
-    const auto blocks = static_cast<unsigned>(gpu::parts(op.targets.columns, merge_threads));
+    const unsigned blocks = gpu::blocks_for(op.targets.columns, merge_threads);
     gpu::start(stream, {.blocks_x = blocks, .threads = merge_threads}, merge_rows, merge);
 }
 

@@ -1,3 +1,4 @@
+#include "kernels/cuda/norm_gradients.cuh"
 #include "kernels/cuda/norm_rows.cuh"
 #include "trireme/kernels/norm.hpp"
 
@@ -40,8 +41,8 @@ void run(CudaStream& stream, const LayerNormBackwardWeight& op) {
                                             .mean = gpu::elements<W>(op.mean).data,
                                             .inv = gpu::elements<W>(op.inv_std).data,
                                             .grad_output = gpu::elements<T>(op.grad_output)};
-        gpu::add_norm_sums(stream, terms,
-                           {gpu::elements<W>(op.grad_gain).data, gpu::elements<W>(op.grad_bias).data});
+        const gpu::AddTo<W, 2> sums{gpu::elements<W>(op.grad_gain).data, gpu::elements<W>(op.grad_bias).data};
+        gpu::sum_rows(stream, terms, sums);
     });
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "kernels/cuda/kept_rows.cuh"
-#include "kernels/cuda/vector_sums.cuh"
 
 namespace trireme::gpu {
 
@@ -86,102 +85,13 @@ __global__ void __launch_bounds__(row_threads) normalise(NormForward<T> op) {
 
 template <bool is_centred, class T>
 void normalise_rows(CudaStream& stream, const NormForward<T>& op) {
-    const bool vectors = has_vectors<T>(op.input.columns, op.input, op.gain, op.bias, op.output);
+    const bool vectors = has_vectors<T>(op.input, op.gain, op.bias, op.output);
     visit_teams<T>(op.input.columns, vectors,
                    [&]<unsigned size, unsigned width>(std::integral_constant<unsigned, size>,
                                                       std::integral_constant<unsigned, width>) {
                        start(stream, grid_of_teams(op.input.rows, size), normalise<is_centred, size, width, T>,
                              op);
                    });
-}
-
-template <class T>
-struct NormBackward {
-    Elements<const T> input;
-    Elements<const T> gain;
-    const Wide<T>* mean;  // of a centred norm
-    const Wide<T>* inv;
-    Elements<const T> grad_output;
-    Elements<const T> residual;  // without data where it is absent
-    Elements<T> grad_input;
-};
-
-// With n the normalised row and g = gain * grad_output:
-//   grad_input = inv * (g - average(g) - n * average(g n))        (+ residual)
-// where a norm that is not centred has no average(g).
-template <bool is_centred, unsigned size, unsigned width, class T>
-__global__ void __launch_bounds__(row_threads) normalise_backward(NormBackward<T> op) {
-    using W = Wide<T>;
-    using Team = RowTeam<size>;
-    const std::size_t r = Team::row();
-    if (r >= op.input.rows) return;
-    const KeptRows<T, width, size, 2> rows({op.input, op.grad_output}, r);
-    const W mean = is_centred ? op.mean[r] : W{0};
-    const W inv = op.inv[r];
-    W sum = 0;
-    W sum_normal = 0;
-    rows.for_each([&](std::size_t c, const auto& slice) {
-        const auto gain = load<width>(op.gain, 0, c);
-        for (unsigned i = 0; i < width; ++i) {
-            const W g = gain[i] * slice.of[1][i];
-            sum += g;
-            sum_normal += g * ((slice.of[0][i] - mean) * inv);
-        }
-    });
-    const W average = is_centred ? Team::sum(sum) / static_cast<W>(op.input.columns) : W{0};
-    const W slope = Team::sum(sum_normal) / static_cast<W>(op.input.columns);
-    rows.for_each([&](std::size_t c, const auto& slice) {
-        const auto gain = load<width>(op.gain, 0, c);
-        Vector<T, width> past{};
-        if (op.residual.data != nullptr) past = load<width>(op.residual, r, c);
-        Vector<T, width> dx;
-        for (unsigned i = 0; i < width; ++i) {
-            const W normal = (slice.of[0][i] - mean) * inv;
-            dx.set(i, inv * (gain[i] * slice.of[1][i] - average - normal * slope) + past[i]);
-        }
-        store(op.grad_input, r, c, dx);
-    });
-}
-
-template <bool is_centred, class T>
-void normalise_rows_backward(CudaStream& stream, const NormBackward<T>& op) {
-    const bool vectors =
-        has_vectors<T>(op.input.columns, op.input, op.gain, op.grad_output, op.residual, op.grad_input);
-    visit_teams<T>(op.input.columns, vectors,
-                   [&]<unsigned size, unsigned width>(std::integral_constant<unsigned, size>,
-                                                      std::integral_constant<unsigned, width>) {
-                       start(stream, grid_of_teams(op.input.rows, size),
-                             normalise_backward<is_centred, size, width, T>, op);
-                   });
-}
-
-// Of the gain, and of a centred norm the bias.
-template <bool is_centred, class T>
-struct NormTerms {
-    static constexpr unsigned count = is_centred ? 2 : 1;
-    Elements<const T> input;
-    const Wide<T>* mean;  // of a centred norm
-    const Wide<T>* inv;
-    Elements<const T> grad_output;
-
-    template <unsigned width>
-    __device__ void add(std::size_t row, std::size_t column, Wide<T> (&sums)[count][width]) const {
-        const auto x = load<width>(input, row, column);
-        const auto dy = load<width>(grad_output, row, column);
-        const Wide<T> middle = is_centred ? mean[row] : Wide<T>{0};
-        for (unsigned i = 0; i < width; ++i) {
-            sums[0][i] += dy[i] * ((x[i] - middle) * inv[row]);
-            if constexpr (is_centred) sums[1][i] += dy[i];
-        }
-    }
-};
-
-template <bool is_centred, class T>
-void add_norm_sums(CudaStream& stream, const NormTerms<is_centred, T>& terms,
-                   const AddTo<Wide<T>, NormTerms<is_centred, T>::count>& sums) {
-    const std::size_t columns = terms.input.columns;
-    sum_rows<T>(stream, terms, terms.input.rows, columns,
-                has_vectors<T>(columns, terms.input, terms.grad_output), sums);
 }
 
 }  // namespace trireme::gpu

@@ -15,6 +15,9 @@ public:
 
     void multiply(GpuQueue& queue, const GpuProduct& product);
 
+    // False where it is left to others to add the bias: the product is made without one then.
+    bool takes_bias(const GpuProduct& product);
+
 private:
     class Lt;
 

@@ -1,3 +1,4 @@
+#include "kernels/cuda/norm_gradients.cuh"
 #include "kernels/cuda/norm_rows.cuh"
 #include "trireme/kernels/norm.hpp"
 
@@ -37,7 +38,7 @@ void run(CudaStream& stream, const RmsNormBackwardWeight& op) {
                                              .mean = nullptr,
                                              .inv = gpu::elements<Wide<T>>(op.inv_rms).data,
                                              .grad_output = gpu::elements<T>(op.grad_output)};
-        gpu::add_norm_sums(stream, terms, {gpu::elements<Wide<T>>(op.grad_gain).data});
+        gpu::sum_rows(stream, terms, gpu::AddTo<Wide<T>, 1>{gpu::elements<Wide<T>>(op.grad_gain).data});
     });
 }
 

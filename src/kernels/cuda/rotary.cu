@@ -103,7 +103,7 @@ void run(CudaStream& stream, const Rotary& op) {
                      .is_backward = op.is_backward,
                      .share = {}};
         gpu::visit_width<T>(
-            gpu::has_vectors<T>(half, turn.values),
+            half % gpu::vector_width<T> == 0 && gpu::has_vectors<T>(turn.values),
             [&]<unsigned width>(std::integral_constant<unsigned, width>) {
                 turn.share = share_of_block(half, heads, width);
                 const std::size_t angles = std::size_t{turn.share.rows} * turn.share.frequencies;

@@ -12,9 +12,7 @@ namespace {
 constexpr unsigned digit_bits = 8;
 constexpr unsigned digits = 1U << digit_bits;
 
-GpuGrid tiles_of(std::size_t rows) {
-    return {.blocks_x = static_cast<unsigned>(parts(rows, digits)), .threads = digits};
-}
+GpuGrid tiles_of(std::size_t rows) { return {.blocks_x = blocks_for(rows, digits), .threads = digits}; }
 
 __global__ void __launch_bounds__(digits)
     name_rows(const std::int32_t* indices, std::size_t rows, EntryRange entries, NamedRow* named) {

@@ -1,7 +1,8 @@
-// A thread a pack of elements.
+// A thread a vector of elements.
 #include "kernels/cuda/column_sums.cuh"
-#include "kernels/cuda/packs.cuh"
+#include "kernels/cuda/elementwise.cuh"
 #include "kernels/cuda/sources.cuh"
+#include "kernels/cuda/walk.hpp"
 #include "kernels/unnamed.hpp"
 #include "trireme/kernels/rows.hpp"
 
@@ -9,169 +10,126 @@ namespace trireme {
 namespace {
 
 using gpu::Source;
+using gpu::Vector;
 using gpu::Wide;
 
-template <class T, unsigned n>
+template <class T>
 struct TakeRows {
-    static constexpr unsigned count = n;
-
     Elements<const T> input;
     const std::int32_t* rows;
     Elements<T> output;
 
-    __device__ void operator()(std::size_t r, std::size_t c) const {
-        const auto row = static_cast<std::size_t>(rows[r]);
-        gpu::pack_at<n>(output.row(r) + c) = gpu::pack_at<n>(input.row(row) + c);
+    template <unsigned width>
+    __device__ void at(std::size_t row, std::size_t column) const {
+        const auto from = static_cast<std::size_t>(rows[row]);
+        gpu::store(output, row, column, gpu::load<width>(input, from, column));
     }
 };
 
-template <class T, unsigned n>
+template <class T>
 struct PutRows {
-    static constexpr unsigned count = n;
-
     Elements<const T> input;
     const std::int32_t* rows;
     Elements<T> output;
     bool accumulate;
 
-    __device__ void operator()(std::size_t r, std::size_t c) const {
-        const auto row = static_cast<std::size_t>(rows[r]);
-        gpu::write_pack<n>(output.row(row) + c, gpu::pack_at<n>(input.row(r) + c), accumulate);
+    template <unsigned width>
+    __device__ void at(std::size_t row, std::size_t column) const {
+        T* const to = output.row(static_cast<std::size_t>(rows[row])) + column;
+        gpu::put(to, gpu::load<width>(input, row, column), accumulate);
     }
 };
 
 // Every row of the output, named or not.
-template <class T, unsigned n>
+template <class T>
 struct PutAllRows {
-    static constexpr unsigned count = n;
-
     Elements<const T> input;
     const Source* sources;
     const T* other;  // row, for those that are not named; none: zeros
     Elements<T> output;
     bool accumulate;
 
-    __device__ void operator()(std::size_t r, std::size_t c) const {
-        const Source source = sources[r];
+    template <unsigned width>
+    __device__ void at(std::size_t row, std::size_t column) const {
+        const Source source = sources[row];
         const T* const from = source == 0 ? other : input.row(source - 1);
-        const gpu::Pack<T, n> value = from == nullptr ? gpu::Pack<T, n>{} : gpu::pack_at<n>(from + c);
-        gpu::write_pack<n>(output.row(r) + c, value, accumulate);
+        Vector<T, width> value{};
+        if (from != nullptr) value = gpu::load<width>(from + column);
+        gpu::put(output.row(row) + column, value, accumulate);
     }
 };
 
 template <class T>
-__global__ void __launch_bounds__(gpu::column_threads)
-    divide_runs(const Wide<T>* partial, std::size_t runs, std::size_t columns, std::size_t rows, T* mean) {
-    const std::size_t column = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-    if (column >= columns) return;
-    Wide<T> sum = 0;
-    for (std::size_t run = 0; run < runs; ++run) sum += partial[run * columns + column];
-    mean[column] = static_cast<T>(sum / static_cast<Wide<T>>(rows));
-}
+struct SetMean {
+    T* mean;
+    std::size_t rows;
 
-// Memory for a scatter that writes all rows.
-template <class T>
-struct Scratch {
-    explicit Scratch(CudaStream& stream, const ScatterRows& op)
-        : runs(op.unnamed == Unnamed::mean ? gpu::parts(op.input.rows, gpu::rows_of_run) : 0) {
-        const std::size_t source_bytes = padded(op.output.rows * sizeof(Source));
-        const std::size_t mean_bytes = padded(op.input.columns * sizeof(T));
-        const std::size_t partial_bytes = runs * op.input.columns * sizeof(Wide<T>);
-        sources = stream.work->scratch(source_bytes + mean_bytes + partial_bytes);
-        mean = reinterpret_cast<T*>(sources + source_bytes);
-        partial = reinterpret_cast<Wide<T>*>(sources + source_bytes + mean_bytes);
+    __device__ void operator()(unsigned /*s*/, std::size_t column, Wide<T> sum) const {
+        mean[column] = static_cast<T>(sum / static_cast<Wide<T>>(rows));
     }
-    static std::size_t padded(std::size_t bytes) {
-        return gpu::parts(bytes, gpu::widest_access) * gpu::widest_access;
-    }
-
-    std::size_t runs;
-    std::byte* sources;
-    T* mean;           // (columns)
-    Wide<T>* partial;  // (runs, columns)
 };
-
-// The mean of the rows that are named, column by column.
-template <class T>
-const T* mean_row(CudaStream& stream, const Elements<const T>& input, const Scratch<T>& scratch) {
-    const auto blocks = static_cast<unsigned>(gpu::parts(input.columns, gpu::column_threads));
-    const auto runs = static_cast<unsigned>(scratch.runs);
-    gpu::start(stream, {.blocks_x = blocks, .blocks_y = runs, .threads = gpu::column_threads},
-               gpu::sum_runs<Wide<T>, gpu::Element<T>>, gpu::Element<T>{input}, input.rows, input.columns,
-               scratch.partial);
-    gpu::start(stream, {.blocks_x = blocks, .threads = gpu::column_threads}, divide_runs<T>, scratch.partial,
-               scratch.runs, input.columns, input.rows, scratch.mean);
-    return scratch.mean;
-}
 
 template <class T>
 void scatter_named(CudaStream& stream, const ScatterRows& op) {
-    const auto input = gpu::elements<T>(op.input);
-    const auto output = gpu::elements<T>(op.output);
-    const std::int32_t* const rows = gpu::names(stream, op.rows);
-    gpu::with_packs<gpu::numbers_at_once<T>>(
-        [&]<unsigned n>(std::integral_constant<unsigned, n>) {
-            gpu::for_each_pack(stream, input.rows, input.columns,
-                               PutRows<T, n>{input, rows, output, op.accumulate});
-        },
-        input, output);
+    const PutRows<T> step{.input = gpu::elements<T>(op.input),
+                          .rows = gpu::names(stream, op.rows),
+                          .output = gpu::elements<T>(op.output),
+                          .accumulate = op.accumulate};
+    gpu::for_each_vector<T>(stream, op.input.rows, op.input.columns,
+                            gpu::has_vectors<T>(step.input, step.output), step);
 }
+
+std::size_t padded(std::size_t bytes) { return gpu::parts(bytes, gpu::vector_bytes) * gpu::vector_bytes; }
 
 template <class T>
 void scatter_all(CudaStream& stream, const ScatterRows& op) {
-    const auto input = gpu::elements<T>(op.input);
-    const auto output = gpu::elements<T>(op.output);
-    const Scratch<T> scratch(stream, op);
-    const Source* const sources = gpu::sources_of(stream, op.rows, output.rows, scratch.sources);
-    const T* const other = op.unnamed == Unnamed::mean ? mean_row(stream, input, scratch) : nullptr;
-    gpu::with_packs<gpu::numbers_at_once<T>>(
-        [&]<unsigned n>(std::integral_constant<unsigned, n>) {
-            gpu::for_each_pack(stream, output.rows, output.columns,
-                               PutAllRows<T, n>{input, sources, other, output, op.accumulate});
-        },
-        input, output);
+    const gpu::PlainTerms<T> terms{gpu::elements<T>(op.input)};
+    const bool has_mean = op.unnamed == Unnamed::mean;
+    const std::size_t source_bytes = padded(op.output.rows * sizeof(Source));
+    const std::size_t mean_bytes = padded(op.input.columns * sizeof(T));
+    const std::size_t sums_bytes = has_mean ? gpu::column_sums_bytes(terms) : 0;
+    std::byte* const memory = stream.work->scratch(source_bytes + mean_bytes + sums_bytes);
+    T* const mean = reinterpret_cast<T*>(memory + source_bytes);
+    if (has_mean)
+        gpu::sum_rows(stream, terms, SetMean<T>{mean, op.input.rows}, memory + source_bytes + mean_bytes);
+    const PutAllRows<T> step{.input = terms.matrix,
+                             .sources = gpu::sources_of(stream, op.rows, op.output.rows, memory),
+                             .other = has_mean ? mean : nullptr,
+                             .output = gpu::elements<T>(op.output),
+                             .accumulate = op.accumulate};
+    gpu::for_each_vector<T>(stream, op.output.rows, op.output.columns,
+                            gpu::has_vectors<T>(step.input, step.output), step);
 }
 
-template <class From, class To, unsigned n>
+template <class From, class To>
 struct Convert {
-    static constexpr unsigned count = n;
-
     Elements<const From> input;
     Elements<To> output;
 
-    __device__ void operator()(std::size_t r, std::size_t c) const {
-        const gpu::Pack<From, n> from = gpu::pack_at<n>(input.row(r) + c);
-        gpu::Pack<To, n> to;
-        for (unsigned k = 0; k < n; ++k) to.of[k] = gpu::number_as<To>(from.of[k]);
-        gpu::pack_at<n>(output.row(r) + c) = to;
+    template <unsigned width>
+    __device__ void at(std::size_t row, std::size_t column) const {
+        gpu::store(output, row, column, gpu::converted<To>(gpu::load<width>(input, row, column)));
     }
 };
 
 template <class From, class To>
 void copy(CudaStream& stream, const Copy& op) {
+    using Smaller = std::conditional_t<sizeof(From) < sizeof(To), From, To>;
     const gpu::Walk walk = gpu::Walk::through(op.output, op.input);
-    const auto input = walk.elements_of<From>(op.input);
-    const auto output = walk.elements_of<To>(op.output);
-    constexpr std::size_t smaller = sizeof(From) < sizeof(To) ? sizeof(From) : sizeof(To);
-    gpu::with_packs<gpu::widest_access / smaller>(
-        [&]<unsigned n>(std::integral_constant<unsigned, n>) {
-            gpu::for_each_pack(stream, walk.rows, walk.columns, Convert<From, To, n>{input, output});
-        },
-        input, output);
+    const Convert<From, To> step{walk.elements_of<From>(op.input), walk.elements_of<To>(op.output)};
+    gpu::for_each_vector<Smaller>(stream, walk.rows, walk.columns,
+                                  gpu::has_vectors<Smaller>(step.input, step.output), step);
 }
 
 }  // namespace
 
 void run(CudaStream& stream, const GatherRows& op) {
     gpu::visit_type(op.output.dtype, [&]<class T>(T) {
-        const auto input = gpu::elements<T>(op.input);
-        const auto output = gpu::elements<T>(op.output);
-        const std::int32_t* const rows = gpu::names(stream, op.rows);
-        gpu::with_packs<gpu::numbers_at_once<T>>(
-            [&]<unsigned n>(std::integral_constant<unsigned, n>) {
-                gpu::for_each_pack(stream, output.rows, output.columns, TakeRows<T, n>{input, rows, output});
-            },
-            input, output);
+        const TakeRows<T> step{.input = gpu::elements<T>(op.input),
+                               .rows = gpu::names(stream, op.rows),
+                               .output = gpu::elements<T>(op.output)};
+        gpu::for_each_vector<T>(stream, op.output.rows, op.output.columns,
+                                gpu::has_vectors<T>(step.input, step.output), step);
     });
 }
 

@@ -122,12 +122,8 @@ __device__ RowPair better(const RowPair& a, const RowPair& b) {
     return is_a_first ? a : b;
 }
 
-__device__ RowPair warp_best(RowPair pair) {
-    for (int distance = 16; distance > 0; distance /= 2) {
-        pair = better(pair, {__shfl_xor_sync(gpu::all_lanes, pair.sum, distance),
-                             __shfl_xor_sync(gpu::all_lanes, pair.name, distance)});
-    }
-    return pair;
+__device__ RowPair exchanged(const RowPair& pair, int distance) {
+    return {gpu::exchanged(pair.sum, distance), gpu::exchanged(pair.name, distance)};
 }
 
 template <class T>
@@ -155,7 +151,7 @@ __device__ RowPair best_pair(const SegmentColumn<const T>& firsts, const Segment
         }
     }
     return gpu::of_block(
-        best, [](const RowPair& pair) { return warp_best(pair); }, nothing_found());
+        best, [](const RowPair& a, const RowPair& b) { return better(a, b); }, nothing_found());
 }
 
 // Where the first pair's sum is NaN nothing is larger, and it is chosen.

@@ -1,9 +1,11 @@
 // Tiles of bf16 in shared memory and their products by tensor cores. A tile has `D` columns, 8 of which are a
 // chunk of 16 bytes; chunks of a row change places by its number, so that eight rows' chunks of one column lie
-// in different banks. A warp has 16 R rows of a product, which its lanes hold as tensor_core.cuh shows.
+// in different banks. A warp has 16 R rows of a product, which its lanes hold as hardware/tensor_core.cuh
+// shows.
 #pragma once
 
-#include "kernels/cuda/tensor_core.cuh"
+#include "kernels/cuda/hardware/tensor_core.cuh"
+#include "kernels/cuda/language.cuh"
 
 namespace trireme::gpu {
 

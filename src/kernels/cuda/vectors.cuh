@@ -13,12 +13,19 @@ inline constexpr unsigned vector_width = vector_bytes / sizeof(T);
 
 // Numbers are computed with in the wide type and rounded once.
 template <class T, unsigned width>
-struct alignas(sizeof(T) * width) Vector {
+struct alignas(sizeof(T) * width < vector_bytes ? sizeof(T) * width : vector_bytes) Vector {
     T elements[width];
 
     __device__ Wide<T> operator[](unsigned i) const { return static_cast<Wide<T>>(elements[i]); }
     __device__ void set(unsigned i, Wide<T> value) { elements[i] = static_cast<T>(value); }
 };
+
+template <class To, class From, unsigned width>
+__device__ Vector<To, width> converted(const Vector<From, width>& from) {
+    Vector<To, width> to;
+    for (unsigned i = 0; i < width; ++i) to.set(i, static_cast<Wide<To>>(from[i]));
+    return to;
+}
 
 template <unsigned width, class T>
 __device__ auto load(const T* address) {
@@ -41,18 +48,29 @@ __device__ void store(const Elements<T>& view, std::size_t row, std::size_t colu
     store(view.row(row) + column, vector);
 }
 
-// True if every row begins where a vector may; of an absent view, too.
-template <class T>
-bool begins_on_vectors(const Elements<T>& view) {
-    const bool is_first_row_aligned = reinterpret_cast<std::uintptr_t>(view.data) % vector_bytes == 0;
-    return is_first_row_aligned && (view.rows <= 1 || view.stride * sizeof(T) % vector_bytes == 0);
+// Sets what begins at `address`, or adds to it.
+template <class T, unsigned width>
+__device__ void put(T* address, Vector<T, width> vector, bool accumulate) {
+    if (accumulate) {
+        const Vector<T, width> past = load<width, T>(address);
+        for (unsigned i = 0; i < width; ++i) vector.set(i, past[i] + vector[i]);
+    }
+    store(address, vector);
 }
 
-// True if rows of so many elements of T are whole vectors in all of these views.
+// True if every row of a view is whole vectors, which begin where they may; of an absent view, too.
+template <unsigned width, class T>
+bool consists_of_vectors(const Elements<T>& view) {
+    constexpr std::size_t alignment = alignof(Vector<std::remove_const_t<T>, width>);
+    const bool is_first_row_aligned = reinterpret_cast<std::uintptr_t>(view.data) % alignment == 0;
+    return is_first_row_aligned && view.columns % width == 0 &&
+           (view.rows <= 1 || view.stride * sizeof(T) % alignment == 0);
+}
+
+// True if all views consist of vectors with as many elements as 16 bytes have of T, whatever their own type is.
 template <class T, class... Viewed>
-bool has_vectors(std::size_t columns, const Elements<Viewed>&... views) {
-    static_assert((std::is_same_v<std::remove_const_t<Viewed>, T> && ...));
-    return columns % vector_width<T> == 0 && (begins_on_vectors(views) && ...);
+bool has_vectors(const Elements<Viewed>&... views) {
+    return (consists_of_vectors<vector_width<T>>(views) && ...);
 }
 
 // Calls `use` with the width of vectors, or with 1, as std::integral_constant.

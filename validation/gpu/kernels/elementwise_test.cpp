@@ -4,47 +4,56 @@
 
 #include <array>
 
+#include "kernels/cuda/column_sums.cuh"
 #include "kernels/cuda/kept_rows.cuh"
-#include "kernels/cuda/vector_sums.cuh"
 
 namespace trireme::gpu {
 namespace {
 
-TEST(VectorOrder, VisitsEveryVectorOnceRowByRow) {
+TEST(VectorRows, HaveEveryVectorOnceRowByRow) {
     for (const unsigned width : {1U, 2U, 8U}) {
         for (const std::size_t of_row : {1, 3, 40}) {
-            const VectorOrder order{.rows = 7, .columns = of_row * width, .width = width};
-            std::size_t number = 0;
-            for (std::size_t row = 0; row < 7; ++row) {
-                for (std::size_t column = 0; column < order.columns; column += width) {
-                    const VectorPlace place = order.place(number++);
-                    ASSERT_EQ(place.row, row);
-                    ASSERT_EQ(place.column, column);
+            unsigned number = 0;
+            for_rows_at_once(7, of_row, [&](const VectorRows& vectors) {
+                EXPECT_EQ(vectors.count, 7 * of_row);
+                for (std::size_t row = 0; row < 7; ++row) {
+                    for (std::size_t column = 0; column < of_row * width; column += width) {
+                        const VectorPlace place = vectors.place(number++, width);
+                        ASSERT_EQ(place.row, row);
+                        ASSERT_EQ(place.column, column);
+                    }
                 }
-            }
-            EXPECT_EQ(order.count(), number);
+            });
+            EXPECT_EQ(number, 7 * of_row);
         }
     }
 }
 
-TEST(VectorOrder, CountsBeyond32Bits) {
-    const VectorOrder order{.rows = std::size_t{3} << 31, .columns = 6, .width = 2};
+TEST(VectorRows, AreAsManyAtOnceAsCanBeCounted) {
+    constexpr std::size_t of_row = std::size_t{1} << 20;
+    std::size_t rows = 0;
+    for_rows_at_once(5000, of_row, [&](const VectorRows& vectors) {
+        EXPECT_EQ(vectors.first_row, rows);
+        EXPECT_LE(vectors.count, most_blocks);
+        EXPECT_EQ(vectors.place(vectors.count - 1, 4).column, 4 * (of_row - 1));
+        rows = vectors.place(vectors.count - 1, 4).row + 1;
+    });
 
-    EXPECT_EQ(order.count(), std::size_t{9} << 31);
-    EXPECT_EQ(order.place(order.count() - 1).row, order.rows - 1);
-    EXPECT_EQ(order.place(order.count() - 1).column, 4);
+    EXPECT_EQ(rows, 5000);
 }
 
-TEST(VectorOrder, OfNothingIsEmpty) {
-    EXPECT_EQ((VectorOrder{.rows = 0, .columns = 8, .width = 4}.count()), 0);
-    EXPECT_EQ((VectorOrder{.rows = 5, .columns = 0, .width = 4}.count()), 0);
+TEST(VectorRows, OfNothingAreNone) {
+    const auto fail = [](const VectorRows&) { ADD_FAILURE(); };
+
+    for_rows_at_once(0, 2, fail);
+    for_rows_at_once(5, 0, fail);
     EXPECT_EQ(blocks_for(0, 256), 0);
 }
 
-TEST(VectorOrder, RefusesMoreBlocksThanThereAre) {
-    EXPECT_EQ(blocks_for((std::size_t{1} << 31) - 1, 1), (1U << 31) - 1);
+TEST(Blocks, AreNotMoreThanThereCanBe) {
+    EXPECT_EQ(blocks_for(most_blocks, 1), (1U << 31) - 1);
     try {
-        blocks_for(std::size_t{1} << 31, 1);
+        blocks_for(most_blocks + 1, 1);
         FAIL();
     } catch (const BugError& error) {
         EXPECT_EQ(std::string(error.what()), "a kernel was asked for 2147483648 blocks of 1 threads");
@@ -53,16 +62,25 @@ TEST(VectorOrder, RefusesMoreBlocksThanThereAre) {
 
 TEST(Vectors, FitWhereAddressStrideAndColumnsAllowThem) {
     alignas(16) std::array<float, 64> memory{};
-    const auto view = [&](std::size_t first, std::size_t rows, std::size_t stride) {
-        return Elements<float>{memory.data() + first, rows, 8, stride};
+    const auto view = [&](std::size_t first, std::size_t rows, std::size_t stride, std::size_t columns = 8) {
+        return Elements<float>{memory.data() + first, rows, columns, stride};
     };
 
-    EXPECT_TRUE(has_vectors<float>(8, view(0, 3, 8), view(4, 3, 12)));
-    EXPECT_TRUE(has_vectors<float>(8, view(0, 1, 9)));  // no row comes after the first
-    EXPECT_TRUE(has_vectors<float>(8, Elements<float>{}));
-    EXPECT_FALSE(has_vectors<float>(6, view(0, 3, 8)));
-    EXPECT_FALSE(has_vectors<float>(8, view(1, 3, 8)));
-    EXPECT_FALSE(has_vectors<float>(8, view(0, 3, 8), view(0, 3, 9)));
+    EXPECT_TRUE(has_vectors<float>(view(0, 3, 8), view(4, 3, 12)));
+    EXPECT_TRUE(has_vectors<float>(view(0, 1, 9)));  // no row comes after the first
+    EXPECT_TRUE(has_vectors<float>(Elements<float>{}));
+    EXPECT_FALSE(has_vectors<float>(view(0, 3, 8, 6)));
+    EXPECT_FALSE(has_vectors<float>(view(1, 3, 8)));
+    EXPECT_FALSE(has_vectors<float>(view(0, 3, 8), view(0, 3, 9)));
+}
+
+TEST(Vectors, OfSmallerElementsFitOnFewerBytes) {
+    alignas(16) std::array<Bf16, 64> memory{};
+    const auto view = [&](std::size_t first) { return Elements<Bf16>{memory.data() + first, 3, 8, 12}; };
+
+    EXPECT_TRUE(has_vectors<float>(view(4)));
+    EXPECT_FALSE(has_vectors<float>(view(2)));
+    EXPECT_FALSE(has_vectors<Bf16>(view(4)));
 }
 
 TEST(Vectors, HoldSixteenBytes) {
@@ -73,12 +91,12 @@ TEST(Vectors, HoldSixteenBytes) {
     visit_width<Bf16>(false, [](auto width) { EXPECT_EQ(width(), 1); });
 }
 
-TEST(VectorSums, HaveAtMost128Runs) {
-    EXPECT_EQ(rows_of_sum_run(1), 64);
-    EXPECT_EQ(rows_of_sum_run(8192), 64);
-    EXPECT_EQ(rows_of_sum_run(8193), 65);
+TEST(ColumnSums, HaveAtMost128Runs) {
+    EXPECT_EQ(rows_of_run(1), 64);
+    EXPECT_EQ(rows_of_run(8192), 64);
+    EXPECT_EQ(rows_of_run(8193), 65);
     for (const std::size_t rows : {1, 64, 65, 8191, 8192, 8193, 1000003})
-        EXPECT_LE(parts(rows, rows_of_sum_run(rows)), 128) << rows;
+        EXPECT_LE(parts(rows, rows_of_run(rows)), 128) << rows;
 }
 
 unsigned team_of(std::size_t columns, bool has_vectors) {

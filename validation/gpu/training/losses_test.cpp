@@ -92,8 +92,9 @@ TEST_P(ByNccl, LossesAreThoseOfOneProcessor) {
     if (std::string(TRIREME_NCCL_STAND_IN_FOLDER).empty()) GTEST_SKIP() << "built without nccl.h";
     const Case chosen = case_named(GetParam().chosen);
     const std::string dtype = std::string(GetParam().chosen).ends_with("f64") ? "f64" : "f32";
+    const Figures& one = trials_.one_rank(chosen);
     const Figures found = run(chosen, dtype, GetParam().mpi % mpi_libraries());
-    EXPECT_TRUE(keeps_bars(difference(found, trials_.one_rank(chosen)), chosen));
+    EXPECT_TRUE(keeps_bars(difference(found, one), chosen));
     EXPECT_NE(validation::read_whole(folder_.file("run/manifest.json")).find("\"gpu_messages\": \"NCCL"),
               std::string::npos);
 }

@@ -6,8 +6,8 @@ namespace trireme {
 namespace {
 
 // Four ranks on two nodes, each with a GPU of its own.
-std::vector<RankGpu> four_ranks() {
-    std::vector<RankGpu> ranks;
+std::vector<GpuAddress> four_ranks() {
+    std::vector<GpuAddress> ranks;
     for (const char* host : {"node1", "node2"}) {
         for (const char* bus_id : {"0000:1B:00.0", "0000:43:00.0"})
             ranks.push_back({.host = host, .name = "NVIDIA H200", .bus_id = bus_id, .nccl_version = 22809});
@@ -23,7 +23,7 @@ TEST(GpuMessages, GoByNcclWhereEveryRankHasAGpuOfItsOwn) {
 }
 
 TEST(GpuMessages, GoByTheMachinesMemoryWhereRanksShareAGpu) {
-    std::vector<RankGpu> ranks = four_ranks();
+    std::vector<GpuAddress> ranks = four_ranks();
     ranks[3].bus_id = ranks[2].bus_id;
 
     const GpuMessages way = choose_gpu_messages(ranks);
@@ -33,7 +33,7 @@ TEST(GpuMessages, GoByTheMachinesMemoryWhereRanksShareAGpu) {
 }
 
 TEST(GpuMessages, GoByTheMachinesMemoryWhereARankHasNoNccl) {
-    std::vector<RankGpu> ranks = four_ranks();
+    std::vector<GpuAddress> ranks = four_ranks();
     for (const std::size_t without : {0U, 2U, 3U}) {
         ranks[without].nccl_version = 0;
         ranks[without].nccl_complaint = "NCCL 2.16.2 is older than 2.18, which is needed";
@@ -48,7 +48,7 @@ TEST(GpuMessages, GoByTheMachinesMemoryWhereARankHasNoNccl) {
 }
 
 TEST(GpuMessages, GoByTheMachinesMemoryWhereVersionsOfNcclDiffer) {
-    std::vector<RankGpu> ranks = four_ranks();
+    std::vector<GpuAddress> ranks = four_ranks();
     ranks[1].nccl_version = 21903;
 
     const GpuMessages way = choose_gpu_messages(ranks);

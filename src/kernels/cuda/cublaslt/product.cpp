@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include "kernels/cuda/gpu_product.hpp"
@@ -52,7 +53,7 @@ std::string library_name() { return cat("libcublasLt.so.", CUBLAS_VER_MAJOR); }
 
 // All that an algorithm depends on.
 using Shape = std::tuple<std::size_t, std::size_t, std::size_t, std::size_t, std::size_t, std::size_t, DType,
-                         DType, bool, bool, bool, bool, std::size_t>;
+                         DType, bool, bool, bool, bool, std::size_t, std::size_t>;
 
 // The largest power of two, up to 256, that divides an address: algorithms differ in what they ask for.
 std::size_t alignment_of(const void* address) {
@@ -60,12 +61,25 @@ std::size_t alignment_of(const void* address) {
     return bits & (~bits + 1);
 }
 
+std::size_t alignment_of_matrices(const GpuProduct& p) {
+    return std::min({alignment_of(p.left.data), alignment_of(p.right.data), alignment_of(p.result.data)});
+}
+
 Shape shape_of(const GpuProduct& p) {
-    const std::size_t alignment =
-        std::min({alignment_of(p.left.data), alignment_of(p.right.data), alignment_of(p.result.data)});
-    return {p.result.rows,   p.result.columns,    p.depth(),      p.left.stride,        p.right.stride,
-            p.result.stride, p.left.dtype,        p.result.dtype, p.is_left_transposed, p.is_right_transposed,
-            p.accumulate,    p.bias.is_present(), alignment};
+    return {p.result.rows,
+            p.result.columns,
+            p.depth(),
+            p.left.stride,
+            p.right.stride,
+            p.result.stride,
+            p.left.dtype,
+            p.result.dtype,
+            p.is_left_transposed,
+            p.is_right_transposed,
+            p.accumulate,
+            p.bias.is_present(),
+            alignment_of_matrices(p),
+            alignment_of(p.bias.data)};
 }
 
 }  // namespace
@@ -95,11 +109,19 @@ public:
 
     void multiply(GpuQueue& queue, const GpuProduct& product);
 
+    // Algorithms read 16 bytes of one at a time, and not all types have algorithms that add one.
+    bool takes_bias(const GpuProduct& product) {
+        if (!product.result.is_present()) return true;
+        return alignment_of(product.bias.data) >= 16 && algorithm_of(product, described(product)).has_value();
+    }
+
 private:
-    struct Matrices {
-        cublasLtMatmulDesc_t product;
-        cublasLtMatrixLayout_t right, left, result;
+    // As the library wants it.
+    struct Description {
+        cublasLtMatmulDescOpaque_t product;
+        cublasLtMatrixLayoutOpaque_t right, left, result;
     };
+    using Algorithm = std::optional<cublasLtMatmulAlgo_t>;
 
     void check(cublasStatus_t status, const char* call) const {
         if (status == CUBLAS_STATUS_SUCCESS) return;
@@ -117,13 +139,20 @@ private:
         return layout;
     }
     cublasLtMatmulDescOpaque_t product_of(const GpuProduct& product) const;
-    const cublasLtMatmulAlgo_t& algorithm_of(const GpuProduct& product, const Matrices& matrices);
+    Description described(const GpuProduct& product) const {
+        return {.product = product_of(product),
+                .right = layout_of(product.right),
+                .left = layout_of(product.left),
+                .result = layout_of(product.result)};
+    }
+    const Algorithm& algorithm_of(const GpuProduct& product, Description description);
+    Algorithm find_algorithm(const GpuProduct& product, Description& description) const;
 
     SharedLibrary library_;
     Calls calls_;
     cublasLtHandle_t handle_ = nullptr;
     std::byte* workspace_ = nullptr;
-    std::map<Shape, cublasLtMatmulAlgo_t> algorithms_;
+    std::map<Shape, Algorithm> algorithms_;  // nothing where there is none
 };
 
 cublasLtMatmulDescOpaque_t ProductLibrary::Lt::product_of(const GpuProduct& product) const {
@@ -136,55 +165,63 @@ cublasLtMatmulDescOpaque_t ProductLibrary::Lt::product_of(const GpuProduct& prod
     if (product.bias.is_present()) {
         set(description, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
         set(description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, product.bias.data);
-        set(description, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(types.numbers));
+        set(description, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE,
+            static_cast<std::int32_t>(types_of(product.result.dtype).numbers));
     }
     return description;
 }
 
-const cublasLtMatmulAlgo_t& ProductLibrary::Lt::algorithm_of(const GpuProduct& product,
-                                                             const Matrices& matrices) {
+const ProductLibrary::Lt::Algorithm& ProductLibrary::Lt::algorithm_of(const GpuProduct& product,
+                                                                      Description description) {
     const Shape shape = shape_of(product);
     const auto known = algorithms_.find(shape);
     if (known != algorithms_.end()) return known->second;
+    return algorithms_.emplace(shape, find_algorithm(product, description)).first->second;
+}
+
+// Where several blocks share a sum, its parts are kept in the type of sums and are added in one order.
+ProductLibrary::Lt::Algorithm ProductLibrary::Lt::find_algorithm(const GpuProduct& product,
+                                                                 Description& description) const {
     cublasLtMatmulPreferenceOpaque_t preference{};
     check(calls_.init_preference(&preference, sizeof preference), "cublasLtMatmulPreferenceInit");
     const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, auto value) {
         check(calls_.set_preference(&preference, attribute, &value, sizeof value),
               "cublasLtMatmulPreferenceSetAttribute");
     };
+    const auto alignment = static_cast<std::uint32_t>(alignment_of_matrices(product));
+    const auto of_parts = static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
     prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes);
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
-           static_cast<std::uint32_t>(alignment_of(product.right.data)));
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-           static_cast<std::uint32_t>(alignment_of(product.left.data)));
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
-           static_cast<std::uint32_t>(alignment_of(product.result.data)));
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES,
-           static_cast<std::uint32_t>(alignment_of(product.result.data)));
+    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, of_parts);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment);
     cublasLtMatmulHeuristicResult_t best{};
     int found = 0;
-    check(calls_.find_algorithms(handle_, matrices.product, matrices.right, matrices.left, matrices.result,
-                                 matrices.result, &preference, 1, &best, &found),
-          "cublasLtMatmulAlgoGetHeuristic");
-    if (found == 0) {
-        throw ResourceError(cat("cuBLASLt knows no way to multiply ", product.result.rows, " x ",
-                                product.depth(), " by ", product.depth(), " x ", product.result.columns,
-                                " matrices of ", name_of(product.left.dtype)));
-    }
-    return algorithms_.emplace(shape, best.algo).first->second;
+    const cublasStatus_t status =
+        calls_.find_algorithms(handle_, &description.product, &description.right, &description.left,
+                               &description.result, &description.result, &preference, 1, &best, &found);
+    const bool is_bias_refused = product.bias.is_present() && status == CUBLAS_STATUS_INVALID_VALUE;
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED || is_bias_refused) return std::nullopt;
+    check(status, "cublasLtMatmulAlgoGetHeuristic");
+    if (found == 0 || best.state != CUBLAS_STATUS_SUCCESS) return std::nullopt;
+    return best.algo;
 }
 
 void ProductLibrary::Lt::multiply(GpuQueue& queue, const GpuProduct& product) {
-    cublasLtMatmulDescOpaque_t description = product_of(product);
-    cublasLtMatrixLayoutOpaque_t right = layout_of(product.right);
-    cublasLtMatrixLayoutOpaque_t left = layout_of(product.left);
-    cublasLtMatrixLayoutOpaque_t result = layout_of(product.result);
-    const cublasLtMatmulAlgo_t& algorithm =
-        algorithm_of(product, {.product = &description, .right = &right, .left = &left, .result = &result});
+    if (!product.result.is_present()) return;
+    Description own = described(product);
+    const Algorithm& algorithm = algorithm_of(product, own);
+    if (!algorithm) {
+        throw ResourceError(cat("cuBLASLt knows no way to multiply ", product.result.rows, " x ",
+                                product.depth(), " by ", product.depth(), " x ", product.result.columns,
+                                " matrices of ", name_of(product.left.dtype), ""));
+    }
     const auto run = [&](auto one, auto kept) {
-        check(calls_.multiply(handle_, &description, &one, product.right.data, &right, product.left.data, &left,
-                              &kept, product.result.data, &result, product.result.data, &result, &algorithm,
-                              workspace_, workspace_bytes, static_cast<cudaStream_t>(queue.native())),
+        check(calls_.multiply(handle_, &own.product, &one, product.right.data, &own.right, product.left.data,
+                              &own.left, &kept, product.result.data, &own.result, product.result.data,
+                              &own.result, &*algorithm, workspace_, workspace_bytes,
+                              static_cast<cudaStream_t>(queue.native())),
               "cublasLtMatmul");
     };
     if (product.left.dtype == DType::f64) return run(1.0, product.accumulate ? 1.0 : 0.0);
@@ -194,5 +231,6 @@ void ProductLibrary::Lt::multiply(GpuQueue& queue, const GpuProduct& product) {
 ProductLibrary::ProductLibrary() : lt_(std::make_unique<Lt>()) {}
 ProductLibrary::~ProductLibrary() = default;
 void ProductLibrary::multiply(GpuQueue& queue, const GpuProduct& product) { lt_->multiply(queue, product); }
+bool ProductLibrary::takes_bias(const GpuProduct& product) { return lt_->takes_bias(product); }
 
 }  // namespace trireme

@@ -1,4 +1,4 @@
-#include "train/metered_gpu.hpp"
+#include "train/rank_gpu.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -31,7 +31,7 @@ std::vector<int> sharers_of(const GpusOfRanks& gpus) {
 
 }  // namespace
 
-MeteredGpu::MeteredGpu(GpusOfRanks gpus, const std::string& library, MeterPatience patience)
+RankGpu::RankGpu(GpusOfRanks gpus, const std::string& library, MeterPatience patience)
     : gpus_(std::move(gpus)),
       library_(library),
       patience_(patience),
@@ -43,14 +43,14 @@ MeteredGpu::MeteredGpu(GpusOfRanks gpus, const std::string& library, MeterPatien
     complaint_ = std::move(search.complaint);
 }
 
-MeteredGpu::~MeteredGpu() {
+RankGpu::~RankGpu() {
     if (signals_ != nullptr) signals_->call_at_first({});
     if (!holds_) return;
     if (std::uncaught_exceptions() > 0) give_back_node();
     if (is_first()) meter_->give_clock_back();
 }
 
-std::optional<double> MeteredGpu::joules() {
+std::optional<double> RankGpu::joules() {
     if (!meter_) return std::nullopt;
     const double now = now_seconds();
     if (now >= joules_until_) {
@@ -61,7 +61,7 @@ std::optional<double> MeteredGpu::joules() {
     return *joules_ / sharers_[static_cast<std::size_t>(gpus_.rank)];
 }
 
-GpuReading MeteredGpu::state() {
+GpuReading RankGpu::state() {
     const double now = now_seconds();
     if (meter_ && now >= state_until_) {
         state_ = meter_->read();
@@ -70,28 +70,28 @@ GpuReading MeteredGpu::state() {
     return state_;
 }
 
-bool MeteredGpu::is_first() const {
+bool RankGpu::is_first() const {
     const auto own = static_cast<std::size_t>(gpus_.rank);
     for (std::size_t rank = 0; rank < own; ++rank)
         if (place_of(gpus_, rank) == place_of(gpus_, own)) return false;
     return true;
 }
 
-const GpuMeter& MeteredGpu::meter_of_clock(int mhz) const {
+const GpuMeter& RankGpu::meter_of_clock(int mhz) const {
     if (meter_) return *meter_;
     throw ConfigError(cat("--gpu-clock ", mhz, " cannot be set on rank ", gpus_.rank, ": ", complaint_));
 }
 
-void MeteredGpu::check_clock(int mhz) const { meter_of_clock(mhz).check_clock(mhz); }
+void RankGpu::check_clock(int mhz) const { meter_of_clock(mhz).check_clock(mhz); }
 
-void MeteredGpu::hold_clock(int mhz) {
+void RankGpu::hold_clock(int mhz) {
     const GpuMeter& meter = meter_of_clock(mhz);
     if (is_first()) meter.hold_clock(mhz);
     holds_ = true;
 }
 
 // A neighbour that cannot be opened gives its clock back itself, unless it is killed.
-void MeteredGpu::open_neighbours() {
+void RankGpu::open_neighbours() {
     const auto own = static_cast<std::size_t>(gpus_.rank);
     std::set<std::string> known{gpus_.bus_ids[own]};
     for (std::size_t rank = 0; rank < gpus_.bus_ids.size(); ++rank) {
@@ -101,19 +101,19 @@ void MeteredGpu::open_neighbours() {
     }
 }
 
-void MeteredGpu::let_go_at(StopSignals* signals) {
+void RankGpu::let_go_at(StopSignals* signals) {
     open_neighbours();
     signals_ = signals;
     if (signals_ != nullptr) signals_->call_at_first([this] { give_back_node(); });
 }
 
-void MeteredGpu::give_back_node() const noexcept {
+void RankGpu::give_back_node() const noexcept {
     meter_->give_clock_back();
     for (const GpuMeter& neighbour : neighbours_) neighbour.give_clock_back();
 }
 
-std::shared_ptr<MeteredGpu> gpu_of_run(const RunConfig& config, const Setup& setup, const Session& session,
-                                       Communicator& control, StopSignals* signals) {
+std::shared_ptr<RankGpu> gpu_of_run(const RunConfig& config, const Setup& setup, const Session& session,
+                                    Communicator& control, StopSignals* signals) {
     const int mhz = config.run.gpu_clock;
     if (setup.place != Place::gpu) {
         if (mhz == 0) return nullptr;
@@ -121,7 +121,7 @@ std::shared_ptr<MeteredGpu> gpu_of_run(const RunConfig& config, const Setup& set
                               " is of GPUs, and this run computes on none; leave it out, or choose another "
                               "--device"));
     }
-    auto gpu = std::make_shared<MeteredGpu>(GpusOfRanks{
+    auto gpu = std::make_shared<RankGpu>(GpusOfRanks{
         .rank = session.rank(), .nodes = session.nodes(), .bus_ids = gather_all(control, gpu_in_use().bus_id)});
     if (mhz == 0) return gpu;
     agree(control, [&] { gpu->check_clock(mhz); });  // of all, before one is set

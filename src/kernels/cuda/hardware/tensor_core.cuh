@@ -7,15 +7,9 @@
 //   sums, 16 x 8                of lane 4 g + t: 0 and 1 in row g, 2 and 3 in row g + 8
 #pragma once
 
-#include "kernels/cuda/language.cuh"
-
-#if !defined(__CUDACC__)
-#include "emulated_gpu/tensor_core.hpp"
-#endif
+#include "trireme/device/bf16.hpp"
 
 namespace trireme::gpu {
-
-#if defined(__CUDACC__)
 
 // A lane's words of four matrices of 8 x 8.
 struct Matrices {
@@ -82,19 +76,5 @@ template <unsigned but>
 __device__ void wait_for_copies() {
     asm volatile("cp.async.wait_group %0;" ::"n"(but) : "memory");
 }
-
-#else
-
-using emulated::commit_copies;
-using emulated::copy_async;
-using emulated::load_matrices;
-using emulated::load_transposed_matrices;
-using emulated::Matrices;
-using emulated::multiply_add;
-using emulated::pack;
-using emulated::power_of_two;
-using emulated::wait_for_copies;
-
-#endif
 
 }  // namespace trireme::gpu

@@ -1,4 +1,4 @@
-#include "train/metered_gpu.hpp"
+#include "train/rank_gpu.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -28,10 +28,10 @@ GpusOfRanks four_ranks(int rank) {
     return {.rank = rank, .nodes = {0, 0, 0, 3}, .bus_ids = {first_gpu, first_gpu, second_gpu, first_gpu}};
 }
 
-TEST(MeteredGpu, HasItsPartOfWhatRanksShare) {
+TEST(RankGpu, HasItsPartOfWhatRanksShare) {
     const NvmlPlay play;
-    MeteredGpu shared(four_ranks(1), nvml_stand_in, none);
-    MeteredGpu own(four_ranks(2), nvml_stand_in, none);
+    RankGpu shared(four_ranks(1), nvml_stand_in, none);
+    RankGpu own(four_ranks(2), nvml_stand_in, none);
 
     EXPECT_EQ(shared.sharers(), (std::vector<int>{2, 2, 1, 1}));
     const double before = shared.joules().value();
@@ -41,9 +41,9 @@ TEST(MeteredGpu, HasItsPartOfWhatRanksShare) {
     EXPECT_EQ(shared.state().watts, 115.5);  // of the whole
 }
 
-TEST(MeteredGpu, AsksTheDriverNowAndThen) {
+TEST(RankGpu, AsksTheDriverNowAndThen) {
     const NvmlPlay play;
-    MeteredGpu gpu(four_ranks(0), nvml_stand_in, {.joules = 1e6, .state = 1e6});
+    RankGpu gpu(four_ranks(0), nvml_stand_in, {.joules = 1e6, .state = 1e6});
 
     const std::optional<double> joules = gpu.joules();
     const GpuReading state = gpu.state();
@@ -52,9 +52,9 @@ TEST(MeteredGpu, AsksTheDriverNowAndThen) {
     EXPECT_EQ(gpu.state(), state);
 }
 
-TEST(MeteredGpu, IsMeasuredInItsSteps) {
+TEST(RankGpu, IsMeasuredInItsSteps) {
     const NvmlPlay play;
-    MeteredGpu gpu(four_ranks(3), nvml_stand_in, none);
+    RankGpu gpu(four_ranks(3), nvml_stand_in, none);
     StepEnergy energy(&gpu);
 
     energy.begin();
@@ -65,10 +65,10 @@ TEST(MeteredGpu, IsMeasuredInItsSteps) {
     EXPECT_EQ(energy.take(), 4);  // two looks of two joules each
 }
 
-TEST(MeteredGpu, IsNotMeasuredWhereTheDriverDoesNotTell) {
+TEST(RankGpu, IsNotMeasuredWhereTheDriverDoesNotTell) {
     const NvmlPlay play("not_supported");
-    MeteredGpu untold(four_ranks(0), nvml_stand_in);
-    MeteredGpu without_library(four_ranks(0), "/nowhere/libnvidia-ml.so.1");
+    RankGpu untold(four_ranks(0), nvml_stand_in);
+    RankGpu without_library(four_ranks(0), "/nowhere/libnvidia-ml.so.1");
     StepEnergy energy(&untold);
     energy.begin();
 
@@ -83,8 +83,8 @@ TEST(MeteredGpu, IsNotMeasuredWhereTheDriverDoesNotTell) {
 TEST(GpuClockOfRank, IsSetByTheFirstOfThoseThatShare) {
     const NvmlPlay play;
     {
-        MeteredGpu first(four_ranks(0), nvml_stand_in);
-        MeteredGpu second(four_ranks(1), nvml_stand_in);
+        RankGpu first(four_ranks(0), nvml_stand_in);
+        RankGpu second(four_ranks(1), nvml_stand_in);
         first.hold_clock(1200);
         second.hold_clock(1200);
         EXPECT_EQ(play.log(), "hold 0000:01:00.0 1200 1200\n");
@@ -94,9 +94,9 @@ TEST(GpuClockOfRank, IsSetByTheFirstOfThoseThatShare) {
 
 TEST(GpuClockOfRank, IsLeftAloneByARunThatHoldsNone) {
     const NvmlPlay play;
-    { MeteredGpu gpu(four_ranks(0), nvml_stand_in); }
+    { RankGpu gpu(four_ranks(0), nvml_stand_in); }
     {
-        MeteredGpu gpu(four_ranks(0), nvml_stand_in);
+        RankGpu gpu(four_ranks(0), nvml_stand_in);
         gpu.check_clock(1200);
         EXPECT_THROW(gpu.hold_clock(1203), ConfigError);
     }
@@ -110,7 +110,7 @@ TEST(GpuClockOfRank, IsGivenBackForTheNodeWhereARunFails) {
 
     EXPECT_THROW(
         {
-            MeteredGpu gpu(four_ranks(2), nvml_stand_in);
+            RankGpu gpu(four_ranks(2), nvml_stand_in);
             gpu.hold_clock(1200);
             gpu.let_go_at(nullptr);
             throw BugError("something");
@@ -123,7 +123,7 @@ TEST(GpuClockOfRank, IsGivenBackForTheNodeWhereARunFails) {
 TEST(GpuClockOfRank, IsGivenBackAtTheFirstSignal) {
     const NvmlPlay play;
     StopSignals signals;
-    MeteredGpu gpu(four_ranks(0), nvml_stand_in);
+    RankGpu gpu(four_ranks(0), nvml_stand_in);
     gpu.hold_clock(1200);
     gpu.let_go_at(&signals);
 
@@ -133,7 +133,7 @@ TEST(GpuClockOfRank, IsGivenBackAtTheFirstSignal) {
     EXPECT_EQ(play.log(), "hold 0000:01:00.0 1200 1200\ngive back 0000:01:00.0\ngive back 0000:65:00.0\n");
 }
 
-std::vector<double> said_by(MeteredGpu* gpu) {
+std::vector<double> said_by(RankGpu* gpu) {
     std::vector<double> own(fields_of_record(Place::gpu));
     say_state_of(gpu, own);
     return own;
@@ -147,8 +147,8 @@ Gathered of_two(const std::vector<double>& first, const std::vector<double>& sec
 
 TEST(StepOutcome, HasTheStatesThatAllRanksTell) {
     NvmlPlay play;
-    MeteredGpu first(four_ranks(0), nvml_stand_in, none);
-    MeteredGpu second(four_ranks(2), nvml_stand_in, none);
+    RankGpu first(four_ranks(0), nvml_stand_in, none);
+    RankGpu second(four_ranks(2), nvml_stand_in, none);
     const std::vector<double> all = said_by(&first);
     play.change("not_supported");
     const std::vector<double> some = said_by(&second);

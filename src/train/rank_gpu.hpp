@@ -28,15 +28,15 @@ struct MeterPatience {
     double state = 1;
 };
 
-class MeteredGpu {
+class RankGpu {
 public:
-    explicit MeteredGpu(GpusOfRanks gpus, const std::string& library = GpuMeter::standard_library,
-                        MeterPatience patience = {});
+    explicit RankGpu(GpusOfRanks gpus, const std::string& library = GpuMeter::standard_library,
+                     MeterPatience patience = {});
     // Gives back the clock that it holds; while an exception is under way, those of the whole node: other ranks
     // may be killed before they can.
-    ~MeteredGpu();
-    MeteredGpu(const MeteredGpu&) = delete;
-    MeteredGpu& operator=(const MeteredGpu&) = delete;
+    ~RankGpu();
+    RankGpu(const RankGpu&) = delete;
+    RankGpu& operator=(const RankGpu&) = delete;
 
     // Since some moment in the past; none: nothing measures it. Of ranks that share a GPU each has an equal
     // part, as nobody knows who of them drew what: their sum is what the GPU consumed, counted once.
@@ -80,7 +80,7 @@ private:
 
 // Collective over `control`. None of a run that uses no GPU. Throws ConfigError, on all ranks, where
 // --gpu-clock cannot be.
-std::shared_ptr<MeteredGpu> gpu_of_run(const RunConfig& config, const Setup& setup, const Session& session,
-                                       Communicator& control, StopSignals* signals);
+std::shared_ptr<RankGpu> gpu_of_run(const RunConfig& config, const Setup& setup, const Session& session,
+                                    Communicator& control, StopSignals* signals);
 
 }  // namespace trireme

@@ -7,7 +7,7 @@
 #include "emulated_gpu/thread.hpp"
 #include "trireme/device/bf16.hpp"
 
-namespace trireme::emulated {
+namespace trireme::gpu {
 
 // A lane's words of four matrices of 8 x 8.
 struct Matrices {
@@ -19,10 +19,10 @@ inline float half_of(unsigned word, unsigned half) { return std::bit_cast<float>
 
 // ldmatrix.x4: the rows of matrix m begin where lanes 8 m to 8 m + 7 say.
 inline Matrices load_matrices(const Bf16* row) {
-    return among_lanes(~0U, row, [](auto said) {
+    return emulated::among_lanes(~0U, row, [](auto said) {
         Matrices loaded;
         for (unsigned m = 0; m < 4; ++m) {
-            const Bf16* const own = said(8 * m + lane() / 4) + 2 * (lane() % 4);
+            const Bf16* const own = said(8 * m + emulated::lane() / 4) + 2 * (emulated::lane() % 4);
             loaded.of[m] = word_of(own[0], own[1]);
         }
         return loaded;
@@ -31,11 +31,11 @@ inline Matrices load_matrices(const Bf16* row) {
 
 // ldmatrix.x4.trans
 inline Matrices load_transposed_matrices(const Bf16* row) {
-    return among_lanes(~0U, row, [](auto said) {
+    return emulated::among_lanes(~0U, row, [](auto said) {
         Matrices loaded;
         for (unsigned m = 0; m < 4; ++m) {
-            const unsigned first = 8 * m + 2 * (lane() % 4);
-            loaded.of[m] = word_of(said(first)[lane() / 4], said(first + 1)[lane() / 4]);
+            const unsigned first = 8 * m + 2 * (emulated::lane() % 4);
+            loaded.of[m] = word_of(said(first)[emulated::lane() / 4], said(first + 1)[emulated::lane() / 4]);
         }
         return loaded;
     });
@@ -48,11 +48,12 @@ inline void multiply_add(float (&sums)[4], const Matrices& left, unsigned right_
         unsigned right[2];
     };
     const Said own{left, {right_low, right_high}};
-    const std::array<float, 4> products = among_lanes(~0U, own, [](auto said) {
+    const std::array<float, 4> products = emulated::among_lanes(~0U, own, [](auto said) {
         std::array<double, 4> found{};
         for (unsigned holder = 0; holder < 4; ++holder) {  // of columns 2 holder, 2 holder + 1, and 8 further
-            const Matrices rows = said(lane() / 4 * 4 + holder).left;  // g and g + 8
-            const Said columns[2]{said(lane() % 4 * 8 + holder), said(lane() % 4 * 8 + 4 + holder)};
+            const Matrices rows = said(emulated::lane() / 4 * 4 + holder).left;  // g and g + 8
+            const Said columns[2]{said(emulated::lane() % 4 * 8 + holder),
+                                  said(emulated::lane() % 4 * 8 + 4 + holder)};
             for (unsigned k = 0; k < 4; ++k) {
                 for (unsigned e = 0; e < 4; ++e) {
                     const float a = half_of(rows.of[e / 2 + k / 2 * 2], k % 2);
@@ -82,4 +83,4 @@ void wait_for_copies() {
     wait_for_copies(but);
 }
 
-}  // namespace trireme::emulated
+}  // namespace trireme::gpu

@@ -1,0 +1,62 @@
+#include "emulated_gpu/fiber.hpp"
+
+#include <boost/context/pooled_fixedsize_stack.hpp>
+#include <utility>
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace trireme::emulated {
+
+namespace context = boost::context;
+
+#ifdef __SANITIZE_ADDRESS__
+void Fiber::leave_for(const Stack& stack, void** left) {
+    __sanitizer_start_switch_fiber(left, stack.bottom, stack.bytes);
+}
+void Fiber::arrive(void* left, Stack* from) {
+    Stack unused;
+    if (from == nullptr) from = &unused;
+    __sanitizer_finish_switch_fiber(left, &from->bottom, &from->bytes);
+}
+#else
+void Fiber::leave_for(const Stack& /*stack*/, void** /*left*/) {}
+void Fiber::arrive(void* /*left*/, Stack* /*from*/) {}
+#endif
+
+Fiber::Fiber(std::function<void()> work) {
+    constexpr std::size_t stack_bytes = 128 * 1024;
+    static thread_local context::pooled_fixedsize_stack stacks(stack_bytes);  // kept for the next kernel
+    const context::stack_context stack = stacks.allocate();
+    own_ = {static_cast<std::byte*>(stack.sp) - stack.size, stack.size};
+#ifdef __SANITIZE_ADDRESS__
+    __asan_unpoison_memory_region(own_.bottom,
+                                  own_.bytes);  // an earlier fiber did not return from all it called
+#endif
+    inside_ = context::fiber(std::allocator_arg, context::preallocated(stack.sp, stack.size, stack), stacks,
+                             [this, does = std::move(work)](context::fiber&& outside) {
+                                 arrive(nullptr, &resumer_);
+                                 outside_ = std::move(outside);
+                                 does();
+                                 leave_for(resumer_, nullptr);
+                                 return std::move(outside_);
+                             });
+}
+
+void Fiber::resume() {
+    void* left = nullptr;
+    leave_for(own_, &left);
+    inside_ = std::move(inside_).resume();
+    arrive(left, nullptr);
+}
+
+void Fiber::pause() {
+    void* left = nullptr;
+    leave_for(resumer_, &left);
+    outside_ = std::move(outside_).resume();
+    arrive(left, &resumer_);
+}
+
+}  // namespace trireme::emulated

@@ -1,0 +1,22 @@
+// The language of kernels and their start on the emulated GPU.
+#pragma once
+
+#include <type_traits>
+
+#include "emulated_gpu/queue.hpp"
+#include "emulated_gpu/thread.hpp"
+
+namespace trireme::gpu {
+
+template <class T>
+T* shared_memory() {
+    return reinterpret_cast<T*>(emulated::shared_memory());
+}
+
+template <class... Parameters>
+void start_kernel(GpuQueue& queue, const GpuGrid& grid, void (*kernel)(Parameters...),
+                  std::type_identity_t<Parameters>... arguments) {
+    emulated::start_kernel(queue, grid, [=] { kernel(arguments...); });
+}
+
+}  // namespace trireme::gpu
