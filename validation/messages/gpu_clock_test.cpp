@@ -35,7 +35,7 @@ protected:
 
     void expect_given_back(const std::string& way, std::size_t mpi) {
         const std::string log = log_of(way, mpi);
-        for (const char* bus_id : {"0000:00:00.0", "0000:65:00.0"})
+        for (const char* bus_id : {"0000:01:00.0", "0000:65:00.0"})
             EXPECT_TRUE(is_given_back(log, bus_id))
                 << way << ", MPI library " << mpi << ": " << log << outcome_.err;
     }
@@ -95,7 +95,7 @@ TEST_F(GpuClock, IsRefusedByAllWhereOneMayNot) {
     EXPECT_EQ(outcome_.code, 2) << outcome_.err;
     EXPECT_EQ(log, "");
     ASSERT_EQ(sentences(outcome_).size(), 1U) << outcome_.err;
-    EXPECT_NE(sentences(outcome_).front().find("this user may not set the clock of the GPU at 0000:00:00.0"),
+    EXPECT_NE(sentences(outcome_).front().find("this user may not set the clock of the GPU at 0000:01:00.0"),
               std::string::npos)
         << outcome_.err;
 }

@@ -37,7 +37,7 @@ void end_by(const std::string& way, const Session& session) {
 
 void run(const std::string& library, const std::string& way, Session& session, StopSignals& signals) {
     const auto all = session.all_ranks("clocks", {});
-    const std::string own = session.rank() == 0 ? "0000:00:00.0" : "0000:65:00.0";
+    const std::string own = session.rank() == 0 ? "0000:01:00.0" : "0000:65:00.0";
     RankGpu gpu({.rank = session.rank(), .nodes = session.nodes(), .bus_ids = gather_all(*all, own)}, library);
     agree(*all, [&] { gpu.check_clock(mhz); });
     agree(*all, [&] { gpu.hold_clock(mhz); });

@@ -1,14 +1,15 @@
-// Plays NVIDIA's management library for two GPUs. What it plays is told by the environment, whenever it is
-// asked: NVML_STAND_IN_PLAY (well, not_supported, no_permission, lost, hot, none) and NVML_STAND_IN_LOG, a file
-// that gets a line for every clock that is held or given back: "hold 0000:00:00.0 1200 1200", "give back
-// 0000:00:00.0".
+// Plays NVIDIA's management library for two GPUs, and for those that emulated ones are where each process has
+// its own. What it plays is told by the environment, whenever it is asked: NVML_STAND_IN_PLAY (well,
+// not_supported, no_permission, lost, hot, none) and NVML_STAND_IN_LOG, a file that gets a line for every clock
+// that is held or given back: "hold 0000:01:00.0 1200 1200", "give back 0000:01:00.0".
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -27,12 +28,13 @@ enum Result : unsigned {
 };
 
 struct Gpu {
-    const char* bus_id;
+    std::string bus_id;
     unsigned number;
 };
 using Device = const Gpu*;
 
-constexpr std::array gpus{Gpu{"0000:00:00.0", 0}, Gpu{"0000:65:00.0", 1}};
+std::mutex finding;
+std::deque<Gpu> gpus{{"0000:01:00.0", 0}, {"0000:65:00.0", 1}};
 constexpr unsigned highest_mhz = 1980;
 constexpr unsigned lowest_mhz = 210;
 constexpr unsigned step_mhz = 15;
@@ -124,12 +126,15 @@ Result nvmlSystemGetDriverVersion(char* text, unsigned length) {
 
 Result nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, Device* device) {
     if (users == 0) return uninitialized;
+    const std::scoped_lock lock(finding);
     for (const Gpu& gpu : gpus) {
-        if (std::string_view(gpu.bus_id) != bus_id) continue;
+        if (gpu.bus_id != bus_id) continue;
         *device = &gpu;
         return success;
     }
-    return not_found;
+    if (!std::string_view(bus_id).starts_with("process ")) return not_found;
+    *device = &gpus.emplace_back(Gpu{bus_id, 0});
+    return success;
 }
 
 Result nvmlDeviceGetTotalEnergyConsumption(Device device, unsigned long long* millijoules) {

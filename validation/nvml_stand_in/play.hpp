@@ -9,7 +9,7 @@
 namespace trireme::validation {
 
 constexpr const char* nvml_stand_in = TRIREME_NVML_STAND_IN;
-constexpr const char* first_gpu = "0000:00:00.0";
+constexpr const char* first_gpu = "0000:01:00.0";
 constexpr const char* second_gpu = "0000:65:00.0";
 
 class NvmlPlay {

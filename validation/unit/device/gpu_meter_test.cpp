@@ -62,7 +62,7 @@ TEST(GpuMeter, OfALostGpuReadsNothing) {
     EXPECT_EQ(meter.read(), GpuReading());
     EXPECT_FALSE(meter.give_clock_back());
     const std::string message = message_of<ResourceError>([&] { meter.hold_clock(1200); });
-    EXPECT_TRUE(says(message, "--gpu-clock 1200: the GPU at 0000:00:00.0 does not answer: GPU is lost"));
+    EXPECT_TRUE(says(message, "--gpu-clock 1200: the GPU at 0000:01:00.0 does not answer: GPU is lost"));
 }
 
 TEST(GpuMeter, StaysWhenAnotherGoes) {
@@ -109,7 +109,7 @@ TEST(GpuClock, IsOneOfThoseThatItHas) {
     EXPECT_EQ(meter.clocks().front(), 1980);
     EXPECT_EQ(
         complaint(1203),
-        "--gpu-clock 1203 is none that the GPU at 0000:00:00.0 has: the nearest of its 119 clocks, 210 to "
+        "--gpu-clock 1203 is none that the GPU at 0000:01:00.0 has: the nearest of its 119 clocks, 210 to "
         "1980 MHz, are 1200 and 1215 MHz");
     EXPECT_TRUE(says(complaint(100), "the nearest of its 119 clocks, 210 to 1980 MHz, is 210 MHz"));
     EXPECT_TRUE(says(complaint(5000), "is 1980 MHz"));
@@ -123,7 +123,7 @@ TEST(GpuClock, SaysWhoMayAllowIt) {
     const std::string message = message_of<ConfigError>([&] { meter.hold_clock(1200); });
 
     EXPECT_TRUE(
-        says(message, "this user may not set the clock of the GPU at 0000:00:00.0; an administrator may"));
+        says(message, "this user may not set the clock of the GPU at 0000:01:00.0; an administrator may"));
     EXPECT_TRUE(says(message, "without --gpu-clock the run leaves clocks as they are"));
 }
 
@@ -132,7 +132,7 @@ TEST(GpuClock, OfAGpuThatHasNoneToSetIsRefused) {
     const GpuMeter meter(first_gpu, nvml_stand_in);
 
     EXPECT_TRUE(says(message_of<ConfigError>([&] { meter.hold_clock(1200); }),
-                     "--gpu-clock 1200 is nothing that the GPU at 0000:00:00.0 can be held at: Not Supported"));
+                     "--gpu-clock 1200 is nothing that the GPU at 0000:01:00.0 can be held at: Not Supported"));
 }
 
 }  // namespace

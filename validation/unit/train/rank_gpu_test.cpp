@@ -87,9 +87,9 @@ TEST(GpuClockOfRank, IsSetByTheFirstOfThoseThatShare) {
         RankGpu second(four_ranks(1), nvml_stand_in);
         first.hold_clock(1200);
         second.hold_clock(1200);
-        EXPECT_EQ(play.log(), "hold 0000:00:00.0 1200 1200\n");
+        EXPECT_EQ(play.log(), "hold 0000:01:00.0 1200 1200\n");
     }
-    EXPECT_EQ(play.log(), "hold 0000:00:00.0 1200 1200\ngive back 0000:00:00.0\n");
+    EXPECT_EQ(play.log(), "hold 0000:01:00.0 1200 1200\ngive back 0000:01:00.0\n");
 }
 
 TEST(GpuClockOfRank, IsLeftAloneByARunThatHoldsNone) {
@@ -117,7 +117,7 @@ TEST(GpuClockOfRank, IsGivenBackForTheNodeWhereARunFails) {
         },
         BugError);
 
-    EXPECT_TRUE(says(play.log(), "give back 0000:65:00.0\ngive back 0000:00:00.0\n"));
+    EXPECT_TRUE(says(play.log(), "give back 0000:65:00.0\ngive back 0000:01:00.0\n"));
 }
 
 TEST(GpuClockOfRank, IsGivenBackAtTheFirstSignal) {
@@ -130,7 +130,7 @@ TEST(GpuClockOfRank, IsGivenBackAtTheFirstSignal) {
     ::kill(::getpid(), SIGTERM);
     for (int i = 0; i < 10'000 && play.log().find("65:00.0") == std::string::npos; ++i) ::usleep(1000);
 
-    EXPECT_EQ(play.log(), "hold 0000:00:00.0 1200 1200\ngive back 0000:00:00.0\ngive back 0000:65:00.0\n");
+    EXPECT_EQ(play.log(), "hold 0000:01:00.0 1200 1200\ngive back 0000:01:00.0\ngive back 0000:65:00.0\n");
 }
 
 std::vector<double> said_by(RankGpu* gpu) {
