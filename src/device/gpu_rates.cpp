@@ -7,8 +7,8 @@ namespace trireme {
 namespace {
 
 struct DataSheet {
-    const char* name;  // a part of what the driver calls it
-    double bf16;            // 1e12 a second
+    char name[12];  // a part of what the driver calls it
+    double bf16;    // 1e12 a second
     double f32;
     double f64;
 };
