@@ -7,14 +7,14 @@ namespace trireme {
 namespace {
 
 struct DataSheet {
-    char name[12];  // a part of what the driver calls it
-    double bf16;    // 1e12 a second
+    const char* name;  // a part of what the driver calls it
+    double bf16;       // 1e12 a second
     double f32;
     double f64;
 };
 
 // The first whose name fits.
-constexpr std::array sheets{
+constexpr std::array<DataSheet, 11> sheets{
     DataSheet{"GH200", 989.5, 67, 67},       DataSheet{"H200", 989.5, 67, 67},
     DataSheet{"H100 PCIe", 756.5, 51, 51},   DataSheet{"H100 NVL", 835.5, 60, 60},
     DataSheet{"H100", 989.5, 67, 67},        DataSheet{"A100", 312, 19.5, 19.5},
