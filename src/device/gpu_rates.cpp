@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 namespace trireme {
 namespace {
 
 struct DataSheet {
-    const char* name;  // a part of what the driver calls it
+    std::string_view name;  // a part of what the driver calls it
     double bf16;            // 1e12 a second
     double f32;
     double f64;

@@ -14,12 +14,13 @@ Stream make_stream(DeviceKind device, int threads, const KernelSeconds& seconds_
         case DeviceKind::reference:
             return {.backend = ReferenceStream{}, .seconds_of = seconds_of};
         case DeviceKind::cpu:
-        case DeviceKind::automatic:  // of which nobody has found a GPU
             return {.backend = CpuStream{.threads = threads}, .seconds_of = seconds_of};
         case DeviceKind::cuda:
             return gpu_stream();
         case DeviceKind::ghost:
             return {.backend = GhostStream{}, .seconds_of = seconds_of};
+        case DeviceKind::automatic:
+            break;
     }
     throw BugError("unknown device");
 }

@@ -29,9 +29,7 @@ void for_each_list(Test&& test) {
         for (const std::uint32_t size : tile_sizes) {
             for (const bool is_causal : {true, false}) {
                 for (const TileOf what : {TileOf::queries, TileOf::keys}) {
-                    const AttentionShape shape{.segments = rows.segments,
-                                               .is_causal = is_causal,
-                                               .dropout = {.rate = 0.1, .key = RandomKey{7}}};
+                    const AttentionShape shape{.segments = rows.segments, .is_causal = is_causal};
                     test(rows, shape, size, attention_tiles(shape, rows.count, size, what));
                 }
             }
@@ -72,17 +70,6 @@ TEST(AttentionTiles, KnowTheirSegmentAndItsRandomNumbers) {
             }
         }
     });
-}
-
-// So that steps and layers share a list.
-TEST(AttentionTiles, AreOfNoSampleWithoutDropout) {
-    std::vector<Segment> segments{{0, 65, 3}};
-    const auto tiles = attention_tiles({.segments = segments}, 65, 16, TileOf::queries);
-    segments.front().sample = 4;
-    const auto of_another = attention_tiles({.segments = segments}, 65, 16, TileOf::queries);
-
-    ASSERT_EQ(tiles.size(), of_another.size());
-    for (std::size_t t = 0; t < tiles.size(); ++t) EXPECT_EQ(tiles[t].random_key, of_another[t].random_key);
 }
 
 TEST(AttentionTiles, SeeWhatTheirRowsSee) {

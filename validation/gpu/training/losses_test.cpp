@@ -30,13 +30,8 @@ class OnGpu : public testing::Test {
 protected:
     Figures run(const Case& chosen, const std::string& dtype, std::size_t mpi, const std::string& more = "") {
         const std::string options = training_options(chosen) + " " + way_options(chosen) + more;
-        return trials_.run_steps(on_gpu(options, dtype) + steps, ranks_of(chosen), on_emulated_gpu(mpi));
+        return trials_.run(on_gpu(options, dtype), ranks_of(chosen), on_emulated_gpu(mpi));
     }
-
-    // The same training by a single rank, on its processor.
-    Figures one_rank(const Case& chosen) { return trials_.run_steps(training_options(chosen) + steps, 0, 0); }
-
-    static constexpr const char* steps = " --steps 6 --eval-every 3";  // few: the emulated GPU is a slow one
 
     validation::ScratchFolder folder_;
     Trials trials_{folder_.file("")};
@@ -55,7 +50,8 @@ class InEveryLayout : public OnGpu, public testing::WithParamInterface<Way> {};
 TEST_P(InEveryLayout, LossesAreThoseOfOneProcessor) {
     const Case chosen = case_named(GetParam().chosen);
     const std::string dtype = std::string(GetParam().chosen).ends_with("f64") ? "f64" : "f32";
-    const Difference found = difference(run(chosen, dtype, GetParam().mpi % mpi_libraries()), one_rank(chosen));
+    const Difference found =
+        difference(run(chosen, dtype, GetParam().mpi % mpi_libraries()), trials_.one_rank(chosen));
     EXPECT_TRUE(keeps_bars(found, chosen)) << text_of(found);
 }
 
@@ -96,7 +92,7 @@ TEST_P(ByNccl, LossesAreThoseOfOneProcessor) {
     if (std::string(TRIREME_NCCL_STAND_IN_FOLDER).empty()) GTEST_SKIP() << "built without nccl.h";
     const Case chosen = case_named(GetParam().chosen);
     const std::string dtype = std::string(GetParam().chosen).ends_with("f64") ? "f64" : "f32";
-    const Figures one = one_rank(chosen);
+    const Figures& one = trials_.one_rank(chosen);
     const Figures found = run(chosen, dtype, GetParam().mpi % mpi_libraries());
     EXPECT_TRUE(keeps_bars(difference(found, one), chosen));
     EXPECT_NE(validation::read_whole(folder_.file("run/manifest.json")).find("\"gpu_messages\": \"NCCL"),
@@ -120,7 +116,7 @@ TEST_F(OnGpu, ShortNumbersLearnLikeLongOnes) {
                              "layout=grid pipe=2 data=2 tensor=1 schedule=1f1b*1 model=llama-untied "
                              "shard-optimizer=on precision=f32"}) {
         const Case chosen = case_named(name);
-        const Figures exact = one_rank(chosen);
+        const Figures& exact = trials_.one_rank(chosen);
         const Figures rounded = run(chosen, "bf16", 0);
         ASSERT_EQ(rounded.losses.size(), exact.losses.size());
         for (std::size_t step = 0; step < exact.losses.size(); ++step)
@@ -128,9 +124,9 @@ TEST_F(OnGpu, ShortNumbersLearnLikeLongOnes) {
     }
 }
 
-Figures behind_three_steps(Figures all) {
+Figures behind_ten_steps(Figures all) {
     for (std::vector<double>* values : {&all.losses, &all.norms})
-        values->erase(values->begin(), values->begin() + 3);
+        values->erase(values->begin(), values->begin() + 10);
     all.evaluations.erase(all.evaluations.begin());
     return all;
 }
@@ -140,11 +136,11 @@ TEST_F(OnGpu, GoingOnFromACheckpointIsBitForBit) {
     const Case chosen =
         case_named("layout=grid pipe=1 data=2 tensor=1 model=gpt2-tied shard-optimizer=on precision=f32");
     for (const char* dtype : {"f32", "bf16"}) {
-        const Figures whole = run(chosen, dtype, 0, " --checkpoint-every 3");
+        const Figures whole = run(chosen, dtype, 0, " --checkpoint-every 10");
         trials_.keep_as(std::string("first-") + dtype);
         const std::string goes_on =
-            std::string(" --checkpoint-every 3 --resume first-") + dtype + "/checkpoints/step-3";
-        EXPECT_EQ(run(chosen, dtype, 0, goes_on), behind_three_steps(whole)) << dtype;
+            std::string(" --checkpoint-every 10 --resume first-") + dtype + "/checkpoints/step-10";
+        EXPECT_EQ(run(chosen, dtype, 0, goes_on), behind_ten_steps(whole)) << dtype;
     }
 }
 

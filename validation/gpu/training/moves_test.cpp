@@ -19,7 +19,7 @@ using validation::random_layout;
 constexpr const char* training =
     "--model gpt2-tiny --tied on --width 16 --heads 4 --corpus corpus.h5 --layers 4 --positions 24 --dropout "
     "0.1 "
-    "--lr 5e-3 --validation-share 0.2 --batch 8 --warmup-steps 3 --eval-every 4 --steps 8";
+    "--lr 5e-3 --validation-share 0.2 --batch 8 --warmup-steps 3 --eval-every 10 --steps 20";
 constexpr const char* on_reference = " --dtype f64 --device reference";
 
 class GpuMoves : public testing::Test {
@@ -39,7 +39,7 @@ protected:
 
 TEST_F(GpuMoves, OfLayoutsComeToWhatOneProcessorComesTo) {
     std::vector<std::string> decisions;
-    for (std::size_t step = 2; step < 8; step += 2) {
+    for (std::size_t step = 4; step < 20; step += 4) {
         const Layout layout =
             random_layout(step, {.ranks = 4, .layers = 11, .most_shares = 4, .most_replicas = 3});
         decisions.push_back(json_of({.step = step, .layout = layout}));
@@ -60,7 +60,7 @@ TEST_F(GpuMoves, OfShortNumbersGoOnAsIfNothingHadMoved) {
         R"({"layers": 11, "stages": [{"layers": [0, 11], "replicas": [{"ranks": [1]}]}], "idle": [0]})";
     const std::string back =
         R"({"layers": 11, "stages": [{"layers": [0, 11], "replicas": [{"ranks": [0]}]}], "idle": [1]})";
-    write({R"({"step": 3, "layout": )" + there + "}", R"({"step": 5, "layout": )" + back + "}"});
+    write({R"({"step": 5, "layout": )" + there + "}", R"({"step": 12, "layout": )" + back + "}"});
     const std::string options = " --dtype bf16 --device cuda";
     const Figures still = trials_.run_steps(training + options, 0, on_emulated_gpu());
     for (const char* move : {"stop", "overlap", "twins"}) {
@@ -78,11 +78,11 @@ std::string together(const std::string& shared) {
 
 // On either device channels are chosen alike, and what is left out is the same.
 TEST_F(GpuMoves, LeavingOutIsWhatItIsOnProcessors) {
-    write({R"({"step": 2)" + together(R"("left_out": [0, 0.5])"),
-           R"({"step": 6)" + together(R"("left_out": [0.25, 0])")});
+    write({R"({"step": 4)" + together(R"("left_out": [0, 0.5])"),
+           R"({"step": 14)" + together(R"("left_out": [0.25, 0])")});
     for (const char* fill : {"average", "same"}) {
         const std::string options =
-            std::string(" --tensor 2 --straggler resize --checkpoint-every 4 --resize-fill ") + fill;
+            std::string(" --tensor 2 --straggler resize --checkpoint-every 10 --resize-fill ") + fill;
         const Figures on_cpu = run(options + on_reference, 2, 0);
         const Figures on_gpu = run(options + " --dtype f64 --device cuda", 2, on_emulated_gpu());
         const Difference found = difference(on_gpu, on_cpu);
@@ -91,11 +91,11 @@ TEST_F(GpuMoves, LeavingOutIsWhatItIsOnProcessors) {
 }
 
 TEST_F(GpuMoves, HelpingIsWhatItIsOnProcessors) {
-    write({R"({"step": 2)" +
+    write({R"({"step": 4)" +
                together(R"("migrations": [{"from": 1, "to": 0, "parts": [0.25, 0.25, 0.25, 0.25]}])"),
-           R"({"step": 5)" + together(R"("left_out": [0, 0.25], "migrations": [{"from": 1, "to": 0, "parts": )"
+           R"({"step": 9)" + together(R"("left_out": [0, 0.25], "migrations": [{"from": 1, "to": 0, "parts": )"
                                       R"([0.25, 0, 0.25, 0]}])")});
-    const std::string options = " --tensor 2 --straggler semi --checkpoint-every 4";
+    const std::string options = " --tensor 2 --straggler semi --checkpoint-every 10";
     const Figures on_cpu = run(options + on_reference, 2, 0);
     const Figures on_gpu = run(options + " --dtype f64 --device cuda", 2, on_emulated_gpu());
     const Difference found = difference(on_gpu, on_cpu);
@@ -111,9 +111,9 @@ TEST_F(GpuMoves, ShortNumbersAreLeftOutAndComputedByOthersToo) {
         for (std::size_t step = 0; step < on_cpu.losses.size(); ++step)
             EXPECT_NEAR(on_gpu.losses[step], on_cpu.losses[step], 2e-2 * on_cpu.losses[step]) << way << step;
     };
-    write({R"({"step": 2)" + together(R"("left_out": [0, 0.5])")});
+    write({R"({"step": 4)" + together(R"("left_out": [0, 0.5])")});
     expect_like_long_ones("--straggler resize --resize-fill same");
-    write({R"({"step": 2)" + together(R"("left_out": [0, 0.25], "migrations": [{"from": 1, "to": 0, "parts": )"
+    write({R"({"step": 4)" + together(R"("left_out": [0, 0.25], "migrations": [{"from": 1, "to": 0, "parts": )"
                                       R"([0.25, 0.25, 0.25, 0.25]}])")});
     expect_like_long_ones("--straggler semi");
 }
