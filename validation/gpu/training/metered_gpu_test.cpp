@@ -126,7 +126,8 @@ TEST_F(MeteredGpu, OfEachRankHasAClockOfItsOwn) {
 
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(json::parse(read("run/manifest.json")).at("ranks_of_gpu"), json({1, 1}));
-    EXPECT_EQ(std::count(log().begin(), log().end(), '\n'), 4) << log();
+    const std::string clocks = log();
+    EXPECT_EQ(std::ranges::count(clocks, '\n'), 4) << clocks;
 }
 
 TEST_F(MeteredGpu, WhoseClockCannotBeSetIsRefused) {
