@@ -160,7 +160,7 @@ TEST_F(Ghosts, AreNotForTheWall) {
     EXPECT_NE(charge.err.find("--charge says how runs without arithmetic are charged"), std::string::npos)
         << charge.err;
     EXPECT_EQ(numbers.code, 2);
-    EXPECT_NE(numbers.err.find("--dtype bf16 is for runs without arithmetic"), std::string::npos)
+    EXPECT_NE(numbers.err.find("--dtype bf16 is what GPUs compute with"), std::string::npos)
         << numbers.err;
 }
 

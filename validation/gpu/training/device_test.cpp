@@ -1,0 +1,76 @@
+// Which device ranks take, and what they say of it.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "messages/workplace.hpp"
+
+namespace trireme::messages {
+namespace {
+
+class Device : public Workplace {
+protected:
+    Device() {
+        ::setenv("CUDA_VISIBLE_DEVICES", "-1", 1);  // of a real GPU, if there is one
+        make_corpus();
+    }
+    ~Device() override { ::unsetenv("CUDA_VISIBLE_DEVICES"); }
+
+    Outcome train_on_gpu(const std::string& options, int ranks = 0) const {
+        return train(
+            "--layers 1 --width 16 --heads 2 --max-length 16 --threads 1 --batch 4 --run-dir run " + options,
+            ranks, on_emulated_gpu());
+    }
+
+    std::string device_of_run() const { return nlohmann::json::parse(read("run/manifest.json")).at("device"); }
+};
+
+TEST_F(Device, IsTheGpuWhereThereIsOne) {
+    ASSERT_EQ(train_on_gpu("").code, 0);
+    EXPECT_EQ(device_of_run(), "cuda (emulated GPU)");
+}
+
+TEST_F(Device, IsTheProcessorWhereItIsAskedFor) {
+    ASSERT_EQ(train_on_gpu("--device cpu").code, 0);
+    EXPECT_TRUE(device_of_run().starts_with("cpu (")) << device_of_run();
+}
+
+TEST_F(Device, IsTheProcessorWhereThereIsNoGpu) {
+    ASSERT_EQ(train("--layers 1 --width 16 --heads 2 --max-length 16 --run-dir run").code, 0);
+    EXPECT_TRUE(device_of_run().starts_with("cpu (")) << device_of_run();
+}
+
+TEST_F(Device, OfWhichThereIsNoneIsRefused) {
+    expect_train_refusal("--device cuda", {"--device cuda: rank 0 has no GPU to compute on: ",
+                                           "use --device cpu, or have the job give each"});
+    expect_train_refusal("--device cuda", {"--device cuda: rank 0 has no GPU"}, 2);
+}
+
+TEST_F(Device, ThatRanksShareIsNamed) {
+    const Outcome outcome = train_on_gpu("--data 2", 2);
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find(
+                  "messages  by the machine's memory: ranks 0 and 1 share emulated GPU 0000:01:00.0 of "),
+              std::string::npos)
+        << outcome.out;
+}
+
+// The emulated GPU has 8 GiB.
+TEST_F(Device, WithTooLittleMemoryIsRefused) {
+    const Outcome outcome =
+        train_on_gpu("--batch 1000000 --device cuda");
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_NE(outcome.err.find("emulated GPU 0000:01:00.0 of "), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("MB left; use a smaller --batch"), std::string::npos) << outcome.err;
+}
+
+TEST_F(Device, IsNotSlowOnPurposeWhereItIsAGpu) {
+    const Outcome outcome = train_on_gpu("--slow rank=0,factor=2 --device cuda");
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_NE(outcome.err.find("--slow slows processors and simulated devices, not GPUs"), std::string::npos)
+        << outcome.err;
+}
+
+}  // namespace
+}  // namespace trireme::messages
