@@ -17,10 +17,15 @@ protected:
     }
     ~Device() override { ::unsetenv("CUDA_VISIBLE_DEVICES"); }
 
+    static std::string command(const std::string& options) {
+        return "train --corpus corpus.h5 --steps 2 --layers 1 --width 16 --heads 2 --max-length 16 --threads 1 "
+               "--run-dir "
+               "run " +
+               options;
+    }
+
     Outcome train_on_gpu(const std::string& options, int ranks = 0) const {
-        return train(
-            "--layers 1 --width 16 --heads 2 --max-length 16 --threads 1 --batch 4 --run-dir run " + options,
-            ranks, on_emulated_gpu());
+        return run(command(options), ranks, on_emulated_gpu());
     }
 
     std::string device_of_run() const { return nlohmann::json::parse(read("run/manifest.json")).at("device"); }
@@ -37,14 +42,14 @@ TEST_F(Device, IsTheProcessorWhereItIsAskedFor) {
 }
 
 TEST_F(Device, IsTheProcessorWhereThereIsNoGpu) {
-    ASSERT_EQ(train("--layers 1 --width 16 --heads 2 --max-length 16 --run-dir run").code, 0);
+    ASSERT_EQ(run(command("")).code, 0);
     EXPECT_TRUE(device_of_run().starts_with("cpu (")) << device_of_run();
 }
 
 TEST_F(Device, OfWhichThereIsNoneIsRefused) {
-    expect_train_refusal("--device cuda", {"--device cuda: rank 0 has no GPU to compute on: ",
-                                           "use --device cpu, or have the job give each"});
-    expect_train_refusal("--device cuda", {"--device cuda: rank 0 has no GPU"}, 2);
+    expect_refusal(command("--device cuda"), {"--device cuda: rank 0 has no GPU to compute on: ",
+                                              "use --device cpu, or have the job give each"});
+    expect_refusal(command("--device cuda"), {"--device cuda: rank 0 has no GPU"}, 2);
 }
 
 TEST_F(Device, ThatRanksShareIsNamed) {
@@ -58,8 +63,7 @@ TEST_F(Device, ThatRanksShareIsNamed) {
 
 // The emulated GPU has 8 GiB.
 TEST_F(Device, WithTooLittleMemoryIsRefused) {
-    const Outcome outcome =
-        train_on_gpu("--batch 1000000 --device cuda");
+    const Outcome outcome = train_on_gpu("--batch 1000000 --device cuda");
     EXPECT_EQ(outcome.code, 2);
     EXPECT_NE(outcome.err.find("emulated GPU 0000:01:00.0 of "), std::string::npos) << outcome.err;
     EXPECT_NE(outcome.err.find("MB left; use a smaller --batch"), std::string::npos) << outcome.err;
