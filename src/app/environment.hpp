@@ -1,4 +1,4 @@
-// The one place that reads environment variables.
+// The one place that reads and sets environment variables.
 #pragma once
 
 #include <string>

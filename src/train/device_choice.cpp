@@ -20,11 +20,21 @@ std::size_t number_on_node(const Session& session) {
     return static_cast<std::size_t>(std::count(session.nodes().begin(), own, session.node()));
 }
 
-// Why this rank cannot compute on `gpu`; empty: it can.
-std::string complaint_about(const GpuFacts& gpu) {
-    if (gpu.capability >= least_capability) return {};
-    return cat("its ", gpu.name, " has compute capability ", version_text(gpu.capability),
-               ", and kernels need ", version_text(least_capability));
+// The one that a rank takes, or why it takes none.
+struct OwnGpu {
+    GpuFacts gpu = {};
+    std::string complaint = {};
+};
+
+OwnGpu own_gpu(const Session& session) {
+    const GpuSearch search = find_gpus();
+    if (search.gpus.empty()) return {.complaint = search.complaint};
+    OwnGpu own{.gpu = search.gpus[number_on_node(session) % search.gpus.size()]};
+    if (own.gpu.capability < least_capability) {
+        own.complaint = cat("its ", own.gpu.name, " has compute capability ", version_text(own.gpu.capability),
+                            ", and kernels need ", version_text(least_capability));
+    }
+    return own;
 }
 
 // The names of all ranks' GPUs, each once.
@@ -68,21 +78,15 @@ RunConfig with_device_of_ranks(RunConfig config, const Session& session, Communi
         precision.device = DeviceKind::cpu;
         return config;
     }
-    const GpuSearch search = find_gpus();
-    GpuFacts own;
-    std::string complaint = search.complaint;
-    if (complaint.empty()) {
-        own = search.gpus[number_on_node(session) % search.gpus.size()];
-        complaint = complaint_about(own);
-    }
-    const std::vector<std::string> complaints = gather_all(control, complaint);
+    const OwnGpu own = own_gpu(session);
+    const std::vector<std::string> complaints = gather_all(control, own.complaint);
     if (first_without(complaints)) {
         settle_for_processors(precision, complaints);
         return config;
     }
-    use_gpu(own.number);
+    use_gpu(own.gpu.number);
     precision.device = DeviceKind::cuda;
-    precision.device_words = names_of(gather_all(control, own.name));
+    precision.device_words = names_of(gather_all(control, own.gpu.name));
     return config;
 }
 
