@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels/cuda/gpu_work.hpp"
 #include "trireme/base/median.hpp"
 #include "trireme/device/clock.hpp"
+#include "trireme/device/gpu_times.hpp"
 
 namespace trireme::perf {
 namespace {
@@ -41,7 +41,7 @@ void forget_calls(Stream& stream) {
 
 }  // namespace
 
-GpuQueue& queue_of(Stream& stream) { return std::get<CudaStream>(stream.backend).work->queue(); }
+GpuQueue& queue_of(Stream& stream) { return stream.gpu_times->queue(); }
 
 Timing time_on_gpu(Stream& stream, const Rounds& rounds, const GpuCall& work) {
     GpuMoment begin, end;

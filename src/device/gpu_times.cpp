@@ -16,8 +16,9 @@ void GpuTimes::begin() {
 
 void GpuTimes::end(const Cost& cost) { laps_.push_back({.cost = cost, .begin = begun_, .end = mark()}); }
 
+// Who has kernels one by one has settled it already, and asks for no shares of steps.
 void GpuTimes::note_product(double flops, double whole_flops) {
-    laps_.back().product = {.flops = flops, .whole_flops = whole_flops};
+    if (!laps_.empty()) laps_.back().product = {.flops = flops, .whole_flops = whole_flops};
 }
 
 void GpuTimes::settle(Ledger& ledger, ProductWork& products) {

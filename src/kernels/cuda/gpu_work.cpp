@@ -1,6 +1,7 @@
 #include "kernels/cuda/gpu_work.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <map>
@@ -20,49 +21,63 @@ std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignm
 
 }  // namespace
 
-// One behind the other until there is no room; then from the beginning, once nobody reads them any more, in
-// twice as much until that is more than enough.
+// One behind the other until there is no room; then in the other of two stores, from its beginning, once nobody
+// reads that any more: a kernel that is told several lists finds the first one where it was.
 struct GpuWork::Told {
-    ~Told() { give_back(); }
-    Told() = default;
-    Told(const Told&) = delete;
-    Told& operator=(const Told&) = delete;
+    struct Store {
+        Store() = default;
+        ~Store() { give_back(); }
+        Store(const Store&) = delete;
+        Store& operator=(const Store&) = delete;
+
+        void give_back() {
+            if (capacity == 0) return;
+            give_back_pinned_memory(pinned);
+            give_back_gpu_memory(gpu);
+            capacity = 0;
+        }
+
+        // Room for more than there was, until that is enough.
+        void grow(std::size_t before, std::size_t size) {
+            constexpr std::size_t enough = std::size_t{16} << 20;
+            const std::size_t doubled = std::min(2 * before, enough);
+            const std::size_t wanted = std::bit_ceil(std::max({doubled, size, std::size_t{1} << 16}));
+            if (capacity >= wanted) return;
+            give_back();
+            pinned = take_pinned_memory(wanted);
+            gpu = take_gpu_memory(wanted);
+            capacity = wanted;
+        }
+
+        std::byte* pinned = nullptr;
+        std::byte* gpu = nullptr;
+        std::size_t capacity = 0;
+    };
 
     const std::byte* add(GpuQueue& queue, std::string bytes) {
         const std::size_t size = aligned(bytes.size());
-        if (used + size > capacity) start_again(queue, size);
-        std::byte* const place = gpu + used;
-        std::memcpy(pinned + used, bytes.data(), bytes.size());
-        queue.copy(place, pinned + used, bytes.size());
+        if (used + size > stores[current].capacity) turn_over(queue, size);
+        const Store& store = stores[current];
+        std::byte* const place = store.gpu + used;
+        std::memcpy(store.pinned + used, bytes.data(), bytes.size());
+        queue.copy(place, store.pinned + used, bytes.size());
         used += size;
         places.emplace(std::move(bytes), place);
         return place;
     }
 
-    void start_again(GpuQueue& queue, std::size_t size) {
-        constexpr std::size_t enough = std::size_t{16} << 20;
+    void turn_over(GpuQueue& queue, std::size_t size) {
         queue.wait();
         places.clear();
         used = 0;
-        if (capacity >= std::max(enough, size)) return;
-        const std::size_t wanted = std::bit_ceil(std::max({2 * capacity, size, std::size_t{1} << 16}));
-        give_back();
-        pinned = take_pinned_memory(wanted);
-        gpu = take_gpu_memory(wanted);
-        capacity = wanted;
+        const std::size_t before = stores[current].capacity;
+        current = 1 - current;
+        stores[current].grow(before, size);
     }
 
-    void give_back() {
-        if (capacity == 0) return;
-        give_back_pinned_memory(pinned);
-        give_back_gpu_memory(gpu);
-        capacity = 0;
-    }
-
-    std::byte* pinned = nullptr;
-    std::byte* gpu = nullptr;
-    std::size_t capacity = 0;
-    std::size_t used = 0;
+    std::array<Store, 2> stores = {};
+    std::size_t current = 0;
+    std::size_t used = 0;  // of the current one
     std::map<std::string, const std::byte*> places = {};
 };
 

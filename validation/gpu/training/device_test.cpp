@@ -69,6 +69,21 @@ TEST_F(Device, WithTooLittleMemoryIsRefused) {
     EXPECT_NE(outcome.err.find("MB left; use a smaller --batch"), std::string::npos) << outcome.err;
 }
 
+TEST_F(Device, IsProfiledWhereItIsAGpu) {
+    for (const char* dtype : {"f32", "bf16"}) {
+        const Outcome outcome =
+            run(words(std::string("profile --corpus corpus.h5 --layers 1 --width 16 --heads 2 --batch 1 "
+                                  "--max-length 16 --repeat 1 --device cuda --output ") +
+                      dtype + ".json --dtype " + dtype),
+                0, on_emulated_gpu());
+        ASSERT_EQ(outcome.code, 0) << outcome.err;
+        const auto profile = nlohmann::json::parse(read(std::string(dtype) + ".json"));
+        EXPECT_EQ(profile.at("device"), "cuda");
+        EXPECT_EQ(profile.at("machine"), "emulated GPU");
+        EXPECT_GT(profile.at("kernels").size(), 10U);
+    }
+}
+
 TEST_F(Device, IsNotSlowOnPurposeWhereItIsAGpu) {
     const Outcome outcome = train_on_gpu("--slow rank=0,factor=2 --device cuda");
     EXPECT_EQ(outcome.code, 2);

@@ -9,6 +9,7 @@
 #include "equivalence/trials.hpp"
 #include "messages/program.hpp"
 #include "scratch_folder.hpp"
+#include "trireme/base/error.hpp"
 
 namespace trireme::equivalence {
 namespace {
@@ -125,6 +126,18 @@ TEST_F(OnGpu, ShortNumbersLearnLikeLongOnes) {
         ASSERT_EQ(rounded.losses.size(), exact.losses.size());
         for (std::size_t step = 0; step < exact.losses.size(); ++step)
             EXPECT_NEAR(rounded.losses[step], exact.losses[step], 2e-2 * exact.losses[step]) << step;
+    }
+}
+
+TEST_F(OnGpu, AnEvaluationIsThatOfOneProcessor) {
+    const Case chosen = case_named("layout=grid pipe=1 data=1 tensor=1 model=gpt2-tied precision=f64");
+    one_rank(chosen);
+    trials_.keep_as("first");
+    const std::string stored = "--resume first/checkpoints/step-6 --dtype f64";
+    const double expected = trials_.evaluate(stored + " --device reference", 0, 0);
+    for (const char* way : {"--tensor 2", "--pipe 2"}) {
+        const double loss = trials_.evaluate(cat(stored, " --device cuda ", way), 2, on_emulated_gpu());
+        EXPECT_NEAR(loss, expected, 1e-10 * expected) << way;
     }
 }
 

@@ -1,0 +1,43 @@
+// What kernels are told beside their tensors.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "kernels/cuda/gpu_work.hpp"
+#include "trireme/device/copy.hpp"
+#include "trireme/kernels/gpu_stream.hpp"
+
+namespace trireme {
+namespace {
+
+std::vector<std::int32_t> read(const std::int32_t* told, std::size_t count) {
+    std::vector<std::int32_t> numbers(count);
+    copy_rows(ConstTensor{told, DType::i32, 1, count, count, Place::gpu},
+              Tensor{numbers.data(), DType::i32, 1, count, count});
+    return numbers;
+}
+
+// Whatever was told before, and wherever room ends between the two.
+TEST(Told, AKernelFindsBothListsThatItIsTold) {
+    Stream stream = gpu_stream();
+    GpuWork& work = *std::get<CudaStream>(stream.backend).work;
+    constexpr std::size_t count = 5000;  // 20 KB: room ends every few lists
+    for (std::int32_t pair = 0; pair < 40; ++pair) {
+        const std::vector<std::int32_t> first(count, 2 * pair), second(count, 2 * pair + 1);
+        const std::int32_t* const told_first = work.tell(std::span<const std::int32_t>(first));
+        const std::int32_t* const told_second = work.tell(std::span<const std::int32_t>(second));
+        ASSERT_EQ(read(told_first, count), first) << pair;
+        ASSERT_EQ(read(told_second, count), second) << pair;
+    }
+}
+
+TEST(Told, WhatWasToldLatelyIsNotSentAgain) {
+    Stream stream = gpu_stream();
+    GpuWork& work = *std::get<CudaStream>(stream.backend).work;
+    const std::vector<std::int32_t> list{1, 2, 3};
+    const std::int32_t* const told = work.tell(std::span<const std::int32_t>(list));
+    EXPECT_EQ(work.tell(std::span<const std::int32_t>(list)), told);
+}
+
+}  // namespace
+}  // namespace trireme
