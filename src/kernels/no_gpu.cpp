@@ -61,9 +61,9 @@ void run(CudaStream& /*stream*/, const ScatterRows& /*op*/) { complain(); }
 void run(CudaStream& /*stream*/, const Copy& /*op*/) { complain(); }
 void run(CudaStream& /*stream*/, const SpanLoss& /*op*/) { complain(); }
 void run(CudaStream& /*stream*/, const BestSpan& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const AdamWUpdate& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const SgdUpdate& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const SumOfSquares& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, std::span<const AdamWUpdate> /*ops*/) { complain(); }
+void run(CudaStream& /*stream*/, std::span<const SgdUpdate> /*ops*/) { complain(); }
+void run(CudaStream& /*stream*/, std::span<const SumOfSquares> /*ops*/) { complain(); }
 
 Stream gpu_stream() { throw ResourceError(find_gpus().complaint); }
 

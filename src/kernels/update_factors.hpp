@@ -20,6 +20,8 @@ struct AdamWFactors {
           epsilon(static_cast<T>(op.epsilon)),
           decay(static_cast<T>(1 - op.rate * op.weight_decay)) {}
 
+    friend bool operator==(const AdamWFactors&, const AdamWFactors&) = default;
+
     T scale, beta1, beta2, rest1, rest2, rate, inv_correction2, epsilon, decay;
 };
 
@@ -31,7 +33,20 @@ struct SgdFactors {
           momentum(static_cast<T>(op.momentum)),
           decay(static_cast<T>(op.weight_decay)) {}
 
+    friend bool operator==(const SgdFactors&, const SgdFactors&) = default;
+
     T scale, rate, momentum, decay;
 };
+
+// Of updates that are done at once: of all of them, but for the decay, which is the first one's.
+template <class Factors, class Op>
+Factors common_factors(std::span<const Op> ops) {
+    const Factors factors(ops.front());
+    for (Op op : ops) {
+        op.weight_decay = ops.front().weight_decay;
+        if (!(Factors(op) == factors)) throw BugError("updates with different factors were begun as one");
+    }
+    return factors;
+}
 
 }  // namespace trireme

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <deque>
 #include <utility>
 
 #include "trireme/kernels/read.hpp"
@@ -44,43 +45,6 @@ struct Operands {
     }
 };
 
-struct UpdateRule {
-    const OptimizerConfig& config;
-    double weight_decay;
-    double gradient_scale;
-    double rate;
-    std::size_t step;           // from 1
-    ConstTensor decaying = {};  // (columns) i32: see AdamWUpdate
-};
-
-void apply(Stream& stream, const UpdateRule& rule, const Operands& operands) {
-    if (rule.config.kind == OptimizerKind::adamw) {
-        launch(stream, AdamWUpdate{.parameter = operands.parameter,
-                                   .gradient = operands.gradient,
-                                   .moment1 = operands.moments[0],
-                                   .moment2 = operands.moments[1],
-                                   .gradient_scale = rule.gradient_scale,
-                                   .rate = rule.rate,
-                                   .beta1 = rule.config.beta1,
-                                   .beta2 = rule.config.beta2,
-                                   .epsilon = rule.config.epsilon,
-                                   .weight_decay = rule.weight_decay,
-                                   .step = rule.step,
-                                   .decaying = rule.decaying,
-                                   .rounded = operands.rounded});
-    } else {
-        launch(stream, SgdUpdate{.parameter = operands.parameter,
-                                 .gradient = operands.gradient,
-                                 .velocity = operands.moments[0],
-                                 .gradient_scale = rule.gradient_scale,
-                                 .rate = rule.rate,
-                                 .momentum = rule.config.momentum,
-                                 .weight_decay = rule.weight_decay,
-                                 .decaying = rule.decaying,
-                                 .rounded = operands.rounded});
-    }
-}
-
 // 0 for each of a range of channels that is left out, 1 for the others.
 std::vector<std::int32_t> decaying_of(const LeftOut& left_out, Range range) {
     std::vector<std::int32_t> decaying(range.count, 1);
@@ -91,28 +55,75 @@ std::vector<std::int32_t> decaying_of(const LeftOut& left_out, Range range) {
     return decaying;
 }
 
-// Rows that decay and rows that do not, run by run.
-void apply_by_rows(Stream& stream, UpdateRule rule, const Operands& operands,
-                   const std::vector<std::int32_t>& decaying) {
-    const double weight_decay = rule.weight_decay;
-    for (auto run = decaying.begin(); run != decaying.end();) {
-        const auto end = std::find(run, decaying.end(), 1 - *run);
-        rule.weight_decay = weight_decay * *run;
-        apply(stream, rule,
-              operands.row_range(static_cast<std::size_t>(run - decaying.begin()),
-                                 static_cast<std::size_t>(end - run)));
-        run = end;
-    }
-}
+// The updates of one step, which are launched together.
+class Updates {
+public:
+    Updates(const OptimizerConfig& config, double gradient_scale, double rate, std::size_t step)
+        : config_(config), gradient_scale_(gradient_scale), rate_(rate), step_(step) {}
 
-void apply_without_decay_of(Stream& stream, const LeftOut& left_out, UpdateRule rule, const Box& box,
-                            const Operands& operands) {
-    const bool are_rows = left_out.axes == WeightAxes::in_out;
-    const std::vector<std::int32_t> decaying = decaying_of(left_out, are_rows ? box.rows : box.columns);
-    if (are_rows) return apply_by_rows(stream, rule, operands, decaying);
-    rule.decaying = {decaying.data(), DType::i32, 1, decaying.size(), decaying.size()};
-    apply(stream, rule, operands);
-}
+    void add(const Operands& of, double weight_decay, const ConstTensor& decaying = {}) {
+        if (config_.kind == OptimizerKind::adamw) {
+            adamw_.push_back({.parameter = of.parameter,
+                              .gradient = of.gradient,
+                              .moment1 = of.moments[0],
+                              .moment2 = of.moments[1],
+                              .gradient_scale = gradient_scale_,
+                              .rate = rate_,
+                              .beta1 = config_.beta1,
+                              .beta2 = config_.beta2,
+                              .epsilon = config_.epsilon,
+                              .weight_decay = weight_decay,
+                              .step = step_,
+                              .decaying = decaying,
+                              .rounded = of.rounded});
+        } else {
+            sgd_.push_back({.parameter = of.parameter,
+                            .gradient = of.gradient,
+                            .velocity = of.moments[0],
+                            .gradient_scale = gradient_scale_,
+                            .rate = rate_,
+                            .momentum = config_.momentum,
+                            .weight_decay = weight_decay,
+                            .decaying = decaying,
+                            .rounded = of.rounded});
+        }
+    }
+
+    // Of a shard that lies in `box`.
+    void add_without_decay_of(const LeftOut& left_out, const Box& box, const Operands& of,
+                              double weight_decay) {
+        const bool are_rows = left_out.axes == WeightAxes::in_out;
+        const std::vector<std::int32_t> decaying = decaying_of(left_out, are_rows ? box.rows : box.columns);
+        if (are_rows) return add_by_rows(decaying, of, weight_decay);
+        const auto& kept = told_.emplace_back(decaying);
+        add(of, weight_decay, {kept.data(), DType::i32, 1, kept.size(), kept.size()});
+    }
+
+    void launch_all(Stream& stream) const {
+        launch_each(stream, adamw_);
+        launch_each(stream, sgd_);
+    }
+
+private:
+    // Rows that decay and rows that do not, run by run.
+    void add_by_rows(const std::vector<std::int32_t>& decaying, const Operands& of, double weight_decay) {
+        for (auto run = decaying.begin(); run != decaying.end();) {
+            const auto end = std::find(run, decaying.end(), 1 - *run);
+            add(of.row_range(static_cast<std::size_t>(run - decaying.begin()),
+                             static_cast<std::size_t>(end - run)),
+                weight_decay * *run);
+            run = end;
+        }
+    }
+
+    const OptimizerConfig& config_;
+    double gradient_scale_;
+    double rate_;
+    std::size_t step_;  // from 1
+    std::vector<AdamWUpdate> adamw_ = {};
+    std::vector<SgdUpdate> sgd_ = {};
+    std::deque<std::vector<std::int32_t>> told_ = {};  // which columns decay
+};
 
 void copy(Stream& stream, const ConstTensor& from, const Tensor& to) {
     launch(stream, Copy{.input = from, .output = to});
@@ -154,10 +165,10 @@ double sum_of_squares(Stream& stream, const ParameterTensors& gradients,
     if (shards.empty()) return 0;
     const ArenaScope scope(scratch);
     const Tensor sums = scratch.tensor(DType::f64, 1, shards.size());
-    for (std::size_t s = 0; s < shards.size(); ++s) {
-        launch(stream,
-               SumOfSquares{.input = shard_of(gradients, shards[s]), .result = sums.column_range(s, 1)});
-    }
+    std::vector<SumOfSquares> squares;
+    for (std::size_t s = 0; s < shards.size(); ++s)
+        squares.push_back({.input = shard_of(gradients, shards[s]), .result = sums.column_range(s, 1)});
+    launch_each(stream, squares);
     return read_sum(stream, sums);
 }
 
@@ -189,21 +200,20 @@ void Optimizer::update(Stream& stream, const ParameterTensors& values, const Par
         const auto found = left_out->find(parameter);
         return found == left_out->end() ? nullptr : &found->second;
     };
+    Updates updates(config_, gradient_scale, rate, steps_);
     for (std::size_t s = 0; s < shards_.size(); ++s) {
-        const UpdateRule rule{.config = config_,
-                              .weight_decay = specs_[shards_[s].parameter].decays ? config_.weight_decay : 0,
-                              .gradient_scale = gradient_scale,
-                              .rate = rate,
-                              .step = steps_};
+        const auto& [parameter, box] = shards_[s];
+        const double weight_decay = specs_[parameter].decays ? config_.weight_decay : 0;
         Operands all{.parameter = shard_of(values, shards_[s]), .gradient = shard_of(gradients, shards_[s])};
         if (has_masters_) all.rounded = std::exchange(all.parameter, kept_.back()[s]);
         for (std::size_t m = 0; m < moments_of(config_); ++m) all.moments[m] = kept_[m][s];
-        if (const LeftOut* const channels = left_out_of(shards_[s].parameter)) {
-            apply_without_decay_of(stream, *channels, rule, shards_[s].box, all);
+        if (const LeftOut* const channels = left_out_of(parameter)) {
+            updates.add_without_decay_of(*channels, box, all, weight_decay);
         } else {
-            apply(stream, rule, all);
+            updates.add(all, weight_decay);
         }
     }
+    updates.launch_all(stream);
 }
 
 void Optimizer::back_up(Stream& stream, const ParameterTensors& values) {

@@ -2,7 +2,9 @@
 // an overload of run(). A missing overload is a compile error.
 #pragma once
 
+#include <span>
 #include <variant>
+#include <vector>
 
 #include "trireme/device/clock.hpp"
 #include "trireme/device/gpu_times.hpp"
@@ -15,16 +17,14 @@ template <class Op>
 void run(GhostStream&, const Op&) {}
 
 // On a GPU it goes on behind the processor's back: its ledger has to be settled. Who asks for each kernel's
-// time has them one by one.
-template <class Op>
-double launch_on_gpu(Stream& stream, const Op& op) {
-    const Cost cost = op.cost();
+// time has them one by one. `Work` is an operation, or several.
+template <class Work>
+void launch_on_gpu(Stream& stream, const Cost& cost, const Work& work) {
     if (stream.seconds_of) stream.seconds_of(cost, stream.clock);
     stream.gpu_times->begin();
-    run(std::get<CudaStream>(stream.backend), op);
+    run(std::get<CudaStream>(stream.backend), work);
     stream.gpu_times->end(cost);
     if (stream.seconds_of) stream.settle();
-    return 0;
 }
 
 // Checks the shapes once, runs, takes the time that a simulated or a slowed device needs, and enters cost and
@@ -32,7 +32,10 @@ double launch_on_gpu(Stream& stream, const Op& op) {
 template <class Op>
 double launch(Stream& stream, const Op& op) {
     op.check();
-    if (stream.gpu_times) return launch_on_gpu(stream, op);
+    if (stream.gpu_times) {
+        launch_on_gpu(stream, op.cost(), op);
+        return 0;
+    }
     const double begin = now_seconds();
     std::visit([&](auto& backend) { run(backend, op); }, stream.backend);
     const Cost cost = op.cost();
@@ -40,6 +43,24 @@ double launch(Stream& stream, const Op& op) {
     const double seconds = stream.slowness.after_kernel(cost, now_seconds() - begin);
     stream.ledger.add(cost, seconds);
     return seconds;
+}
+
+// Operations of one kind, none of which reads what another one writes: all at once on a GPU, where to start
+// each of them would take longer than most of them last, and one after the other elsewhere.
+template <class Op>
+void launch_each(Stream& stream, const std::vector<Op>& ops) {
+    if (!stream.gpu_times) {
+        for (const Op& op : ops) launch(stream, op);
+        return;
+    }
+    if (ops.empty()) return;
+    Cost sum{.kernel = ops.front().cost().kernel};
+    for (const Op& op : ops) {
+        op.check();
+        sum.flops += op.cost().flops;
+        sum.bytes += op.cost().bytes;
+    }
+    launch_on_gpu(stream, sum, std::span(ops));
 }
 
 }  // namespace trireme

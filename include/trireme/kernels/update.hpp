@@ -1,5 +1,7 @@
-// What an optimizer does to one tensor.
+// What an optimizer does to one tensor; a step does it to all of them with launch_each().
 #pragma once
+
+#include <span>
 
 #include "trireme/device/tensor.hpp"
 #include "trireme/kernels/launch.hpp"
@@ -62,8 +64,13 @@ void run(ReferenceStream& stream, const SumOfSquares& op);
 void run(CpuStream& stream, const AdamWUpdate& op);
 void run(CpuStream& stream, const SgdUpdate& op);
 void run(CpuStream& stream, const SumOfSquares& op);
-void run(CudaStream& stream, const AdamWUpdate& op);
-void run(CudaStream& stream, const SgdUpdate& op);
-void run(CudaStream& stream, const SumOfSquares& op);
+// Many tensors at once. Updates of one step differ in their tensors and in weight_decay alone.
+void run(CudaStream& stream, std::span<const AdamWUpdate> ops);
+void run(CudaStream& stream, std::span<const SgdUpdate> ops);
+void run(CudaStream& stream, std::span<const SumOfSquares> ops);
+
+inline void run(CudaStream& stream, const AdamWUpdate& op) { run(stream, std::span(&op, 1)); }
+inline void run(CudaStream& stream, const SgdUpdate& op) { run(stream, std::span(&op, 1)); }
+inline void run(CudaStream& stream, const SumOfSquares& op) { run(stream, std::span(&op, 1)); }
 
 }  // namespace trireme

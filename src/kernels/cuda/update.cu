@@ -1,6 +1,7 @@
-// What an optimizer does to one tensor: a thread a vector of its elements.
-#include "kernels/cuda/elementwise.cuh"
+// What an optimizer does to all tensors of a step in one start: a block takes a piece of one tensor.
+#include "kernels/cuda/block_owners.hpp"
 #include "kernels/cuda/sums.cuh"
+#include "kernels/cuda/vectors.cuh"
 #include "kernels/cuda/walk.hpp"
 #include "kernels/update_factors.hpp"
 #include "trireme/kernels/update.hpp"
@@ -10,9 +11,14 @@ namespace {
 
 using gpu::Vector;
 
-// What an update reads and writes, all in one shape.
+constexpr unsigned update_threads = 256;
+constexpr unsigned update_turns = 4;  // vectors that a thread takes
+constexpr unsigned update_vectors = update_threads * update_turns;
+
+// What an update of one tensor reads and writes, all in one shape. Told to the GPU, which compares bytes: it
+// has no gaps.
 template <class T>
-struct Operands {
+struct Updated {
     Elements<T> parameter;
     Elements<const T> gradient;
     Elements<T> moment1;           // or the velocity; without data where there is none
@@ -20,6 +26,9 @@ struct Operands {
     Elements<Bf16> rounded;        // likewise
     const std::int32_t* decaying;  // likewise
     gpu::Walk walk;
+    double weight_decay;
+    unsigned first_block;
+    unsigned has_vectors;
 
     __device__ bool decays(std::size_t column) const { return decaying == nullptr || decaying[column] != 0; }
 
@@ -30,27 +39,57 @@ struct Operands {
     }
 };
 
+// Which columns of each tensor decay; what lies in the machine's memory is told in one list, as two lists are
+// all that a kernel surely finds.
+template <class Op>
+std::vector<const std::int32_t*> decaying_of(CudaStream& stream, std::span<const Op> ops) {
+    const auto is_told = [](const Op& op) {
+        return op.decaying.is_present() && op.decaying.place != Place::gpu;
+    };
+    std::vector<std::int32_t> told;
+    for (const Op& op : ops) {
+        if (!is_told(op)) continue;
+        const std::int32_t* const own = op.decaying.template as<std::int32_t>().data;
+        told.insert(told.end(), own, own + op.decaying.columns);
+    }
+    const std::int32_t* next = told.empty() ? nullptr : stream.work->tell(std::span<const std::int32_t>(told));
+    std::vector<const std::int32_t*> each;
+    for (const Op& op : ops) {
+        each.push_back(is_told(op) ? next : gpu::elements_or_none<std::int32_t>(op.decaying).data);
+        if (is_told(op)) next += op.decaying.columns;
+    }
+    return each;
+}
+
 template <class T, class Op>
-Operands<T> operands_of(CudaStream& stream, const Op& op, const Tensor& moment1, const Tensor& moment2) {
-    const gpu::Walk walk = op.decaying.is_present()
+Updated<T> updated_of(const Op& op, const Tensor& moment1, const Tensor& moment2,
+                      const std::int32_t* decaying) {
+    const gpu::Walk walk = decaying != nullptr
                                ? gpu::Walk{op.parameter.rows, op.parameter.columns}
                                : gpu::Walk::through(op.parameter, op.gradient, moment1, moment2, op.rounded);
-    return {.parameter = walk.elements_of<T>(op.parameter),
-            .gradient = walk.elements_of<T>(op.gradient),
-            .moment1 = walk.elements_of<T>(moment1),
-            .moment2 = walk.elements_of<T>(moment2),
-            .rounded = walk.elements_of<Bf16>(op.rounded),
-            .decaying = gpu::names(stream, op.decaying),
-            .walk = walk};
+    Updated<T> of{.parameter = walk.elements_of<T>(op.parameter),
+                  .gradient = walk.elements_of<T>(op.gradient),
+                  .moment1 = walk.elements_of<T>(moment1),
+                  .moment2 = walk.elements_of<T>(moment2),
+                  .rounded = walk.elements_of<Bf16>(op.rounded),
+                  .decaying = decaying,
+                  .walk = walk,
+                  .weight_decay = op.weight_decay,
+                  .first_block = 0,
+                  .has_vectors = 0};
+    of.has_vectors = gpu::has_vectors<T>(of.parameter, of.gradient, of.moment1, of.moment2, of.rounded) ? 1 : 0;
+    return of;
 }
 
 template <class T>
 struct AdamWStep {
-    Operands<T> of;
     AdamWFactors<T> f;
+    double full_rate;
+
+    __device__ T decay_of(double weight_decay) const { return static_cast<T>(1 - full_rate * weight_decay); }
 
     template <unsigned width>
-    __device__ void at(std::size_t row, std::size_t column) const {
+    __device__ void at(const Updated<T>& of, T decay, std::size_t row, std::size_t column) const {
         const auto gradient = gpu::load<width>(of.gradient, row, column);
         auto parameter = gpu::load<width>(of.parameter, row, column);
         auto moment1 = gpu::load<width>(of.moment1, row, column);
@@ -59,11 +98,10 @@ struct AdamWStep {
             const T g = f.scale * gradient[i];
             const T m1 = f.beta1 * moment1[i] + f.rest1 * g;
             const T m2 = f.beta2 * moment2[i] + f.rest2 * g * g;
-            const T decay = of.decays(column + i) ? f.decay : T{1};
             moment1.set(i, m1);
             moment2.set(i, m2);
-            parameter.set(i,
-                          decay * parameter[i] - f.rate * m1 / (std::sqrt(m2 * f.inv_correction2) + f.epsilon));
+            parameter.set(i, (of.decays(column + i) ? decay : T{1}) * parameter[i] -
+                                 f.rate * m1 / (std::sqrt(m2 * f.inv_correction2) + f.epsilon));
         }
         gpu::store(of.moment1, row, column, moment1);
         gpu::store(of.moment2, row, column, moment2);
@@ -73,15 +111,16 @@ struct AdamWStep {
 
 template <class T>
 struct SgdStep {
-    Operands<T> of;
     SgdFactors<T> f;
 
+    __device__ T decay_of(double weight_decay) const { return static_cast<T>(weight_decay); }
+
     template <unsigned width>
-    __device__ void at(std::size_t row, std::size_t column) const {
+    __device__ void at(const Updated<T>& of, T decay, std::size_t row, std::size_t column) const {
         auto change = gpu::load<width>(of.gradient, row, column);
         auto parameter = gpu::load<width>(of.parameter, row, column);
         for (unsigned i = 0; i < width; ++i)
-            change.set(i, f.scale * change[i] + (of.decays(column + i) ? f.decay : T{0}) * parameter[i]);
+            change.set(i, f.scale * change[i] + (of.decays(column + i) ? decay : T{0}) * parameter[i]);
         if (of.moment1.data != nullptr) {
             const auto velocity = gpu::load<width>(of.moment1, row, column);
             for (unsigned i = 0; i < width; ++i) change.set(i, change[i] + f.momentum * velocity[i]);
@@ -92,32 +131,63 @@ struct SgdStep {
     }
 };
 
-template <class T, class Step>
-void update(CudaStream& stream, const Operands<T>& of, const Step& step) {
-    const bool has_vectors = gpu::has_vectors<T>(of.parameter, of.gradient, of.moment1, of.moment2, of.rounded);
-    gpu::for_each_vector<T>(stream, of.walk.rows, of.walk.columns, has_vectors, step);
+// A block's vectors of a tensor; a row of them is divided by only where there are several.
+template <unsigned width, class T, class Step>
+__device__ void take_vectors(const Step& step, const Updated<T>& of) {
+    const T decay = step.decay_of(of.weight_decay);
+    const std::size_t of_row = of.walk.columns / width;
+    const std::size_t first = std::size_t{blockIdx.x - of.first_block} * update_vectors + threadIdx.x;
+    for (unsigned turn = 0; turn < update_turns; ++turn) {
+        const std::size_t number = first + turn * update_threads;
+        if (number >= of.walk.rows * of_row) return;
+        const std::size_t row = of.walk.rows == 1 ? 0 : number / of_row;
+        step.template at<width>(of, decay, row, (number - row * of_row) * width);
+    }
 }
 
-// Sums of squares: a thread adds vectors of 4 elements, a block those of a chunk, one block the chunks. Which
-// thread has which element does not depend on how a tensor lies.
+template <class T, class Step>
+__global__ void __launch_bounds__(update_threads)
+    update_tensors(Step step, const Updated<T>* tensors, unsigned count) {
+    const Updated<T> of = tensors[gpu::owner_of(tensors, count, blockIdx.x)];
+    if (of.has_vectors != 0) return take_vectors<gpu::vector_width<T>>(step, of);
+    take_vectors<1>(step, of);
+}
+
+template <class T, class Step>
+void update(CudaStream& stream, const gpu::OwnedBlocks<Updated<T>>& tensors, const Step& step) {
+    const std::span<const Updated<T>> owners(tensors.owners);
+    gpu::start(stream, {.blocks_x = tensors.blocks, .threads = update_threads}, update_tensors<T, Step>, step,
+               stream.work->tell(owners), static_cast<unsigned>(owners.size()));
+}
+
+template <class T>
+void add(gpu::OwnedBlocks<Updated<T>>& tensors, const Updated<T>& of) {
+    const unsigned width = of.has_vectors != 0 ? gpu::vector_width<T> : 1;
+    tensors.add(of, gpu::parts(of.walk.rows * (of.walk.columns / width), update_vectors));
+}
+
+// Sums of squares: a thread adds vectors of 4 elements, a block those of a chunk, another one the chunks of a
+// tensor. Which thread has which element does not depend on how a tensor lies.
 constexpr unsigned at_once = 4;
 constexpr unsigned turns = 4;
 constexpr unsigned chunk_threads = 256;
-constexpr unsigned last_threads = 1024;
 constexpr unsigned chunk = at_once * turns * chunk_threads;
 
+// Of one tensor. Told to the GPU, too.
 template <class T>
-struct Squares {
+struct Squared {
     Elements<const T> input;
     std::size_t size;
-    bool has_vectors;  // or else to be read element by element
+    double* result;
+    unsigned first_block;
+    unsigned has_vectors;  // or else to be read element by element
 
     __device__ void add(double& sum, T element) const {
         const auto x = static_cast<double>(element);
         sum += x * x;
     }
     __device__ void add_vector(double& sum, std::size_t first) const {
-        if (has_vectors && first + at_once <= size) {
+        if (has_vectors != 0 && first + at_once <= size) {
             const auto vector = gpu::load<at_once>(input.data + first);
             for (const T element : vector.elements) add(sum, element);
         } else {
@@ -128,58 +198,76 @@ struct Squares {
 };
 
 template <class T>
-__global__ void __launch_bounds__(chunk_threads) sum_chunks(Squares<T> squares, double* sums) {
-    const std::size_t own = std::size_t{blockIdx.x} * chunk + threadIdx.x * at_once;
+__global__ void __launch_bounds__(chunk_threads)
+    sum_chunks(const Squared<T>* tensors, unsigned count, double* sums) {
+    const Squared<T> of = tensors[gpu::owner_of(tensors, count, blockIdx.x)];
+    const std::size_t own = std::size_t{blockIdx.x - of.first_block} * chunk + threadIdx.x * at_once;
     double sum = 0;
     for (unsigned turn = 0; turn < turns; ++turn)
-        squares.add_vector(sum, own + std::size_t{turn} * chunk_threads * at_once);
+        of.add_vector(sum, own + std::size_t{turn} * chunk_threads * at_once);
     sum = gpu::block_sum(sum);
     if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
-__global__ void __launch_bounds__(last_threads)
-    sum_all(const double* sums, std::size_t chunks, double* result) {
+// A block a tensor.
+template <class T>
+__global__ void __launch_bounds__(chunk_threads)
+    sum_tensors(const Squared<T>* tensors, unsigned chunks, const double* sums) {
+    const unsigned end = blockIdx.x + 1 < gridDim.x ? tensors[blockIdx.x + 1].first_block : chunks;
     double sum = 0;
-    for (std::size_t i = threadIdx.x; i < chunks; i += blockDim.x) sum += sums[i];
+    for (unsigned i = tensors[blockIdx.x].first_block + threadIdx.x; i < end; i += chunk_threads)
+        sum += sums[i];
     sum = gpu::block_sum(sum);
-    if (threadIdx.x == 0) *result = sum;
+    if (threadIdx.x == 0) *tensors[blockIdx.x].result = sum;
 }
 
 template <class T>
-Squares<T> squares_of(const ConstTensor& input) {
-    const gpu::Walk walk = gpu::Walk::through(input);
-    const auto all = walk.elements_of<T>(input);
+Squared<T> squared_of(const SumOfSquares& op) {
+    const gpu::Walk walk = gpu::Walk::through(op.input);
+    const auto all = walk.elements_of<T>(op.input);
     const bool is_aligned = reinterpret_cast<std::uintptr_t>(all.data) % gpu::vector_bytes == 0;
-    return {.input = all, .size = input.size(), .has_vectors = is_aligned && walk.rows == 1};
+    return {.input = all,
+            .size = op.input.size(),
+            .result = gpu::elements<double>(op.result).data,
+            .first_block = 0,
+            .has_vectors = is_aligned && walk.rows == 1 ? 1U : 0U};
 }
 
 }  // namespace
 
-void run(CudaStream& stream, const AdamWUpdate& op) {
-    visit_float(op.parameter.dtype, [&]<class T>(T) {
-        const Operands<T> of = operands_of<T>(stream, op, op.moment1, op.moment2);
-        update(stream, of, AdamWStep<T>{of, AdamWFactors<T>(op)});
+void run(CudaStream& stream, std::span<const AdamWUpdate> ops) {
+    const std::vector<const std::int32_t*> decaying = decaying_of(stream, ops);
+    visit_float(ops.front().parameter.dtype, [&]<class T>(T) {
+        gpu::OwnedBlocks<Updated<T>> tensors;
+        for (std::size_t i = 0; i < ops.size(); ++i)
+            add(tensors, updated_of<T>(ops[i], ops[i].moment1, ops[i].moment2, decaying[i]));
+        update(stream, tensors,
+               AdamWStep<T>{.f = common_factors<AdamWFactors<T>>(ops), .full_rate = ops.front().rate});
     });
 }
 
-void run(CudaStream& stream, const SgdUpdate& op) {
-    visit_float(op.parameter.dtype, [&]<class T>(T) {
-        const Operands<T> of = operands_of<T>(stream, op, op.velocity, {});
-        update(stream, of, SgdStep<T>{of, SgdFactors<T>(op)});
+void run(CudaStream& stream, std::span<const SgdUpdate> ops) {
+    const std::vector<const std::int32_t*> decaying = decaying_of(stream, ops);
+    visit_float(ops.front().parameter.dtype, [&]<class T>(T) {
+        gpu::OwnedBlocks<Updated<T>> tensors;
+        for (std::size_t i = 0; i < ops.size(); ++i)
+            add(tensors, updated_of<T>(ops[i], ops[i].velocity, {}, decaying[i]));
+        update(stream, tensors, SgdStep<T>{.f = common_factors<SgdFactors<T>>(ops)});
     });
 }
 
-void run(CudaStream& stream, const SumOfSquares& op) {
-    double* const result = gpu::elements<double>(op.result).data;
-    const unsigned chunks = gpu::blocks_for(op.input.size(), chunk);
-    double* const sums =
-        chunks == 1 ? result : reinterpret_cast<double*>(stream.work->scratch(chunks * sizeof(double)));
-    gpu::visit_type(op.input.dtype, [&]<class T>(T) {
-        gpu::start(stream, {.blocks_x = chunks, .threads = chunk_threads}, sum_chunks<T>,
-                   squares_of<T>(op.input), sums);
+void run(CudaStream& stream, std::span<const SumOfSquares> ops) {
+    gpu::visit_type(ops.front().input.dtype, [&]<class T>(T) {
+        gpu::OwnedBlocks<Squared<T>> tensors;
+        for (const SumOfSquares& op : ops) tensors.add(squared_of<T>(op), gpu::parts(op.input.size(), chunk));
+        const auto count = static_cast<unsigned>(ops.size());
+        const Squared<T>* const told = stream.work->tell(std::span<const Squared<T>>(tensors.owners));
+        auto* const sums = reinterpret_cast<double*>(stream.work->scratch(tensors.blocks * sizeof(double)));
+        gpu::start(stream, {.blocks_x = tensors.blocks, .threads = chunk_threads}, sum_chunks<T>, told, count,
+                   sums);
+        gpu::start(stream, {.blocks_x = count, .threads = chunk_threads}, sum_tensors<T>, told, tensors.blocks,
+                   sums);
     });
-    if (chunks == 1) return;
-    gpu::start(stream, {.threads = last_threads}, sum_all, sums, chunks, result);
 }
 
 }  // namespace trireme

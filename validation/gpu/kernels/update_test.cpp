@@ -99,6 +99,111 @@ TEST(GpuBackend, IsToldByTheHostWhichColumnsDecay) {
     EXPECT_EQ(values(t.results()[0]), (Numbers{3.75, 3.25, 7.75, 6.75}));
 }
 
+// Long and short ones, some of which decay, in part or not, as an optimizer gives them.
+template <class Op, class Make>
+std::vector<Op> of_many_shapes(GpuOperands& t, bool has_rounded, Make&& make) {
+    std::vector<Op> ops;
+    for (const auto& [rows, columns] :
+         {std::pair<std::size_t, std::size_t>{1, 3}, {70, 61}, {0, 5}, {64, 132}, {1, 9001}, {3, 8}}) {
+        const Extras extras{
+            .has_velocity = true, .tells_columns_apart = rows == 70, .has_rounded = has_rounded};
+        ops.push_back(make(t, rows, columns, extras));
+        if (rows == 64) ops.back().weight_decay = 0;
+    }
+    return ops;
+}
+
+template <class Op, class Make>
+void expect_same_of_many(Make&& make) {
+    for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
+        const bool has_rounded = dtype == DType::bf16;
+        GpuOperands expected = GpuOperands::of_reference(dtype);
+        for (const Op& op : of_many_shapes<Op>(expected, has_rounded, make)) run_reference(op);
+        for (const std::size_t gap : {0, 8}) {
+            SCOPED_TRACE(cat(name_of(dtype), ", gaps of ", gap));
+            Stream stream = gpu_stream();
+            GpuOperands got = GpuOperands::of_gpu(stream, dtype, gap);
+            launch_each(stream, of_many_shapes<Op>(got, has_rounded, make));
+            expect_close(got, expected, gpu_tolerance(dtype));
+            GpuOperands one_by_one = GpuOperands::of_gpu(stream, dtype, gap);
+            for (const Op& op : of_many_shapes<Op>(one_by_one, has_rounded, make)) launch(stream, op);
+            expect_same_bits(got, one_by_one);
+        }
+    }
+}
+
+TEST(GpuBackend, UpdatesManyTensorsAtOnce) {
+    expect_same_of_many<AdamWUpdate>(some_adamw);
+    expect_same_of_many<SgdUpdate>(some_sgd);
+}
+
+// More lists than there is room for at once.
+TEST(GpuBackend, FindsTheColumnsThatDecayOfManyTensors) {
+    constexpr std::size_t columns = 6000;
+    Stream stream = gpu_stream();
+    GpuOperands t = GpuOperands::of_gpu(stream, DType::f32, 0);
+    std::vector<std::vector<std::int32_t>> decaying;
+    std::vector<SgdUpdate> ops;
+    for (std::int32_t i = 0; i < 20; ++i) {
+        const auto& own = decaying.emplace_back(columns, i % 2);
+        ops.push_back({.parameter = t.numbers(1, columns, Numbers(columns, 8)),
+                       .gradient = t.zeros(1, columns),
+                       .rate = 0.5,
+                       .weight_decay = 0.5,
+                       .decaying = {own.data(), DType::i32, 1, columns, columns}});
+    }
+
+    launch_each(stream, ops);
+
+    const std::vector<Tensor> results = t.results();
+    for (std::size_t i = 0; i < ops.size(); ++i)
+        EXPECT_EQ(values(results[2 * i]), Numbers(columns, i % 2 == 1 ? 6 : 8)) << i;
+}
+
+TEST(GpuBackend, RefusesUpdatesThatDoNotGoTogether) {
+    Stream stream = gpu_stream();
+    GpuOperands t = GpuOperands::of_gpu(stream, DType::f32, 0);
+    std::vector<AdamWUpdate> ops{some_adamw(t, 2, 3, {}), some_adamw(t, 2, 3, {})};
+    ops.back().step = 4;
+
+    EXPECT_THROW(launch_each(stream, ops), BugError);
+}
+
+TEST(GpuBackend, TakesOneStartForManyTensors) {
+    Stream stream = gpu_stream();
+    GpuOperands t = GpuOperands::of_gpu(stream, DType::f32, 0);
+    const std::vector<SumOfSquares> ops{{t.random(3, 5), t.unwritten_of(DType::f64, 1, 1)},
+                                        {t.random(7, 5), t.unwritten_of(DType::f64, 1, 1)}};
+
+    launch_each(stream, ops);
+    stream.settle();
+
+    ASSERT_EQ(stream.ledger.entries().size(), 1U);
+    EXPECT_EQ(stream.ledger.entries()[0].calls, 1U);
+    EXPECT_EQ(stream.ledger.entries()[0].unit.bytes, ops[0].cost().bytes + ops[1].cost().bytes);
+}
+
+TEST(GpuBackend, AddsSquaresOfManyTensorsAtOnce) {
+    const auto make = [](GpuOperands& t) {
+        std::vector<SumOfSquares> ops;
+        for (const std::size_t size : {9001, 1, 0, 4096, 70})
+            ops.push_back({t.wide_random(1, size), t.unwritten_of(DType::f64, 1, 1)});
+        ops.push_back({t.wide_random(71, 60), t.unwritten_of(DType::f64, 1, 1)});
+        return ops;
+    };
+    for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
+        GpuOperands expected = GpuOperands::of_reference(dtype);
+        for (const SumOfSquares& op : make(expected)) run_reference(op);
+        Stream stream = gpu_stream();
+        GpuOperands got = GpuOperands::of_gpu(stream, dtype, 3);
+        launch_each(stream, make(got));
+        expect_close(got, expected, gpu_tolerance(wide_of(dtype)));
+        GpuOperands one_by_one = GpuOperands::of_gpu(stream, dtype, 3);
+        for (const SumOfSquares& op : make(one_by_one)) launch(stream, op);
+        expect_same_bits(got, one_by_one);
+    }
+}
+
 TEST(GpuBackend, AgreesOnSumsOfSquares) {
     for (const std::size_t size : {1, 7, 4095, 4096, 9001}) {
         SCOPED_TRACE(cat(size, " elements"));
