@@ -99,6 +99,9 @@ Json measure_rates(Stream& stream, const RatesWork& work) {
             result["products"].push_back(
                 product_json(stream, work.rounds, projection, half, limit.flops_per_s()));
     }
+    result["joined"] = Json::array();
+    for (const JoinedCase& one : work.joined)
+        for (const Json& ways : measure_joined(stream, work.rounds, one)) result["joined"].push_back(ways);
     return result;
 }
 

@@ -14,12 +14,21 @@ struct CopySizes {
     std::size_t outside_bytes = std::size_t{1} << 28;  // between the GPU and pinned memory
 };
 
+// What the library's products take along with their work, beside the products alone and kernels of its own.
+struct JoinedCase {
+    std::string model = {};
+    std::size_t rows = 0;
+    std::size_t width = 0;  // an MLP has four times as many channels
+};
+Json measure_joined(Stream& stream, const Rounds& rounds, const JoinedCase& of);
+
 // Rates of copies and of products, and what starting a kernel takes.
 struct RatesWork {
     Rounds rounds = {};
     CopySizes copies = {};
     std::size_t side = 8192;
     std::vector<Projection> projections = projections_of_models();
+    std::vector<JoinedCase> joined = {{"gpt2", 32 * 1024, 768}, {"gpt2-medium", 16 * 1024, 1024}};
 };
 Json measure_rates(Stream& stream, const RatesWork& work);
 

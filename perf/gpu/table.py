@@ -161,6 +161,14 @@ def products_table(measured):
     return lines + [row(*key, *cells) for key, cells in found.items()]
 
 
+def joined_table(measured):
+    lines = head("model", "what a product does as well", "without it", "along with it", "in a kernel of its own")
+    for one in get(measured, "rates", "joined") or []:
+        times = (number(one[way], ".1f", 1e6, " us") for way in ("plain_s", "joined_s", "apart_s"))
+        lines.append(row(one["model"], one["joined"], *times))
+    return lines
+
+
 def test_table(tested):
     lines = head("test", "", "")
     for name, part in tested.items():
@@ -197,6 +205,7 @@ def text_of(folders):
     lines += titled("Attention, causal, bf16", attention_table(measured, peer))
     lines += titled("Rates", rates_table(measured, peer) if measured or peer else [])
     lines += titled("Products", products_table(measured))
+    lines += titled("Joined to products", joined_table(measured))
     return "\n".join(lines)
 
 

@@ -20,17 +20,22 @@ Cost product_cost(std::string_view kernel, std::array<std::size_t, 3> product, s
 
 }  // namespace
 
+bool joins_activation(const Stream& stream, DType dtype, ActivationKind kind) {
+    return stream.is_on_gpu() && dtype == DType::bf16 && kind == ActivationKind::gelu_tanh;
+}
+
 void Linear::check() const {
     const ShapeCheck check("linear", input.dtype);
     check.matrix("input", input, output.rows, input.columns);
     check.matrix("output", output, input.rows, output.columns);
     check_weight(check, "weight", weight, axes, input.columns, output.columns);
     if (bias.is_present()) check.vector("bias", bias, output.columns);
+    if (activated.is_present()) check.matrix("activated", activated, output.rows, output.columns);
 }
 
 Cost Linear::cost() const {
     return product_cost("linear", {output.rows, output.columns, input.columns},
-                        input.bytes() + weight.bytes() + bias.bytes() + output.bytes());
+                        input.bytes() + weight.bytes() + bias.bytes() + output.bytes() + activated.bytes());
 }
 
 void LinearBackwardInput::check() const {
@@ -38,11 +43,15 @@ void LinearBackwardInput::check() const {
     check.matrix("grad_output", grad_output, grad_input.rows, grad_output.columns);
     check.matrix("grad_input", grad_input, grad_output.rows, grad_input.columns);
     check_weight(check, "weight", weight, axes, grad_input.columns, grad_output.columns);
+    if (!activated_from.is_present()) return;
+    check.matrix("activated_from", activated_from, grad_input.rows, grad_input.columns);
+    check.demand(!accumulate, "a gradient that goes through an activation is not added to another one");
 }
 
 Cost LinearBackwardInput::cost() const {
     return product_cost("linear_backward_input", {grad_input.rows, grad_input.columns, grad_output.columns},
-                        grad_output.bytes() + weight.bytes() + (accumulate ? 2 : 1) * grad_input.bytes());
+                        grad_output.bytes() + weight.bytes() + (accumulate ? 2 : 1) * grad_input.bytes() +
+                            activated_from.bytes());
 }
 
 void LinearBackwardWeight::check() const {

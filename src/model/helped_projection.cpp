@@ -12,10 +12,15 @@ const HelpedProduct* HelpedProjection::helped(const Pass& pass) const {
     return pass.is_training && pass.helped != nullptr ? pass.helped->at(place_) : nullptr;
 }
 
+bool HelpedProjection::joins(const Pass& pass, ActivationKind activation) const {
+    const bool has_one_product = helped(pass) == nullptr && kept_channels(pass, place_) == nullptr;
+    return has_one_product && joins_activation(pass.stream, pass.dtype, activation);
+}
+
 void HelpedProjection::forward(const Pass& pass, Weights weights, ConstTensor input, Tensor output,
-                               State& state, Arena& kept) const {
+                               State& state, Arena& kept, const JoinedActivation& activation) const {
     if (helped(pass) == nullptr)
-        return projection_.forward(pass, weights, input, output, kept_channels(pass, place_));
+        return projection_.forward(pass, weights, input, output, kept_channels(pass, place_), activation);
     const ArenaScope scope(pass.scratch);
     Helping helping(pass, *helped(pass));
     state.assign(helped(pass)->guests.size(), {});
@@ -54,9 +59,11 @@ void HelpedProjection::forward_into_sum(const Pass& pass, Weights weights, Const
 }
 
 void HelpedProjection::backward_input(const Pass& pass, Weights weights, ConstTensor grad_output,
-                                      Tensor grad_input, State& state, Arena& kept) const {
+                                      Tensor grad_input, State& state, Arena& kept,
+                                      const JoinedActivation& activation) const {
     if (helped(pass) == nullptr)
-        return projection_.backward_input(pass, weights, grad_output, grad_input, kept_channels(pass, place_));
+        return projection_.backward_input(pass, weights, grad_output, grad_input, kept_channels(pass, place_),
+                                          activation);
     if (reads_ == Reads::all) return backward_into_sum(pass, weights, grad_output, grad_input, state, kept);
     backward_for_owners(pass, weights, grad_output, grad_input, state);
 }

@@ -48,9 +48,13 @@ void MlpHalf::deactivate(const Pass& pass, ConstTensor grad_result, State& state
 
 Tensor MlpHalf::forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept) const {
     const ArenaScope scope(pass.scratch);
-    branch_.open(pass, weights, input, state, kept);
     state.result = (pass.keeps_little ? pass.scratch : kept).tensor(pass.dtype, pass.batch.rows(), mlp_width_);
-    activate(pass, state.inner, state.result);
+    if (!is_gated_ && branch_.joins_when_opened(pass, activation_)) {
+        branch_.open(pass, weights, input, state, kept, {.kind = activation_, .tensor = state.result});
+    } else {
+        branch_.open(pass, weights, input, state, kept);
+        activate(pass, state.inner, state.result);
+    }
     return branch_.close(pass, weights, input, state, kept);
 }
 
@@ -60,8 +64,13 @@ void MlpHalf::backward_input(const Pass& pass, Weights weights, ConstTensor inpu
     // Without a gate the activation's gradient takes the place of what it is made from.
     const Tensor grad_result =
         is_gated_ ? kept.tensor(pass.dtype, pass.batch.rows(), mlp_width_) : state.grad_inner;
-    branch_.backward_close(pass, weights, grad_output, grad_result, state, kept);
-    deactivate(pass, grad_result, state);
+    if (!is_gated_ && branch_.joins_when_closed_backward(pass, activation_)) {
+        branch_.backward_close(pass, weights, grad_output, grad_result, state, kept,
+                               {.kind = activation_, .tensor = state.inner});
+    } else {
+        branch_.backward_close(pass, weights, grad_output, grad_result, state, kept);
+        deactivate(pass, grad_result, state);
+    }
     branch_.backward_open(pass, weights, input, grad_input, state, kept);
 }
 

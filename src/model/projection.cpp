@@ -60,7 +60,7 @@ ProjectionShape Projection::shape(const ProjectionPlace& place) const {
 }
 
 void Projection::forward(const Pass& pass, Weights weights, ConstTensor input, Tensor output,
-                         const KeptChannels* kept) const {
+                         const KeptChannels* kept, const JoinedActivation& activation) const {
     const ArenaScope scope(pass.scratch);
     const ConstTensor read = kept == nullptr ? input : kept_input(pass, input, *kept);
     std::size_t column = 0;
@@ -74,14 +74,16 @@ void Projection::forward(const Pass& pass, Weights weights, ConstTensor input, T
                         .weight = weight,
                         .bias = has_bias_ ? weights[next++] : ConstTensor{},
                         .output = output.column_range(column, part.output.count()),
-                        .axes = axes_},
+                        .axes = axes_,
+                        .activated = activation.tensor,
+                        .activation = activation.kind},
                  whole_beside(input_.count(), kept));
         column += part.output.count();
     }
 }
 
 void Projection::backward_input(const Pass& pass, Weights weights, ConstTensor grad_output, Tensor grad_input,
-                                KeptChannels* kept) const {
+                                KeptChannels* kept, const JoinedActivation& activation) const {
     const ArenaScope scope(pass.scratch);
     const Tensor made = kept == nullptr ? grad_input : room_for_input(pass, grad_input.rows, *kept);
     std::size_t column = 0;
@@ -95,7 +97,9 @@ void Projection::backward_input(const Pass& pass, Weights weights, ConstTensor g
                                      .weight = weight,
                                      .grad_input = made,
                                      .axes = axes_,
-                                     .accumulate = column > 0},
+                                     .accumulate = column > 0,
+                                     .activated_from = activation.tensor,
+                                     .activation = activation.kind},
                  whole_beside(input_.count(), kept));
         column += part.output.count();
         next += has_bias_ ? 2 : 1;

@@ -61,8 +61,8 @@ std::vector<ParameterSpec> ResidualBranch::parameters() const {
 
 std::vector<ProjectionShape> ResidualBranch::projections() const { return {first_.shape(), last_.shape()}; }
 
-void ResidualBranch::open(const Pass& pass, Weights weights, ConstTensor input, BranchState& state,
-                          Arena& kept) const {
+void ResidualBranch::open(const Pass& pass, Weights weights, ConstTensor input, BranchState& state, Arena& kept,
+                          const JoinedActivation& activation) const {
     ConstTensor read = input;
     if (!is_norm_behind_) {
         const Tensor normed = (pass.keeps_little ? pass.scratch : kept).tensor(pass.dtype, input.rows, width_);
@@ -72,7 +72,7 @@ void ResidualBranch::open(const Pass& pass, Weights weights, ConstTensor input, 
     }
     state.inner = kept.tensor(pass.dtype, pass.batch.rows(), inner_width());
     first_.forward(pass, first_part(weights), whole_rows(pass, read, pass.scratch), state.inner,
-                   state.first_guests, kept);
+                   state.first_guests, kept, activation);
 }
 
 Tensor ResidualBranch::close(const Pass& pass, Weights weights, ConstTensor input, BranchState& state,
@@ -94,7 +94,8 @@ Tensor ResidualBranch::close(const Pass& pass, Weights weights, ConstTensor inpu
 }
 
 void ResidualBranch::backward_close(const Pass& pass, Weights weights, ConstTensor grad_output,
-                                    Tensor grad_result, BranchState& state, Arena& kept) const {
+                                    Tensor grad_result, BranchState& state, Arena& kept,
+                                    const JoinedActivation& activation) const {
     state.grad_sum = grad_output;
     if (is_norm_behind_) {
         const Tensor grad_sum = kept.tensor(pass.dtype, grad_output.rows, width_);
@@ -104,7 +105,8 @@ void ResidualBranch::backward_close(const Pass& pass, Weights weights, ConstTens
     const ConstTensor grad_projection =
         drop_out_backward(pass, state.grad_sum, dropout_at(pass, dropout_, block_, site_), kept);
     state.grad_projection = whole_rows(pass, grad_projection, kept);
-    last_.backward_input(pass, last_part(weights), state.grad_projection, grad_result, state.last_guests, kept);
+    last_.backward_input(pass, last_part(weights), state.grad_projection, grad_result, state.last_guests, kept,
+                         activation);
 }
 
 void ResidualBranch::backward_open(const Pass& pass, Weights weights, ConstTensor input, Tensor grad_input,

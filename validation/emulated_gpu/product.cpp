@@ -1,4 +1,7 @@
 // Matrix products of the emulated GPU: plain loops, sums in double.
+#include <cmath>
+#include <numbers>
+
 #include "emulated_gpu/queue.hpp"
 #include "kernels/cuda/product_library.hpp"
 
@@ -12,30 +15,77 @@ R rounded(double value) {
     return static_cast<R>(static_cast<float>(value));
 }
 
-template <class T, class R>
-void multiply(const GpuProduct& p) {
-    const auto left = p.left.as<T>(Place::gpu);
-    const auto right = p.right.as<T>(Place::gpu);
-    const auto result = p.result.as<R>(Place::gpu);
-    for (std::size_t r = 0; r < result.rows; ++r) {
-        for (std::size_t c = 0; c < result.columns; ++c) {
-            double sum = p.accumulate ? static_cast<double>(result(r, c)) : 0;
-            if (p.bias.is_present()) sum += static_cast<double>(p.bias.as<R>(Place::gpu)[c]);
-            for (std::size_t d = 0; d < p.depth(); ++d) {
-                const T a = p.is_left_transposed ? left(d, r) : left(r, d);
-                const T b = p.is_right_transposed ? right(c, d) : right(d, c);
-                sum += static_cast<double>(a) * static_cast<double>(b);
-            }
-            result(r, c) = rounded<R>(sum);
-        }
-    }
+double gelu_tanh(double x) {
+    return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
 }
 
+double gelu_tanh_slope(double x) {
+    const double factor = std::sqrt(2 / std::numbers::pi);
+    const double t = std::tanh(factor * (x + 0.044715 * x * x * x));
+    return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * factor * (1 + 3 * 0.044715 * x * x);
+}
+
+template <class T, class R>
+class Multiplication {
+public:
+    explicit Multiplication(const GpuProduct& product) : p_(product) {}
+
+    void run() const {
+        for (std::size_t r = 0; r < p_.result.rows; ++r)
+            for (std::size_t c = 0; c < p_.result.columns; ++c) put(r, c, element(r, c));
+        if (p_.left_sums.is_present())
+            add_up(p_.left_sums, [this](std::size_t row, std::size_t d) { return left(row, d); });
+        if (p_.right_sums.is_present())
+            add_up(p_.right_sums, [this](std::size_t column, std::size_t d) { return right(d, column); });
+    }
+
+private:
+    static Elements<const T> elements(const ConstTensor& tensor) { return tensor.as<T>(Place::gpu); }
+
+    double left(std::size_t row, std::size_t d) const {
+        const auto all = elements(p_.left);
+        return static_cast<double>(p_.is_left_transposed ? all(d, row) : all(row, d));
+    }
+    double right(std::size_t d, std::size_t column) const {
+        const auto all = elements(p_.right);
+        return static_cast<double>(p_.is_right_transposed ? all(column, d) : all(d, column));
+    }
+    double element(std::size_t r, std::size_t c) const {
+        double sum = p_.accumulate ? static_cast<double>(p_.result.as<R>(Place::gpu)(r, c)) : 0;
+        if (p_.bias.is_present()) sum += static_cast<double>(p_.bias.as<R>(Place::gpu)[c]);
+        for (std::size_t d = 0; d < p_.depth(); ++d) sum += left(r, d) * right(d, c);
+        return sum;
+    }
+    void put(std::size_t r, std::size_t c, double value) const {
+        if (p_.activated_from.is_present())
+            value *= gelu_tanh_slope(static_cast<double>(p_.activated_from.as<R>(Place::gpu)(r, c)));
+        p_.result.as<R>(Place::gpu)(r, c) = rounded<R>(value);
+        if (p_.activated.is_present()) p_.activated.as<R>(Place::gpu)(r, c) = rounded<R>(gelu_tanh(value));
+    }
+    template <class Factor>
+    void add_up(const Tensor& sums, const Factor& factor) const {
+        for (std::size_t i = 0; i < sums.columns; ++i) {
+            double sum = 0;
+            for (std::size_t d = 0; d < p_.depth(); ++d) sum += factor(i, d);
+            sums.as<R>(Place::gpu)[i] = rounded<R>(sum);
+        }
+    }
+
+    const GpuProduct& p_;
+};
+
 void multiply_now(const GpuProduct& p) {
-    if (p.left.dtype == DType::f64) return multiply<double, double>(p);
-    if (p.left.dtype == DType::f32) return multiply<float, float>(p);
-    if (p.result.dtype == DType::f32) return multiply<Bf16, float>(p);
-    multiply<Bf16, Bf16>(p);
+    if (p.left.dtype == DType::f64) return Multiplication<double, double>(p).run();
+    if (p.left.dtype == DType::f32) return Multiplication<float, float>(p).run();
+    if (p.result.dtype == DType::f32) return Multiplication<Bf16, float>(p).run();
+    Multiplication<Bf16, Bf16>(p).run();
+}
+
+bool is_aligned(const void* address) { return reinterpret_cast<std::uintptr_t>(address) % 16 == 0; }
+
+// Of what an activation is made from.
+bool is_taken(const ConstTensor& matrix) {
+    return is_aligned(matrix.data) && matrix.stride % 8 == 0 && matrix.dtype == DType::bf16;
 }
 
 }  // namespace
@@ -48,9 +98,14 @@ void ProductLibrary::multiply(GpuQueue& queue, const GpuProduct& product) {
     emulated::do_later(queue, [product] { multiply_now(product); });
 }
 
-// As the library, which refuses some, so that tests see both ways.
-bool ProductLibrary::takes_bias(const GpuProduct& product) {
-    return reinterpret_cast<std::uintptr_t>(product.bias.data) % 16 == 0 && product.bias.dtype != DType::f64;
+// As the library, which refuses some, so that tests see both ways; of sums those of an odd number.
+bool ProductLibrary::takes(const GpuProduct& product) {
+    const bool has_sums = product.left_sums.is_present() || product.right_sums.is_present();
+    if (has_sums) return product.left.dtype == DType::bf16 && product.result.columns % 2 == 0;
+    if (product.bias.is_present() && (!is_aligned(product.bias.data) || product.bias.dtype == DType::f64))
+        return false;
+    if (product.activated.is_present()) return is_taken(product.result);
+    return !product.activated_from.is_present() || is_taken(product.activated_from);
 }
 
 }  // namespace trireme

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "trireme/device/tensor.hpp"
+#include "trireme/kernels/activation.hpp"
 #include "trireme/kernels/launch.hpp"
 
 namespace trireme {
@@ -10,25 +11,30 @@ namespace trireme {
 // How a weight lies in memory: GPT-2 stores (in, out), most other families (out, in).
 enum class WeightAxes : std::uint8_t { in_out, out_in };
 
-// output = input W + bias
+// output = input W + bias; activated = activation(output)
 struct Linear {
     ConstTensor input;      // (rows, in)
     ConstTensor weight;     // (in, out) or (out, in)
     ConstTensor bias = {};  // (out), or absent
     Tensor output;          // (rows, out)
     WeightAxes axes = WeightAxes::in_out;
+    Tensor activated = {};  // (rows, out), or absent
+    ActivationKind activation = ActivationKind::gelu_tanh;
 
     void check() const;
     Cost cost() const;
 };
 
-// grad_input = grad_output W^T; added to what is there if `accumulate`
+// grad_input = grad_output W^T; added to what is there if `accumulate`. Where the input was `activated_from`
+// something, grad_input becomes the gradient of that, and nothing is there yet.
 struct LinearBackwardInput {
     ConstTensor grad_output;  // (rows, out)
     ConstTensor weight;       // (in, out) or (out, in)
     Tensor grad_input;        // (rows, in)
     WeightAxes axes = WeightAxes::in_out;
     bool accumulate = false;
+    ConstTensor activated_from = {};  // (rows, in), or absent
+    ActivationKind activation = ActivationKind::gelu_tanh;
 
     void check() const;
     Cost cost() const;
@@ -45,6 +51,10 @@ struct LinearBackwardWeight {
     void check() const;
     Cost cost() const;
 };
+
+// Whether a product does an activation along with its own work, so that it is worth to be asked for both at
+// once. Elsewhere each of them has a time of its own.
+bool joins_activation(const Stream& stream, DType dtype, ActivationKind kind);
 
 void run(ReferenceStream& stream, const Linear& op);
 void run(ReferenceStream& stream, const LinearBackwardInput& op);

@@ -30,10 +30,13 @@ public:
     std::size_t output_width() const { return projection_.output_width(); }
 
     // As Projection has them; where there is help, messages go between the ranks of the team.
-    void forward(const Pass& pass, Weights weights, ConstTensor input, Tensor output, State& state,
-                 Arena& kept) const;
+    void forward(const Pass& pass, Weights weights, ConstTensor input, Tensor output, State& state, Arena& kept,
+                 const JoinedActivation& activation = {}) const;
     void backward_input(const Pass& pass, Weights weights, ConstTensor grad_output, Tensor grad_input,
-                        State& state, Arena& kept) const;
+                        State& state, Arena& kept, const JoinedActivation& activation = {}) const;
+
+    // Whether an activation may be joined to its product, and gains by it: all of that is made here, at once.
+    bool joins(const Pass& pass, ActivationKind activation) const;
     void backward_weight(const Pass& pass, ConstTensor input, ConstTensor grad_output, const State& state,
                          Gradients gradients) const;
 

@@ -14,6 +14,13 @@
 
 namespace trireme {
 
+// An activation between two projections, which one of them does along with its product: forward the first one
+// writes `tensor`, backward the second one reads it.
+struct JoinedActivation {
+    ActivationKind kind = ActivationKind::gelu_tanh;
+    Tensor tensor = {};  // absent: there is none, or it is left to others
+};
+
 class Projection {
 public:
     struct Part {
@@ -28,11 +35,12 @@ public:
 
     ProjectionShape shape(const ProjectionPlace& place) const;
 
-    // Of the input channels that are `kept`, or of all.
+    // Of the input channels that are `kept`, or of all. An activation is joined to a single matrix of all of
+    // them.
     void forward(const Pass& pass, Weights weights, ConstTensor input, Tensor output,
-                 const KeptChannels* kept = nullptr) const;
+                 const KeptChannels* kept = nullptr, const JoinedActivation& activation = {}) const;
     void backward_input(const Pass& pass, Weights weights, ConstTensor grad_output, Tensor grad_input,
-                        KeptChannels* kept = nullptr) const;
+                        KeptChannels* kept = nullptr, const JoinedActivation& activation = {}) const;
     void backward_weight(const Pass& pass, ConstTensor input, ConstTensor grad_output, Gradients gradients,
                          KeptChannels* kept = nullptr) const;
 

@@ -43,18 +43,27 @@ public:
     std::vector<ParameterSpec> parameters() const;     // of the norm, the first matrix, the last one
     std::vector<ProjectionShape> projections() const;  // the first one and the last one
 
-    // From the input to state.inner, and from state.result, which must be filled by then, to the output.
-    void open(const Pass& pass, Weights weights, ConstTensor input, BranchState& state, Arena& kept) const;
+    // From the input to state.inner, and from state.result, which must be filled by then, to the output. An
+    // activation of all of state.inner may go along with it.
+    void open(const Pass& pass, Weights weights, ConstTensor input, BranchState& state, Arena& kept,
+              const JoinedActivation& activation = {}) const;
     Tensor close(const Pass& pass, Weights weights, ConstTensor input, BranchState& state, Arena& kept) const;
 
     // From grad_output to grad_result, and from state.grad_inner, which must be filled by then, to grad_input.
     void backward_close(const Pass& pass, Weights weights, ConstTensor grad_output, Tensor grad_result,
-                        BranchState& state, Arena& kept) const;
+                        BranchState& state, Arena& kept, const JoinedActivation& activation = {}) const;
     void backward_open(const Pass& pass, Weights weights, ConstTensor input, Tensor grad_input,
                        BranchState& state, Arena& kept) const;
 
     void backward_weight(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
                          const BranchState& state, Gradients gradients, Arena& scratch) const;
+
+    bool joins_when_opened(const Pass& pass, ActivationKind activation) const {
+        return first_.joins(pass, activation);
+    }
+    bool joins_when_closed_backward(const Pass& pass, ActivationKind activation) const {
+        return last_.joins(pass, activation);
+    }
 
     std::size_t block() const { return block_; }
     std::size_t inner_width() const { return first_.output_width(); }

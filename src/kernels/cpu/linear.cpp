@@ -63,6 +63,8 @@ void run(CpuStream& stream, const Linear& op) {
                                             .output = output,
                                             .accumulate = has_bias});
     });
+    if (op.activated.is_present())
+        run(stream, Activation{.input = op.output, .output = op.activated, .kind = op.activation});
 }
 
 void run(CpuStream& stream, const LinearBackwardInput& op) {
@@ -73,6 +75,11 @@ void run(CpuStream& stream, const LinearBackwardInput& op) {
                                             .output = op.grad_input.as<T>(),
                                             .accumulate = op.accumulate});
     });
+    if (op.activated_from.is_present())
+        run(stream, ActivationBackward{.input = op.activated_from,
+                                       .grad_output = op.grad_input,
+                                       .grad_input = op.grad_input,
+                                       .kind = op.activation});
 }
 
 void run(CpuStream& stream, const LinearBackwardWeight& op) {

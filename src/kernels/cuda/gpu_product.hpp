@@ -7,6 +7,13 @@ namespace trireme {
 
 // result = left right + bias; added to what is there if `accumulate`. A transposed factor lies in memory as
 // (columns, rows) of what is multiplied. Factors are of one type; the result's is theirs or the wide one of it.
+//
+// What is joined to a product besides its bias, each of it or absent, all of the result's type:
+//   activated         (rows, columns)   gelu_tanh(result)
+//   activated_from    (rows, columns)   the result is multiplied by gelu_tanh's slope there
+//   left_sums         (rows)            of left's rows, over the depth
+//   right_sums        (columns)         of right's columns, over the depth
+// The library takes one of these, or none: see ProductLibrary::takes().
 struct GpuProduct {
     ConstTensor left;   // (rows, depth), or (depth, rows) if transposed
     ConstTensor right;  // (depth, columns), or (columns, depth) if transposed
@@ -15,6 +22,10 @@ struct GpuProduct {
     ConstTensor bias = {};  // (columns) of the result's type, or absent
     Tensor result;          // (rows, columns)
     bool accumulate = false;
+    Tensor activated = {};
+    ConstTensor activated_from = {};
+    Tensor left_sums = {};
+    Tensor right_sums = {};
 
     std::size_t depth() const { return is_left_transposed ? left.rows : left.columns; }
 };

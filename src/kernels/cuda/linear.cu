@@ -25,6 +25,33 @@ void add_bias(CudaStream& stream, const Linear& op) {
     });
 }
 
+void activate(CudaStream& stream, const Linear& op) {
+    run(stream, Activation{.input = op.output, .output = op.activated, .kind = op.activation});
+}
+
+// The library's activation is the one of GPT-2, and good for 16 bits. Before Hopper it takes longer than a
+// kernel of its own.
+bool may_join(const CudaStream& stream, DType dtype, ActivationKind kind) {
+    constexpr int hopper = 90;
+    return dtype == DType::bf16 && kind == ActivationKind::gelu_tanh &&
+           stream.work->facts().capability >= hopper;
+}
+
+template <class T>
+void add_column_sums(CudaStream& stream, const LinearBackwardWeight& op) {
+    using W = gpu::Wide<T>;
+    gpu::sum_rows(stream, gpu::PlainTerms<T>{gpu::elements<T>(op.grad_output)},
+                  gpu::AddTo<W, 1>{gpu::elements<W>(op.grad_bias).data});
+}
+
+// grad_bias += sums, as wide numbers
+void add_sums(CudaStream& stream, const ConstTensor& sums, const LinearBackwardWeight& op) {
+    visit_float(sums.dtype, [&]<class W>(W) {
+        const AddBias<W> step{.bias = gpu::elements<W>(sums), .output = gpu::elements<W>(op.grad_bias)};
+        gpu::for_each_vector<W>(stream, 1, sums.columns, gpu::has_vectors<W>(step.bias, step.output), step);
+    });
+}
+
 }  // namespace
 
 void run(CudaStream& stream, const Linear& op) {
@@ -34,35 +61,60 @@ void run(CudaStream& stream, const Linear& op) {
                        .is_right_transposed = op.axes == WeightAxes::out_in,
                        .bias = op.bias,
                        .result = op.output};
-    const bool is_bias_left = op.bias.is_present() && !products.takes_bias(product);
+    if (op.activated.is_present() && may_join(stream, op.output.dtype, op.activation)) {
+        product.activated = op.activated;
+        if (products.takes(product)) return products.multiply(stream.work->queue(), product);
+        product.activated = {};
+    }
+    const bool is_bias_left = op.bias.is_present() && !products.takes(product);
     if (is_bias_left) product.bias = {};
     products.multiply(stream.work->queue(), product);
     if (is_bias_left) add_bias(stream, op);
+    if (op.activated.is_present()) activate(stream, op);
 }
 
 void run(CudaStream& stream, const LinearBackwardInput& op) {
-    stream.work->products().multiply(stream.work->queue(),
-                                     {.left = op.grad_output,
-                                      .right = op.weight,
-                                      .is_right_transposed = op.axes == WeightAxes::in_out,
-                                      .result = op.grad_input,
-                                      .accumulate = op.accumulate});
+    ProductLibrary& products = stream.work->products();
+    GpuProduct product{.left = op.grad_output,
+                       .right = op.weight,
+                       .is_right_transposed = op.axes == WeightAxes::in_out,
+                       .result = op.grad_input,
+                       .accumulate = op.accumulate};
+    if (op.activated_from.is_present() && may_join(stream, op.grad_input.dtype, op.activation)) {
+        product.activated_from = op.activated_from;
+        if (products.takes(product)) return products.multiply(stream.work->queue(), product);
+        product.activated_from = {};
+    }
+    products.multiply(stream.work->queue(), product);
+    if (op.activated_from.is_present())
+        run(stream, ActivationBackward{.input = op.activated_from,
+                                       .grad_output = op.grad_input,
+                                       .grad_input = op.grad_input,
+                                       .kind = op.activation});
 }
 
 // grad_weight is input^T grad_output where it lies as (in, out), and grad_output^T input where as (out, in).
+// The library can add up grad_output's rows beside it, but not to sums that are there.
 void run(CudaStream& stream, const LinearBackwardWeight& op) {
+    if (op.input.rows == 0) return;  // libraries may refuse a product without depth
+    ProductLibrary& products = stream.work->products();
     const bool is_in_out = op.axes == WeightAxes::in_out;
-    stream.work->products().multiply(stream.work->queue(), {.left = is_in_out ? op.input : op.grad_output,
-                                                            .right = is_in_out ? op.grad_output : op.input,
-                                                            .is_left_transposed = true,
-                                                            .result = op.grad_weight,
-                                                            .accumulate = true});
-    if (!op.grad_bias.is_present()) return;
-    gpu::visit_type(op.input.dtype, [&]<class T>(T) {
-        using W = gpu::Wide<T>;
-        gpu::sum_rows(stream, gpu::PlainTerms<T>{gpu::elements<T>(op.grad_output)},
-                      gpu::AddTo<W, 1>{gpu::elements<W>(op.grad_bias).data});
-    });
+    GpuProduct product{.left = is_in_out ? op.input : op.grad_output,
+                       .right = is_in_out ? op.grad_output : op.input,
+                       .is_left_transposed = true,
+                       .result = op.grad_weight,
+                       .accumulate = true};
+    if (!op.grad_bias.is_present()) return products.multiply(stream.work->queue(), product);
+    Tensor sums = op.grad_bias;
+    sums.data = stream.work->scratch(op.grad_bias.bytes());
+    (is_in_out ? product.right_sums : product.left_sums) = sums;
+    if (products.takes(product)) {
+        products.multiply(stream.work->queue(), product);
+        return add_sums(stream, sums, op);
+    }
+    product.right_sums = product.left_sums = {};
+    products.multiply(stream.work->queue(), product);
+    gpu::visit_type(op.input.dtype, [&]<class T>(T) { add_column_sums<T>(stream, op); });
 }
 
 }  // namespace trireme

@@ -15,8 +15,9 @@ public:
 
     void multiply(GpuQueue& queue, const GpuProduct& product);
 
-    // False where it is left to others to add the bias: the product is made without one then.
-    bool takes_bias(const GpuProduct& product);
+    // False where what is joined to the product, its bias or something else, is left to others: the product is
+    // made without it then.
+    bool takes(const GpuProduct& product);
 
 private:
     class Lt;

@@ -76,12 +76,19 @@ void backward_bias(const LinearBackwardWeight& op) {
 
 }  // namespace
 
-void run(ReferenceStream&, const Linear& op) {
+void run(ReferenceStream& stream, const Linear& op) {
     visit_float(op.input.dtype, [&](auto zero) { forward<decltype(zero)>(op); });
+    if (op.activated.is_present())
+        run(stream, Activation{.input = op.output, .output = op.activated, .kind = op.activation});
 }
 
-void run(ReferenceStream&, const LinearBackwardInput& op) {
+void run(ReferenceStream& stream, const LinearBackwardInput& op) {
     visit_float(op.grad_output.dtype, [&](auto zero) { backward_input<decltype(zero)>(op); });
+    if (op.activated_from.is_present())
+        run(stream, ActivationBackward{.input = op.activated_from,
+                                       .grad_output = op.grad_input,
+                                       .grad_input = op.grad_input,
+                                       .kind = op.activation});
 }
 
 void run(ReferenceStream&, const LinearBackwardWeight& op) {

@@ -62,7 +62,8 @@ TEST(GpuRates, HoldCopiesStartsAndEveryHalfOfEveryProjection) {
         .rounds = quick,
         .copies = {.within_bytes = 4096, .outside_bytes = 1024},
         .side = 64,
-        .projections = {{"tiny", "up", 16, 64, 96}, {"tiny", "head", 16, 64, 200, WeightAxes::out_in}}};
+        .projections = {{"tiny", "up", 16, 64, 96}, {"tiny", "head", 16, 64, 200, WeightAxes::out_in}},
+        .joined = {{"tiny", 8, 16}}};
 
     const Json rates = measure_rates(stream, work);
 
@@ -77,6 +78,11 @@ TEST(GpuRates, HoldCopiesStartsAndEveryHalfOfEveryProjection) {
         EXPECT_DOUBLE_EQ(
             product.at("share").get<double>(),
             product.at("flops_per_s").get<double>() / rates.at("gemm").at("flops_per_s").get<double>());
+    }
+    ASSERT_EQ(rates.at("joined").size(), 3);
+    for (const Json& ways : rates.at("joined")) {
+        for (const char* way : {"plain_s", "joined_s"}) expect_rate(ways, way);
+        if (ways.at("joined") != "bias's gradient") expect_rate(ways, "apart_s");
     }
 }
 

@@ -63,5 +63,68 @@ TEST(GpuBackend, AgreesOnLinearBackwardWeight) {
     });
 }
 
+// As a half of the memory of something: on rows of 8 elements that a library takes, or others. Every
+// activation, though a library has but one.
+template <class Test>
+void for_each_activation(Test&& test) {
+    for (const ActivationKind kind : {ActivationKind::gelu_tanh, ActivationKind::gelu, ActivationKind::tanh}) {
+        for (const std::size_t width : {64, 100}) {
+            for (const WeightAxes axes : {WeightAxes::in_out, WeightAxes::out_in}) {
+                for (const bool has_bias : {true, false}) test(kind, width, axes, has_bias);
+            }
+        }
+    }
+}
+
+TEST(GpuBackend, AgreesOnActivationsBesideProducts) {
+    for_each_activation([](ActivationKind kind, std::size_t width, WeightAxes axes, bool has_bias) {
+        expect_same_on_gpu([&](GpuOperands& t) {
+            return Linear{.input = t.random(17, 12),
+                          .weight = random_weight(t, 12, width, axes),
+                          .bias = has_bias ? t.random(1, width) : Tensor{},
+                          .output = t.unwritten(17, width),
+                          .axes = axes,
+                          .activated = t.unwritten(17, width),
+                          .activation = kind};
+        });
+    });
+}
+
+TEST(GpuBackend, AgreesOnGradientsThroughActivationsBesideProducts) {
+    for_each_activation([](ActivationKind kind, std::size_t width, WeightAxes axes, bool) {
+        expect_same_on_gpu([&](GpuOperands& t) {
+            return LinearBackwardInput{.grad_output = t.random(17, 12),
+                                       .weight = random_weight(t, width, 12, axes),
+                                       .grad_input = t.unwritten(17, width),
+                                       .axes = axes,
+                                       .activated_from = t.random(17, width),
+                                       .activation = kind};
+        });
+    });
+}
+
+// Of many rows, so that sums are of several parts.
+TEST(GpuBackend, AgreesOnGradientsOfBiases) {
+    for (const WeightAxes axes : {WeightAxes::in_out, WeightAxes::out_in}) {
+        for (const std::size_t width : {6, 9}) {
+            expect_same_on_gpu([&](GpuOperands& t) {
+                return LinearBackwardWeight{.input = t.random(200, width),
+                                            .grad_output = t.random(200, width),
+                                            .grad_weight = t.wide_random(width, width),
+                                            .grad_bias = t.wide_random(1, width),
+                                            .axes = axes};
+            });
+        }
+    }
+}
+
+TEST(GpuBackend, JoinsNothingButGpt2sActivationInSixteenBits) {
+    const Stream gpu = gpu_stream();
+    EXPECT_TRUE(joins_activation(gpu, DType::bf16, ActivationKind::gelu_tanh));
+    EXPECT_FALSE(joins_activation(gpu, DType::bf16, ActivationKind::gelu));
+    EXPECT_FALSE(joins_activation(gpu, DType::f32, ActivationKind::gelu_tanh));
+    EXPECT_FALSE(joins_activation(Stream{CpuStream{}}, DType::bf16, ActivationKind::gelu_tanh));
+}
+
 }  // namespace
 }  // namespace trireme

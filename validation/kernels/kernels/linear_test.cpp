@@ -117,6 +117,69 @@ TEST(Linear, HasTheGradientsOfItsBackwardHalves) {
     }
 }
 
+// A product with an activation beside it is the product, and then the activation.
+TEST(Linear, DoesAnActivationBesideItsProduct) {
+    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{2}}}) {
+        for (const ActivationKind kind :
+             {ActivationKind::gelu_tanh, ActivationKind::gelu, ActivationKind::tanh}) {
+            Operands t(DType::f64, 2);
+            const Linear apart{t.random(3, 4), t.random(4, 5), t.random(1, 5), t.unwritten(3, 5)};
+            const Activation behind{.input = apart.output, .output = t.unwritten(3, 5), .kind = kind};
+            Linear joined = apart;
+            joined.output = t.unwritten(3, 5);
+            joined.activated = t.unwritten(3, 5);
+            joined.activation = kind;
+
+            launch(stream, apart);
+            launch(stream, behind);
+            launch(stream, joined);
+
+            EXPECT_EQ(values(joined.output), values(apart.output));
+            EXPECT_EQ(values(joined.activated), values(behind.output));
+            EXPECT_TRUE(t.has_clean_gaps());
+        }
+    }
+}
+
+TEST(LinearBackwardInput, GoesThroughTheActivationThatTheInputCameFrom) {
+    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{2}}}) {
+        for (const ActivationKind kind :
+             {ActivationKind::gelu_tanh, ActivationKind::gelu, ActivationKind::tanh}) {
+            Operands t(DType::f64, 2);
+            const LinearBackwardInput apart{t.random(3, 5), t.random(4, 5), t.unwritten(3, 4)};
+            const ActivationBackward behind{.input = t.random(3, 4),
+                                            .grad_output = apart.grad_input,
+                                            .grad_input = t.unwritten(3, 4),
+                                            .kind = kind};
+            LinearBackwardInput joined = apart;
+            joined.grad_input = t.unwritten(3, 4);
+            joined.activated_from = behind.input;
+            joined.activation = kind;
+
+            launch(stream, apart);
+            launch(stream, behind);
+            launch(stream, joined);
+
+            EXPECT_EQ(values(joined.grad_input), values(behind.grad_input));
+            EXPECT_TRUE(t.has_clean_gaps());
+        }
+    }
+}
+
+TEST(Linear, RefusesActivationsThatDoNotFit) {
+    Operands t;
+    Linear forward{t.random(3, 4), t.random(4, 5), {}, t.unwritten(3, 5)};
+    LinearBackwardInput back{t.random(3, 5), t.random(4, 5), t.zeros(3, 4)};
+    forward.activated = t.unwritten(3, 4);
+    back.activated_from = t.random(3, 5);
+    EXPECT_EQ(refusal(forward), "linear: activated is f64 3 x 4, not f64 3 x 5");
+    EXPECT_EQ(refusal(back), "linear_backward_input: activated_from is f64 3 x 5, not f64 3 x 4");
+    back.activated_from = t.random(3, 4);
+    back.accumulate = true;
+    EXPECT_EQ(refusal(back),
+              "linear_backward_input: a gradient that goes through an activation is not added to another one");
+}
+
 TEST(Linear, RefusesShapesThatDoNotFit) {
     Operands t;
     Operands other(DType::f32);

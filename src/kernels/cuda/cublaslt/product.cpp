@@ -3,6 +3,7 @@
 #include <cublasLt.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -51,9 +52,39 @@ Types types_of(DType dtype) {
 
 std::string library_name() { return cat("libcublasLt.so.", CUBLAS_VER_MAJOR); }
 
+// What is joined to a product, in the library's words.
+struct Joined {
+    cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+    const void* vector = nullptr;  // a bias that is read, or sums that are written
+    const void* matrix = nullptr;  // what goes into an activation: written forward, read backward
+    std::size_t matrix_stride = 0;
+};
+
+// The right factor is the library's A, and the left one its B.
+Joined joined_to(const GpuProduct& p) {
+    if (p.activated.is_present()) {
+        return {.epilogue = p.bias.is_present() ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX,
+                .vector = p.bias.data,
+                .matrix = p.result.data,
+                .matrix_stride = p.result.stride};
+    }
+    if (p.activated_from.is_present()) {
+        return {.epilogue = CUBLASLT_EPILOGUE_DGELU,
+                .matrix = p.activated_from.data,
+                .matrix_stride = p.activated_from.stride};
+    }
+    if (p.left_sums.is_present()) return {.epilogue = CUBLASLT_EPILOGUE_BGRADB, .vector = p.left_sums.data};
+    if (p.right_sums.is_present()) return {.epilogue = CUBLASLT_EPILOGUE_BGRADA, .vector = p.right_sums.data};
+    if (p.bias.is_present()) return {.epilogue = CUBLASLT_EPILOGUE_BIAS, .vector = p.bias.data};
+    return {};
+}
+
+// The last that is made: what has gone into an activation is written on the way.
+const Tensor& made_by(const GpuProduct& p) { return p.activated.is_present() ? p.activated : p.result; }
+
 // All that an algorithm depends on.
-using Shape = std::tuple<std::size_t, std::size_t, std::size_t, std::size_t, std::size_t, std::size_t, DType,
-                         DType, bool, bool, bool, bool, std::size_t, std::size_t>;
+using Shape = std::tuple<std::array<std::size_t, 7>, DType, DType, bool, bool, bool, cublasLtEpilogue_t,
+                         std::array<std::size_t, 3>>;
 
 // The largest power of two, up to 256, that divides an address: algorithms differ in what they ask for.
 std::size_t alignment_of(const void* address) {
@@ -62,24 +93,20 @@ std::size_t alignment_of(const void* address) {
 }
 
 std::size_t alignment_of_matrices(const GpuProduct& p) {
-    return std::min({alignment_of(p.left.data), alignment_of(p.right.data), alignment_of(p.result.data)});
+    return std::min({alignment_of(p.left.data), alignment_of(p.right.data), alignment_of(made_by(p).data)});
 }
 
 Shape shape_of(const GpuProduct& p) {
-    return {p.result.rows,
-            p.result.columns,
-            p.depth(),
-            p.left.stride,
-            p.right.stride,
-            p.result.stride,
+    const Joined joined = joined_to(p);
+    return {{p.result.rows, p.result.columns, p.depth(), p.left.stride, p.right.stride, made_by(p).stride,
+             joined.matrix_stride},
             p.left.dtype,
             p.result.dtype,
             p.is_left_transposed,
             p.is_right_transposed,
             p.accumulate,
-            p.bias.is_present(),
-            alignment_of_matrices(p),
-            alignment_of(p.bias.data)};
+            joined.epilogue,
+            {alignment_of_matrices(p), alignment_of(joined.vector), alignment_of(joined.matrix)}};
 }
 
 }  // namespace
@@ -109,10 +136,14 @@ public:
 
     void multiply(GpuQueue& queue, const GpuProduct& product);
 
-    // Algorithms read 16 bytes of one at a time, and not all types have algorithms that add one.
-    bool takes_bias(const GpuProduct& product) {
+    // Algorithms read 16 bytes at a time, and not all types have algorithms that join something to a product.
+    bool takes(const GpuProduct& product) {
         if (!product.result.is_present()) return true;
-        return alignment_of(product.bias.data) >= 16 && algorithm_of(product, described(product)).has_value();
+        const Joined joined = joined_to(product);
+        const bool is_aligned = alignment_of(joined.vector) >= 16 && alignment_of(joined.matrix) >= 16;
+        const bool has_whole_rows = joined.matrix_stride % 8 == 0;
+        return product.depth() > 0 && is_aligned && has_whole_rows &&
+               algorithm_of(product, described(product)).has_value();
     }
 
 private:
@@ -143,7 +174,7 @@ private:
         return {.product = product_of(product),
                 .right = layout_of(product.right),
                 .left = layout_of(product.left),
-                .result = layout_of(product.result)};
+                .result = layout_of(made_by(product))};
     }
     const Algorithm& algorithm_of(const GpuProduct& product, Description description);
     Algorithm find_algorithm(const GpuProduct& product, Description& description) const;
@@ -162,11 +193,16 @@ cublasLtMatmulDescOpaque_t ProductLibrary::Lt::product_of(const GpuProduct& prod
           "cublasLtMatmulDescInit");
     set(description, CUBLASLT_MATMUL_DESC_TRANSA, product.is_right_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(description, CUBLASLT_MATMUL_DESC_TRANSB, product.is_left_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
-    if (product.bias.is_present()) {
-        set(description, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
-        set(description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, product.bias.data);
+    const Joined joined = joined_to(product);
+    set(description, CUBLASLT_MATMUL_DESC_EPILOGUE, joined.epilogue);
+    if (joined.vector != nullptr) {
+        set(description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, joined.vector);
         set(description, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE,
             static_cast<std::int32_t>(types_of(product.result.dtype).numbers));
+    }
+    if (joined.matrix != nullptr) {
+        set(description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, joined.matrix);
+        set(description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, static_cast<std::int64_t>(joined.matrix_stride));
     }
     return description;
 }
@@ -201,8 +237,9 @@ ProductLibrary::Lt::Algorithm ProductLibrary::Lt::find_algorithm(const GpuProduc
     const cublasStatus_t status =
         calls_.find_algorithms(handle_, &description.product, &description.right, &description.left,
                                &description.result, &description.result, &preference, 1, &best, &found);
-    const bool is_bias_refused = product.bias.is_present() && status == CUBLAS_STATUS_INVALID_VALUE;
-    if (status == CUBLAS_STATUS_NOT_SUPPORTED || is_bias_refused) return std::nullopt;
+    const bool is_joined = joined_to(product).epilogue != CUBLASLT_EPILOGUE_DEFAULT;
+    const bool is_refused = is_joined && status == CUBLAS_STATUS_INVALID_VALUE;
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED || is_refused) return std::nullopt;
     check(status, "cublasLtMatmulAlgoGetHeuristic");
     if (found == 0 || best.state != CUBLAS_STATUS_SUCCESS) return std::nullopt;
     return best.algo;
@@ -217,11 +254,11 @@ void ProductLibrary::Lt::multiply(GpuQueue& queue, const GpuProduct& product) {
                                 product.depth(), " by ", product.depth(), " x ", product.result.columns,
                                 " matrices of ", name_of(product.left.dtype), ""));
     }
+    void* const made = made_by(product).data;
     const auto run = [&](auto one, auto kept) {
         check(calls_.multiply(handle_, &own.product, &one, product.right.data, &own.right, product.left.data,
-                              &own.left, &kept, product.result.data, &own.result, product.result.data,
-                              &own.result, &*algorithm, workspace_, workspace_bytes,
-                              static_cast<cudaStream_t>(queue.native())),
+                              &own.left, &kept, made, &own.result, made, &own.result, &*algorithm, workspace_,
+                              workspace_bytes, static_cast<cudaStream_t>(queue.native())),
               "cublasLtMatmul");
     };
     if (product.left.dtype == DType::f64) return run(1.0, product.accumulate ? 1.0 : 0.0);
@@ -231,6 +268,6 @@ void ProductLibrary::Lt::multiply(GpuQueue& queue, const GpuProduct& product) {
 ProductLibrary::ProductLibrary() : lt_(std::make_unique<Lt>()) {}
 ProductLibrary::~ProductLibrary() = default;
 void ProductLibrary::multiply(GpuQueue& queue, const GpuProduct& product) { lt_->multiply(queue, product); }
-bool ProductLibrary::takes_bias(const GpuProduct& product) { return lt_->takes_bias(product); }
+bool ProductLibrary::takes(const GpuProduct& product) { return lt_->takes(product); }
 
 }  // namespace trireme
