@@ -308,6 +308,19 @@ int ranks_of(const Case& chosen) {
     return levels.is_grid() ? levels.ranks() : levels.file().ranks;
 }
 
+std::string precision_of(const Case& chosen) {
+    return factor_levels()[Factor::precision].levels[chosen[Factor::precision]];
+}
+
+std::string on_gpu(std::string options, const std::string& dtype) {
+    for (const std::string word : {"--dtype", "--device"}) {
+        const std::size_t begin = options.find(word);
+        const std::size_t value = options.find(' ', begin) + 1;
+        options.erase(begin, options.find(' ', value) - begin);
+    }
+    return options + " --device cuda --dtype " + dtype;
+}
+
 bool keeps_bars(const Difference& difference, const Case& chosen) {
     return keeps_bars(difference, chosen[Factor::precision] == 0);
 }

@@ -48,6 +48,10 @@ std::string training_options(const Case& chosen);
 std::string way_options(const Case& chosen);
 std::string evaluation_options(const Case& chosen);
 int ranks_of(const Case& chosen);
+std::string precision_of(const Case& chosen);  // "f64"
+
+// Options that say of numbers and kernels what GPUs are asked for instead.
+std::string on_gpu(std::string options, const std::string& dtype);
 
 // Those of its precision.
 bool keeps_bars(const Difference& difference, const Case& chosen);

@@ -36,7 +36,7 @@ std::string text() {
 
 }  // namespace
 
-Trials::Trials(fs::path folder) : folder_(std::move(folder)) {
+Trials::Trials(fs::path folder, std::string steps) : folder_(std::move(folder)), steps_(std::move(steps)) {
     std::ofstream(folder_ / "rows.txt") << text();
     for (const LayoutFile& file : layout_files()) {
         std::ofstream(folder_ / (std::string(file.name) + ".json")) << file.json;
@@ -48,6 +48,12 @@ Figures Trials::run(const Case& chosen, std::size_t mpi) {
     return run(training_options(chosen) + " " + way_options(chosen), ranks_of(chosen), mpi);
 }
 
+Figures Trials::run_on_gpu(const Case& chosen, const std::string& dtype, std::size_t mpi,
+                           const std::string& more) {
+    const std::string options = training_options(chosen) + " " + way_options(chosen);
+    return run(on_gpu(options, dtype) + more, ranks_of(chosen), messages::on_emulated_gpu(mpi));
+}
+
 const Figures& Trials::one_rank(const Case& chosen) {
     const std::string options = training_options(chosen);
     const auto known = ones_.find(options);
@@ -56,7 +62,7 @@ const Figures& Trials::one_rank(const Case& chosen) {
 }
 
 Figures Trials::run(const std::string& options, int ranks, std::size_t mpi) {
-    return run_steps(options + " --steps 20 --eval-every 10", ranks, mpi);
+    return run_steps(options + " " + steps_, ranks, mpi);
 }
 
 Figures Trials::run_steps(const std::string& options, int ranks, std::size_t mpi) {

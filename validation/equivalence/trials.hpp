@@ -12,12 +12,17 @@ namespace trireme::equivalence {
 
 class Trials {
 public:
-    // Makes a corpus of rows of unlike length, and the layout files, in `folder`, which is there.
-    explicit Trials(std::filesystem::path folder);
+    // Makes a corpus of rows of unlike length, and the layout files, in `folder`, which is there. Trainings are
+    // of `steps`: twenty, unless told otherwise, with two evaluations.
+    explicit Trials(std::filesystem::path folder, std::string steps = "--steps 20 --eval-every 10");
 
-    // Twenty steps of a case with two evaluations, under the MPI library of that number: see
-    // messages/program.hpp. Throws std::runtime_error with the program's words if it fails.
+    // A case under the MPI library of that number: see messages/program.hpp. Throws std::runtime_error with the
+    // program's words if it fails.
     Figures run(const Case& chosen, std::size_t mpi);
+
+    // On emulated GPUs, which its ranks share, in these numbers.
+    Figures run_on_gpu(const Case& chosen, const std::string& dtype, std::size_t mpi,
+                       const std::string& more = "");
 
     // The same training on a single rank, padded and in one micro-batch. Run once for each model and precision.
     const Figures& one_rank(const Case& chosen);
@@ -36,6 +41,7 @@ private:
     void call(const std::string& line, int ranks, std::size_t mpi) const;
 
     std::filesystem::path folder_;
+    std::string steps_;
     std::map<std::string, Figures> ones_;
 };
 

@@ -2,10 +2,14 @@
 // that the file has as equal are not run again, so that the command goes on where it was stopped, or where a
 // fault was found.
 //
-//   equivalence_product OUTPUT.csv [WAYS]     every combination of levels of WAYS factors (3); 0: every case
+//   equivalence_product OUTPUT.csv [WAYS [gpu]]     every combination of levels of WAYS factors (3); 0: every
+//   case
+//
+// In the simulation; or, much slower, on emulated GPUs, for six steps.
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <numeric>
 #include <set>
 #include <sstream>
 #include <stdexcept>
@@ -33,6 +37,12 @@ std::size_t count_cases(const Product& product) {
     return count;
 }
 
+struct Question {
+    fs::path output;
+    int ways = 3;
+    bool is_on_gpu = false;
+};
+
 std::string header(const Product& product, int ways, std::size_t cases) {
     std::ostringstream text;
     text << "# " << cases << " cases, which hold every combination of levels of " << ways
@@ -46,12 +56,17 @@ std::string header(const Product& product, int ways, std::size_t cases) {
 
 bool is_equal(const std::string& line) { return line.ends_with(",equal"); }
 
-std::string line_of(Trials& trials, const Case& chosen) {
+Figures figures_of(Trials& trials, const Case& chosen, bool is_on_gpu) {
+    if (!is_on_gpu) return trials.run(chosen, messages::programs() - 1);
+    const std::size_t any = std::accumulate(chosen.begin(), chosen.end(), std::size_t{0});
+    return trials.run_on_gpu(chosen, precision_of(chosen), any % messages::mpi_libraries());
+}
+
+std::string line_of(Trials& trials, const Case& chosen, bool is_on_gpu) {
     std::ostringstream line;
     line << name_of(chosen) << ',';
     try {
-        const Difference apart =
-            difference(trials.run(chosen, messages::programs() - 1), trials.one_rank(chosen));
+        const Difference apart = difference(figures_of(trials, chosen, is_on_gpu), trials.one_rank(chosen));
         line << apart.losses << ',' << apart.norms << ',' << apart.parameters << ','
              << (keeps_bars(apart, chosen) ? "equal" : "UNEQUAL");
     } catch (const std::runtime_error& error) {
@@ -86,16 +101,16 @@ private:
 };
 
 // How many were not equal.
-int run_all(const fs::path& output, int ways) {
+int run_all(const Question& asked) {
     const validation::ScratchFolder folder;
-    Trials trials(folder.file(""));
+    Trials trials(folder.file(""), asked.is_on_gpu ? "--steps 6 --eval-every 3" : "--steps 20 --eval-every 10");
     const Product product = product_of_factors();
-    const std::vector<Case> cases = cases_of(product, ways);
-    Report report(output, header(product, ways, cases.size()));
+    const std::vector<Case> cases = cases_of(product, asked.ways);
+    Report report(asked.output, header(product, asked.ways, cases.size()));
     int unequal = 0;
     for (const Case& chosen : cases) {
         if (report.has(chosen)) continue;
-        const std::string line = line_of(trials, chosen);
+        const std::string line = line_of(trials, chosen, asked.is_on_gpu);
         unequal += is_equal(line) ? 0 : 1;
         report.add(line);
     }
@@ -106,10 +121,11 @@ int run_all(const fs::path& output, int ways) {
 }  // namespace trireme::equivalence
 
 int main(int count, char** arguments) {
-    if (count < 2 || count > 3) {
-        std::cerr << "usage: equivalence_product OUTPUT.csv [WAYS]\n";
+    if (count < 2 || count > 4 || (count == 4 && std::string_view(arguments[3]) != "gpu")) {
+        std::cerr << "usage: equivalence_product OUTPUT.csv [WAYS [gpu]]\n";
         return 2;
     }
-    const int unequal = trireme::equivalence::run_all(arguments[1], count == 3 ? std::stoi(arguments[2]) : 3);
+    const int ways = count > 2 ? std::stoi(arguments[2]) : 3;
+    const int unequal = trireme::equivalence::run_all({arguments[1], ways, count == 4});
     return unequal == 0 ? 0 : 1;
 }

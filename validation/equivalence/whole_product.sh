@@ -5,11 +5,12 @@
 #
 #   validation/equivalence/whole_product.sh BUILD OUTPUT.csv         every combination of levels of 3 factors
 #   validation/equivalence/whole_product.sh BUILD OUTPUT.csv 4       of 4 factors; 0: all of the some 1,070,000 cases
+#   validation/equivalence/whole_product.sh BUILD OUTPUT.csv 2 gpu   of 2 factors, on emulated GPUs
 set -euo pipefail
 
-if [[ $# -lt 2 || $# -gt 3 ]]; then
-    echo "usage: $0 BUILD OUTPUT.csv [WAYS]" >&2
+if [[ $# -lt 2 || $# -gt 4 ]]; then
+    echo "usage: $0 BUILD OUTPUT.csv [WAYS [gpu]]" >&2
     exit 2
 fi
 cmake --build "$1" --target equivalence_product
-exec nice -n 15 "$1/bin/equivalence_product" "$2" "${3:-3}"
+exec nice -n 15 "$1/bin/equivalence_product" "$2" "${3:-3}" ${4:+"$4"}

@@ -17,30 +17,12 @@ namespace {
 using messages::mpi_libraries;
 using messages::on_emulated_gpu;
 
-// `options` without what they say of numbers and kernels.
-std::string on_gpu(std::string options, const std::string& dtype) {
-    for (const std::string word : {"--dtype", "--device"}) {
-        const std::size_t begin = options.find(word);
-        const std::size_t value = options.find(' ', begin) + 1;
-        options.erase(begin, options.find(' ', value) - begin);
-    }
-    return options + " --device cuda --dtype " + dtype;
-}
-
 class OnGpu : public testing::Test {
 protected:
-    Figures run(const Case& chosen, const std::string& dtype, std::size_t mpi, const std::string& more = "") {
-        const std::string options = training_options(chosen) + " " + way_options(chosen) + more;
-        return trials_.run_steps(on_gpu(options, dtype) + steps, ranks_of(chosen), on_emulated_gpu(mpi));
-    }
-
-    // The same training by a single rank, on its processor.
-    Figures one_rank(const Case& chosen) { return trials_.run_steps(training_options(chosen) + steps, 0, 0); }
-
-    static constexpr const char* steps = " --steps 6 --eval-every 3";  // few: the emulated GPU is a slow one
+    static constexpr const char* steps = "--steps 6 --eval-every 3";  // few: the emulated GPU is a slow one
 
     validation::ScratchFolder folder_;
-    Trials trials_{folder_.file("")};
+    Trials trials_{folder_.file(""), steps};
 };
 
 struct Way {
@@ -55,8 +37,8 @@ class InEveryLayout : public OnGpu, public testing::WithParamInterface<Way> {};
 
 TEST_P(InEveryLayout, LossesAreThoseOfOneProcessor) {
     const Case chosen = case_named(GetParam().chosen);
-    const std::string dtype = std::string(GetParam().chosen).ends_with("f64") ? "f64" : "f32";
-    const Difference found = difference(run(chosen, dtype, GetParam().mpi % mpi_libraries()), one_rank(chosen));
+    const Figures figures = trials_.run_on_gpu(chosen, precision_of(chosen), GetParam().mpi % mpi_libraries());
+    const Difference found = difference(figures, trials_.one_rank(chosen));
     EXPECT_TRUE(keeps_bars(found, chosen)) << text_of(found);
 }
 
@@ -96,9 +78,8 @@ protected:
 TEST_P(ByNccl, LossesAreThoseOfOneProcessor) {
     if (std::string(TRIREME_NCCL_STAND_IN_FOLDER).empty()) GTEST_SKIP() << "built without nccl.h";
     const Case chosen = case_named(GetParam().chosen);
-    const std::string dtype = std::string(GetParam().chosen).ends_with("f64") ? "f64" : "f32";
-    const Figures one = one_rank(chosen);
-    const Figures found = run(chosen, dtype, GetParam().mpi % mpi_libraries());
+    const Figures one = trials_.one_rank(chosen);
+    const Figures found = trials_.run_on_gpu(chosen, precision_of(chosen), GetParam().mpi % mpi_libraries());
     EXPECT_TRUE(keeps_bars(difference(found, one), chosen));
     EXPECT_NE(validation::read_whole(folder_.file("run/manifest.json")).find("\"gpu_messages\": \"NCCL"),
               std::string::npos);
@@ -121,8 +102,8 @@ TEST_F(OnGpu, ShortNumbersLearnLikeLongOnes) {
                              "layout=grid pipe=2 data=2 tensor=1 schedule=1f1b*1 model=llama-untied "
                              "shard-optimizer=on precision=f32"}) {
         const Case chosen = case_named(name);
-        const Figures exact = one_rank(chosen);
-        const Figures rounded = run(chosen, "bf16", 0);
+        const Figures exact = trials_.one_rank(chosen);
+        const Figures rounded = trials_.run_on_gpu(chosen, "bf16", 0);
         ASSERT_EQ(rounded.losses.size(), exact.losses.size());
         for (std::size_t step = 0; step < exact.losses.size(); ++step)
             EXPECT_NEAR(rounded.losses[step], exact.losses[step], 2e-2 * exact.losses[step]) << step;
@@ -131,7 +112,7 @@ TEST_F(OnGpu, ShortNumbersLearnLikeLongOnes) {
 
 TEST_F(OnGpu, AnEvaluationIsThatOfOneProcessor) {
     const Case chosen = case_named("layout=grid pipe=1 data=1 tensor=1 model=gpt2-tied precision=f64");
-    one_rank(chosen);
+    trials_.one_rank(chosen);
     trials_.keep_as("first");
     const std::string stored = "--resume first/checkpoints/step-6 --dtype f64";
     const double expected = trials_.evaluate(stored + " --device reference", 0, 0);
@@ -153,11 +134,11 @@ TEST_F(OnGpu, GoingOnFromACheckpointIsBitForBit) {
     const Case chosen =
         case_named("layout=grid pipe=1 data=2 tensor=1 model=gpt2-tied shard-optimizer=on precision=f32");
     for (const char* dtype : {"f32", "bf16"}) {
-        const Figures whole = run(chosen, dtype, 0, " --checkpoint-every 3");
+        const Figures whole = trials_.run_on_gpu(chosen, dtype, 0, " --checkpoint-every 3");
         trials_.keep_as(std::string("first-") + dtype);
         const std::string goes_on =
             std::string(" --checkpoint-every 3 --resume first-") + dtype + "/checkpoints/step-3";
-        EXPECT_EQ(run(chosen, dtype, 0, goes_on), behind_three_steps(whole)) << dtype;
+        EXPECT_EQ(trials_.run_on_gpu(chosen, dtype, 0, goes_on), behind_three_steps(whole)) << dtype;
     }
 }
 
