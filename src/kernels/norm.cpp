@@ -3,6 +3,25 @@
 #include "kernels/shape_check.hpp"
 
 namespace trireme {
+namespace {
+
+void check_sum(const ShapeCheck& check, const ResidualAdd& sum, const ConstTensor& input) {
+    if (!sum.is_present()) return;
+    sum.check();
+    const bool is_input = sum.output.data == input.data && sum.output.rows == input.rows &&
+                          sum.output.columns == input.columns && sum.output.stride == input.stride;
+    check.demand(is_input, "the sum that is made first is not the input");
+}
+
+// With what it takes to make the input, which is not read again then.
+double forward_bytes(const ResidualAdd& sum, const ConstTensor& input, std::size_t others) {
+    const double made = sum.is_present() ? sum.cost().bytes : static_cast<double>(input.bytes());
+    return made + static_cast<double>(others);
+}
+
+}  // namespace
+
+bool joins_sum(const Stream& stream) { return stream.is_on_gpu(); }
 
 void LayerNorm::check() const {
     const ShapeCheck check("layer_norm", input.dtype);
@@ -12,12 +31,14 @@ void LayerNorm::check() const {
     check.matrix("output", output, input.rows, input.columns);
     check.wide_vector("mean", mean, input.rows);
     check.wide_vector("inv_std", inv_std, input.rows);
+    check_sum(check, sum, input);
 }
 
 Cost LayerNorm::cost() const {
-    const std::size_t read = input.bytes() + gain.bytes() + bias.bytes();
+    const std::size_t read = gain.bytes() + bias.bytes();
     const std::size_t written = output.bytes() + mean.bytes() + inv_std.bytes();
-    return {.kernel = "layer_norm", .bytes = static_cast<double>(read + written)};
+    return {.kernel = sum.is_present() ? "residual_add_and_layer_norm" : "layer_norm",
+            .bytes = forward_bytes(sum, input, read + written)};
 }
 
 void LayerNormBackwardInput::check() const {
@@ -61,11 +82,12 @@ void RmsNorm::check() const {
     check.vector("gain", gain, input.columns);
     check.matrix("output", output, input.rows, input.columns);
     check.wide_vector("inv_rms", inv_rms, input.rows);
+    check_sum(check, sum, input);
 }
 
 Cost RmsNorm::cost() const {
-    const std::size_t read = input.bytes() + gain.bytes();
-    return {.kernel = "rms_norm", .bytes = static_cast<double>(read + output.bytes() + inv_rms.bytes())};
+    return {.kernel = sum.is_present() ? "residual_add_and_rms_norm" : "rms_norm",
+            .bytes = forward_bytes(sum, input, gain.bytes() + output.bytes() + inv_rms.bytes())};
 }
 
 void RmsNormBackwardInput::check() const {

@@ -23,14 +23,17 @@ std::vector<ParameterSpec> Norm::parameters() const {
 }
 
 void Norm::forward(const Pass& pass, Weights weights, ConstTensor input, Tensor output, State& state,
-                   Arena& kept) const {
+                   Arena& kept, const ResidualAdd& sum) const {
+    const ResidualAdd joined = joins_sum(pass.stream) ? sum : ResidualAdd{};
+    if (sum.is_present() && !joined.is_present()) launch(pass.stream, sum);
     state.inv_scale = kept.tensor(wide_of(pass.dtype), 1, input.rows);
     if (is_rms_) {
         launch(pass.stream, RmsNorm{.input = input,
                                     .gain = weights[gain],
                                     .output = output,
                                     .inv_rms = state.inv_scale,
-                                    .epsilon = epsilon_});
+                                    .epsilon = epsilon_,
+                                    .sum = joined});
         return;
     }
     state.mean = kept.tensor(wide_of(pass.dtype), 1, input.rows);
@@ -40,7 +43,8 @@ void Norm::forward(const Pass& pass, Weights weights, ConstTensor input, Tensor 
                                   .output = output,
                                   .mean = state.mean,
                                   .inv_std = state.inv_scale,
-                                  .epsilon = epsilon_});
+                                  .epsilon = epsilon_,
+                                  .sum = joined});
 }
 
 void Norm::backward_input(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,

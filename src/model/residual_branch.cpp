@@ -1,6 +1,7 @@
 #include "trireme/model/residual_branch.hpp"
 
 #include <cmath>
+#include <utility>
 
 #include "model/family.hpp"
 #include "trireme/kernels/rows.hpp"
@@ -63,8 +64,9 @@ std::vector<ProjectionShape> ResidualBranch::projections() const { return {first
 
 void ResidualBranch::open(const Pass& pass, Weights weights, ConstTensor input, BranchState& state, Arena& kept,
                           const JoinedActivation& activation) const {
-    ConstTensor read = input;
-    if (!is_norm_behind_) {
+    const bool is_normed = std::exchange(state.is_normed, false);
+    ConstTensor read = is_normed ? state.normed : input;
+    if (!is_norm_behind_ && !is_normed) {
         const Tensor normed = (pass.keeps_little ? pass.scratch : kept).tensor(pass.dtype, input.rows, width_);
         norm_.forward(pass, norm_part(weights), input, normed, state.norm, kept);
         if (!pass.keeps_little) state.normed = normed;
@@ -82,15 +84,39 @@ Tensor ResidualBranch::close(const Pass& pass, Weights weights, ConstTensor inpu
     last_.forward(pass, last_part(weights), state.result, partial, state.last_guests, kept);
     const Tensor projected = sum_over_ranks(pass, partial);
     const Tensor sum = is_cut ? kept.tensor(pass.dtype, input.rows, width_) : projected;
-    launch(pass.stream, ResidualAdd{.residual = input,
-                                    .input = projected,
-                                    .output = sum,
-                                    .dropout = dropout_at(pass, dropout_, block_, site_)});
-    if (!is_norm_behind_) return sum;
-    state.sum = sum;
-    const Tensor output = kept.tensor(pass.dtype, input.rows, width_);
-    norm_.forward(pass, norm_part(weights), sum, output, state.norm, kept);
-    return output;
+    const ResidualAdd addition{.residual = input,
+                               .input = projected,
+                               .output = sum,
+                               .dropout = dropout_at(pass, dropout_, block_, site_)};
+    if (is_norm_behind_) {
+        state.sum = sum;
+        const Tensor output = kept.tensor(pass.dtype, input.rows, width_);
+        norm_.forward(pass, norm_part(weights), sum, output, state.norm, kept, addition);
+        return output;
+    }
+    if (pass.next_norm != nullptr) {
+        make_next_norm(pass, addition, kept);
+    } else {
+        launch(pass.stream, addition);
+    }
+    return sum;
+}
+
+void ResidualBranch::make_next_norm(const Pass& pass, const ResidualAdd& sum, Arena& kept) const {
+    const auto& [norm, weights, state, normed, is_made] = *pass.next_norm;
+    normed = kept.tensor(pass.dtype, sum.output.rows, width_);
+    norm.forward(pass, weights, sum.output, normed, state, kept, sum);
+    is_made = true;
+}
+
+std::optional<NextNorm> ResidualBranch::norm_of_input(const Pass& pass, Weights weights,
+                                                      BranchState& state) const {
+    if (is_norm_behind_ || pass.keeps_little) return std::nullopt;
+    return NextNorm{.norm = norm_,
+                    .weights = norm_part(weights),
+                    .state = state.norm,
+                    .normed = state.normed,
+                    .is_made = state.is_normed};
 }
 
 void ResidualBranch::backward_close(const Pass& pass, Weights weights, ConstTensor grad_output,

@@ -116,13 +116,27 @@ Tensor Stage::forward(const Pass& pass, ConstTensor input, Flight& flight, Works
     return run_layers(own, {0, layers_.size()}, input, flight, flight.kept);
 }
 
+std::optional<NextNorm> Stage::norm_of_input(const Pass& pass, std::size_t l, Flight& flight) const {
+    std::optional<NextNorm> norm;
+    visit_layer(layers_[l], flight.states[l], [&]<class L>(const L& layer, typename L::State& state) {
+        if constexpr (requires { layer.norm_of_input(pass, Weights{}, state); })
+            if (auto found = layer.norm_of_input(pass, weights_[flight.weights][l], state))
+                norm.emplace(*found);
+    });
+    return norm;
+}
+
 Tensor Stage::run_layers(const Pass& pass, Range layers, ConstTensor input, Flight& flight, Arena& kept) const {
     Tensor output;
     for (std::size_t l = layers.begin; l < layers.end(); ++l) {
         flight.inputs[l] = input;
+        const std::optional<NextNorm> next_norm =
+            l + 1 < layers.end() ? norm_of_input(pass, l + 1, flight) : std::nullopt;
+        Pass own = pass;
+        own.next_norm = next_norm ? &*next_norm : nullptr;
         visit_layer(layers_[l], flight.states[l], [&]<class L>(const L& layer, typename L::State& state) {
             Arena& arena = is_head<L> ? pass.scratch : kept;  // a head keeps nothing
-            output = layer.forward(pass, weights_[flight.weights][l], input, state, arena);
+            output = layer.forward(own, weights_[flight.weights][l], input, state, arena);
         });
         let_messages_go_on(pass);
         input = output;

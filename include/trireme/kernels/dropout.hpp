@@ -33,6 +33,7 @@ struct ResidualAdd {
     Tensor output;              // (rows, channels); may be the memory of residual or input
     Dropout dropout = {};
 
+    bool is_present() const { return input.is_present(); }  // as a part of another operation
     void check() const;
     Cost cost() const;
 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "trireme/device/tensor.hpp"
+#include "trireme/kernels/dropout.hpp"
 #include "trireme/kernels/launch.hpp"
 
 namespace trireme {
@@ -16,6 +17,7 @@ struct LayerNorm {
     Tensor mean;        // (rows) as a vector, kept for the backward pass
     Tensor inv_std;     // (rows) as a vector, kept for the backward pass
     double epsilon = 1e-5;
+    ResidualAdd sum = {};  // that the input is, and is made along with this; or absent
 
     void check() const;
     Cost cost() const;
@@ -57,6 +59,7 @@ struct RmsNorm {
     Tensor output;      // (rows, channels)
     Tensor inv_rms;     // (rows) as a vector, kept for the backward pass
     double epsilon = 1e-6;
+    ResidualAdd sum = {};  // as of LayerNorm
 
     void check() const;
     Cost cost() const;
@@ -85,6 +88,10 @@ struct RmsNormBackwardWeight {
     void check() const;
     Cost cost() const;
 };
+
+// Whether the sum that a norm reads gains by being made along with it. Elsewhere each of them has a time of its
+// own.
+bool joins_sum(const Stream& stream);
 
 void run(ReferenceStream& stream, const LayerNorm& op);
 void run(ReferenceStream& stream, const LayerNormBackwardInput& op);

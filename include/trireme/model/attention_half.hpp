@@ -16,6 +16,9 @@ public:
     AttentionHalf(const ModelConfig& config, const TensorPart& part, std::size_t block);
     std::vector<ParameterSpec> parameters() const { return branch_.parameters(); }
     std::vector<ProjectionShape> projections() const { return branch_.projections(); }
+    std::optional<NextNorm> norm_of_input(const Pass& pass, Weights weights, State& state) const {
+        return branch_.norm_of_input(pass, weights, state);
+    }
 
     Tensor forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept) const;
     void backward_input(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,

@@ -1,6 +1,7 @@
 // A normalisation with its gain, and its bias if it has one.
 #pragma once
 
+#include "trireme/kernels/dropout.hpp"
 #include "trireme/model/config.hpp"
 #include "trireme/model/layer.hpp"
 
@@ -17,8 +18,9 @@ public:
     Norm(const ModelConfig& config, std::string name);
     std::vector<ParameterSpec> parameters() const;  // weight, and bias of a layer norm
 
-    void forward(const Pass& pass, Weights weights, ConstTensor input, Tensor output, State& state,
-                 Arena& kept) const;
+    // `sum`, if present, is what the input is, and is made first.
+    void forward(const Pass& pass, Weights weights, ConstTensor input, Tensor output, State& state, Arena& kept,
+                 const ResidualAdd& sum = {}) const;
     // `residual`, if there, is added: the gradient that passes the norm by. It may be grad_input's memory.
     void backward_input(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
                         ConstTensor residual, Tensor grad_input, const State& state) const;
@@ -32,6 +34,15 @@ private:
     std::size_t width_;
     double epsilon_;
     bool is_rms_;
+};
+
+// The norm that a layer's output is for, where it is made along with that output: the next layer finds it done.
+struct NextNorm {
+    const Norm& norm;
+    Weights weights;
+    Norm::State& state;
+    Tensor& normed;
+    bool& is_made;
 };
 
 }  // namespace trireme

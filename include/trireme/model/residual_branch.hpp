@@ -3,6 +3,8 @@
 // before the first matrix, or, in bert, behind the sum.
 #pragma once
 
+#include <optional>
+
 #include "trireme/model/config.hpp"
 #include "trireme/model/dropout_site.hpp"
 #include "trireme/model/helped_projection.hpp"
@@ -24,6 +26,7 @@ struct BranchState {
     Tensor grad_inner;            // (rows, inner width)
     Tensor grad_normed;           // (own rows, width)     gradient of what the first matrix reads
     HelpedProjection::State first_guests, last_guests;
+    bool is_normed = false;  // already, by the layer before
 };
 
 // The parts of a branch, by their names within a block; what lies between the two matrices is shared by tensor
@@ -65,10 +68,14 @@ public:
         return last_.joins(pass, activation);
     }
 
+    // The norm before the first matrix, where whoever makes the input may make it; then it is kept.
+    std::optional<NextNorm> norm_of_input(const Pass& pass, Weights weights, BranchState& state) const;
+
     std::size_t block() const { return block_; }
     std::size_t inner_width() const { return first_.output_width(); }
 
 private:
+    void make_next_norm(const Pass& pass, const ResidualAdd& sum, Arena& kept) const;
     ConstTensor normed_again(const Pass& pass, Weights weights, ConstTensor input, Arena& scratch) const;
 
     // Its own weights or gradients among those of the branch.

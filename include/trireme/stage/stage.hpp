@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "trireme/layout/box.hpp"
@@ -60,6 +61,8 @@ public:
 
 private:
     bool keeps_inputs_alone(const Pass& pass) const;
+    // Of a layer that begins with a norm, which the layer before it may make.
+    std::optional<NextNorm> norm_of_input(const Pass& pass, std::size_t layer, Flight& flight) const;
     Tensor run_layers(const Pass& pass, Range layers, ConstTensor input, Flight& flight, Arena& kept) const;
     Tensor run_blocks(const Pass& pass, ConstTensor input, Flight& flight, Arena& again) const;
     void backward_layer(const Pass& pass, std::size_t layer, ConstTensor grad_output, Tensor grad_input,

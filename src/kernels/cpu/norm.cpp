@@ -147,6 +147,7 @@ void normalise_backward_weight(int threads, const LayerNormBackwardWeight& op) {
 }  // namespace
 
 void run(CpuStream& stream, const LayerNorm& op) {
+    if (op.sum.is_present()) run(stream, op.sum);
     visit_float(op.input.dtype, [&](auto zero) { normalise<decltype(zero)>(stream.threads, op); });
 }
 

@@ -113,6 +113,7 @@ void normalise_backward_weight(int threads, const RmsNormBackwardWeight& op) {
 }  // namespace
 
 void run(CpuStream& stream, const RmsNorm& op) {
+    if (op.sum.is_present()) run(stream, op.sum);
     visit_float(op.input.dtype, [&](auto zero) { normalise<decltype(zero)>(stream.threads, op); });
 }
 

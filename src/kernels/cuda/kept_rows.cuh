@@ -45,6 +45,12 @@ public:
             if (column(n) < columns_) kept_[n] = slice_at(column(n));
     }
 
+    // Calls use(column) for all vectors of this member.
+    template <class Use>
+    static __device__ void for_each_column(std::size_t columns, const Use& use) {
+        for (std::size_t c = column(0); c < columns; c += size * width) use(c);
+    }
+
     // Calls use(column, slice) for all vectors of this member, in their order.
     template <class Use>
     __device__ void for_each(const Use& use) const {

@@ -16,7 +16,7 @@ void run(CudaStream& stream, const LayerNorm& op) {
                                           .mean = gpu::elements<W>(op.mean).data,
                                           .inv = gpu::elements<W>(op.inv_std).data,
                                           .epsilon = op.epsilon};
-        gpu::normalise_rows<true>(stream, forward);
+        gpu::normalise_rows<true>(stream, forward, op.sum);
     });
 }
 

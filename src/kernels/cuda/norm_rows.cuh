@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/cuda/kept_rows.cuh"
+#include "kernels/cuda/residual_add.cuh"
 
 namespace trireme::gpu {
 
@@ -59,13 +60,22 @@ __device__ Moments<W> moments_of(const Row& row, std::size_t columns, double eps
         return square_moments<Team, W>(row, columns, epsilon);
 }
 
-template <bool is_centred, unsigned size, unsigned width, class T>
-__global__ void __launch_bounds__(row_threads) normalise(NormForward<T> op) {
+// The input is there.
+struct NothingBefore {
+    template <unsigned width>
+    __device__ void at(std::size_t /*row*/, std::size_t /*column*/) const {}
+};
+
+// `before` makes the input, each thread what it reads itself.
+template <bool is_centred, unsigned size, unsigned width, class T, class Before>
+__global__ void __launch_bounds__(row_threads) normalise(NormForward<T> op, Before before) {
     using W = Wide<T>;
     using Team = RowTeam<size>;
+    using Row = KeptRows<T, width, size, 1>;
     const std::size_t r = Team::row();
     if (r >= op.input.rows) return;
-    const KeptRows<T, width, size, 1> row({op.input}, r);
+    Row::for_each_column(op.input.columns, [&](std::size_t c) { before.template at<width>(r, c); });
+    const Row row({op.input}, r);
     const Moments<W> moments = moments_of<is_centred, Team, W>(row, op.input.columns, op.epsilon);
     row.for_each([&](std::size_t c, const auto& slice) {
         const auto gain = load<width>(op.gain, 0, c);
@@ -83,15 +93,24 @@ __global__ void __launch_bounds__(row_threads) normalise(NormForward<T> op) {
     op.inv[r] = moments.inv;
 }
 
-template <bool is_centred, class T>
-void normalise_rows(CudaStream& stream, const NormForward<T>& op) {
-    const bool vectors = has_vectors<T>(op.input, op.gain, op.bias, op.output);
+template <bool is_centred, class T, class Before>
+void normalise_rows(CudaStream& stream, const NormForward<T>& op, const Before& before, bool may_have_vectors) {
+    const bool vectors = may_have_vectors && has_vectors<T>(op.input, op.gain, op.bias, op.output);
     visit_teams<T>(op.input.columns, vectors,
                    [&]<unsigned size, unsigned width>(std::integral_constant<unsigned, size>,
                                                       std::integral_constant<unsigned, width>) {
-                       start(stream, grid_of_teams(op.input.rows, size), normalise<is_centred, size, width, T>,
-                             op);
+                       start(stream, grid_of_teams(op.input.rows, size),
+                             normalise<is_centred, size, width, T, Before>, op, before);
                    });
+}
+
+// `sum`, if present, is made first.
+template <bool is_centred, class T>
+void normalise_rows(CudaStream& stream, const NormForward<T>& op, const ResidualAdd& sum) {
+    if (!sum.is_present()) return normalise_rows<is_centred>(stream, op, NothingBefore{}, true);
+    visit_add<T>(sum, [&](const auto& add, bool has_vectors) {
+        normalise_rows<is_centred>(stream, op, add, has_vectors);
+    });
 }
 
 }  // namespace trireme::gpu

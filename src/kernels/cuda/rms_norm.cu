@@ -15,7 +15,7 @@ void run(CudaStream& stream, const RmsNorm& op) {
                                           .mean = nullptr,
                                           .inv = gpu::elements<Wide<T>>(op.inv_rms).data,
                                           .epsilon = op.epsilon};
-        gpu::normalise_rows<false>(stream, forward);
+        gpu::normalise_rows<false>(stream, forward, op.sum);
     });
 }
 

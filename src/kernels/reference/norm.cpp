@@ -88,7 +88,8 @@ void backward_weight(const LayerNormBackwardWeight& op) {
 
 }  // namespace
 
-void run(ReferenceStream&, const LayerNorm& op) {
+void run(ReferenceStream& stream, const LayerNorm& op) {
+    if (op.sum.is_present()) run(stream, op.sum);
     visit_float(op.input.dtype, [&](auto zero) { forward<decltype(zero)>(op); });
 }
 

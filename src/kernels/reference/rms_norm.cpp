@@ -64,7 +64,8 @@ void backward_weight(const RmsNormBackwardWeight& op) {
 
 }  // namespace
 
-void run(ReferenceStream&, const RmsNorm& op) {
+void run(ReferenceStream& stream, const RmsNorm& op) {
+    if (op.sum.is_present()) run(stream, op.sum);
     visit_float(op.input.dtype, [&](auto zero) { forward<decltype(zero)>(op); });
 }
 

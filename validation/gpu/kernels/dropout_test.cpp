@@ -5,14 +5,6 @@
 namespace trireme {
 namespace {
 
-Dropout dropout_of(GpuOperands& t, std::size_t rows, double rate, std::size_t first_channel) {
-    return {.rate = rate,
-            .key = RandomKey{7}.then(1).then("residual"),
-            .samples = t.indices(DType::i64, rows, 1000),
-            .positions = t.indices(DType::i32, rows, 64),
-            .first_channel = first_channel};
-}
-
 // Where a channel is not the first of four, vectors are not either.
 constexpr std::array<std::size_t, 3> first_channels{0, 12, 6};
 

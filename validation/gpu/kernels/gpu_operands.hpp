@@ -10,6 +10,7 @@
 #include "comparison.hpp"
 #include "trireme/device/buffer.hpp"
 #include "trireme/device/gpu.hpp"
+#include "trireme/kernels/dropout.hpp"
 #include "trireme/kernels/launch.hpp"
 
 namespace trireme {
@@ -130,5 +131,13 @@ private:
     std::size_t gap_;
     std::vector<std::unique_ptr<Host>> hosts_;
 };
+
+inline Dropout dropout_of(GpuOperands& t, std::size_t rows, double rate, std::size_t first_channel) {
+    return {.rate = rate,
+            .key = RandomKey{7}.then(1).then("residual"),
+            .samples = t.indices(DType::i64, rows, 1000),
+            .positions = t.indices(DType::i32, rows, 64),
+            .first_channel = first_channel};
+}
 
 }  // namespace trireme

@@ -99,6 +99,65 @@ TEST(GpuBackend, AgreesOnRmsNormBackwardWeight) {
     });
 }
 
+// What a norm reads, made along with it; `rate` is of dropout.
+ResidualAdd sum_of(GpuOperands& t, std::size_t rows, std::size_t channels, double rate, bool has_residual) {
+    ResidualAdd sum{.residual = has_residual ? t.random(rows, channels) : Tensor{},
+                    .input = t.random(rows, channels),
+                    .output = t.unwritten(rows, channels)};
+    if (rate > 0) sum.dropout = dropout_of(t, rows, rate, 0);
+    return sum;
+}
+
+template <class NormOp>
+NormOp with_sum(NormOp norm, const ResidualAdd& sum) {
+    norm.input = sum.output;
+    norm.sum = sum;
+    return norm;
+}
+
+template <class Test>
+void for_each_sum(Test&& test) {
+    for (const std::size_t channels : {6, 64, 257, 2056}) {
+        for (const double rate : {0.0, 0.25}) {
+            for (const bool has_residual : {true, false}) {
+                SCOPED_TRACE(cat(channels, " channels, dropout ", rate, has_residual ? ", a residual" : ""));
+                test(channels, rate, has_residual);
+            }
+        }
+    }
+}
+
+TEST(GpuBackend, AgreesOnNormsOfSumsThatTheyMake) {
+    for_each_sum([](std::size_t channels, double rate, bool has_residual) {
+        expect_same_on_gpu([&](GpuOperands& t) {
+            return with_sum(norm_of(t, 5, channels), sum_of(t, 5, channels, rate, has_residual));
+        });
+        expect_same_on_gpu([&](GpuOperands& t) {
+            return with_sum(rms_norm_of(t, 5, channels), sum_of(t, 5, channels, rate, has_residual));
+        });
+    });
+}
+
+// So that what is computed again, which may be apart, is what was computed.
+TEST(GpuBackend, NormsOfSumsThatTheyMakeAreThoseOfSums) {
+    for_each_sum([](std::size_t channels, double rate, bool has_residual) {
+        for (const DType dtype : {DType::f32, DType::bf16}) {
+            Stream stream = gpu_stream();
+            GpuOperands joined = GpuOperands::of_gpu(stream, dtype, 0);
+            GpuOperands apart = GpuOperands::of_gpu(stream, dtype, 0);
+            const auto make = [&](GpuOperands& t) {
+                return with_sum(norm_of(t, 5, channels), sum_of(t, 5, channels, rate, has_residual));
+            };
+            launch(stream, make(joined));
+            LayerNorm norm = make(apart);
+            launch(stream, norm.sum);
+            norm.sum = {};
+            launch(stream, norm);
+            expect_same_bits(joined, apart);
+        }
+    });
+}
+
 TEST(GpuBackend, MayReplaceTheResidualOfANorm) {
     for (const std::size_t channels : {40, 257}) {
         expect_same_on_gpu([&](GpuOperands& t) {

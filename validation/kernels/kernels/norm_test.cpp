@@ -28,6 +28,52 @@ TEST(LayerNorm, NormalisesScalesAndShiftsEachRow) {
     }
 }
 
+// A norm that makes the sum which it reads is that sum, and then the norm.
+template <class NormOp, class Make>
+void expect_a_sum_and_its_norm(Make&& make) {
+    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{2}}}) {
+        Operands t(DType::f64, 2);
+        const Tensor residual = t.random(3, 8);
+        const Tensor added = t.random(3, 8);
+        NormOp apart = make(t);
+        NormOp joined = make(t);
+        const Tensor first = t.unwritten(3, 8), second = t.unwritten(3, 8);
+        apart.input = first;
+        joined.input = second;
+        joined.sum = {.residual = residual, .input = added, .output = second};
+
+        launch(stream, ResidualAdd{.residual = residual, .input = added, .output = first});
+        launch(stream, apart);
+        launch(stream, joined);
+
+        EXPECT_EQ(values(second), values(first));
+        EXPECT_EQ(values(joined.output), values(apart.output));
+        EXPECT_TRUE(t.has_clean_gaps());
+        EXPECT_EQ(joined.cost().bytes, apart.cost().bytes + 2 * residual.bytes());
+    }
+}
+
+TEST(LayerNorm, MakesTheSumThatItReads) {
+    expect_a_sum_and_its_norm<LayerNorm>([](Operands& t) {
+        return LayerNorm{t.zeros(3, 8),     t.random(1, 8),    t.random(1, 8),
+                         t.unwritten(3, 8), t.unwritten(1, 3), t.unwritten(1, 3)};
+    });
+}
+
+TEST(RmsNorm, MakesTheSumThatItReads) {
+    expect_a_sum_and_its_norm<RmsNorm>([](Operands& t) {
+        return RmsNorm{t.zeros(3, 8), t.random(1, 8), t.unwritten(3, 8), t.unwritten(1, 3)};
+    });
+}
+
+TEST(LayerNorm, RefusesASumThatIsNotItsInput) {
+    Operands t;
+    LayerNorm op{t.random(3, 4),    t.random(1, 4),    t.random(1, 4),
+                 t.unwritten(3, 4), t.unwritten(1, 3), t.unwritten(1, 3)};
+    op.sum = {.input = t.random(3, 4), .output = t.unwritten(3, 4)};
+    EXPECT_EQ(refusal(op), "layer_norm: the sum that is made first is not the input");
+}
+
 TEST(LayerNorm, AddsEpsilonToTheVariance) {
     Operands t;
     const LayerNorm op{.input = t.numbers(1, 2, {7, 7}),
