@@ -27,8 +27,16 @@ struct SeenKeys {
     __device__ bool are_all() const { return key + N <= length && (!is_causal || key + N <= query + 1); }
     __device__ bool are_none() const { return is_causal && key >= query + 16 * R; }
     __device__ bool has(unsigned r, unsigned n, unsigned e) const {
-        const unsigned own = key + column_of(n, e, own_lane());
-        return own < length && (!is_causal || own <= query + row_of(r, e, own_lane()));
+        return column_of(n, e, 0) < own_keys(r, e);
+    }
+
+private:
+    // How many keys the query of an element sees, from its lane's first column on.
+    __device__ unsigned own_keys(unsigned r, unsigned e) const {
+        const unsigned begin = key + column_of(0, 0, own_lane());
+        const unsigned after = query + row_of(r, e, own_lane()) + 1;
+        const unsigned end = is_causal && after < length ? after : length;
+        return begin < end ? end - begin : 0;
     }
 };
 
