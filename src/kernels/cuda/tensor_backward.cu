@@ -28,7 +28,6 @@ struct BackwardBlock {
     static constexpr unsigned rows = 16 * R * tensor_warps;
     static constexpr unsigned stage_elements = 2 * N * D;
     static constexpr std::size_t shared_bytes = (2 * rows * D + 2 * stage_elements) * sizeof(Bf16);
-    static constexpr std::size_t shared_bytes_with_facts = shared_bytes + 2 * N * sizeof(QueryFacts<float>);
 };
 
 // Weight of a score, times 1 or 0 for dropout, and the gradient of the score; both lack their constant factor.
@@ -264,7 +263,7 @@ void start_grad_key_and_value(CudaStream& stream, const AttentionBackward& op, B
     start(stream,
           {.blocks_x = list.count * static_cast<unsigned>(op.shape.groups),
            .threads = tensor_threads,
-           .shared_bytes = Block::shared_bytes_with_facts},
+           .shared_bytes = Block::shared_bytes + 2 * N * sizeof(QueryFacts<float>)},
           backward.call.drops ? find_grad_key_and_value<D, R, N, S, Left, true>
                               : find_grad_key_and_value<D, R, N, S, Left, false>,
           backward);
