@@ -12,10 +12,11 @@ namespace {
 struct Copy {
     void* to;
     const void* from;  // none: zeros
+    std::size_t bytes;
 
     void carry_out() const {
-        if (from == nullptr) std::memset(to, 0, 16);
-        if (from != nullptr) std::memcpy(to, from, 16);
+        if (from == nullptr) std::memset(to, 0, bytes);
+        if (from != nullptr) std::memcpy(to, from, bytes);
     }
 };
 
@@ -31,8 +32,8 @@ Copies& own_copies() {
 
 }  // namespace
 
-void copy_async(void* to, const void* from, bool is_there) {
-    const Copy copy{to, is_there ? from : nullptr};
+void copy_async(void* to, const void* from, std::size_t bytes) {
+    const Copy copy{to, from, bytes};
     if (emulated::are_threads_shuffled()) return copy.carry_out();
     own_copies().open.push_back(copy);
 }

@@ -21,7 +21,8 @@ struct Backward {
 };
 
 // D columns, of which a head may have fewer; R tiles of 16 rows for each warp; N rows of each tile that it
-// takes. Two tiles stay, of two more there are two stages.
+// takes, S of them at a time where registers are few; Left factors lie in their tiles or in registers. Two
+// tiles stay, of two more there are two stages; with queries come what is known of them.
 template <unsigned D, unsigned R, unsigned N>
 struct BackwardBlock {
     static constexpr unsigned rows = 16 * R * tensor_warps;
@@ -30,10 +31,10 @@ struct BackwardBlock {
 };
 
 // Weight of a score, times 1 or 0 for dropout, and the gradient of the score; both lack their constant factor.
-__device__ inline void grade(const AttentionCall<float>& call, bool is_seen, bool is_kept,
-                             const QueryFacts<float>& facts, float& score, float& grad) {
-    const float weight = is_seen ? power_of_two(score * (call.scale * log2_of_e) - facts.log_sum) : 0.0F;
-    grad = weight * ((is_kept ? call.kept_factor * grad : 0.0F) - facts.delta);
+__device__ inline void grade(float factor, float kept_factor, bool is_kept, const QueryFacts<float>& facts,
+                             float& score, float& grad) {
+    const float weight = power_of_two(score * factor - facts.log_sum);
+    grad = weight * (kept_factor * (is_kept ? grad : 0.0F) - facts.delta);
     score = is_kept ? weight : 0.0F;
 }
 
@@ -56,70 +57,48 @@ struct QueryRows {
     }
 };
 
-template <unsigned R, unsigned N>
+// Grades a warp's row tile: facts_of(n, e) are those of the query of an element, kept.has(n, e) says whether
+// its weight stays.
+template <unsigned N, class FactsOf, class Kept>
+__device__ void grade_row_tile(const AttentionCall<float>& call, FactsOf&& facts_of, const Kept& kept,
+                               float (&scores)[N / 8][4], float (&grads)[N / 8][4]) {
+    const float factor = call.scale * log2_of_e;
+#pragma unroll
+    for (unsigned n = 0; n < N / 8; ++n)
+#pragma unroll
+        for (unsigned e = 0; e < 4; ++e)
+            grade(factor, call.kept_factor, kept.has(n, e), facts_of(n, e), scores[n][e], grads[n][e]);
+}
+
+template <bool drops, unsigned R, unsigned N>
 __device__ void grade_queries(const AttentionCall<float>& call, const AttentionTile& tile, unsigned head,
                               const QueryRows<R>& own, unsigned key, float (&scores)[R][N / 8][4],
                               float (&grads)[R][N / 8][4]) {
-    const unsigned lane = own_lane();
-    const bool is_whole = key + N <= tile.length && (!call.is_causal || key + N <= own.first + 1);
-    const auto grade_row_tile = [&](unsigned r, auto&& is_kept) {
-#pragma unroll
-        for (unsigned n = 0; n < N / 8; ++n) {
-#pragma unroll
-            for (unsigned e = 0; e < 4; ++e) {
-                const unsigned k = key + column_of(n, e, lane);
-                const bool is_seen =
-                    is_whole || (k < tile.length && (!call.is_causal || k <= own.first + row_of(r, e, lane)));
-                grade(call, is_seen, is_kept(n, e), own.facts[r][e / 2], scores[r][n][e], grads[r][n][e]);
-            }
-        }
-    };
+    using Kept = std::conditional_t<drops, KeptOfQueries<N>, AllKept>;
 #pragma unroll
     for (unsigned r = 0; r < R; ++r) {
-        if (call.drops) {
-            const KeptOfQueries<N> kept(call, tile, head, own.first + 16 * r, key);
-            grade_row_tile(r, [&](unsigned n, unsigned e) { return kept.has(n, e); });
-        } else {
-            grade_row_tile(r, [](unsigned, unsigned) { return true; });
-        }
+        const auto facts_of = [&](unsigned, unsigned e) { return own.facts[r][e / 2]; };
+        const Kept kept(call, tile, head, own.first + 16 * r, key);
+        grade_row_tile<N>(call, facts_of, kept, scores[r], grads[r]);
     }
 }
 
-// Queries beyond the segment have zeros for rows, and so weights that change nothing; keys beyond it have rows
-// of their own that nobody stores.
-template <unsigned R, unsigned N>
+// `facts` are those of the tile's queries, in shared memory.
+template <bool drops, unsigned R, unsigned N>
 __device__ void grade_keys(const AttentionCall<float>& call, const AttentionTile& tile, unsigned head,
-                           unsigned key, unsigned query, const QueryFacts<float>* facts,
+                           const SeeingQueries<R, N>& seeing, const QueryFacts<float>* facts,
                            float (&scores)[R][N / 8][4], float (&grads)[R][N / 8][4]) {
+    using Kept = std::conditional_t<drops, KeptOfKeys<N>, AllKept>;
     const unsigned lane = own_lane();
-    const bool is_whole = !call.is_causal || key + 16 * R <= query + 1;
-    const auto grade_row_tile = [&](unsigned r, auto&& is_kept) {
-#pragma unroll
-        for (unsigned n = 0; n < N / 8; ++n) {
-#pragma unroll
-            for (unsigned odd = 0; odd < 2; ++odd) {
-                const unsigned q = query + column_of(n, odd, lane);
-                const QueryFacts<float> own = q < tile.length ? facts[q] : QueryFacts<float>{0, 0};
-#pragma unroll
-                for (unsigned e = odd; e < 4; e += 2) {
-                    const bool is_seen = is_whole || key + row_of(r, e, lane) <= q;
-                    grade(call, is_seen, is_kept(n, e), own, scores[r][n][e], grads[r][n][e]);
-                }
-            }
-        }
-    };
+    const auto facts_of = [&](unsigned n, unsigned e) { return facts[column_of(n, e, lane)]; };
 #pragma unroll
     for (unsigned r = 0; r < R; ++r) {
-        if (call.drops) {
-            const KeptOfKeys<N> kept(call, tile, head, key + 16 * r, query);
-            grade_row_tile(r, [&](unsigned n, unsigned e) { return kept.has(n, e); });
-        } else {
-            grade_row_tile(r, [](unsigned, unsigned) { return true; });
-        }
+        const Kept kept(call, tile, head, seeing.key + 16 * r, seeing.query);
+        grade_row_tile<N>(call, facts_of, kept, scores[r], grads[r]);
     }
 }
 
-template <unsigned D, unsigned R, unsigned N>
+template <unsigned D, unsigned R, unsigned N, class Left, bool drops>
 __global__ void __launch_bounds__(tensor_threads) find_grad_query(Backward op) {
     using Block = BackwardBlock<D, R, N>;
     const AttentionCall<float>& call = op.call;
@@ -131,32 +110,87 @@ __global__ void __launch_bounds__(tensor_threads) find_grad_query(Backward op) {
     Bf16* const grad_outputs = queries + Block::rows * D;
     Bf16* const stages = grad_outputs + Block::rows * D;
     const QueryRows<R> own(op, tile, head, row);
+    Left own_queries(queries, row);
+    Left own_grads(grad_outputs, row);
     float sums[R][D / 8][4] = {};
     const unsigned end = seen_keys(tile, call.is_causal);
+    const ChunkRows all_keys = head_rows(op.key, tile, head / call.sharing, size, 0, end);
+    const ChunkRows all_values = head_rows(op.value, tile, head / call.sharing, size, 0, end);
     const auto load = [&](unsigned t, unsigned stage) {
-        const unsigned rows = rows_from(t * N, end, N);
         Bf16* const keys = stages + stage * Block::stage_elements;
-        load_tile<D>(head_rows(op.key, tile, head / call.sharing, size, t * N, rows), N, keys);
-        load_tile<D>(head_rows(op.value, tile, head / call.sharing, size, t * N, rows), N, keys + N * D);
+        load_tile<D, N>(all_keys.from(t * N), keys);
+        load_tile<D, N>(all_values.from(t * N), keys + N * D);
+    };
+    const auto begin = [&] {
+        own_queries.load();
+        own_grads.load();
     };
     const auto use = [&](unsigned t, unsigned stage) {
+        const SeenKeys<R, N> seen{own.first, t * N, tile.length, call.is_causal};
+        if (seen.are_none()) return;
         const Bf16* const keys = stages + stage * Block::stage_elements;
         float scores[R][N / 8][4] = {};
         float grads[R][N / 8][4] = {};
-        multiply_tiles<D, R, N>(queries, row, keys, scores);
-        multiply_tiles<D, R, N>(grad_outputs, row, keys + N * D, grads);
-        grade_queries<R, N>(call, tile, head, own, t * N, scores, grads);
+        multiply_tiles<D, R, N>(own_queries, keys, scores);
+        multiply_tiles<D, R, N>(own_grads, keys + N * D, grads);
+        mask(seen, scores);
+        grade_queries<drops, R, N>(call, tile, head, own, t * N, scores, grads);
         add_weighted_tile<D, R, N>(grads, keys, sums);
     };
-    load_tile<D>(head_rows(op.query, tile, head, size, tile.begin, tile.rows), Block::rows, queries);
-    load_tile<D>(head_rows(op.grad_output, tile, head, size, tile.begin, tile.rows), Block::rows, grad_outputs);
-    use_in_turn(static_cast<unsigned>(parts(end, N)), load, use);
+    const unsigned own_end = tile.begin + tile.rows;
+    load_tile<D, Block::rows>(head_rows(op.query, tile, head, size, tile.begin, own_end), queries);
+    load_tile<D, Block::rows>(head_rows(op.grad_output, tile, head, size, tile.begin, own_end), grad_outputs);
+    use_in_turn(static_cast<unsigned>(parts(end, N)), load, begin, use);
     store_tile<D, R>(
         sums, [&](unsigned, unsigned) { return call.scale; }, queries, row,
         op.grad_query.row(tile.first_row()) + std::size_t{head} * size, op.grad_query.stride, tile.rows, size);
 }
 
-template <unsigned D, unsigned R, unsigned N>
+// Some queries of one head in shared memory, and what is known of them.
+struct QueriesThere {
+    unsigned head;
+    const Bf16* queries;
+    const Bf16* grad_outputs;
+    const QueryFacts<float>* facts;
+};
+
+// Rows are keys: those of a warp, and the sums of their gradients.
+template <unsigned D, unsigned R, class Left>
+struct KeyRows {
+    Left keys, values;
+    float grad_key[R][D / 8][4] = {};
+    float grad_value[R][D / 8][4] = {};
+
+    __device__ KeyRows(const Bf16* key_tile, const Bf16* value_tile, unsigned row)
+        : keys(key_tile, row), values(value_tile, row) {}
+    __device__ void load() {
+        keys.load();
+        values.load();
+    }
+    template <bool drops, unsigned S>
+    __device__ void add(const AttentionCall<float>& call, const AttentionTile& tile,
+                        const SeeingQueries<R, S>& seeing, const QueriesThere& there) {
+        if (seeing.are_none()) return;
+        float scores[R][S / 8][4] = {};
+        float grads[R][S / 8][4] = {};
+        multiply_tiles<D, R, S>(keys, there.queries, scores);
+        multiply_tiles<D, R, S>(values, there.grad_outputs, grads);
+        mask(seeing, scores);
+        grade_keys<drops>(call, tile, there.head, seeing, there.facts, scores, grads);
+        add_weighted_tile<D, R, S>(scores, there.grad_outputs, grad_value);
+        add_weighted_tile<D, R, S>(grads, there.queries, grad_key);
+    }
+};
+
+// Begins to load those of the first N queries, zeros where there are not so many.
+template <unsigned N>
+__device__ void load_facts(const QueryFacts<float>* from, unsigned count, QueryFacts<float>* facts) {
+    static_assert(N <= tensor_threads);
+    const unsigned i = threadIdx.x;
+    if (i < N) copy_async<sizeof(QueryFacts<float>)>(facts + i, from + i, i < count);
+}
+
+template <unsigned D, unsigned R, unsigned N, unsigned S, class Left, bool drops>
 __global__ void __launch_bounds__(tensor_threads) find_grad_key_and_value(Backward op) {
     using Block = BackwardBlock<D, R, N>;
     const AttentionCall<float>& call = op.call;
@@ -168,44 +202,47 @@ __global__ void __launch_bounds__(tensor_threads) find_grad_key_and_value(Backwa
     Bf16* const keys = shared_memory<Bf16>();
     Bf16* const values = keys + Block::rows * D;
     Bf16* const stages = values + Block::rows * D;
-    float grad_key[R][D / 8][4] = {};
-    float grad_value[R][D / 8][4] = {};
+    auto* const facts = reinterpret_cast<QueryFacts<float>*>(stages + 2 * Block::stage_elements);
+    KeyRows<D, R, Left> own(keys, values, row);
     const unsigned begin = first_query(tile, call.is_causal);
     const auto turns = static_cast<unsigned>(parts(tile.length - begin, N));  // of one head
-    const auto load = [&](unsigned t, unsigned stage) {
-        const unsigned head = group * call.sharing + t / turns;
-        const unsigned query = begin + t % turns * N;
-        const unsigned rows = rows_from(query, tile.length, N);
+    QueryTurn loaded{group * call.sharing, begin};
+    QueryTurn used = loaded;
+    const auto load = [&](unsigned, unsigned stage) {
+        const auto [head, query] = loaded;
         Bf16* const queries = stages + stage * Block::stage_elements;
-        load_tile<D>(head_rows(op.query, tile, head, size, query, rows), N, queries);
-        load_tile<D>(head_rows(op.grad_output, tile, head, size, query, rows), N, queries + N * D);
+        load_tile<D, N>(head_rows(op.query, tile, head, size, query, tile.length), queries);
+        load_tile<D, N>(head_rows(op.grad_output, tile, head, size, query, tile.length), queries + N * D);
+        load_facts<N>(op.facts_of(tile, head) + query, tile.length - query, facts + stage * N);
+        loaded.advance(N, begin, tile.length);
     };
-    const auto use = [&](unsigned t, unsigned stage) {
-        const unsigned head = group * call.sharing + t / turns;
-        const unsigned query = begin + t % turns * N;
+    const auto use = [&](unsigned, unsigned stage) {
+        const auto [head, query] = used;
+        used.advance(N, begin, tile.length);
         const Bf16* const queries = stages + stage * Block::stage_elements;
-        float scores[R][N / 8][4] = {};
-        float grads[R][N / 8][4] = {};
-        multiply_tiles<D, R, N>(keys, row, queries, scores);
-        multiply_tiles<D, R, N>(values, row, queries + N * D, grads);
-        grade_keys<R, N>(call, tile, head, tile.begin + row, query, op.facts_of(tile, head), scores, grads);
-        add_weighted_tile<D, R, N>(scores, queries + N * D, grad_value);
-        add_weighted_tile<D, R, N>(grads, queries, grad_key);
+#pragma unroll
+        for (unsigned part = 0; part < N; part += S) {
+            own.template add<drops, S>(
+                call, tile, {tile.begin + row, query + part, call.is_causal},
+                {head, queries + part * D, queries + (N + part) * D, facts + stage * N + part});
+        }
     };
-    load_tile<D>(head_rows(op.key, tile, group, size, tile.begin, tile.rows), Block::rows, keys);
-    load_tile<D>(head_rows(op.value, tile, group, size, tile.begin, tile.rows), Block::rows, values);
-    use_in_turn(turns * call.sharing, load, use);
+    const unsigned own_end = tile.begin + tile.rows;
+    load_tile<D, Block::rows>(head_rows(op.key, tile, group, size, tile.begin, own_end), keys);
+    load_tile<D, Block::rows>(head_rows(op.value, tile, group, size, tile.begin, own_end), values);
+    use_in_turn(
+        turns * call.sharing, load, [&] { own.load(); }, use);
     const std::size_t column = std::size_t{group} * size;
     store_tile<D, R>(
-        grad_key, [&](unsigned, unsigned) { return call.scale; }, keys, row,
+        own.grad_key, [&](unsigned, unsigned) { return call.scale; }, keys, row,
         op.grad_key.row(tile.first_row()) + column, op.grad_key.stride, tile.rows, size);
     store_tile<D, R>(
-        grad_value, [&](unsigned, unsigned) { return call.kept_factor; }, values, row,
+        own.grad_value, [&](unsigned, unsigned) { return call.kept_factor; }, values, row,
         op.grad_value.row(tile.first_row()) + column, op.grad_value.stride, tile.rows, size);
 }
 
 // Kernels whose blocks have 64 times R rows each, and take N at a time.
-template <unsigned D, unsigned R, unsigned N>
+template <unsigned D, unsigned R, unsigned N, class Left>
 void start_grad_query(CudaStream& stream, const AttentionBackward& op, Backward backward) {
     using Block = BackwardBlock<D, R, N>;
     const TileList list = tell_tiles(stream, op.shape, op.query.rows, Block::rows, TileOf::queries);
@@ -214,10 +251,11 @@ void start_grad_query(CudaStream& stream, const AttentionBackward& op, Backward 
           {.blocks_x = list.count * static_cast<unsigned>(op.shape.heads),
            .threads = tensor_threads,
            .shared_bytes = Block::shared_bytes},
-          find_grad_query<D, R, N>, backward);
+          backward.call.drops ? find_grad_query<D, R, N, Left, true> : find_grad_query<D, R, N, Left, false>,
+          backward);
 }
 
-template <unsigned D, unsigned R, unsigned N>
+template <unsigned D, unsigned R, unsigned N, unsigned S, class Left>
 void start_grad_key_and_value(CudaStream& stream, const AttentionBackward& op, Backward backward) {
     using Block = BackwardBlock<D, R, N>;
     const TileList list = tell_tiles(stream, op.shape, op.query.rows, Block::rows, TileOf::keys);
@@ -225,8 +263,10 @@ void start_grad_key_and_value(CudaStream& stream, const AttentionBackward& op, B
     start(stream,
           {.blocks_x = list.count * static_cast<unsigned>(op.shape.groups),
            .threads = tensor_threads,
-           .shared_bytes = Block::shared_bytes},
-          find_grad_key_and_value<D, R, N>, backward);
+           .shared_bytes = Block::shared_bytes + 2 * N * sizeof(QueryFacts<float>)},
+          backward.call.drops ? find_grad_key_and_value<D, R, N, S, Left, true>
+                              : find_grad_key_and_value<D, R, N, S, Left, false>,
+          backward);
 }
 
 }  // namespace
@@ -243,11 +283,11 @@ void attend_on_tensor_cores(CudaStream& stream, const AttentionBackward& op) {
                             .grad_key = elements<Bf16>(op.grad_key),
                             .grad_value = elements<Bf16>(op.grad_value)};
     if (backward.call.head_size <= 64) {
-        start_grad_query<64, 2, 32>(stream, op, backward);
-        start_grad_key_and_value<64, 2, 32>(stream, op, backward);
+        start_grad_query<64, 2, 32, LeftInRegisters<64, 2>>(stream, op, backward);
+        start_grad_key_and_value<64, 2, 32, 16, LeftInRegisters<64, 2>>(stream, op, backward);
     } else {
-        start_grad_query<128, 2, 32>(stream, op, backward);
-        start_grad_key_and_value<128, 1, 32>(stream, op, backward);
+        start_grad_query<128, 2, 32, LeftInTile<128>>(stream, op, backward);
+        start_grad_key_and_value<128, 1, 32, 16, LeftInRegisters<128, 1>>(stream, op, backward);
     }
 }
 

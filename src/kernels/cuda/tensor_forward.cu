@@ -20,41 +20,16 @@ struct ForwardBlock {
     static constexpr unsigned queries = 16 * R * tensor_warps;
     static constexpr unsigned stage_elements = 2 * N * D;
     static constexpr std::size_t shared_bytes = (queries * D + 2 * stage_elements) * sizeof(Bf16);
+    using Queries = std::conditional_t<D <= 64, LeftInRegisters<D, R>, LeftInTile<D>>;
 };
 
-// Of a warp's queries. `largest` is that of scores before they are scaled; `sum` is a lane's own part.
+// Of a warp's queries. Weights are relative to `base`, a score before it is scaled; `sum` is a lane's own part.
 template <unsigned D, unsigned R>
 struct Softmax {
-    float largest[R][2];
+    float base[R][2];
     float sum[R][2];
     float outputs[R][D / 8][4];
 };
-
-// A tile of keys as a warp sees it.
-struct SeenKeys {
-    unsigned query;  // the warp's first
-    unsigned key;    // the tile's first
-    unsigned length;
-    bool is_causal;
-
-    __device__ bool has(unsigned r, unsigned n, unsigned e) const {
-        const unsigned own = key + column_of(n, e, own_lane());
-        return own < length && (!is_causal || own <= query + row_of(r, e, own_lane()));
-    }
-};
-
-template <unsigned R, unsigned N>
-__device__ void mask(const SeenKeys& seen, float (&scores)[R][N / 8][4]) {
-    const bool is_whole = seen.key + N <= seen.length && (!seen.is_causal || seen.key + N <= seen.query + 1);
-    if (is_whole) return;
-#pragma unroll
-    for (unsigned r = 0; r < R; ++r)
-#pragma unroll
-        for (unsigned n = 0; n < N / 8; ++n)
-#pragma unroll
-            for (unsigned e = 0; e < 4; ++e)
-                if (!seen.has(r, n, e)) scores[r][n][e] = std::numeric_limits<float>::lowest();
-}
 
 __device__ inline float largest_of_row(float value) {
     value = fmaxf(value, __shfl_xor_sync(all_lanes, value, 1));
@@ -66,33 +41,63 @@ __device__ inline float sum_of_row(float value) {
     return value + __shfl_xor_sync(all_lanes, value, 2);
 }
 
-// Turns the scores of one row into weights relative to its largest score so far, and what was summed before to
-// the same scale. Every query sees the first key, so that a largest score is one that it sees.
-template <unsigned D, unsigned R, unsigned N>
-__device__ void weigh_row(float factor, unsigned r, unsigned half, float (&scores)[R][N / 8][4],
-                          Softmax<D, R>& softmax) {
-    float largest = softmax.largest[r][half];
+// A weight may grow to two to the power of this before those before are made smaller: it has as many digits as
+// any other, and sums of outputs are seldom touched.
+constexpr float most_growth = 8;
+
+template <unsigned R, unsigned N>
+__device__ float largest_score(const float (&scores)[R][N / 8][4], unsigned r, unsigned half) {
+    float largest = scores[r][0][2 * half];
 #pragma unroll
     for (unsigned n = 0; n < N / 8; ++n)
         largest = fmaxf(largest, fmaxf(scores[r][n][2 * half], scores[r][n][2 * half + 1]));
-    largest = largest_of_row(largest);
-    const float rescale = power_of_two((softmax.largest[r][half] - largest) * factor);
-    const float base = largest * factor;
-    float sum = softmax.sum[r][half] * rescale;
+    return largest_of_row(largest);
+}
+
+// Moves the base of rows whose scores have grown too far, and what was summed before.
+template <unsigned D, unsigned R, unsigned N>
+__device__ void move_base(float factor, const float (&scores)[R][N / 8][4], Softmax<D, R>& softmax) {
+    float rescale[R][2];
+    bool is_moved = false;
 #pragma unroll
-    for (unsigned n = 0; n < N / 8; ++n) {
+    for (unsigned r = 0; r < R; ++r) {
 #pragma unroll
-        for (unsigned e = 2 * half; e < 2 * half + 2; ++e) {
-            scores[r][n][e] = power_of_two(scores[r][n][e] * factor - base);
-            sum += scores[r][n][e];
+        for (unsigned half = 0; half < 2; ++half) {
+            const float largest = largest_score<R, N>(scores, r, half);
+            const float growth = (largest - softmax.base[r][half]) * factor;
+            const bool is_far = growth > most_growth;
+            rescale[r][half] = is_far ? power_of_two(-growth) : 1.0F;
+            softmax.base[r][half] = is_far ? largest : softmax.base[r][half];
+            is_moved = is_moved || is_far;
         }
     }
-    softmax.largest[r][half] = largest;
-    softmax.sum[r][half] = sum;
+    if (!is_moved) return;
 #pragma unroll
-    for (unsigned n = 0; n < D / 8; ++n)
+    for (unsigned r = 0; r < R; ++r) {
 #pragma unroll
-        for (unsigned e = 2 * half; e < 2 * half + 2; ++e) softmax.outputs[r][n][e] *= rescale;
+        for (unsigned half = 0; half < 2; ++half) softmax.sum[r][half] *= rescale[r][half];
+#pragma unroll
+        for (unsigned n = 0; n < D / 8; ++n)
+#pragma unroll
+            for (unsigned e = 0; e < 4; ++e) softmax.outputs[r][n][e] *= rescale[r][e / 2];
+    }
+}
+
+// Turns scores into weights.
+template <unsigned D, unsigned R, unsigned N>
+__device__ void weigh(float factor, float (&scores)[R][N / 8][4], Softmax<D, R>& softmax) {
+#pragma unroll
+    for (unsigned r = 0; r < R; ++r) {
+        const float base[2] = {softmax.base[r][0] * factor, softmax.base[r][1] * factor};
+#pragma unroll
+        for (unsigned n = 0; n < N / 8; ++n) {
+#pragma unroll
+            for (unsigned e = 0; e < 4; ++e) {
+                scores[r][n][e] = power_of_two(scores[r][n][e] * factor - base[e / 2]);
+                softmax.sum[r][e / 2] += scores[r][n][e];
+            }
+        }
+    }
 }
 
 template <unsigned R, unsigned N>
@@ -119,7 +124,7 @@ __device__ void finish(const Forward& op, const AttentionTile& tile, unsigned he
 #pragma unroll
         for (unsigned half = 0; half < 2; ++half) {
             const float sum = sum_of_row(softmax.sum[r][half]);
-            const float scaled = op.call.scale * softmax.largest[r][half];
+            const float scaled = op.call.scale * softmax.base[r][half];
             const unsigned own = row + row_of(r, 2 * half, own_lane());
             if (own_lane() % 4 == 0 && own < tile.rows)
                 op.log_sum(tile.first_row() + own, head) = is_padding ? 0 : scaled + logf(sum);
@@ -128,7 +133,7 @@ __device__ void finish(const Forward& op, const AttentionTile& tile, unsigned he
     }
 }
 
-template <unsigned D, unsigned R, unsigned N>
+template <unsigned D, unsigned R, unsigned N, bool drops>
 __global__ void __launch_bounds__(tensor_threads) attend(Forward op) {
     using Block = ForwardBlock<D, R, N>;
     const AttentionCall<float>& call = op.call;
@@ -139,29 +144,32 @@ __global__ void __launch_bounds__(tensor_threads) attend(Forward op) {
     Bf16* const queries = shared_memory<Bf16>();
     Bf16* const stages = queries + Block::queries * D;
     Softmax<D, R> softmax{};
-    for (auto& pair : softmax.largest) pair[0] = pair[1] = std::numeric_limits<float>::lowest();
+    for (auto& pair : softmax.base) pair[0] = pair[1] = std::numeric_limits<float>::lowest();
     const unsigned end = seen_keys(tile, call.is_causal);
+    const ChunkRows all_keys = head_rows(op.key, tile, head / call.sharing, size, 0, end);
+    const ChunkRows all_values = head_rows(op.value, tile, head / call.sharing, size, 0, end);
+    typename Block::Queries own(queries, row);
     const auto load = [&](unsigned t, unsigned stage) {
-        const unsigned rows = rows_from(t * N, end, N);
         Bf16* const keys = stages + stage * Block::stage_elements;
-        load_tile<D>(head_rows(op.key, tile, head / call.sharing, size, t * N, rows), N, keys);
-        load_tile<D>(head_rows(op.value, tile, head / call.sharing, size, t * N, rows), N, keys + N * D);
+        load_tile<D, N>(all_keys.from(t * N), keys);
+        load_tile<D, N>(all_values.from(t * N), keys + N * D);
     };
     const auto use = [&](unsigned t, unsigned stage) {
+        const SeenKeys<R, N> seen{tile.begin + row, t * N, tile.length, call.is_causal};
+        if (seen.are_none()) return;
         const Bf16* const keys = stages + stage * Block::stage_elements;
         float scores[R][N / 8][4] = {};
-        multiply_tiles<D, R, N>(queries, row, keys, scores);
-        mask<R, N>({tile.begin + row, t * N, tile.length, call.is_causal}, scores);
-#pragma unroll
-        for (unsigned r = 0; r < R; ++r)
-#pragma unroll
-            for (unsigned half = 0; half < 2; ++half)
-                weigh_row<D, R, N>(call.scale * log2_of_e, r, half, scores, softmax);
-        if (call.drops) drop<R, N>(call, tile, head, tile.begin + row, t * N, scores);
+        multiply_tiles<D, R, N>(own, keys, scores);
+        mask(seen, scores);
+        move_base<D, R, N>(call.scale * log2_of_e, scores, softmax);
+        weigh<D, R, N>(call.scale * log2_of_e, scores, softmax);
+        if constexpr (drops) drop<R, N>(call, tile, head, seen.query, seen.key, scores);
         add_weighted_tile<D, R, N>(scores, keys + N * D, softmax.outputs);
     };
-    load_tile<D>(head_rows(op.query, tile, head, size, tile.begin, tile.rows), Block::queries, queries);
-    use_in_turn(static_cast<unsigned>(parts(end, N)), load, use);
+    load_tile<D, Block::queries>(head_rows(op.query, tile, head, size, tile.begin, tile.begin + tile.rows),
+                                 queries);
+    use_in_turn(
+        static_cast<unsigned>(parts(end, N)), load, [&] { own.load(); }, use);
     finish(op, tile, head, row, softmax);
     store_tile<D, R>(
         softmax.outputs, [&](unsigned r, unsigned half) { return softmax.sum[r][half]; }, queries, row,
@@ -183,7 +191,7 @@ void start_forward(CudaStream& stream, const Attention& op) {
           {.blocks_x = list.count * forward.call.heads,
            .threads = tensor_threads,
            .shared_bytes = Block::shared_bytes},
-          attend<D, R, N>, forward);
+          forward.call.drops ? attend<D, R, N, true> : attend<D, R, N, false>, forward);
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
-// Tiles of bf16 in shared memory and their products by tensor cores. A tile has `D` columns, 8 of which are a
-// chunk of 16 bytes; chunks of a row change places by its number, so that eight rows' chunks of one column lie
-// in different banks. A warp has 16 R rows of a product, which its lanes hold as hardware/tensor_core.cuh
-// shows.
+// Tiles of bf16 in shared memory. A tile has `D` columns, a power of two, 8 of which are a chunk of 16 bytes;
+// chunks of a row change places by its number, so that eight rows' chunks of one column lie in different banks.
+// So 16 n rows and 2 k chunks further is a place that one exclusive or and one sum find:
+//
+//   place_of(row + 16 n, chunk + 2 k) = (place_of(row, chunk) ^ 16 k) + 16 n D        for chunk < 2
 #pragma once
 
 #include "kernels/cuda/hardware/tensor_core.cuh"
@@ -12,85 +13,36 @@ namespace trireme::gpu {
 inline constexpr unsigned tensor_warps = 4;
 inline constexpr unsigned tensor_threads = tensor_warps * warp_size;
 
-template <unsigned R, unsigned columns>
-using WarpSums = float[R][columns / 8][4];
-
 // Rows in the GPU's memory, on 16 bytes; what is beyond them is zero. Columns are a multiple of 8.
 struct ChunkRows {
     const Bf16* first;
-    std::size_t stride;
+    std::uint32_t stride;
     unsigned rows, columns;
+
+    __device__ ChunkRows from(unsigned begin) const {
+        return {first + std::size_t{begin} * stride, stride, rows - begin, columns};
+    }
 };
 
 template <unsigned D>
-__device__ unsigned place_of(unsigned row, unsigned chunk) {
+__device__ constexpr unsigned place_of(unsigned row, unsigned chunk) {
     return row * D + (chunk ^ row % 8) * 8;
 }
 
-// Begins to load `count` rows; all threads of a block do.
-template <unsigned D>
-__device__ void load_tile(const ChunkRows& from, unsigned count, Bf16* tile) {
+// Begins to load the first `count` rows; all threads of a block do, each always the same chunk of a row.
+template <unsigned D, unsigned count>
+__device__ void load_tile(const ChunkRows& from, Bf16* tile) {
     constexpr unsigned chunks = D / 8;
-    for (unsigned i = threadIdx.x; i < count * chunks; i += tensor_threads) {
-        const unsigned row = i / chunks;
-        const unsigned chunk = i % chunks;
-        const bool is_there = row < from.rows && 8 * chunk < from.columns;
-        const Bf16* const place = is_there ? from.first + row * from.stride + 8 * chunk : from.first;
-        copy_async(tile + place_of<D>(row, chunk), place, is_there);
-    }
-}
-
-// products += left rows (16 R from `row` on) times right rows (N), transposed
-template <unsigned D, unsigned R, unsigned N>
-__device__ void multiply_tiles(const Bf16* left, unsigned row, const Bf16* right,
-                               float (&products)[R][N / 8][4]) {
-    const unsigned lane = threadIdx.x % warp_size;
+    constexpr unsigned rows_at_once = tensor_threads / chunks;
+    static_assert(rows_at_once % 8 == 0 && count % rows_at_once == 0);
+    const unsigned row = threadIdx.x / chunks;
+    const unsigned chunk = threadIdx.x % chunks;
+    const unsigned rows = row < from.rows && 8 * chunk < from.columns ? from.rows - row : 0;
+    const Bf16* const place = from.first + std::size_t{row} * from.stride + 8 * chunk;
+    Bf16* const to = tile + place_of<D>(row, chunk);
 #pragma unroll
-    for (unsigned k = 0; k < D / 16; ++k) {
-        Matrices a[R];
-#pragma unroll
-        for (unsigned r = 0; r < R; ++r)
-            a[r] = load_matrices(left + place_of<D>(row + 16 * r + lane % 16, 2 * k + lane / 16));
-#pragma unroll
-        for (unsigned n = 0; n < N / 16; ++n) {
-            const unsigned right_row = 16 * n + lane / 16 * 8 + lane % 8;
-            const Matrices b = load_matrices(right + place_of<D>(right_row, 2 * k + lane / 8 % 2));
-#pragma unroll
-            for (unsigned r = 0; r < R; ++r) {
-                multiply_add(products[r][2 * n], a[r], b.of[0], b.of[1]);
-                multiply_add(products[r][2 * n + 1], a[r], b.of[2], b.of[3]);
-            }
-        }
-    }
-}
-
-// A product of 16 x 16 as a left factor.
-__device__ inline Matrices packed(const float (&left)[4], const float (&right)[4]) {
-    return {
-        {pack(left[0], left[1]), pack(left[2], left[3]), pack(right[0], right[1]), pack(right[2], right[3])}};
-}
-
-// sums += weights times the N rows of right
-template <unsigned D, unsigned R, unsigned N>
-__device__ void add_weighted_tile(const float (&weights)[R][N / 8][4], const Bf16* right,
-                                  float (&sums)[R][D / 8][4]) {
-    const unsigned lane = threadIdx.x % warp_size;
-#pragma unroll
-    for (unsigned k = 0; k < N / 16; ++k) {
-        Matrices a[R];
-#pragma unroll
-        for (unsigned r = 0; r < R; ++r) a[r] = packed(weights[r][2 * k], weights[r][2 * k + 1]);
-#pragma unroll
-        for (unsigned c = 0; c < D / 16; ++c) {
-            const Matrices b =
-                load_transposed_matrices(right + place_of<D>(16 * k + lane % 16, 2 * c + lane / 16));
-#pragma unroll
-            for (unsigned r = 0; r < R; ++r) {
-                multiply_add(sums[r][2 * c], a[r], b.of[0], b.of[1]);
-                multiply_add(sums[r][2 * c + 1], a[r], b.of[2], b.of[3]);
-            }
-        }
-    }
+    for (unsigned i = 0; i < count; i += rows_at_once)
+        copy_async<16>(to + i * D, place + std::size_t{i} * from.stride, i < rows);
 }
 
 // Writes a warp's sums, times a factor of their row, by way of its own rows of `tile`: to row `row` + r of
@@ -123,21 +75,22 @@ __device__ void store_tile(const float (&sums)[R][D / 8][4], Factor&& factor, Bf
     }
 }
 
-// Calls use(t, stage) for t < count, while what load(t + 1, other stage) began to load is on its way. What the
-// block began to load before comes with the first. Ends with a barrier.
-template <class Load, class Use>
-__device__ void use_in_turn(unsigned count, Load&& load, Use&& use) {
+// Calls begin() once what load(0, 0) and the block before it began to load is there, and use(t, stage) for
+// t < count, while what load(t + 1, other stage) began to load is on its way. Ends with a barrier.
+template <class Load, class Begin, class Use>
+__device__ void use_in_turn(unsigned count, Load&& load, Begin&& begin, Use&& use) {
     if (count > 0) load(0, 0);
     commit_copies();
+    wait_for_copies<0>();
+    __syncthreads();
+    begin();
     for (unsigned t = 0; t < count; ++t) {
-        wait_for_copies<0>();
-        __syncthreads();  // t is here for all, and nobody reads t - 1 any more
         if (t + 1 < count) load(t + 1, (t + 1) % 2);
         commit_copies();
         use(t, t % 2);
+        wait_for_copies<0>();
+        __syncthreads();  // t + 1 is here for all, and nobody reads t any more
     }
-    wait_for_copies<0>();
-    __syncthreads();
 }
 
 }  // namespace trireme::gpu

@@ -108,7 +108,8 @@ TEST(GpuBackend, AgreesOnPlainAttentionInBf16) {
 // Of sizes that tensor cores take: as they are or filled up.
 TEST(GpuBackend, AgreesOnAttentionOnTensorCores) {
     const std::vector<Case> cases{{one_row, kinds[3], 128},  {long_rows, kinds[0], 64},
-                                  {long_rows, kinds[1], 64}, {padded, kinds[1], 128},
+                                  {long_rows, kinds[1], 64}, {long_rows, kinds[0], 128},
+                                  {padded, kinds[1], 128},   {padded, kinds[2], 128},
                                   {padded, kinds[2], 64},    {padded, kinds[3], 128},
                                   {unordered, kinds[0], 80}, {unordered, kinds[3], 24}};
     for (const Case& one : cases) {
@@ -159,6 +160,30 @@ TEST(GpuBackend, SurvivesScoresThatExpCannotHold) {
                          t.wide_unwritten(70, 1),
                          {.segments = one, .scale = 4}};
     });
+}
+
+// Later keys are longer, so that a row's largest score grows from tile to tile: by far, a little and both.
+TEST(GpuBackend, AgreesOnAttentionWhoseScoresGrow) {
+    const std::vector<Segment> one{{0, 200, 0}};
+    for (const double growth : {0.02, 0.1, 2.0}) {
+        for (const std::size_t head_size : {64U, 128U}) {
+            SCOPED_TRACE(cat("growth ", growth, ", head size ", head_size));
+            const auto growing = [&](GpuOperands& t) {
+                std::vector<double> numbers(200 * head_size);
+                for (std::size_t row = 0; row < 200; ++row)
+                    numbers[row * head_size + row % head_size] = growth * static_cast<double>(row);
+                return t.numbers(200, head_size, numbers);
+            };
+            const std::vector<double> ones(200 * head_size, 1);
+            expect_same_on_gpu(
+                [&](GpuOperands& t) {
+                    return Attention{t.numbers(200, head_size, ones), growing(t),
+                                     t.random(200, head_size),        t.unwritten(200, head_size),
+                                     t.wide_unwritten(200, 1),        {.segments = one, .scale = 1}};
+                },
+                {DType::bf16});
+        }
+    }
 }
 
 }  // namespace

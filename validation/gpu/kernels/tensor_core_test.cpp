@@ -1,6 +1,6 @@
 // Fragments of tensor cores against plain products, by a kernel of one warp.
 #include "gpu_comparison.hpp"
-#include "kernels/cuda/tensor_tiles.cuh"
+#include "kernels/cuda/tensor_products.cuh"
 
 namespace trireme::gpu {
 namespace {
@@ -24,23 +24,25 @@ struct Factors {
 };
 
 ChunkRows chunks_of(const Elements<const Bf16>& matrix) {
-    return {matrix.data, matrix.stride, static_cast<unsigned>(matrix.rows),
+    return {matrix.data, static_cast<std::uint32_t>(matrix.stride), static_cast<unsigned>(matrix.rows),
             static_cast<unsigned>(matrix.columns)};
 }
 
 // result = left right^T right
+template <class Left>
 void multiply_twice(const Factors& op) {
     constexpr unsigned rows = 16 * R * tensor_warps;
     Bf16* const left = shared_memory<Bf16>();
     Bf16* const right = left + rows * D;
     const unsigned row = 16 * R * (threadIdx.x / warp_size);
     float sums[R][D / 8][4] = {};
-    load_tile<D>(chunks_of(op.left), rows, left);
+    Left own(left, row);
+    load_tile<D, rows>(chunks_of(op.left), left);
     use_in_turn(
-        1, [&](unsigned, unsigned) { load_tile<D>(chunks_of(op.right), N, right); },
+        1, [&](unsigned, unsigned) { load_tile<D, N>(chunks_of(op.right), right); }, [&] { own.load(); },
         [&](unsigned, unsigned) {
             float products[R][N / 8][4] = {};
-            multiply_tiles<D, R, N>(left, row, right, products);
+            multiply_tiles<D, R, N>(own, right, products);
             add_weighted_tile<D, R, N>(products, right, sums);
         });
     store_tile<D, R>(
@@ -48,6 +50,7 @@ void multiply_twice(const Factors& op) {
         static_cast<unsigned>(op.result.rows), static_cast<unsigned>(op.result.columns));
 }
 
+template <class Left>
 void expect_products(std::size_t rows, std::size_t right_rows, std::size_t columns) {
     Stream stream = gpu_stream();
     CudaStream& own = std::get<CudaStream>(stream.backend);
@@ -59,7 +62,7 @@ void expect_products(std::size_t rows, std::size_t right_rows, std::size_t colum
                      elements<Bf16>(t.unwritten(rows, columns))};
     start(
         own, {.threads = tensor_threads, .shared_bytes = (64 * R + N) * D * sizeof(Bf16)},
-        +[](Factors factors) { multiply_twice(factors); }, op);
+        +[](Factors factors) { multiply_twice<Left>(factors); }, op);
 
     const std::vector<double> result = values(t.results()[2]);
     for (std::size_t r = 0; r < rows; ++r) {
@@ -79,8 +82,9 @@ void expect_products(std::size_t rows, std::size_t right_rows, std::size_t colum
     EXPECT_TRUE(t.has_clean_gaps());
 }
 
-TEST(TensorCores, MultiplyWholeTiles) { expect_products(64 * R, N, D); }
-TEST(TensorCores, MultiplyPartsOfTilesAsIfZerosFollowed) { expect_products(45, 13, 24); }
+TEST(TensorCores, MultiplyWholeTiles) { expect_products<LeftInTile<D>>(64 * R, N, D); }
+TEST(TensorCores, MultiplyWhatIsInRegisters) { expect_products<LeftInRegisters<D, R>>(64 * R, N, D); }
+TEST(TensorCores, MultiplyPartsOfTilesAsIfZerosFollowed) { expect_products<LeftInTile<D>>(45, 13, 24); }
 
 TEST(TensorCores, HaveChunksOfEightRowsInDifferentBanks) {
     for (unsigned chunk = 0; chunk < D / 8; ++chunk) {
@@ -88,6 +92,35 @@ TEST(TensorCores, HaveChunksOfEightRowsInDifferentBanks) {
         for (unsigned row = 8; row < 16; ++row) banks.push_back(place_of<D>(row, chunk) / 8 % 8);
         std::ranges::sort(banks);
         EXPECT_EQ(banks, (std::vector<unsigned>{0, 1, 2, 3, 4, 5, 6, 7}));
+    }
+}
+
+template <unsigned columns>
+void expect_places_by_exclusive_or() {
+    for (unsigned row = 0; row < 32; ++row) {
+        for (unsigned chunk = 0; chunk < 2; ++chunk) {
+            for (unsigned k = 0; k < columns / 16; ++k) {
+                EXPECT_EQ(place_of<columns>(row + 48, chunk + 2 * k),
+                          (place_of<columns>(row, chunk) ^ 16 * k) + 48 * columns);
+            }
+        }
+    }
+}
+
+TEST(TensorCores, FindFurtherPlacesByAnExclusiveOr) {
+    expect_places_by_exclusive_or<64>();
+    expect_places_by_exclusive_or<128>();
+}
+
+// Matrices 0 to 3 of a left factor are those of rows 0 and 8, then of the next columns; of a right one columns
+// come first.
+TEST(TensorCores, LoadMatricesFromTheirRows) {
+    for (unsigned lane = 0; lane < 32; ++lane) {
+        const unsigned row = lane % 8;
+        const bool is_odd = lane / 8 % 2 == 1;
+        const bool is_high = lane / 16 == 1;
+        EXPECT_EQ(left_place<D>(32, lane), place_of<D>(32 + row + (is_odd ? 8 : 0), is_high ? 1 : 0));
+        EXPECT_EQ(right_place<D>(lane), place_of<D>(row + (is_high ? 8 : 0), is_odd ? 1 : 0));
     }
 }
 

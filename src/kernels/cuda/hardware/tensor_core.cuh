@@ -61,12 +61,21 @@ __device__ inline float power_of_two(float x) {
     return power;
 }
 
-// 16 bytes from the GPU's memory to shared memory, zeros unless `is_there`. They are there for a thread once it
-// has waited for their group, and for others behind a barrier.
-__device__ inline void copy_async(void* to, const void* from, bool is_there) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_place(to)), "l"(from),
-                 "r"(is_there ? 16 : 0)
-                 : "memory");
+// 8 or 16 bytes, on as many, from the GPU's memory to shared memory, zeros unless `is_there`: then `from` is
+// not read. They are there for a thread once it has waited for their group, and for others behind a barrier.
+template <unsigned bytes>
+__device__ void copy_async(void* to, const void* from, bool is_there) {
+    static_assert(bytes == 8 || bytes == 16);
+    const unsigned read = is_there ? bytes : 0;
+    if constexpr (bytes == 16) {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_place(to)), "l"(from),
+                     "r"(read)
+                     : "memory");
+    } else {
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(shared_place(to)), "l"(from),
+                     "r"(read)
+                     : "memory");
+    }
 }
 
 __device__ inline void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }

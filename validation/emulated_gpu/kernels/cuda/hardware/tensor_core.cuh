@@ -72,11 +72,17 @@ inline void multiply_add(float (&sums)[4], const Matrices& left, unsigned right_
 inline unsigned pack(float low, float high) { return word_of(low, high); }
 inline float power_of_two(float x) { return std::exp2(x); }
 
-// cp.async: 16 bytes, zeros unless `is_there`. They arrive when their group is waited for or, where the
+// cp.async: so many bytes, zeros where `from` is none. They arrive when their group is waited for or, where the
 // threads' order is shuffled, at once: a kernel must bear both.
-void copy_async(void* to, const void* from, bool is_there);
+void copy_async(void* to, const void* from, std::size_t bytes);
 void commit_copies();
 void wait_for_copies(unsigned but);  // that many of the latest groups
+
+template <unsigned bytes>
+void copy_async(void* to, const void* from, bool is_there) {
+    static_assert(bytes == 8 || bytes == 16);
+    copy_async(to, is_there ? from : nullptr, std::size_t{bytes});
+}
 
 template <unsigned but>
 void wait_for_copies() {

@@ -1,0 +1,89 @@
+// Which scores a warp takes for seen, against a look at each pair of a query and a key.
+#include "kernels/cuda/tensor_scores.cuh"
+
+#include <array>
+
+#include "gpu_comparison.hpp"
+
+namespace trireme::gpu {
+namespace {
+
+constexpr unsigned R = 2;
+constexpr unsigned N = 32;
+
+using Pairs = std::array<std::array<bool, N>, 16 * R>;  // [row][column]
+
+// has(r, n, e) of every lane
+template <class Seen>
+Pairs pairs_of(const Seen& seen) {
+    static Pairs pairs;
+    Stream stream = gpu_stream();
+    CudaStream& own = std::get<CudaStream>(stream.backend);
+    start(
+        own, {.threads = warp_size},
+        +[](Seen told) {
+            for (unsigned r = 0; r < R; ++r)
+                for (unsigned n = 0; n < N / 8; ++n)
+                    for (unsigned e = 0; e < 4; ++e)
+                        pairs[row_of(r, e, own_lane())][column_of(n, e, own_lane())] = told.has(r, n, e);
+        },
+        seen);
+    own.work->queue().wait();
+    return pairs;
+}
+
+// is_seen(row, column) says what the pairs should be.
+template <class Seen, class IsSeen>
+void expect_seen(const Seen& seen, IsSeen&& is_seen) {
+    const Pairs pairs = pairs_of(seen);
+    unsigned count = 0;
+    for (unsigned row = 0; row < 16 * R; ++row) {
+        for (unsigned column = 0; column < N; ++column) {
+            ASSERT_EQ(pairs[row][column], is_seen(row, column)) << "row " << row << ", column " << column;
+            count += is_seen(row, column) ? 1 : 0;
+        }
+    }
+    EXPECT_EQ(seen.are_all(), count == 16 * R * N);
+    EXPECT_EQ(seen.are_none(), count == 0);
+}
+
+TEST(TensorScores, SeeKeysOfTheSegmentUpToTheirQuery) {
+    for (const bool is_causal : {true, false}) {
+        for (const unsigned length : {65U, 96U, 200U}) {
+            for (const unsigned query : {0U, 31U, 32U, 63U, 64U, 96U, 128U}) {
+                const unsigned key = 64;
+                SCOPED_TRACE(cat("causal ", is_causal, ", length ", length, ", query ", query));
+                expect_seen(SeenKeys<R, N>{query, key, length, is_causal}, [&](unsigned row, unsigned column) {
+                    return key + column < length && (!is_causal || key + column <= query + row);
+                });
+            }
+        }
+    }
+}
+
+TEST(TensorScores, SeeKeysFromTheirQueryOn) {
+    for (const bool is_causal : {true, false}) {
+        for (const unsigned query : {0U, 32U, 33U, 48U, 64U, 94U, 95U, 128U}) {
+            const unsigned key = 64;
+            SCOPED_TRACE(cat("causal ", is_causal, ", query ", query));
+            expect_seen(SeeingQueries<R, N>{key, query, is_causal}, [&](unsigned row, unsigned column) {
+                return !is_causal || key + row <= query + column;
+            });
+        }
+    }
+}
+
+TEST(TensorScores, TakeTheQueriesOfOneHeadAfterTheOther) {
+    QueryTurn turn{4, 32};
+    std::vector<std::pair<unsigned, unsigned>> turns;
+    for (unsigned t = 0; t < 6; ++t) {
+        turns.emplace_back(turn.head, turn.query);
+        turn.advance(32, 32, 97);
+    }
+
+    EXPECT_EQ(turns, (std::vector<std::pair<unsigned, unsigned>>{
+                         {4, 32}, {4, 64}, {4, 96}, {5, 32}, {5, 64}, {5, 96}}));
+}
+
+}  // namespace
+}  // namespace trireme::gpu
