@@ -49,7 +49,7 @@ void expect_a_sum_and_its_norm(Make&& make) {
         EXPECT_EQ(values(second), values(first));
         EXPECT_EQ(values(joined.output), values(apart.output));
         EXPECT_TRUE(t.has_clean_gaps());
-        EXPECT_EQ(joined.cost().bytes, apart.cost().bytes + 2 * residual.bytes());
+        EXPECT_EQ(joined.cost().bytes, apart.cost().bytes + static_cast<double>(2 * residual.bytes()));
     }
 }
 
