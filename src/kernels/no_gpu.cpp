@@ -66,5 +66,6 @@ void run(CudaStream& /*stream*/, const SgdUpdate& /*op*/) { complain(); }
 void run(CudaStream& /*stream*/, const SumOfSquares& /*op*/) { complain(); }
 
 Stream gpu_stream() { throw ResourceError(find_gpus().complaint); }
+std::size_t gpu_stream_bytes() { return 0; }
 
 }  // namespace trireme

@@ -13,6 +13,8 @@ public:
     ProductLibrary();
     ~ProductLibrary();
 
+    static std::size_t bytes();  // of the GPU's memory that one takes
+
     void multiply(GpuQueue& queue, const GpuProduct& product);
 
     // False where it is left to others to add the bias: the product is made without one then.
