@@ -1,6 +1,5 @@
 #include "trireme/device/byte_sender.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <map>
@@ -8,7 +7,8 @@
 
 namespace trireme {
 
-// Blocks of powers of two: sizes change with every batch, and few blocks serve them all.
+// Blocks of one size, and of powers of two beyond that: sizes change with every batch, and few blocks serve
+// them all.
 struct ByteSender::Pool {
     struct Block {
         explicit Block(std::size_t bytes) : pinned(take_pinned_memory(bytes)), gpu(take_gpu_memory(bytes)) {}
@@ -32,7 +32,12 @@ struct ByteSender::Pool {
         return block;
     }
 
+    std::size_t size_for(std::size_t bytes) const {
+        return bytes <= usual_bytes ? usual_bytes : std::bit_ceil(bytes);
+    }
+
     GpuQueue* queue = nullptr;
+    std::size_t usual_bytes = 0;
     std::map<std::size_t, std::vector<std::unique_ptr<Block>>> free = {};
 };
 
@@ -45,13 +50,18 @@ struct ByteSender::Loan {
     std::unique_ptr<Pool::Block> block;
 };
 
-ByteSender::ByteSender(GpuQueue& queue) : pool_(std::make_shared<Pool>(Pool{.queue = &queue})) {}
+ByteSender::ByteSender(GpuQueue& queue, std::size_t block_bytes, std::size_t blocks)
+    : pool_(std::make_shared<Pool>()) {
+    pool_->queue = &queue;
+    pool_->usual_bytes = block_bytes;
+    std::vector<std::unique_ptr<Pool::Block>>& usual = pool_->free[pool_->usual_bytes];
+    while (usual.size() < blocks) usual.push_back(std::make_unique<Pool::Block>(pool_->usual_bytes));
+}
 ByteSender::~ByteSender() = default;
 
 // The GPU may read a block while others go before it: what overwrites it comes behind that in the queue.
 std::shared_ptr<std::byte> ByteSender::send(std::span<const std::byte> bytes) {
-    constexpr std::size_t least = 4096;
-    const std::size_t size = std::max(least, std::bit_ceil(bytes.size()));
+    const std::size_t size = pool_->size_for(bytes.size());
     const auto loan = std::make_shared<Loan>(pool_, size, pool_->take(size));
     Pool::Block& block = *loan->block;
     block.sent.wait();

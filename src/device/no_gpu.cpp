@@ -19,6 +19,7 @@ std::size_t free_gpu_memory() { complain(); }
 std::byte* take_gpu_memory(std::size_t /*bytes*/) { complain(); }
 void give_back_gpu_memory(std::byte* /*memory*/) noexcept {}
 std::size_t most_gpu_memory() { complain(); }
+void forget_most_gpu_memory() { complain(); }
 std::byte* take_pinned_memory(std::size_t /*bytes*/) { complain(); }
 void give_back_pinned_memory(std::byte* /*memory*/) noexcept {}
 void copy_gpu_rows(void* /*to*/, std::size_t /*to_stride*/, const void* /*from*/, std::size_t /*from_stride*/,

@@ -66,5 +66,6 @@ void run(CudaStream& /*stream*/, std::span<const SgdUpdate> /*ops*/) { complain(
 void run(CudaStream& /*stream*/, std::span<const SumOfSquares> /*ops*/) { complain(); }
 
 Stream gpu_stream() { throw ResourceError(find_gpus().complaint); }
+std::size_t gpu_stream_bytes() { return 0; }
 
 }  // namespace trireme

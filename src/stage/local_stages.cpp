@@ -201,10 +201,7 @@ ConstTensor LocalStages::input_of(const Instruction& instruction) {
 void LocalStages::forward(const Instruction& instruction) {
     const ConstTensor input = input_of(instruction);
     Passage& passage = passages_[{instruction.stage, instruction.micro_batch}];
-    if (free_flights_.empty()) {
-        free_flights_.push_back(std::make_unique<Flight>(work_.memory.activations, place_));
-        ++flights_made_;
-    }
+    if (free_flights_.empty()) make_flight();
     passage.flight = std::move(free_flights_.back());
     free_flights_.pop_back();
     passage.flight->weights = weights_of(instruction);

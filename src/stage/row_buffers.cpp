@@ -9,12 +9,16 @@ Tensor RowBuffers::take(std::size_t rows) {
     if (rows > most_rows_) {
         throw BugError(cat("a buffer of ", most_rows_, " rows was asked for ", rows));
     }
-    if (free_.empty()) free_.push_back(buffers_.emplace_back(bytes_each(), place_).data());
+    if (free_.empty()) make_one();
     std::byte* const data = free_.back();
     free_.pop_back();
     return {data, dtype_, rows, width_, width_, place_};
 }
 
 void RowBuffers::give_back(const Tensor& tensor) { free_.push_back(static_cast<std::byte*>(tensor.data)); }
+
+void RowBuffers::reserve(std::size_t count) {
+    while (buffers_.size() < count) make_one();
+}
 
 }  // namespace trireme

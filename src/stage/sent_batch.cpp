@@ -5,25 +5,43 @@
 
 namespace trireme {
 
+namespace {
+
+constexpr std::size_t alignment = 256;  // bytes
+
+std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+template <class Batch>
+auto tensors_of(Batch& batch) {
+    return std::array{&batch.tokens,  &batch.positions, &batch.types,    &batch.visits, &batch.predicted,
+                      &batch.targets, &batch.answers,   &batch.contexts, &batch.pixels};
+}
+
+}  // namespace
+
+std::size_t bytes_to_send(const TokenBatch& batch) {
+    std::size_t bytes = 0;
+    for (const ConstTensor* const tensor : tensors_of(batch)) bytes += aligned(tensor->bytes());
+    return bytes;
+}
+
 // All in one go.
 SentBatch send(const TokenBatch& batch, ByteSender& sender) {
-    constexpr std::size_t alignment = 256;  // bytes
     TokenBatch sent = batch;
-    const std::array<ConstTensor*, 9> tensors{&sent.tokens,  &sent.positions, &sent.types,
-                                              &sent.visits,  &sent.predicted, &sent.targets,
-                                              &sent.answers, &sent.contexts,  &sent.pixels};
     std::vector<std::byte> bytes;
+    bytes.reserve(bytes_to_send(batch));
     std::vector<std::size_t> offsets;
-    for (const ConstTensor* const tensor : tensors) {
+    for (const ConstTensor* const tensor : tensors_of(sent)) {
         offsets.push_back(bytes.size());
         const auto* const first = static_cast<const std::byte*>(tensor->data);
         bytes.insert(bytes.end(), first, first + tensor->bytes());
-        bytes.resize((bytes.size() + alignment - 1) / alignment * alignment);
+        bytes.resize(aligned(bytes.size()));
     }
     std::shared_ptr<std::byte> memory = sender.send(bytes);
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
-        tensors[i]->data = memory.get() + offsets[i];
-        tensors[i]->place = Place::gpu;
+    for (std::size_t i = 0; i < offsets.size(); ++i) {
+        ConstTensor& tensor = *tensors_of(sent)[i];
+        tensor.data = memory.get() + offsets[i];
+        tensor.place = Place::gpu;
     }
     return {.batch = sent, .memory = std::move(memory)};
 }

@@ -41,7 +41,7 @@ BatchView::BatchView(const Batch& batch, ByteSender* sender) {
              .answers = view_of(batch.answers, segments),
              .contexts = view_of(batch.contexts, segments),
              .pixels = view_of(batch.pixels, batch.pixels.empty() ? 0 : patches)};
-    if (sender == nullptr) return;
+    if (sender == nullptr || batch.rows() == 0) return;
     SentBatch sent = send(view_, *sender);
     view_ = sent.batch;
     on_gpu_ = std::move(sent.memory);

@@ -108,13 +108,17 @@ std::string cores_line(const Manifest& manifest) {
 }
 
 std::string memory_line(const RankMemory& memory) {
+    const auto part = [](const char* name, std::size_t bytes) {
+        return bytes > 0 ? fmt::format(", {} {}", name, megabytes(bytes)) : "";
+    };
     return fmt::format(
         "memory    {} MB on the fullest rank: parameters {}, gradients {}, optimizer {}, activations {}, "
-        "workspace {}, messages {}{}\n",
+        "workspace {}, messages {}{}{}{}\n",
         megabytes(memory.total()), megabytes(memory.parameters), megabytes(memory.gradients),
         megabytes(memory.optimizer), megabytes(memory.activations), megabytes(memory.workspace),
-        megabytes(memory.messages),
-        memory.copy > 0 ? fmt::format(", copy for checkpoints {}", megabytes(memory.copy)) : "");
+        megabytes(memory.messages), part("copy for checkpoints", memory.copy),
+        part("kernels of the GPU", memory.kernels),
+        part("beside the GPU a copy for checkpoints", memory.copy_beside_gpu));
 }
 
 // Nothing of ghosts, that have no values.

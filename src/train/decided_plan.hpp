@@ -16,7 +16,7 @@ struct DecidedPlan {
     std::vector<BatchShape> largest = {};
     std::size_t elements_in_flight = 0;  // that a rank may send and get at a time on the way there
 
-    SizedPlan sized(const Setup& setup) const { return {setup.model, plan, setup.dtype, largest}; }
+    SizedPlan sized(const Setup& setup) const { return {setup.model, plan, setup.dtype, largest, setup.place}; }
 };
 
 // For `ranks` ranks that follow `current` now. Throws ConfigError where options, model and ranks do not fit the

@@ -100,7 +100,7 @@ std::vector<std::size_t> parameters_of_stages(const ModelConfig& model, const La
 }
 
 std::vector<std::size_t> bytes_of_ranks(const Case& of, const RunConfig& run, int ranks) {
-    const SizedPlan sized(of.model, of.plan, of.dtype, of.largest);
+    const SizedPlan sized(of.model, of.plan, of.dtype, of.largest, place_of(run.precision.device));
     const GradientPlan gradients = gradient_plan(sized);
     std::vector<std::size_t> bytes;
     for (int rank = 0; rank < ranks; ++rank) {

@@ -21,7 +21,7 @@ struct Need {
 };
 
 std::vector<Need> needs_of(const Plan& plan, const PlannedRun& run) {
-    const SizedPlan sized(run.model, plan, run.dtype, run.largest);
+    const SizedPlan sized(run.model, plan, run.dtype, run.largest, place_of(run.config.precision.device));
     const GradientPlan gradients = gradient_plan(sized);
     const OptimizerConfig* optimizer = run.trains ? &run.config.optimizer : nullptr;
     const bool saves = run.config.run.checkpoint_every > 0;

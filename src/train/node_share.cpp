@@ -70,11 +70,17 @@ void refuse_more_than_memory(std::size_t rank_bytes, Place place, const Session&
 
 std::size_t peak_bytes(Place place) { return place == Place::gpu ? most_gpu_memory() : peak_resident_bytes(); }
 
+std::size_t forget_peak(Place place) {
+    if (place == Place::gpu) forget_most_gpu_memory();
+    return peak_bytes(place);
+}
+
 RankMemory fullest(Communicator& control, const RankMemory& own) {
-    const std::array numbers{static_cast<double>(own.parameters), static_cast<double>(own.gradients),
-                             static_cast<double>(own.optimizer),  static_cast<double>(own.activations),
-                             static_cast<double>(own.workspace),  static_cast<double>(own.messages),
-                             static_cast<double>(own.copy)};
+    const std::array numbers{static_cast<double>(own.parameters),     static_cast<double>(own.gradients),
+                             static_cast<double>(own.optimizer),      static_cast<double>(own.activations),
+                             static_cast<double>(own.workspace),      static_cast<double>(own.messages),
+                             static_cast<double>(own.copy),           static_cast<double>(own.kernels),
+                             static_cast<double>(own.copy_beside_gpu)};
     const std::vector<double> all = gather_all(control, numbers);
     RankMemory most;
     for (std::size_t i = 0; i < all.size(); i += numbers.size()) {
@@ -85,7 +91,9 @@ RankMemory fullest(Communicator& control, const RankMemory& own) {
                                 .activations = bytes(3),
                                 .workspace = bytes(4),
                                 .messages = bytes(5),
-                                .copy = bytes(6)};
+                                .copy = bytes(6),
+                                .kernels = bytes(7),
+                                .copy_beside_gpu = bytes(8)};
         if (memory.total() > most.total()) most = memory;
     }
     return most;

@@ -24,8 +24,10 @@ std::vector<std::string> cores_of_ranks(Communicator& control);
 void refuse_more_than_memory(std::size_t rank_bytes, Place place, const Session& session,
                              Communicator& control);
 
-// Bytes that this process had there at once, at most.
+// Bytes that this process had there at once, at most: of a GPU since it was told to forget what was before,
+// when it has the result.
 std::size_t peak_bytes(Place place);
+std::size_t forget_peak(Place place);
 
 // Collective over `control`. What the rank that needs most will hold.
 RankMemory fullest(Communicator& control, const RankMemory& own);

@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include "train/planning.hpp"
+#include "trireme/kernels/gpu_stream.hpp"
 #include "trireme/layout/held_state.hpp"
 #include "trireme/layout/shares.hpp"
 #include "trireme/schedule/row_buffers.hpp"
+#include "trireme/stage/sent_batch.hpp"
 
 namespace trireme {
 namespace {
@@ -77,6 +79,45 @@ std::size_t row_buffers(const Plan& plan, const LocalWork& work) {
     return std::max(most(plan.training), most(plan.evaluation));
 }
 
+// Micro-batches of a step, or of a round, that pass a team.
+std::size_t batches_of(const PipelineShape& shape, int team) {
+    std::size_t count = 0;
+    for (int m = 0; m < shape.micro_batches; ++m) {
+        bool is_passed = false;
+        for (int stage = 0; stage < shape.stages(); ++stage)
+            is_passed = is_passed || shape.executor_of(stage, m) == team;
+        count += is_passed ? 1 : 0;
+    }
+    return count;
+}
+
+// Of the steps that are begun, or looked ahead to, and not settled, and of the next one, which is read before
+// they are; behind a stretch of the next one alone, and of an evaluation.
+std::size_t batches_at_once(const Plan& plan, int team) {
+    const auto ahead = static_cast<std::size_t>(plan.training.look_ahead);
+    const std::size_t steps = ahead == 0 ? 2 : 2 * ahead + 3;
+    const std::size_t of_step = batches_of(plan.training.shape, team);
+    return std::max(steps * of_step, of_step + batches_of(plan.evaluation.shape, team));
+}
+
+std::size_t most_bytes_to_send(const SizedPlan& sized) {
+    std::size_t most = 0;
+    for (const BatchShape& shape : sized.largest) {
+        Arena inputs("input", 0, Place::ghost);
+        most = std::max(most, bytes_to_send(ghost_batch(sized.model, shape, inputs)));
+    }
+    return most;
+}
+
+// What first values are kept in before they are rounded, one parameter after the other.
+std::size_t filling_bytes(const SizedPlan& sized, const LocalParameters& held) {
+    if (!has_masters(sized.dtype)) return 0;
+    std::size_t most = 0;
+    for (const ParameterSpec& spec : held.specs())
+        most = std::max(most, spec.size() * bytes_of(wide_of(sized.dtype)));
+    return most;
+}
+
 // As many others as there will be, and nobody there.
 DataGroups ghost_groups(const std::vector<Bucket>& buckets, int rank) {
     DataGroups groups;
@@ -87,6 +128,23 @@ DataGroups ghost_groups(const std::vector<Bucket>& buckets, int rank) {
                                                    static_cast<int>(bucket.holders.size())));
     }
     return groups;
+}
+
+// Before anything is in flight, first values take memory that is given back.
+void add_training(const SizedPlan& sized, const OptimizerConfig& optimizer, const GradientPlan& gradients,
+                  int rank, const LocalParameters& held, RankMemory& memory) {
+    const DataGroups groups = ghost_groups(gradients.buckets, rank);
+    const GradientExchange exchange(gradients, rank, held.specs(), held.values(), held.gradients(), groups,
+                                    Place::ghost);
+    memory.gradients = held.gradient_bytes();
+    memory.optimizer = Optimizer(optimizer, held.specs(), updated_shards(sized, exchange, held.specs()),
+                                 sized.dtype, Place::ghost, sized.plan.training.shape.validates)
+                           .bytes();
+    const std::size_t to_come = memory.activations + memory.messages;
+    const std::size_t filling = filling_bytes(sized, held);
+    memory.workspace += norm_scratch_bytes(held.gradients(), exchange.own_shards());
+    memory.workspace += filling - std::min(filling, to_come);
+    memory.messages += held.copies().gradients * exchange.bytes();
 }
 
 }  // namespace
@@ -109,6 +167,13 @@ LocalWork work_of(const SizedPlan& sized, int rank) {
         work.memory = larger_of(work.memory, largest(sized, work.specs.back(), program, migrations));
     }
     return work;
+}
+
+InFlight in_flight(const SizedPlan& sized, const LocalWork& work) {
+    return {.flights = flights(sized.plan, work),
+            .row_buffers = row_buffers(sized.plan, work),
+            .batches = batches_at_once(sized.plan, work.team),
+            .batch_bytes = most_bytes_to_send(sized)};
 }
 
 bool shares_products(const Plan& plan) { return plan.most_left_out > 0 || !plan.migrations.empty(); }
@@ -144,6 +209,13 @@ std::size_t saved_bytes(const SizedPlan& sized, const OptimizerConfig& optimizer
     return elements * bytes_of(wide_of(sized.dtype)) * (1 + moments_of(optimizer));
 }
 
+std::size_t norm_scratch_bytes(const ParameterTensors& gradients, const std::vector<ParameterShard>& shards) {
+    Stream stream{.backend = GhostStream{}};
+    Arena counter("norm", 0, Place::ghost);
+    sum_of_squares(stream, gradients, shards, counter);
+    return counter.peak();
+}
+
 RankMemory plan_memory(const SizedPlan& sized, const OptimizerConfig* optimizer, const GradientPlan& gradients,
                        int rank, bool saves) {
     const LocalWork work = work_of(sized, rank);
@@ -151,26 +223,22 @@ RankMemory plan_memory(const SizedPlan& sized, const OptimizerConfig* optimizer,
     const LocalStages stages(work, nullptr, false, Place::ghost);
     const LocalParameters& held = stages.parameters();
     const StageMemory& memory = work.memory;
+    const InFlight most = in_flight(sized, work);
     RankMemory rank_memory{
         .parameters = held.value_bytes(),
-        .activations = flights(sized.plan, work) * memory.activations,
+        .activations = most.flights * memory.activations,
         .workspace = memory.scratch + memory.again + memory.exchange,
-        .messages = row_buffers(sized.plan, work) * work.most_rows * sized.model.width * bytes_of(sized.dtype)};
+        .messages = most.row_buffers * work.most_rows * sized.model.width * bytes_of(sized.dtype)};
+    if (sized.place == Place::gpu) rank_memory.kernels = gpu_stream_bytes() + most.batches * most.batch_bytes;
     if (optimizer == nullptr) return rank_memory;
-    const DataGroups groups = ghost_groups(gradients.buckets, rank);
-    const GradientExchange exchange(gradients, rank, held.specs(), held.values(), held.gradients(), groups,
-                                    Place::ghost);
-    rank_memory.gradients = held.gradient_bytes();
-    rank_memory.messages += held.copies().gradients * exchange.bytes();
-    rank_memory.optimizer = Optimizer(*optimizer, held.specs(), updated_shards(sized, exchange, held.specs()),
-                                      sized.dtype, Place::ghost, sized.plan.training.shape.validates)
-                                .bytes();
+    add_training(sized, *optimizer, gradients, rank, held, rank_memory);
     if (shares_products(sized.plan)) {
         Stream stream{.backend = GhostStream{}};
         rank_memory.workspace +=
             Resizer(stream, resizer_config(sized), projections_of(work.model, work.specs), held).bytes();
     }
-    if (saves) rank_memory.copy = saved_bytes(sized, *optimizer, gradients, rank);
+    std::size_t& copy = sized.place == Place::gpu ? rank_memory.copy_beside_gpu : rank_memory.copy;
+    if (saves) copy = saved_bytes(sized, *optimizer, gradients, rank);
     return rank_memory;
 }
 

@@ -18,9 +18,13 @@ struct RankMemory {
     std::size_t workspace = 0;
     std::size_t messages = 0;  // on their way between stages and between replicas
     std::size_t copy = 0;      // of what a checkpoint is written from while the run goes on
+    std::size_t kernels =
+        0;  // of a GPU: what its kernels have for themselves, and batches that were sent to it
+    std::size_t copy_beside_gpu = 0;  // where all else is a GPU's: the copy, which is in the machine's memory
 
+    // In one place, the GPU where there is one.
     std::size_t total() const {
-        return parameters + gradients + optimizer + activations + workspace + messages + copy;
+        return parameters + gradients + optimizer + activations + workspace + messages + copy + kernels;
     }
 };
 
@@ -30,15 +34,26 @@ struct SizedPlan {
     const Plan& plan;
     DType dtype;
     const std::vector<BatchShape>& largest;  // micro-batches
+    Place place;                             // of tensors; of ghosts whatever is counted
 
     SizedPlan(const ModelConfig& of_model, const Plan& of_plan, DType of_numbers,
-              const std::vector<BatchShape>& of_batches)
-        : model(of_model), plan(of_plan), dtype(of_numbers), largest(of_batches) {}
-    SizedPlan(const Setup& setup) : SizedPlan(setup.model, setup.plan, setup.dtype, setup.largest) {}
+              const std::vector<BatchShape>& of_batches, Place of_tensors = Place::memory)
+        : model(of_model), plan(of_plan), dtype(of_numbers), largest(of_batches), place(of_tensors) {}
+    SizedPlan(const Setup& setup)
+        : SizedPlan(setup.model, setup.plan, setup.dtype, setup.largest, setup.place) {}
 };
 
 // What the rank has been given by the plan; no stages where it is idle.
 LocalWork work_of(const SizedPlan& sized, int rank);
+
+// What comes and goes while steps are made, and evaluations: how many a rank has at once, at most.
+struct InFlight {
+    std::size_t flights = 0;
+    std::size_t row_buffers = 0;
+    std::size_t batches = 0;      // micro-batches, as they are read
+    std::size_t batch_bytes = 0;  // of the largest one where it is sent to a GPU
+};
+InFlight in_flight(const SizedPlan& sized, const LocalWork& work);
 
 // Whether some rank may leave out a part of its products, or computes one of another's.
 bool shares_products(const Plan& plan);
@@ -52,6 +67,9 @@ GradientPlan gradient_plan(const SizedPlan& sized, const BucketRules& rules = {}
 // The shards that a rank updates: its own of each piece, or all that it holds.
 std::vector<ParameterShard> updated_shards(const SizedPlan& sized, const GradientExchange& exchange,
                                            const std::vector<ParameterSpec>& specs);
+
+// Memory for sum_of_squares() of those.
+std::size_t norm_scratch_bytes(const ParameterTensors& gradients, const std::vector<ParameterShard>& shards);
 
 // Without optimizer and gradients where the rank only evaluates: `optimizer` is none. With the copy that
 // checkpoints are written from where the run `saves` on its way.

@@ -33,6 +33,7 @@ RankModel::RankModel(const Setup& setup, int rank, RankGroups groups, Trace* tra
     : setup_(setup), rank_(rank), groups_(std::move(groups)) {
     const LocalWork work = work_of(setup, rank_);
     if (work.team < 0) return;
+    in_flight_ = in_flight(setup, work);
     stages_ = std::make_unique<LocalStages>(work, groups_.tensor.get(), setup.plan.cuts_rows, setup.place);
     training_ = make_engine(setup.plan.training, trace);
     evaluation_ = make_engine(setup.plan.evaluation, nullptr);
@@ -157,7 +158,15 @@ void RankModel::begin(Stream& stream, const ProvedPrograms& programs, const Roun
                          .label_smoothing = options.label_smoothing,
                          .update = options.update,
                          .validate = options.validate});
+    make_room(stream);
     stages_->begin(stream, *round_);
+}
+
+// Once and for all: a GPU would stand still in the middle of a step while memory is taken.
+void RankModel::make_room(Stream& stream) {
+    if (setup_.place == Place::ghost) return;
+    stages_->reserve(in_flight_.flights, in_flight_.row_buffers);
+    sender_to(stream);
 }
 
 void RankModel::add_step(const std::deque<BatchView>& micro_batches, double loss_scale) {
@@ -206,7 +215,9 @@ RoundResult RankModel::execute(Stream& stream, const ProvedPrograms& programs,
 }
 
 ByteSender* RankModel::sender_to(Stream& stream) {
-    if (stream.is_on_gpu() && !sender_) sender_ = std::make_unique<ByteSender>(stream.gpu_times->queue());
+    if (stream.is_on_gpu() && !sender_)
+        sender_ =
+            std::make_unique<ByteSender>(stream.gpu_times->queue(), in_flight_.batch_bytes, in_flight_.batches);
     return sender_.get();
 }
 

@@ -105,6 +105,7 @@ public:
 
 private:
     void fill_rounded(Stream& stream, std::uint64_t seed, Optimizer& optimizer);
+    void make_room(Stream& stream);
     bool speaks_for_team() const;
     std::vector<Migration> migrations_of_team() const;
     void lend(const std::vector<Migration>& migrations);
@@ -114,7 +115,8 @@ private:
     const Setup& setup_;
     int rank_;
     RankGroups groups_;
-    std::unique_ptr<LocalStages> stages_;            // none: idle
+    std::unique_ptr<LocalStages> stages_;  // none: idle
+    InFlight in_flight_;
     std::unique_ptr<ByteSender> sender_;             // none: batches are read where they are
     std::unique_ptr<Resizer> resizer_;               // none: every rank computes what it holds
     std::unique_ptr<HelpedProducts> helped_;         // likewise, and none where the team is one rank

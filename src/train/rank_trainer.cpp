@@ -29,13 +29,6 @@ namespace {
 struct UpdateFields {
     enum : std::size_t { loss, squares, count };
 };
-// What sum_of_squares() needs.
-std::size_t norm_scratch_bytes(const ParameterTensors& gradients, const std::vector<ParameterShard>& shards) {
-    Stream stream{.backend = GhostStream{}};
-    Arena counter("norm", 0, Place::ghost);
-    sum_of_squares(stream, gradients, shards, counter);
-    return counter.peak();
-}
 
 double sum_of_losses(const std::map<int, LossState>& outcomes) {
     double sum = 0;

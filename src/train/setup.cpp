@@ -128,11 +128,6 @@ Setup made_up_samples(const RunConfig& config) {
     return setup;
 }
 
-Place place_of(DeviceKind device) {
-    if (device == DeviceKind::ghost) return Place::ghost;
-    return device == DeviceKind::cuda ? Place::gpu : Place::memory;
-}
-
 // What training and evaluation have in common.
 Setup set_up_model_and_data(const RunConfig& config, int ranks, bool trains) {
     check_batch_size(config);
@@ -155,6 +150,11 @@ Setup set_up_model_and_data(const RunConfig& config, int ranks, bool trains) {
 }
 
 }  // namespace
+
+Place place_of(DeviceKind device) {
+    if (device == DeviceKind::ghost) return Place::ghost;
+    return device == DeviceKind::cuda ? Place::gpu : Place::memory;
+}
 
 DType dtype_of(Precision precision) {
     switch (precision) {

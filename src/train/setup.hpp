@@ -58,6 +58,7 @@ struct Setup {
 };
 
 DType dtype_of(Precision precision);
+Place place_of(DeviceKind device);  // of tensors
 
 // Tokens of the longest sample: --max-length, or the model's positions. Throws ConfigError for more than these,
 // and for more samples a step than anyone has.

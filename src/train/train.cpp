@@ -74,7 +74,8 @@ public:
     // cannot be used.
     void prepare() {
         refuse_what_cannot_be();
-        resident_bytes_ = peak_bytes(setup_.place);
+        manifest_.peak = peak_of_all(control_, config_, setup_, threads_, session_.host());
+        resident_bytes_ = forget_peak(setup_.place);
         start_trainer(running_);
         watchdog_.ask([this] { return trainer_->position(); });
         control_.never_give_up();  // while ranks read, of which one may have much to read
@@ -87,7 +88,6 @@ public:
     }
 
     Ending train() {
-        manifest_.peak = peak_of_all(control_, config_, setup_, threads_, session_.host());
         if (weighs_messages(config_.policy)) deciding_.know_link(trainer_->measure_link(control_));
         if (is_first_) {
             directory_->write_config(config_.resolved);
@@ -109,6 +109,7 @@ public:
 private:
     void refuse_what_cannot_be() {
         refuse_more_than_memory(most_bytes_, setup_.place, session_, control_);
+        refuse_more_than_memory(memory_.copy_beside_gpu, Place::memory, session_, control_);
         agree(control_, [&] {
             if (twin_) refuse_more_than_is_left(*twin_, most_twin_bytes_, session_);
             const bool is_new = is_first_ && !config_.run.run_dir.empty() && !is_in_place_;
@@ -202,9 +203,7 @@ private:
         const PlanChange change{.from = hash_of(setup_.plan), .to = hash_of(next)};
         setup_.plan.left_out = next.left_out;
         setup_.plan.migrations = next.migrations;
-        const bool saves = config_.run.checkpoint_every > 0;
-        const RankMemory memory = plan_memory(setup_, &config_.optimizer, gradients_, session_.rank(), saves);
-        most_bytes_ = std::max(most_bytes_, memory.total());
+        most_bytes_ = std::max(most_bytes_, most_bytes(config_, setup_, {}, session_.rank()));
         return change;
     }
 

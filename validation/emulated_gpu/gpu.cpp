@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "emulated_gpu/memory.hpp"
 #include "emulated_gpu/queue.hpp"
 #include "emulated_gpu/thread.hpp"
 #include "trireme/base/error.hpp"
@@ -76,6 +77,7 @@ struct Memory {
     std::map<const std::byte*, std::size_t> blocks = {};
     std::size_t bytes = 0;
     std::size_t most_bytes = 0;
+    std::size_t takes = 0;
 };
 
 Memory& memory_taken() {
@@ -167,6 +169,7 @@ std::byte* take_gpu_memory(std::size_t bytes) {
     taken.blocks[memory] = bytes;
     taken.bytes += bytes;
     taken.most_bytes = std::max(taken.most_bytes, taken.bytes);
+    taken.takes += 1;
     return memory;
 }
 
@@ -180,6 +183,11 @@ void give_back_gpu_memory(std::byte* memory) noexcept {
 std::size_t most_gpu_memory() {
     const Turn turn;
     return memory_taken().most_bytes;
+}
+
+void forget_most_gpu_memory() {
+    const Turn turn;
+    memory_taken().most_bytes = memory_taken().bytes;
 }
 
 std::byte* take_pinned_memory(std::size_t bytes) { return take_aligned(bytes); }
@@ -296,6 +304,11 @@ void do_later(GpuQueue& queue, std::function<void()> job) {
 void stand_until(void* stream, std::function<bool()> is_over) {
     const Turn turn;
     queue_of(stream).jobs.push_back(std::move(is_over));
+}
+
+std::size_t times_memory_was_taken() {
+    const Turn turn;
+    return memory_taken().takes;
 }
 
 void let_gpu_go_on() {

@@ -94,6 +94,7 @@ class ProductLibrary::Lt {};
 
 ProductLibrary::ProductLibrary() = default;
 ProductLibrary::~ProductLibrary() = default;
+std::size_t ProductLibrary::bytes() { return 0; }
 void ProductLibrary::multiply(GpuQueue& queue, const GpuProduct& product) {
     emulated::do_later(queue, [product] { multiply_now(product); });
 }

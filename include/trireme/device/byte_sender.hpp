@@ -11,7 +11,9 @@ namespace trireme {
 
 class ByteSender {
 public:
-    explicit ByteSender(GpuQueue& queue);  // which outlives all that was sent
+    // To a queue that outlives all that was sent. There are `blocks` from the first on, each for at most
+    // `block_bytes`; others are made when they are needed, and used again.
+    explicit ByteSender(GpuQueue& queue, std::size_t block_bytes = 4096, std::size_t blocks = 0);
     ~ByteSender();
     ByteSender(const ByteSender&) = delete;
     ByteSender& operator=(const ByteSender&) = delete;

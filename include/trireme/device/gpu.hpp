@@ -38,6 +38,7 @@ std::size_t free_gpu_memory();  // bytes
 std::byte* take_gpu_memory(std::size_t bytes);
 void give_back_gpu_memory(std::byte* memory) noexcept;
 std::size_t most_gpu_memory();  // bytes that this process had taken at once, at most
+void forget_most_gpu_memory();  // until now: counts from what is taken
 
 // Memory of the machine that the GPU reads and writes without the processor's help.
 std::byte* take_pinned_memory(std::size_t bytes);

@@ -39,6 +39,8 @@ public:
     void help_with(const HelpedProducts* helped) { helped_ = helped; }
     // Nothing is in flight. For other passes, which need more memory or less.
     void work_in(const StageMemory& memory);
+    // Likewise. Makes flights and row buffers until there are so many; others are made when they are needed.
+    void reserve(std::size_t flights, std::size_t row_buffers);
 
     // How passes are made: see there.
     PassRunner& passes() { return passes_; }
@@ -70,7 +72,7 @@ public:
     bool stands(const Instruction& validate) override;
     void undo(const Instruction& forward) override;
 
-    // Bytes of flights and row buffers that were in use at most.
+    // Bytes of the flights and row buffers that have been made.
     std::size_t peak_bytes() const;
 
 private:
@@ -103,6 +105,7 @@ private:
     void finish_forward(const Instruction& instruction, Passage& passage);
     void release_inputs(const Instruction& instruction);
     void give_back(Tensor& place);
+    void make_flight();
     void release_flight(Passage& passage);
     void forget_if_over(const Key& key);
     void leave(int step, const std::vector<std::size_t>& parameters);

@@ -1,5 +1,5 @@
-// Memory for what stages hand to each other: buffers of one size, made when they are first needed and used
-// again.
+// Memory for what stages hand to each other: buffers of one size, made when they are first needed, or before,
+// and used again.
 #pragma once
 
 #include <vector>
@@ -16,10 +16,13 @@ public:
     Tensor take(std::size_t rows);  // (rows, width), contiguous
     void give_back(const Tensor& tensor);
 
-    std::size_t count() const { return buffers_.size(); }  // that were in use at once, at most
+    void reserve(std::size_t count);
+    std::size_t count() const { return buffers_.size(); }
     std::size_t bytes_each() const { return most_rows_ * width_ * bytes_of(dtype_); }
 
 private:
+    void make_one() { free_.push_back(buffers_.emplace_back(bytes_each(), place_).data()); }
+
     std::size_t most_rows_, width_;
     DType dtype_;
     Place place_;

@@ -13,6 +13,9 @@ struct SentBatch {
     std::shared_ptr<std::byte> memory;
 };
 
+// What that takes there.
+std::size_t bytes_to_send(const TokenBatch& batch);
+
 // For kernels that the sender's queue is given from here on. `batch` is in the machine's memory.
 SentBatch send(const TokenBatch& batch, ByteSender& sender);
 

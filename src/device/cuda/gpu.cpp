@@ -122,6 +122,12 @@ void give_back_gpu_memory(std::byte* memory) noexcept { cudaFreeAsync(memory, nu
 
 std::size_t most_gpu_memory() { return of_pool(cudaMemPoolAttrUsedMemHigh); }
 
+void forget_most_gpu_memory() {
+    std::uint64_t zero = 0;
+    check_cuda(cudaMemPoolSetAttribute(memory_pool(), cudaMemPoolAttrUsedMemHigh, &zero),
+               "cudaMemPoolSetAttribute");
+}
+
 std::byte* take_pinned_memory(std::size_t bytes) {
     void* memory = nullptr;
     check_cuda(cudaMallocHost(&memory, bytes), "cudaMallocHost");

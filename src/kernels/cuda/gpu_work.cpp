@@ -1,11 +1,11 @@
 #include "kernels/cuda/gpu_work.hpp"
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "kernels/cuda/product_library.hpp"
 #include "trireme/base/error.hpp"
@@ -16,6 +16,8 @@ namespace trireme {
 namespace {
 
 constexpr std::size_t alignment = 256;
+constexpr std::size_t first_scratch_bytes = std::size_t{16} << 20;
+constexpr std::size_t first_told_bytes = std::size_t{1} << 20;  // of each store
 
 std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
@@ -25,40 +27,32 @@ std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignm
 // reads that any more: a kernel that is told several lists finds the first one where it was.
 struct GpuWork::Told {
     struct Store {
-        Store() = default;
-        ~Store() { give_back(); }
+        Store() : Store(first_told_bytes) {}
+        explicit Store(std::size_t bytes) : pinned(take_pinned_memory(bytes)), gpu(bytes, Place::gpu) {}
+        ~Store() {
+            if (pinned != nullptr) give_back_pinned_memory(pinned);
+        }
         Store(const Store&) = delete;
         Store& operator=(const Store&) = delete;
 
-        void give_back() {
-            if (capacity == 0) return;
-            give_back_pinned_memory(pinned);
-            give_back_gpu_memory(gpu);
-            capacity = 0;
-        }
-
-        // Room for more than there was, until that is enough.
-        void grow(std::size_t before, std::size_t size) {
-            constexpr std::size_t enough = std::size_t{16} << 20;
-            const std::size_t doubled = std::min(2 * before, enough);
-            const std::size_t wanted = std::bit_ceil(std::max({doubled, size, std::size_t{1} << 16}));
-            if (capacity >= wanted) return;
-            give_back();
+        void grow(std::size_t size) {
+            if (gpu.bytes() >= size) return;
+            give_back_pinned_memory(std::exchange(pinned, nullptr));
+            gpu = {};
+            const std::size_t wanted = std::bit_ceil(size);
             pinned = take_pinned_memory(wanted);
-            gpu = take_gpu_memory(wanted);
-            capacity = wanted;
+            gpu = Buffer(wanted, Place::gpu);
         }
 
-        std::byte* pinned = nullptr;
-        std::byte* gpu = nullptr;
-        std::size_t capacity = 0;
+        std::byte* pinned;
+        Buffer gpu;
     };
 
     const std::byte* add(GpuQueue& queue, std::string bytes) {
         const std::size_t size = aligned(bytes.size());
-        if (used + size > stores[current].capacity) turn_over(queue, size);
+        if (used + size > stores[current].gpu.bytes()) turn_over(queue, size);
         const Store& store = stores[current];
-        std::byte* const place = store.gpu + used;
+        std::byte* const place = store.gpu.data() + used;
         std::memcpy(store.pinned + used, bytes.data(), bytes.size());
         queue.copy(place, store.pinned + used, bytes.size());
         used += size;
@@ -70,9 +64,8 @@ struct GpuWork::Told {
         queue.wait();
         places.clear();
         used = 0;
-        const std::size_t before = stores[current].capacity;
         current = 1 - current;
-        stores[current].grow(before, size);
+        stores[current].grow(size);
     }
 
     std::array<Store, 2> stores = {};
@@ -81,25 +74,28 @@ struct GpuWork::Told {
     std::map<std::string, const std::byte*> places = {};
 };
 
-GpuWork::GpuWork() : facts_(gpu_in_use()), products_(std::make_unique<ProductLibrary>()) {}
+GpuWork::GpuWork()
+    : facts_(gpu_in_use()),
+      products_(std::make_unique<ProductLibrary>()),
+      scratch_(first_scratch_bytes, Place::gpu),
+      told_(std::make_unique<Told>()) {}
 
-GpuWork::~GpuWork() {
-    if (scratch_ != nullptr) give_back_gpu_memory(scratch_);
-}
+GpuWork::~GpuWork() = default;
 
+std::size_t GpuWork::bytes() { return ProductLibrary::bytes() + first_scratch_bytes + 2 * first_told_bytes; }
+
+// Its end: who writes beyond it is caught by those who watch the borders of what is taken.
 std::byte* GpuWork::scratch(std::size_t bytes) {
-    if (bytes <= scratch_bytes_) return scratch_;
-    queue_.wait();
-    if (scratch_ != nullptr) give_back_gpu_memory(scratch_);
-    scratch_ = nullptr;
-    scratch_bytes_ = 0;
-    scratch_ = take_gpu_memory(bytes);
-    scratch_bytes_ = bytes;
-    return scratch_;
+    const std::size_t size = aligned(bytes);
+    if (size > scratch_.bytes()) {
+        queue_.wait();
+        scratch_ = {};
+        scratch_ = Buffer(size, Place::gpu);
+    }
+    return scratch_.data() + scratch_.bytes() - size;
 }
 
 const std::byte* GpuWork::tell_bytes(std::span<const std::byte> bytes) {
-    if (!told_) told_ = std::make_unique<Told>();
     std::string content(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     const auto known = told_->places.find(content);
     return known == told_->places.end() ? told_->add(queue_, std::move(content)) : known->second;
@@ -112,5 +108,7 @@ Stream gpu_stream() {
         std::shared_ptr<GpuTimes>(new GpuTimes(work->queue()), [work](const GpuTimes* laps) { delete laps; });
     return {.backend = CudaStream{std::move(work)}, .gpu_times = std::move(times)};
 }
+
+std::size_t gpu_stream_bytes() { return GpuWork::bytes(); }
 
 }  // namespace trireme

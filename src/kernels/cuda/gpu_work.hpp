@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 
+#include "trireme/device/buffer.hpp"
 #include "trireme/device/gpu.hpp"
 
 namespace trireme {
@@ -16,12 +17,14 @@ public:
     GpuWork();
     ~GpuWork();
 
+    static std::size_t bytes();  // of the GPU's memory that one takes
+
     GpuQueue& queue() { return queue_; }
     const GpuFacts& facts() const { return facts_; }
     ProductLibrary& products() { return *products_; }
 
-    // Memory for one kernel, of which the next one knows nothing. Grows outside of steps: kernels ask for the
-    // same in every step.
+    // Memory for one kernel, of which the next one knows nothing. Grows only where that is more than nearly all
+    // models' kernels need.
     std::byte* scratch(std::size_t bytes);
 
     // The same elements in the GPU's memory, for kernels that follow. What was told lately is not sent again.
@@ -38,8 +41,7 @@ private:
     GpuQueue queue_;
     GpuFacts facts_;
     std::unique_ptr<ProductLibrary> products_;
-    std::byte* scratch_ = nullptr;
-    std::size_t scratch_bytes_ = 0;
+    Buffer scratch_;
     std::unique_ptr<Told> told_;
 };
 

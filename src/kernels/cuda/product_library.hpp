@@ -13,6 +13,8 @@ public:
     ProductLibrary();
     ~ProductLibrary();
 
+    static std::size_t bytes();  // of the GPU's memory that one takes
+
     void multiply(GpuQueue& queue, const GpuProduct& product);
 
     // False where what is joined to the product, its bias or something else, is left to others: the product is

@@ -11,22 +11,26 @@
 namespace trireme::doctor {
 namespace {
 
-// What is wrong on the first node where there are too few; empty where there are enough.
-std::string shortage(const std::vector<RankFacts>& ranks) {
+// The first rank without one beside ranks that have some; empty: all have one.
+std::string rank_without(const std::vector<RankFacts>& ranks) {
+    const auto found = std::ranges::find_if(ranks, [](const RankFacts& rank) { return rank.gpus.empty(); });
+    if (found == ranks.end()) return {};
+    return fmt::format("rank {} finds none on {}, and others have some", found - ranks.begin(), found->host);
+}
+
+// The first two that have the same one; empty: each has one of its own.
+std::string sharers(const std::vector<RankFacts>& ranks) {
     const auto taken = gpus_taken(ranks);
     for (const auto& [node, own] : ranks_of_nodes(ranks)) {
-        const std::string& host = ranks[static_cast<std::size_t>(node)].host;
         std::map<std::string, int> takers;
         for (const int rank : own) {
-            const auto& gpu = taken[static_cast<std::size_t>(rank)];
-            if (!gpu)
-                return fmt::format("rank {} finds none on {}, where {} may use {}", rank, host,
-                                   counted(own.size(), "rank"),
-                                   ranks[static_cast<std::size_t>(rank)].gpus.size());
-            const auto [other, is_first] = takers.emplace(gpu->id, rank);
+            const Gpu& gpu = *taken[static_cast<std::size_t>(rank)];
+            const auto [other, is_first] = takers.emplace(gpu.id, rank);
             if (!is_first)
-                return fmt::format("ranks {} and {} would share {} {} of {}", other->second, rank, gpu->model,
-                                   gpu->id, host);
+                return fmt::format(
+                    "ranks {} and {} share {} {} of {}: messages go by the machine's memory, and each has a "
+                    "part of its time and of its memory",
+                    other->second, rank, gpu.model, gpu.id, ranks[static_cast<std::size_t>(node)].host);
         }
     }
     return {};
@@ -69,14 +73,13 @@ Finding found(const std::vector<RankFacts>& ranks) {
                 .text = fmt::format("{}: {}", rank.host, rank.cuda_complaint),
                 .advice = "see whether nvidia-smi works there, and which CUDA its driver is for"};
     }
-    const std::string short_of = shortage(ranks);
-    if (short_of.empty())
-        return {.name = "GPUs", .status = Status::ok, .text = models(ranks) + ", one for a rank"};
-    return {
-        .name = "GPUs",
-        .status = Status::fails,
-        .text = short_of,
-        .advice = "start as many ranks on a node as it has devices, or ask for more: srun --gpus-per-task=1"};
+    constexpr const char* advice =
+        "start as many ranks on a node as it has devices, or ask for more: srun --gpus-per-task=1";
+    const std::string without = rank_without(ranks);
+    if (!without.empty()) return {.name = "GPUs", .status = Status::fails, .text = without, .advice = advice};
+    const std::string shared = sharers(ranks);
+    if (!shared.empty()) return {.name = "GPUs", .status = Status::missing, .text = shared, .advice = advice};
+    return {.name = "GPUs", .status = Status::ok, .text = models(ranks) + ", one for a rank"};
 }
 
 }  // namespace

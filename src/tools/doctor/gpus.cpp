@@ -118,9 +118,8 @@ std::vector<Gpu> visible_gpus(const std::vector<Gpu>& all, const std::optional<s
 }
 
 std::optional<Gpu> gpu_of_rank(const std::vector<Gpu>& visible, int local_rank) {
-    if (visible.size() == 1) return visible.front();
-    const auto place = static_cast<std::size_t>(local_rank);
-    return place < visible.size() ? std::optional(visible[place]) : std::nullopt;
+    if (visible.empty()) return std::nullopt;
+    return visible[static_cast<std::size_t>(local_rank) % visible.size()];
 }
 
 }  // namespace trireme::doctor

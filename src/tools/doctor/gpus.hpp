@@ -26,8 +26,9 @@ std::vector<Gpu> gpus_of_machine(const std::filesystem::path& root);
 // as one.
 std::vector<Gpu> visible_gpus(const std::vector<Gpu>& all, const std::optional<std::string>& visible);
 
-// Which one the given rank of its node takes: the only one where it sees one, as under --gpus-per-task=1, and
-// otherwise the one of its number. None where there are too few.
+// Which one the given rank of its node takes, as in a run: the only one where it sees one, as under
+// --gpus-per-task=1, and otherwise the one of its number, from the first one on again where ranks are more.
+// None where it sees none.
 std::optional<Gpu> gpu_of_rank(const std::vector<Gpu>& visible, int local_rank);
 
 }  // namespace trireme::doctor

@@ -149,6 +149,46 @@ TEST(RankMemory, OfAnEvaluationHasNeitherGradientsNorMoments) {
     EXPECT_EQ(memory.parameters, memory_of(plan, model, 0).parameters);
 }
 
+// Five i32 of each of 10 rows, an i64, and two pairs for the sample, each list begun anew on 256 bytes; of the
+// step that is made and the one that is read.
+TEST(RankMemory, OfAGpuHasTheBatchesThatAreSentThere) {
+    const ModelConfig model = tiny_gpt2();
+    const Plan plan = plan_run(grid(1, 1, 1), model, 1);
+    const OptimizerConfig optimizer{.kind = OptimizerKind::adamw};
+    const auto memory_in = [&](Place place) {
+        const SizedPlan sized(model, plan, DType::f32, batches, place);
+        return plan_memory(sized, &optimizer, gradient_plan(sized), 0, true);
+    };
+
+    const RankMemory on_gpu = memory_in(Place::gpu);
+    const RankMemory in_memory = memory_in(Place::memory);
+
+    EXPECT_EQ(on_gpu.kernels, 2U * 8 * 256);
+    EXPECT_EQ(in_memory.kernels, 0U);
+    EXPECT_EQ(on_gpu.copy_beside_gpu, in_memory.copy);
+    EXPECT_EQ(on_gpu.total() - on_gpu.kernels, in_memory.total() - in_memory.copy);
+}
+
+// Their largest one before it is rounded, where nothing that is taken later has room for that.
+TEST(RankMemory, HasTheFirstValuesOfShortNumbers) {
+    ModelConfig model = tiny_gpt2();
+    model.vocabulary = 1 << 16;
+    const Plan plan = plan_run(grid(1, 1, 1), model, 1);
+    const OptimizerConfig optimizer{.kind = OptimizerKind::adamw};
+    const auto workspace_with = [&](std::size_t rows) {
+        const std::vector<Segment> one{{.begin = 0, .length = rows, .sample = 0}};
+        const std::vector<BatchShape> few{{.segments = one, .rows = rows}};
+        const SizedPlan sized(model, plan, DType::bf16, few);
+        const StageMemory& memory = work_of(sized, 0).memory;
+        const RankMemory whole = plan_memory(sized, &optimizer, gradient_plan(sized), 0);
+        return whole.workspace + whole.activations + whole.messages - memory.scratch - memory.again -
+               memory.exchange;
+    };
+
+    const std::size_t of_norm = 64 * 10;  // whole cache lines are more than all shards' sums
+    EXPECT_NEAR(static_cast<double>(workspace_with(1)), 65536.0 * 128 * 4, of_norm);
+}
+
 TEST(RankMemory, OfAnIdleRankIsNothing) {
     const ScratchFolder folder;
     const ModelConfig model = small_gpt2();

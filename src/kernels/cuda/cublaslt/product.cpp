@@ -267,6 +267,7 @@ void ProductLibrary::Lt::multiply(GpuQueue& queue, const GpuProduct& product) {
 
 ProductLibrary::ProductLibrary() : lt_(std::make_unique<Lt>()) {}
 ProductLibrary::~ProductLibrary() = default;
+std::size_t ProductLibrary::bytes() { return workspace_bytes; }
 void ProductLibrary::multiply(GpuQueue& queue, const GpuProduct& product) { lt_->multiply(queue, product); }
 bool ProductLibrary::takes(const GpuProduct& product) { return lt_->takes(product); }
 

@@ -1,0 +1,170 @@
+// What a rank holds on its GPU: all of it taken before the first step, and as much as was predicted.
+#include "emulated_gpu/memory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "train/switching.hpp"
+#include "trireme/device/gpu.hpp"
+#include "trireme/kernels/gpu_stream.hpp"
+#include "unit/data/small_corpus.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::corpus_of_lengths;
+using validation::ScratchFolder;
+
+// What is run, beside the options that all of these runs share.
+struct Variant {
+    std::string name;
+    int ranks;
+    std::function<void(RunConfig&)> choose;
+};
+
+std::vector<Variant> variants() {
+    return {
+        {"one rank", 1, [](RunConfig&) {}},
+        {"packed rows", 1, [](RunConfig& c) { c.schedule.length = LengthPolicy::pack; }},
+        {"short numbers", 1, [](RunConfig& c) { c.precision.dtype = Precision::bf16; }},
+        {"no moments", 1, [](RunConfig& c) { c.optimizer.kind = OptimizerKind::sgd; }},
+        {"a copy for checkpoints", 1, [](RunConfig& c) { c.run.checkpoint_every = 1; }},
+        {"micro-batches", 1, [](RunConfig& c) { c.schedule.microbatches = 4; }},
+        {"recompute", 1, [](RunConfig& c) { c.layout.recompute = {Recompute::full}; }},
+        {"stages", 2,
+         [](RunConfig& c) {
+             c.layout.pipe = 2;
+             c.schedule.microbatches = 4;
+         }},
+        {"stages and recompute", 2,
+         [](RunConfig& c) {
+             c.layout.pipe = 2;
+             c.layout.recompute = {Recompute::selective};
+         }},
+        {"halves", 2,
+         [](RunConfig& c) {
+             c.layout.pipe = 2;
+             c.schedule.microbatches = 4;
+             c.schedule.schedule = "zb-h1";
+         }},
+        {"steps in flight", 2,
+         [](RunConfig& c) {
+             c.layout.pipe = 2;
+             c.schedule.microbatches = 2;
+             c.schedule.schedule = "pipedream-2bw";
+         }},
+        {"replicas", 2, [](RunConfig&) {}},
+        {"replicas in short numbers", 2, [](RunConfig& c) { c.precision.dtype = Precision::bf16; }},
+        {"replicas with all moments", 2, [](RunConfig& c) { c.layout.shard_optimizer = false; }},
+        {"shares", 2, [](RunConfig& c) { c.layout.tensor = 2; }},
+        {"shares of rows", 2,
+         [](RunConfig& c) {
+             c.layout.tensor = 2;
+             c.layout.sequence_parallel = true;
+         }},
+        {"stages and replicas", 4,
+         [](RunConfig& c) {
+             c.layout.pipe = 2;
+             c.schedule.microbatches = 4;
+         }},
+        {"stages and shares in short numbers", 4,
+         [](RunConfig& c) {
+             c.layout.pipe = c.layout.tensor = 2;
+             c.precision.dtype = Precision::bf16;
+         }},
+    };
+}
+
+// A model whose tensors are much more than what every stream has.
+RunConfig config_of(const Variant& variant, const std::string& corpus) {
+    RunConfig config;
+    config.data.corpus = corpus;
+    config.data.validation_share = 0.25;
+    config.model.name = "gpt2-tiny";
+    config.model.layers = 2;
+    config.model.width = 32;
+    config.model.heads = 2;
+    config.model.positions = 16;
+    config.precision.device = DeviceKind::cuda;
+    config.run.batch = 8;
+    config.run.steps = 100;
+    config.run.stall_timeout = 60;
+    variant.choose(config);
+    return config;
+}
+
+class MemoryOfAGpu : public ::testing::Test {
+protected:
+    MemoryOfAGpu() { corpus_of_lengths(folder_, {16, 12, 16, 10, 16, 15, 16, 16, 8, 16, 16, 16}); }
+
+    void start(const Variant& variant) {
+        config_ = config_of(variant, folder_.file("corpus.h5"));
+        setup_.emplace(set_up(config_, session_.size()));
+        gradients_ = gradient_plan(*setup_);
+        forget_most_gpu_memory();
+        start_trainer({.config = config_,
+                       .session = session_,
+                       .control = *control_,
+                       .mover = *mover_,
+                       .watchdog = watchdog_,
+                       .setup = *setup_,
+                       .gradients = gradients_,
+                       .trainer = trainer_,
+                       .nodes = session_.nodes()});
+        trainer_->fill();
+    }
+
+    // A step, an evaluation, and more steps; gives how often memory was taken in them.
+    std::size_t train() {
+        trainer_->begin_stretch(0, 1);
+        const std::size_t before = emulated::times_memory_was_taken();
+        trainer_->step();
+        trainer_->evaluate(*control_);
+        trainer_->begin_stretch(1, 3);
+        trainer_->step();
+        trainer_->step();
+        return emulated::times_memory_was_taken() - before;
+    }
+
+    std::size_t predicted() const {
+        const bool saves = config_.run.checkpoint_every > 0;
+        return plan_memory(*setup_, &config_.optimizer, gradients_, session_.rank(), saves).total();
+    }
+
+    std::vector<Variant> of_this_job() const {
+        std::vector<Variant> all = variants();
+        std::erase_if(all, [this](const Variant& variant) { return variant.ranks != session_.size(); });
+        return all;
+    }
+
+    int arguments_ = 0;
+    char** words_ = nullptr;
+    Session session_{arguments_, words_};
+    Watchdog watchdog_{session_, 60};
+    std::unique_ptr<Communicator> control_ = session_.all_ranks("control", watchdog_.patience());
+    std::unique_ptr<Communicator> mover_ = session_.all_ranks("mover", watchdog_.patience());
+    ScratchFolder folder_;
+    RunConfig config_;
+    std::optional<trireme::Setup> setup_;
+    GradientPlan gradients_;
+    std::optional<RankTrainer> trainer_;
+};
+
+TEST_F(MemoryOfAGpu, IsWhatWasPredictedAndTakenBeforeTheFirstStep) {
+    ASSERT_FALSE(of_this_job().empty());
+    for (const Variant& variant : of_this_job()) {
+        start(variant);
+
+        EXPECT_EQ(train(), 0U) << variant.name;
+
+        const auto of_streams = static_cast<double>(gpu_stream_bytes());
+        const double measured = static_cast<double>(most_gpu_memory()) - of_streams;
+        EXPECT_NEAR(static_cast<double>(predicted()) - of_streams, measured, 0.01 * measured) << variant.name;
+        trainer_.reset();
+    }
+}
+
+}  // namespace
+}  // namespace trireme
