@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "trireme/device/tensor.hpp"
+#include "trireme/device/wait.hpp"
 
 namespace trireme {
 
@@ -60,9 +61,10 @@ public:
     GpuMoment(GpuMoment&& other) noexcept;
     GpuMoment& operator=(GpuMoment&& other) noexcept;
 
-    bool is_over() const;  // true too where none was marked
-    void wait() const;
+    bool is_over() const;                                  // true too where none was marked
     double seconds_since(const GpuMoment& earlier) const;  // both are over
+
+    void* native() const { return event_; }  // the library's own handle
 
 private:
     friend class GpuQueue;
@@ -84,7 +86,13 @@ public:
 
     void mark(GpuMoment& moment);            // behind all that it was given
     void wait_for(const GpuMoment& moment);  // what it is given from here on begins after it
-    void wait();                             // until all is done. Throws ResourceError where the GPU failed.
+
+    // The processor waits: until all is done, or the moment is over, and as long as its patience lasts. Throws
+    // ResourceError where the GPU failed.
+    void wait() const;
+    void wait_until_over(const GpuMoment& moment) const;
+    void have_patience(const Patience& patience) { patience_ = patience; }
+    bool is_idle() const;
 
     void* native() const { return stream_; }  // the library's own handle
 
@@ -92,6 +100,7 @@ private:
     explicit GpuQueue(void* stream) : stream_(stream) {}
 
     void* stream_ = nullptr;
+    Patience patience_ = {};
 };
 
 // Blocks of threads.
