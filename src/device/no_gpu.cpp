@@ -27,6 +27,7 @@ void copy_gpu_rows(void* /*to*/, std::size_t /*to_stride*/, const void* /*from*/
     complain();
 }
 
+void wait_for_gpu(const void* /*memory*/, const Patience& /*patience*/) { complain(); }
 void sum_in_order_on_gpu(Tensor /*own*/, std::size_t /*self*/, ConstTensor /*others*/) { complain(); }
 
 GpuMoment::GpuMoment() { complain(); }

@@ -144,14 +144,14 @@ bool is_all_done_but_alone() {
 }
 
 // As CUDA's default stream does it.
-void do_behind_all_but_alone(const std::function<void()>& work) {
+void do_behind_all_but_alone(const Patience& patience, const std::function<void()>& work) {
     const auto is_done = [&] {
         const Turn turn;
         if (!is_all_done_but_alone()) return false;
         work();
         return true;
     };
-    wait_until(is_done, {}, [] { return "its emulated GPU to do all that it was given"; });
+    wait_until(is_done, patience, [] { return "its GPU to do all that it was given"; });
 }
 
 void* new_queue(bool is_alone) {
@@ -242,7 +242,7 @@ void give_back_pinned_memory(std::byte* memory) noexcept {
 
 void copy_gpu_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
                    std::size_t row_bytes, std::size_t rows) {
-    do_behind_all_but_alone([&] {
+    do_behind_all_but_alone({}, [&] {
         for (std::size_t r = 0; r < rows && row_bytes > 0; ++r) {
             std::memmove(static_cast<std::byte*>(to) + r * to_stride,
                          static_cast<const std::byte*>(from) + r * from_stride, row_bytes);
@@ -250,9 +250,13 @@ void copy_gpu_rows(void* to, std::size_t to_stride, const void* from, std::size_
     });
 }
 
+void wait_for_gpu(const void* /*memory*/, const Patience& patience) {
+    do_behind_all_but_alone(patience, [] {});
+}
+
 void sum_in_order_on_gpu(Tensor own, std::size_t self, ConstTensor others) {
     own.place = others.place = Place::memory;
-    do_behind_all_but_alone([&] { sum_in_order(own, self, others); });
+    do_behind_all_but_alone({}, [&] { sum_in_order(own, self, others); });
 }
 
 GpuMoment::GpuMoment() : event_(new Moment) {}

@@ -50,6 +50,10 @@ void give_back_pinned_memory(std::byte* memory) noexcept;
 void copy_gpu_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
                    std::size_t row_bytes, std::size_t rows);
 
+// Until the GPU that has this memory has done all that the process has given it: such a copy would wait for one
+// that hangs for ever. For any thread.
+void wait_for_gpu(const void* memory, const Patience& patience);
+
 // As sum_in_order(), of the GPU's memory.
 void sum_in_order_on_gpu(Tensor own, std::size_t self, ConstTensor others);
 

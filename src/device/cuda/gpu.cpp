@@ -67,15 +67,15 @@ bool is_done(cudaError_t answer) {
     return true;
 }
 
-// All that this process has given the GPU: the default stream waits for all others, and they for it. The
-// library itself would wait for ever for a GPU that hangs.
-void wait_for_everything() {
+}  // namespace
+
+// The default stream waits for all others, and they for it.
+void wait_for_gpu(const void* memory, const Patience& patience) {
+    use_gpu_of(memory);
     const GpuMoment now;
     check_cuda(cudaEventRecord(event_of(now.native()), nullptr), "cudaEventRecord");
-    wait_until([&] { return now.is_over(); }, {}, [] { return "its GPU to do all that it was given"; });
+    wait_until([&] { return now.is_over(); }, patience, [] { return "its GPU to do all that it was given"; });
 }
-
-}  // namespace
 
 GpuSearch find_gpus() {
     int count = 0;
@@ -120,7 +120,7 @@ std::byte* take_gpu_memory(std::size_t bytes) {
     cudaError_t code = cudaMallocAsync(&memory, bytes, nullptr);
     if (code == cudaErrorMemoryAllocation) {  // what the pool keeps may lie in pieces
         cudaGetLastError();
-        wait_for_everything();
+        check_cuda(cudaStreamSynchronize(nullptr), "memory of the GPU");
         check_cuda(cudaMemPoolTrimTo(memory_pool(), 0), "cudaMemPoolTrimTo");
         code = cudaMallocAsync(&memory, bytes, nullptr);
     }
@@ -132,7 +132,7 @@ std::byte* take_gpu_memory(std::size_t bytes) {
     }
     check_cuda(code, "cudaMallocAsync");
     check_cuda(cudaMemsetAsync(memory, 0, bytes, nullptr), "cudaMemsetAsync");
-    wait_for_everything();
+    wait_for_gpu(memory, {});
     return static_cast<std::byte*>(memory);
 }
 
@@ -163,14 +163,14 @@ void copy_gpu_rows(void* to, std::size_t to_stride, const void* from, std::size_
     if (row_bytes == 0 || rows == 0) return;
     use_gpu_of(to);
     use_gpu_of(from);
-    wait_for_everything();
     if (rows == 1 || (to_stride == row_bytes && from_stride == row_bytes)) {
         check_cuda(cudaMemcpy(to, from, rows * row_bytes, cudaMemcpyDefault), "cudaMemcpy");
     } else {
         check_cuda(cudaMemcpy2D(to, to_stride, from, from_stride, row_bytes, rows, cudaMemcpyDefault),
                    "cudaMemcpy2D");
     }
-    wait_for_everything();  // within the GPU a copy is not waited for by itself
+    // Within the GPU a copy is not waited for by itself.
+    check_cuda(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
 }
 
 GpuMoment::GpuMoment() {

@@ -60,6 +60,11 @@ TEST_F(HungGpu, EndsAJobThatHasMuchMoreToGiveIt) {
     expect_lines(train(1, 0, "500", "", 32), {std::string(waits_for_gpu) + "its GPU to do "});
 }
 
+// Another thread waits for it, too.
+TEST_F(HungGpu, EndsAJobThatWritesACheckpoint) {
+    expect_lines(train(1, 0, "600", "--checkpoint-every 1"), {waits_for_gpu});
+}
+
 // What is sent does not leave the GPU, so that the other rank may be the one that is waited for.
 
 TEST_F(HungGpu, OfAStageEndsTheJobOfAll) {
