@@ -51,7 +51,7 @@ Timing time_on_gpu(Stream& stream, const Rounds& rounds, const GpuCall& work) {
         queue_of(stream).mark(begin);
         for (std::size_t call = 0; call < calls; ++call) work(number++);
         queue_of(stream).mark(end);
-        end.wait();
+        queue_of(stream).wait_until_over(end);
         return end.seconds_since(begin);
     });
 }

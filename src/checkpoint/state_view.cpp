@@ -39,8 +39,8 @@ StateViews::StateViews(std::vector<StateView> views) : views_(std::move(views)) 
     std::ranges::sort(views_, comes_before);
 }
 
-void StateViews::copy(const std::string& tensor, StateField field, const Box& box,
-                      std::span<std::byte> to) const {
+void StateViews::copy(const std::string& tensor, StateField field, const Box& box, std::span<std::byte> to,
+                      const Patience& patience) const {
     std::size_t copied = 0;
     const StateView wanted{.tensor = tensor, .field = field, .box = box, .memory = {}};
     const auto [first, last] = std::equal_range(views_.begin(), views_.end(), wanted, comes_before);
@@ -51,7 +51,7 @@ void StateViews::copy(const std::string& tensor, StateField field, const Box& bo
                             box.columns.count};
         if (target.bytes() != to.size())
             throw BugError(cat("a box of ", tensor, " was copied to a place of ", to.size(), " bytes"));
-        copy_rows(part_of(*view, part), part_of(target, box, part));
+        copy_rows(part_of(*view, part), part_of(target, box, part), patience);
         copied += part.size();
     }
     if (copied != box.size())

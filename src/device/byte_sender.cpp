@@ -64,7 +64,7 @@ std::shared_ptr<std::byte> ByteSender::send(std::span<const std::byte> bytes) {
     const std::size_t size = pool_->size_for(bytes.size());
     const auto loan = std::make_shared<Loan>(pool_, size, pool_->take(size));
     Pool::Block& block = *loan->block;
-    block.sent.wait();
+    pool_->queue->wait_until_over(block.sent);
     std::memcpy(block.pinned, bytes.data(), bytes.size());
     pool_->queue->copy(block.gpu, block.pinned, bytes.size());
     pool_->queue->mark(block.sent);

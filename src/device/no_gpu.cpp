@@ -27,6 +27,7 @@ void copy_gpu_rows(void* /*to*/, std::size_t /*to_stride*/, const void* /*from*/
     complain();
 }
 
+void wait_for_gpu(const void* /*memory*/, const Patience& /*patience*/) { complain(); }
 void sum_in_order_on_gpu(Tensor /*own*/, std::size_t /*self*/, ConstTensor /*others*/) { complain(); }
 
 GpuMoment::GpuMoment() { complain(); }
@@ -34,7 +35,6 @@ GpuMoment::~GpuMoment() = default;
 GpuMoment::GpuMoment(GpuMoment&& /*other*/) noexcept = default;
 GpuMoment& GpuMoment::operator=(GpuMoment&& /*other*/) noexcept = default;
 bool GpuMoment::is_over() const { complain(); }
-void GpuMoment::wait() const { complain(); }
 double GpuMoment::seconds_since(const GpuMoment& /*earlier*/) const { complain(); }
 
 GpuQueue::GpuQueue() { complain(); }
@@ -46,6 +46,6 @@ void GpuQueue::copy(void* /*to*/, const void* /*from*/, std::size_t /*bytes*/) {
 void GpuQueue::clear(void* /*memory*/, std::size_t /*bytes*/) { complain(); }
 void GpuQueue::mark(GpuMoment& /*moment*/) { complain(); }
 void GpuQueue::wait_for(const GpuMoment& /*moment*/) { complain(); }
-void GpuQueue::wait() { complain(); }
+bool GpuQueue::is_idle() const { complain(); }
 
 }  // namespace trireme

@@ -55,12 +55,12 @@ void for_each_run(const Portion& portion, const ParameterTensors& tensors, Use&&
 }  // namespace
 
 BucketTransfer::BucketTransfer(const HeldBucket& bucket, Cargo cargo, const ParameterTensors& tensors,
-                               Place place)
-    : bucket_(&bucket), cargo_(cargo), tensors_(&tensors), place_(place) {}
+                               const TensorHome& home)
+    : bucket_(&bucket), cargo_(cargo), tensors_(&tensors), home_(home) {}
 
 BucketTransfer BucketTransfer::of_gradients(const HeldBucket& bucket, const ParameterTensors& gradients,
-                                            Arena& memory, Place place) {
-    BucketTransfer transfer(bucket, Cargo::gradients, gradients, place);
+                                            Arena& memory, const TensorHome& home) {
+    BucketTransfer transfer(bucket, Cargo::gradients, gradients, home);
     transfer.gradients_ = gradients_of_others(bucket, gradients, memory);
     if (transfer.gradients_.is_present()) {
         for (const std::size_t holder : transfer.others()) {
@@ -76,8 +76,9 @@ BucketTransfer BucketTransfer::of_gradients(const HeldBucket& bucket, const Para
 }
 
 BucketTransfer BucketTransfer::of_portions(const HeldBucket& bucket, Cargo cargo,
-                                           const ParameterTensors& tensors, Arena& memory, Place place) {
-    BucketTransfer transfer(bucket, cargo, tensors, place);
+                                           const ParameterTensors& tensors, Arena& memory,
+                                           const TensorHome& home) {
+    BucketTransfer transfer(bucket, cargo, tensors, home);
     for (const std::size_t holder : transfer.others()) {
         const Portion& portion = bucket.portions[holder];
         if (portion.elements == 0) continue;
@@ -96,6 +97,11 @@ Label BucketTransfer::label() const {
     return static_cast<Label>(bucket_->number) * kinds_of_cargo + static_cast<Label>(cargo_);
 }
 
+void BucketTransfer::copy(ConstTensor from, Tensor to) const {
+    if (home_.queue != nullptr) home_.queue->wait();
+    copy_rows(from, to);
+}
+
 // From the next one on: not all ranks turn to the same one first.
 std::vector<std::size_t> BucketTransfer::others() const {
     std::vector<std::size_t> others;
@@ -106,9 +112,9 @@ std::vector<std::size_t> BucketTransfer::others() const {
 
 Parcel BucketTransfer::loaded(const Portion& portion, Arena& memory) const {
     const Parcel parcel = parcel_of(portion, *tensors_, memory);
-    if (parcel.is_copy && place_ != Place::ghost) {
+    if (parcel.is_copy && home_.place != Place::ghost) {
         for_each_run(portion, *tensors_, [&](const Tensor& run, std::size_t offset) {
-            copy_rows(run, parcel.run.column_range(offset, run.columns));
+            copy(run, parcel.run.column_range(offset, run.columns));
         });
     }
     return parcel;
@@ -133,11 +139,11 @@ void BucketTransfer::wait() {
 }
 
 void BucketTransfer::unload() {
-    if (place_ == Place::ghost) return;
+    if (home_.place == Place::ghost) return;
     for (const Parcel& parcel : arriving_) {
         if (!parcel.is_copy) continue;
         for_each_run(*parcel.portion, *tensors_, [&](const Tensor& run, std::size_t offset) {
-            copy_rows(parcel.run.column_range(offset, run.columns), run);
+            copy(parcel.run.column_range(offset, run.columns), run);
         });
     }
     if (!gradients_.is_present()) return;

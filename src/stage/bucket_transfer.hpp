@@ -17,16 +17,22 @@ struct Parcel {
     bool is_copy = false;  // or else the parameters' own memory, where they are one run of it
 };
 
+// Where tensors are, and the queue that they are made in, where that is a GPU whose processor has one.
+struct TensorHome {
+    Place place = Place::memory;
+    const GpuQueue* queue = nullptr;
+};
+
 // Copies are in `memory`, which is the transfer's alone. Nothing of the bucket may change on the way.
 class BucketTransfer {
 public:
     // Point-to-point with all other holders: each gets this rank's gradients of its portion, and this rank
     // theirs of its own.
     static BucketTransfer of_gradients(const HeldBucket& bucket, const ParameterTensors& gradients,
-                                       Arena& memory, Place place);
+                                       Arena& memory, const TensorHome& home);
     // Point-to-point with all other holders: each gets this rank's portion, and this rank theirs.
     static BucketTransfer of_portions(const HeldBucket& bucket, Cargo cargo, const ParameterTensors& tensors,
-                                      Arena& memory, Place place);
+                                      Arena& memory, const TensorHome& home);
 
     bool is_done();
     void wait();
@@ -35,9 +41,11 @@ public:
     void unload();
 
 private:
-    BucketTransfer(const HeldBucket& bucket, Cargo cargo, const ParameterTensors& tensors, Place place);
+    BucketTransfer(const HeldBucket& bucket, Cargo cargo, const ParameterTensors& tensors,
+                   const TensorHome& home);
 
     Label label() const;
+    void copy(ConstTensor from, Tensor to) const;
     std::vector<std::size_t> others() const;
     Parcel loaded(const Portion& portion, Arena& memory) const;
     void send(const Parcel& parcel, std::size_t holder);
@@ -46,7 +54,7 @@ private:
     const HeldBucket* bucket_;
     Cargo cargo_;
     const ParameterTensors* tensors_;
-    Place place_;
+    TensorHome home_;
     std::vector<Communicator::Ticket> tickets_;  // of messages that are not done
     std::vector<Parcel> arriving_;               // portions of other holders
     Tensor gradients_;  // (other holders, elements of the own portion); absent where the portion is

@@ -69,7 +69,7 @@ struct GradientExchange::State {
     const std::vector<ParameterSpec>& specs_;
     const ParameterTensors& values_;
     const ParameterTensors& gradients_;
-    Place place_;
+    TensorHome home_;
     std::vector<ParameterShard> own_shards_;
     std::vector<HeldBucket> buckets_;                   // with other holders
     std::vector<std::vector<std::size_t>> buckets_of_;  // by parameter
@@ -98,7 +98,7 @@ private:
 GradientExchange::State::State(const GradientPlan& plan, int rank, const std::vector<ParameterSpec>& specs,
                                const ParameterTensors& values, const ParameterTensors& gradients,
                                const DataGroups& groups, Place place)
-    : specs_(specs), values_(values), gradients_(gradients), place_(place) {
+    : specs_(specs), values_(values), gradients_(gradients), home_{.place = place} {
     std::vector<HeldBucket> held = held_buckets(plan, rank, specs, groups);
     own_shards_ = own_shards_of(held);
     buckets_ = shared_ones(std::move(held));
@@ -172,7 +172,7 @@ void GradientExchange::State::start_what_is_ready() {
         }
         Slot& slot = free_slot();
         slot.bucket = b;
-        slot.transfer = BucketTransfer::of_gradients(buckets_[b], gradients_, slot.memory, place_);
+        slot.transfer = BucketTransfer::of_gradients(buckets_[b], gradients_, slot.memory, home_);
         progress_[b] = Progress::in_flight;
         --ready_;
     }
@@ -207,7 +207,7 @@ void GradientExchange::State::share(Cargo cargo, const ParameterTensors& tensors
         }
         if (b >= buckets_.size()) continue;
         slot.bucket = b;
-        slot.transfer = BucketTransfer::of_portions(buckets_[b], cargo, tensors, slot.memory, place_);
+        slot.transfer = BucketTransfer::of_portions(buckets_[b], cargo, tensors, slot.memory, home_);
     }
 }
 
@@ -238,6 +238,8 @@ GradientExchange::GradientExchange(GradientExchange&& other) noexcept = default;
 const std::vector<ParameterShard>& GradientExchange::own_shards() const { return state_->own_shards_; }
 
 std::size_t GradientExchange::bytes() const { return state_->slots_.size() * state_->slot_bytes_; }
+
+void GradientExchange::wait_for(const GpuQueue& queue) { state_->home_.queue = &queue; }
 
 void GradientExchange::begin(bool may_start) { state_->begin(may_start); }
 

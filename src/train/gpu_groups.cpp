@@ -51,6 +51,7 @@ GroupWiring wiring_for(Stream& stream, const GpuRoad& road, Watchdog& watchdog) 
     GroupWiring wiring{.patience = watchdog.patience()};
     if (!stream.is_on_gpu()) return wiring;
     wiring.queue = &stream.gpu_times->queue();
+    wiring.queue->have_patience(wiring.patience);
     wiring.postman = &watchdog.postman();
     wiring.nccl = road.nccl;
     return wiring;

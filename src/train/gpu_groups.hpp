@@ -19,7 +19,7 @@ struct GpuRoad {
 };
 GpuRoad gpu_road(const RunConfig& config, const Session& session, Communicator& control);
 
-// For groups in which what `stream` computes travels.
+// For groups in which what `stream` computes travels. Its GPU is waited for as long as other ranks are.
 GroupWiring wiring_for(Stream& stream, const GpuRoad& road, Watchdog& watchdog);
 
 // Of `group`, whose ranks have these numbers in the job: those that send to each other in it are `pairs` of its

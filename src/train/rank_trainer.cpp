@@ -9,6 +9,7 @@
 #include "train/simulated_sums.hpp"
 #include "train/slow_ranks.hpp"
 #include "trireme/device/clock.hpp"
+#include "trireme/device/gpu_times.hpp"
 #include "trireme/device/machine.hpp"
 
 namespace trireme {
@@ -59,6 +60,7 @@ RankTrainer::RankTrainer(const RunConfig& config, const Setup& setup, const Grad
     for (std::size_t copy = 0; copy < held.copies().gradients; ++copy) {
         exchanges_.emplace_back(gradients, model_.rank(), held.specs(), held.values(), held.gradients(copy),
                                 model_.groups().data, setup.place);
+        if (stream_.is_on_gpu()) exchanges_.back().wait_for(stream_.gpu_times->queue());
     }
     const std::vector<ParameterShard>& own_shards = exchanges_.front().own_shards();
     optimizer_.emplace(config.optimizer, held.specs(), updated_shards(setup, exchanges_.front(), held.specs()),
@@ -327,6 +329,12 @@ std::vector<StepOutcome> RankTrainer::step() {
     while (settled_ + behind < executed_) known.push_back(settle());
     energy_.pause();
     return known;
+}
+
+// A rank whose GPU hangs may be waiting for another one, which waits for what has not left that GPU.
+std::string RankTrainer::position() const {
+    const bool is_behind = stream_.is_on_gpu() && !stream_.gpu_times->queue().is_idle();
+    return model_.position() + (is_behind ? ", and its GPU has not done all that it was given" : "");
 }
 
 std::size_t RankTrainer::end_stretch_early() {

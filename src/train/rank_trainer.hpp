@@ -77,7 +77,7 @@ public:
     // Collective over the team: its passes, for all who share.
     void rehearse();
 
-    std::string position() const { return model_.position(); }
+    std::string position() const;
 
 private:
     struct StepInFlight;

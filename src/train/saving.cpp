@@ -50,6 +50,7 @@ SavingPlan plan_saving(const RunConfig& config, const Setup& setup, const Gradie
                     .goes_on = config.run.on_save_error == OnSaveError::go_on,
                     .description = std::move(description),
                     .state = {}};
+    plan.stall_seconds = config.run.stall_timeout;
     plan.state = state_of(plan.description, std::move(tensors));
     plan.state.moments = moments_of(config.optimizer);
     plan.state.parts = parts_of(gradients, ranks);
@@ -170,7 +171,8 @@ void Saving::start_part(const RunState& state, bool is_awaited) {
     writer_.emplace(partial, plan_.state, *layout_, state.updates);
     const std::vector<StateBox> boxes = boxes_of(plan_.state, plan_.state.parts[*part]);
     const auto copy_box = [this](const StateBox& box, std::span<std::byte> to) {
-        views_->copy(plan_.state.tensors[box.tensor].name, box.field, box.box, to);
+        views_->copy(plan_.state.tensors[box.tensor].name, box.field, box.box, to,
+                     {.stall_seconds = plan_.stall_seconds});
     };
     if (is_awaited) {
         written_ = copied_ = start("write", [this, boxes, copy_box] {

@@ -23,10 +23,11 @@ namespace trireme {
 
 // What is the same of all checkpoints of a run, on all ranks.
 struct SavingPlan {
-    std::filesystem::path checkpoints;  // the folder
-    std::string run;                    // digits that no other run has
-    std::size_t keep = 0;               // so many of the newest; 0: all
-    bool goes_on = false;               // where one cannot be written, unless it is the last
+    std::filesystem::path checkpoints;                // the folder
+    std::string run;                                  // digits that no other run has
+    std::size_t keep = 0;                             // so many of the newest; 0: all
+    bool goes_on = false;                             // where one cannot be written, unless it is the last
+    double stall_seconds = Patience{}.stall_seconds;  // how long its thread waits for the GPU, if there is one
     ModelDescription description;
     CheckpointState state;  // with the parts of all ranks
 };

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -46,6 +47,11 @@ struct Moment {
 struct Queue {
     std::deque<std::function<bool()>> jobs = {};
     bool is_alone = false;
+
+    void do_what_can_be_done() {
+        while (do_next()) {
+        }
+    }
 
     // False where there is nothing to do, or what there is cannot be done yet.
     bool do_next() {
@@ -103,16 +109,49 @@ void do_all(Queue& queue) {
     }
 }
 
+// Kernels that were given to the GPU, and after how many it hangs: it does nothing any more that is given then.
+struct Kernels {
+    std::size_t started = 0;
+    std::size_t until_it_hangs = 0;  // 0: it never does
+
+    bool has_hung() const { return until_it_hangs > 0 && started >= until_it_hangs; }
+};
+
+std::size_t told_to_hang_after() {
+    const char* const told = std::getenv("TRIREME_EMULATED_GPU_HANGS_AFTER");
+    return told == nullptr ? 0 : std::stoul(told);
+}
+
+Kernels& kernels() {
+    static Kernels all{.until_it_hangs = told_to_hang_after()};
+    return all;
+}
+
 void do_everything() {
     const Turn turn;
     for (Queue* const queue : queues()) do_all(*queue);
 }
 
-// What the default stream of CUDA waits for.
-void do_all_but_alone() {
-    const Turn turn;
-    for (Queue* const queue : queues())
-        if (!queue->is_alone) do_all(*queue);
+bool is_all_done_but_alone() {
+    bool is_done = true;
+    for (Queue* const queue : queues()) {
+        if (queue->is_alone) continue;
+        queue->do_what_can_be_done();
+        is_done = is_done && queue->jobs.empty();
+    }
+    if (!is_done) emulated::let_gpu_go_on();
+    return is_done;
+}
+
+// As CUDA's default stream does it.
+void do_behind_all_but_alone(const Patience& patience, const std::function<void()>& work) {
+    const auto is_done = [&] {
+        const Turn turn;
+        if (!is_all_done_but_alone()) return false;
+        work();
+        return true;
+    };
+    wait_until(is_done, patience, [] { return "its GPU to do all that it was given"; });
 }
 
 void* new_queue(bool is_alone) {
@@ -173,8 +212,10 @@ std::byte* take_gpu_memory(std::size_t bytes) {
     return memory;
 }
 
+// Of one that hangs, whose queues still have uses for it, the process takes it along.
 void give_back_gpu_memory(std::byte* memory) noexcept {
     const Turn turn;
+    if (kernels().has_hung()) return;
     do_everything();
     memory_taken().bytes -= memory_taken().blocks.extract(memory).mapped();
     give_back(memory);
@@ -193,25 +234,29 @@ void forget_most_gpu_memory() {
 std::byte* take_pinned_memory(std::size_t bytes) { return take_aligned(bytes); }
 
 void give_back_pinned_memory(std::byte* memory) noexcept {
+    const Turn turn;
+    if (kernels().has_hung()) return;
     do_everything();
     give_back(memory);
 }
 
 void copy_gpu_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
                    std::size_t row_bytes, std::size_t rows) {
-    const Turn turn;
-    do_all_but_alone();
-    for (std::size_t r = 0; r < rows && row_bytes > 0; ++r) {
-        std::memmove(static_cast<std::byte*>(to) + r * to_stride,
-                     static_cast<const std::byte*>(from) + r * from_stride, row_bytes);
-    }
+    do_behind_all_but_alone({}, [&] {
+        for (std::size_t r = 0; r < rows && row_bytes > 0; ++r) {
+            std::memmove(static_cast<std::byte*>(to) + r * to_stride,
+                         static_cast<const std::byte*>(from) + r * from_stride, row_bytes);
+        }
+    });
+}
+
+void wait_for_gpu(const void* /*memory*/, const Patience& patience) {
+    do_behind_all_but_alone(patience, [] {});
 }
 
 void sum_in_order_on_gpu(Tensor own, std::size_t self, ConstTensor others) {
-    const Turn turn;
-    do_all_but_alone();
     own.place = others.place = Place::memory;
-    sum_in_order(own, self, others);
+    do_behind_all_but_alone({}, [&] { sum_in_order(own, self, others); });
 }
 
 GpuMoment::GpuMoment() : event_(new Moment) {}
@@ -230,8 +275,6 @@ bool GpuMoment::is_over() const {
     return mark == nullptr || mark->is_over;
 }
 
-void GpuMoment::wait() const { do_everything(); }
-
 double GpuMoment::seconds_since(const GpuMoment& earlier) const {
     return moment_of(event_).mark->seconds - moment_of(earlier.event_).mark->seconds;
 }
@@ -242,14 +285,17 @@ GpuQueue GpuQueue::alone() { return GpuQueue(new_queue(true)); }
 GpuQueue::~GpuQueue() {
     if (stream_ == nullptr) return;
     const Turn turn;
+    if (kernels().has_hung()) return;
     do_everything();
     std::erase(queues(), &queue_of(stream_));
     delete static_cast<Queue*>(stream_);
 }
 
-GpuQueue::GpuQueue(GpuQueue&& other) noexcept : stream_(std::exchange(other.stream_, nullptr)) {}
+GpuQueue::GpuQueue(GpuQueue&& other) noexcept
+    : stream_(std::exchange(other.stream_, nullptr)), patience_(other.patience_) {}
 GpuQueue& GpuQueue::operator=(GpuQueue&& other) noexcept {
     std::swap(stream_, other.stream_);
+    std::swap(patience_, other.patience_);
     return *this;
 }
 
@@ -283,9 +329,12 @@ void GpuQueue::wait_for(const GpuMoment& moment) {
     });
 }
 
-void GpuQueue::wait() {
+bool GpuQueue::is_idle() const {
     const Turn turn;
-    do_all(queue_of(stream_));
+    Queue& queue = queue_of(stream_);
+    queue.do_what_can_be_done();
+    if (!queue.jobs.empty()) emulated::let_gpu_go_on();
+    return queue.jobs.empty();
 }
 
 void start_kernel(GpuQueue& /*queue*/, const GpuGrid& /*grid*/, const void* /*kernel*/, void** /*arguments*/) {
@@ -302,8 +351,12 @@ void do_later(GpuQueue& queue, std::function<void()> job) {
 }
 
 void stand_until(void* stream, std::function<bool()> is_over) {
+    constexpr std::size_t most_ahead = 1000;  // of one that goes on CUDA waits until it is no more than that
     const Turn turn;
-    queue_of(stream).jobs.push_back(std::move(is_over));
+    Queue& queue = queue_of(stream);
+    if (kernels().has_hung() && queue.jobs.size() >= most_ahead)
+        throw BugError("a GPU that hangs was given more than CUDA takes: the processor would hang with it");
+    queue.jobs.push_back(std::move(is_over));
 }
 
 std::size_t times_memory_was_taken() {
@@ -322,6 +375,8 @@ void start_kernel(GpuQueue& queue, const GpuGrid& grid, std::function<void()> th
         throw BugError(cat("a block of ", grid.threads, " threads"));
     if (grid.shared_bytes > shared_memory_bytes)
         throw BugError(cat("a block has no ", grid.shared_bytes, " bytes of shared memory"));
+    kernels().started += 1;
+    if (kernels().has_hung()) stand_until(queue.native(), [] { return false; });
     do_later(queue, [grid, run = std::move(thread)] {
         run_grid({grid.blocks_x, grid.blocks_y, grid.blocks_z}, {grid.threads, 1, 1}, grid.shared_bytes, run);
     });

@@ -7,6 +7,7 @@
 
 #include "trireme/checkpoint/checkpoint_state.hpp"
 #include "trireme/device/tensor.hpp"
+#include "trireme/device/wait.hpp"
 
 namespace trireme {
 
@@ -28,7 +29,8 @@ public:
     explicit StateViews(std::vector<StateView> views);
 
     // Copies a box, row by row, from the views that make it up. Throws BugError where they do not.
-    void copy(const std::string& tensor, StateField field, const Box& box, std::span<std::byte> to) const;
+    void copy(const std::string& tensor, StateField field, const Box& box, std::span<std::byte> to,
+              const Patience& patience = {}) const;
 
 private:
     std::vector<StateView> views_;  // sorted by tensor and field

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "trireme/device/tensor.hpp"
+#include "trireme/device/wait.hpp"
 
 namespace trireme {
 
@@ -49,6 +50,10 @@ void give_back_pinned_memory(std::byte* memory) noexcept;
 void copy_gpu_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
                    std::size_t row_bytes, std::size_t rows);
 
+// Until the GPU that has this memory has done all that the process has given it: such a copy would wait for one
+// that hangs for ever. For any thread.
+void wait_for_gpu(const void* memory, const Patience& patience);
+
 // As sum_in_order(), of the GPU's memory.
 void sum_in_order_on_gpu(Tensor own, std::size_t self, ConstTensor others);
 
@@ -60,9 +65,10 @@ public:
     GpuMoment(GpuMoment&& other) noexcept;
     GpuMoment& operator=(GpuMoment&& other) noexcept;
 
-    bool is_over() const;  // true too where none was marked
-    void wait() const;
+    bool is_over() const;                                  // true too where none was marked
     double seconds_since(const GpuMoment& earlier) const;  // both are over
+
+    void* native() const { return event_; }  // the library's own handle
 
 private:
     friend class GpuQueue;
@@ -84,7 +90,13 @@ public:
 
     void mark(GpuMoment& moment);            // behind all that it was given
     void wait_for(const GpuMoment& moment);  // what it is given from here on begins after it
-    void wait();                             // until all is done. Throws ResourceError where the GPU failed.
+
+    // The processor waits: until all is done, or the moment is over, and as long as its patience lasts. Throws
+    // ResourceError where the GPU failed.
+    void wait() const;
+    void wait_until_over(const GpuMoment& moment) const;
+    void have_patience(const Patience& patience) { patience_ = patience; }
+    bool is_idle() const;
 
     void* native() const { return stream_; }  // the library's own handle
 
@@ -92,6 +104,7 @@ private:
     explicit GpuQueue(void* stream) : stream_(stream) {}
 
     void* stream_ = nullptr;
+    Patience patience_ = {};
 };
 
 // Blocks of threads.

@@ -34,6 +34,7 @@ private:
     };
 
     std::size_t mark();
+    void stay_near();
 
     GpuQueue& queue_;
     std::vector<GpuMoment> moments_;  // made once, used again

@@ -10,6 +10,7 @@
 
 #include "trireme/comm/communicator.hpp"
 #include "trireme/comm/session.hpp"
+#include "trireme/device/gpu.hpp"
 #include "trireme/layout/pieces.hpp"
 #include "trireme/optim/optimizer.hpp"
 
@@ -42,6 +43,10 @@ public:
     // The shards whose gradients this rank adds up, in the order of the buckets.
     const std::vector<ParameterShard>& own_shards() const;
     std::size_t bytes() const;  // of its buffers
+
+    // Of tensors on a GPU: the queue that they are made in, which outlives the exchange. Before the processor
+    // copies some of them it waits for it.
+    void wait_for(const GpuQueue& queue);
 
     // A new step: nothing is complete. Nothing is started before may_start(), if that is still to come: the
     // holders of a bucket exchange the steps' sums and values one after the other.

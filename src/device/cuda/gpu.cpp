@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <exception>
 #include <limits>
 #include <utility>
 
@@ -56,7 +57,25 @@ std::uint64_t of_pool(cudaMemPoolAttr attribute) {
 cudaEvent_t event_of(void* handle) { return static_cast<cudaEvent_t>(handle); }
 cudaStream_t stream_of(void* handle) { return static_cast<cudaStream_t>(handle); }
 
+// Whether what was asked for has been done.
+bool is_done(cudaError_t answer) {
+    if (answer == cudaErrorNotReady) {
+        cudaGetLastError();  // forgets it: it is no error, and would be found by whoever asks for the last one
+        return false;
+    }
+    check_cuda(answer, "work of the GPU");
+    return true;
+}
+
 }  // namespace
+
+// The default stream waits for all others, and they for it.
+void wait_for_gpu(const void* memory, const Patience& patience) {
+    use_gpu_of(memory);
+    const GpuMoment now;
+    check_cuda(cudaEventRecord(event_of(now.native()), nullptr), "cudaEventRecord");
+    wait_until([&] { return now.is_over(); }, patience, [] { return "its GPU to do all that it was given"; });
+}
 
 GpuSearch find_gpus() {
     int count = 0;
@@ -113,7 +132,7 @@ std::byte* take_gpu_memory(std::size_t bytes) {
     }
     check_cuda(code, "cudaMallocAsync");
     check_cuda(cudaMemsetAsync(memory, 0, bytes, nullptr), "cudaMemsetAsync");
-    check_cuda(cudaStreamSynchronize(nullptr), "memory of the GPU");
+    wait_for_gpu(memory, {});
     return static_cast<std::byte*>(memory);
 }
 
@@ -134,9 +153,11 @@ std::byte* take_pinned_memory(std::size_t bytes) {
     return static_cast<std::byte*>(memory);
 }
 
-void give_back_pinned_memory(std::byte* memory) noexcept { cudaFreeHost(memory); }
+// It waits for the GPU, which may hang where an exception ends the job: the system takes the memory back then.
+void give_back_pinned_memory(std::byte* memory) noexcept {
+    if (std::uncaught_exceptions() == 0) cudaFreeHost(memory);
+}
 
-// The default stream waits for all others, and they for it.
 void copy_gpu_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
                    std::size_t row_bytes, std::size_t rows) {
     if (row_bytes == 0 || rows == 0) return;
@@ -169,17 +190,7 @@ GpuMoment& GpuMoment::operator=(GpuMoment&& other) noexcept {
     return *this;
 }
 
-bool GpuMoment::is_over() const {
-    const cudaError_t code = cudaEventQuery(event_of(event_));
-    if (code == cudaErrorNotReady) {
-        cudaGetLastError();  // forgets it: it is no error, and would be found by whoever asks for the last one
-        return false;
-    }
-    check_cuda(code, "work of the GPU");
-    return true;
-}
-
-void GpuMoment::wait() const { check_cuda(cudaEventSynchronize(event_of(event_)), "work of the GPU"); }
+bool GpuMoment::is_over() const { return is_done(cudaEventQuery(event_of(event_))); }
 
 double GpuMoment::seconds_since(const GpuMoment& earlier) const {
     float milliseconds = 0;
@@ -204,10 +215,12 @@ GpuQueue::~GpuQueue() {
     if (stream_ != nullptr) cudaStreamDestroy(stream_of(stream_));
 }
 
-GpuQueue::GpuQueue(GpuQueue&& other) noexcept : stream_(std::exchange(other.stream_, nullptr)) {}
+GpuQueue::GpuQueue(GpuQueue&& other) noexcept
+    : stream_(std::exchange(other.stream_, nullptr)), patience_(other.patience_) {}
 
 GpuQueue& GpuQueue::operator=(GpuQueue&& other) noexcept {
     std::swap(stream_, other.stream_);
+    std::swap(patience_, other.patience_);
     return *this;
 }
 
@@ -227,6 +240,6 @@ void GpuQueue::wait_for(const GpuMoment& moment) {
     check_cuda(cudaStreamWaitEvent(stream_of(stream_), event_of(moment.event_), 0), "cudaStreamWaitEvent");
 }
 
-void GpuQueue::wait() { check_cuda(cudaStreamSynchronize(stream_of(stream_)), "work of the GPU"); }
+bool GpuQueue::is_idle() const { return is_done(cudaStreamQuery(stream_of(stream_))); }
 
 }  // namespace trireme

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -127,9 +128,10 @@ public:
         check(calls_.create(&handle_), "cublasLtCreate");
         workspace_ = take_gpu_memory(workspace_bytes);
     }
+    // The library waits for the GPU, which may hang where an exception ends the job.
     ~Lt() {
         give_back_gpu_memory(workspace_);
-        calls_.destroy(handle_);
+        if (std::uncaught_exceptions() == 0) calls_.destroy(handle_);
     }
     Lt(const Lt&) = delete;
     Lt& operator=(const Lt&) = delete;
