@@ -7,7 +7,7 @@
 namespace trireme::perf {
 namespace {
 
-// Of an MLP in bf16, of which all is larger than a cache.
+// Of an MLP in bf16.
 struct Operands {
     explicit Operands(const JoinedCase& of, Arena& memory)
         : narrow(memory.tensor(DType::bf16, of.rows, of.width)),
@@ -24,7 +24,7 @@ struct Operands {
     Tensor grad_up, grad_bias;
 };
 
-// One product, three ways; `apart` is empty where what is joined has no kernel of its own.
+// One product, three ways.
 struct Ways {
     std::string name;
     std::function<void()> plain, joined, apart;
@@ -42,6 +42,7 @@ std::vector<Ways> ways_of(Stream& stream, const Operands& o) {
     const LinearBackwardWeight weight{.input = o.narrow, .grad_output = o.inner, .grad_weight = o.grad_up};
     LinearBackwardWeight summed = weight;
     summed.grad_bias = o.grad_bias;
+    const ColumnSums sums{.input = o.inner, .sums = o.grad_bias};
     const Activation activation{.input = o.inner, .output = o.result};
     const ActivationBackward slope{.input = o.inner, .grad_output = o.result, .grad_input = o.result};
     const auto does = [&stream](const auto&... ops) {
@@ -49,11 +50,10 @@ std::vector<Ways> ways_of(Stream& stream, const Operands& o) {
     };
     return {{"bias and gelu", does(forward), does(activated), does(biased, activation)},
             {"gelu's gradient", does(input), does(sloped), does(input, slope)},
-            {"bias's gradient", does(weight), does(summed), {}}};
+            {"bias's gradient", does(weight), does(summed), does(weight, sums)}};
 }
 
 Json seconds_json(Stream& stream, const Rounds& rounds, const std::function<void()>& work) {
-    if (!work) return nullptr;
     return time_on_gpu(stream, rounds, [&](std::size_t) { work(); }).median;
 }
 
@@ -67,6 +67,8 @@ Json measure_joined(Stream& stream, const Rounds& rounds, const JoinedCase& of) 
     std::uint64_t name = 0;
     for (const Tensor& tensor : {operands.narrow, operands.up, operands.down, operands.bias, operands.inner})
         fill_at_random(stream, tensor, name++);
+    for (const Tensor& tensor : {operands.grad_up, operands.grad_bias})
+        launch(stream, Fill{.output = tensor, .value = 0});
     Json list = Json::array();
     for (const Ways& ways : ways_of(stream, operands)) {
         list.push_back({{"model", of.model},

@@ -21,7 +21,8 @@ Cost product_cost(std::string_view kernel, std::array<std::size_t, 3> product, s
 }  // namespace
 
 bool joins_activation(const Stream& stream, DType dtype, ActivationKind kind) {
-    return stream.is_on_gpu() && dtype == DType::bf16 && kind == ActivationKind::gelu_tanh;
+    const auto* const gpu = std::get_if<CudaStream>(&stream.backend);
+    return gpu != nullptr && joins_activation(*gpu, dtype, kind);
 }
 
 void Linear::check() const {
@@ -67,6 +68,16 @@ void LinearBackwardWeight::check() const {
 Cost LinearBackwardWeight::cost() const {
     return product_cost("linear_backward_weight", {grad_weight.rows, grad_weight.columns, input.rows},
                         input.bytes() + grad_output.bytes() + 2 * grad_weight.bytes() + 2 * grad_bias.bytes());
+}
+
+void ColumnSums::check() const {
+    const ShapeCheck check("column_sums", input.dtype);
+    check.matrix("input", input, input.rows, input.columns);
+    check.wide_vector("sums", sums, input.columns);
+}
+
+Cost ColumnSums::cost() const {
+    return {.kernel = "column_sums", .bytes = static_cast<double>(input.bytes() + 2 * sums.bytes())};
 }
 
 }  // namespace trireme

@@ -46,6 +46,8 @@ void run(CudaStream& /*stream*/, const ImageRowsBackward& /*op*/) { complain(); 
 void run(CudaStream& /*stream*/, const Linear& /*op*/) { complain(); }
 void run(CudaStream& /*stream*/, const LinearBackwardInput& /*op*/) { complain(); }
 void run(CudaStream& /*stream*/, const LinearBackwardWeight& /*op*/) { complain(); }
+void run(CudaStream& /*stream*/, const ColumnSums& /*op*/) { complain(); }
+bool joins_activation(const CudaStream& /*stream*/, DType /*dtype*/, ActivationKind /*kind*/) { return false; }
 void run(CudaStream& /*stream*/, const LogitStatistics& /*op*/) { complain(); }
 void run(CudaStream& /*stream*/, const MergeLogitStatistics& /*op*/) { complain(); }
 void run(CudaStream& /*stream*/, const LogitGradients& /*op*/) { complain(); }

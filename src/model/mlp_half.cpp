@@ -49,7 +49,8 @@ void MlpHalf::deactivate(const Pass& pass, ConstTensor grad_result, State& state
 Tensor MlpHalf::forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept) const {
     const ArenaScope scope(pass.scratch);
     state.result = (pass.keeps_little ? pass.scratch : kept).tensor(pass.dtype, pass.batch.rows(), mlp_width_);
-    if (!is_gated_ && branch_.joins_when_opened(pass, activation_)) {
+    // Where it is made again, from rounded numbers, it is made so at first as well.
+    if (!is_gated_ && !pass.keeps_little && branch_.joins_when_opened(pass, activation_)) {
         branch_.open(pass, weights, input, state, kept, {.kind = activation_, .tensor = state.result});
     } else {
         branch_.open(pass, weights, input, state, kept);

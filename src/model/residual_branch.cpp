@@ -103,10 +103,10 @@ Tensor ResidualBranch::close(const Pass& pass, Weights weights, ConstTensor inpu
 }
 
 void ResidualBranch::make_next_norm(const Pass& pass, const ResidualAdd& sum, Arena& kept) const {
-    const auto& [norm, weights, state, normed, is_made] = *pass.next_norm;
+    const auto& [norm, weights, state, normed, is_normed] = *pass.next_norm;
     normed = kept.tensor(pass.dtype, sum.output.rows, width_);
     norm.forward(pass, weights, sum.output, normed, state, kept, sum);
-    is_made = true;
+    is_normed = true;
 }
 
 std::optional<NextNorm> ResidualBranch::norm_of_input(const Pass& pass, Weights weights,
@@ -116,7 +116,7 @@ std::optional<NextNorm> ResidualBranch::norm_of_input(const Pass& pass, Weights 
                     .weights = norm_part(weights),
                     .state = state.norm,
                     .normed = state.normed,
-                    .is_made = state.is_normed};
+                    .is_normed = state.is_normed};
 }
 
 void ResidualBranch::backward_close(const Pass& pass, Weights weights, ConstTensor grad_output,

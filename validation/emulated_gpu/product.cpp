@@ -88,6 +88,16 @@ bool is_taken(const ConstTensor& matrix) {
     return is_aligned(matrix.data) && matrix.stride % 8 == 0 && matrix.dtype == DType::bf16;
 }
 
+// As the library, which refuses some, so that tests see both ways; of sums those of an odd number.
+bool takes(const GpuProduct& product) {
+    const bool has_sums = product.left_sums.is_present() || product.right_sums.is_present();
+    if (has_sums) return product.left.dtype == DType::bf16 && product.result.columns % 2 == 0;
+    if (product.bias.is_present() && (!is_aligned(product.bias.data) || product.bias.dtype == DType::f64))
+        return false;
+    if (product.activated.is_present()) return is_taken(product.result);
+    return !product.activated_from.is_present() || is_taken(product.activated_from);
+}
+
 }  // namespace
 
 class ProductLibrary::Lt {};
@@ -99,14 +109,10 @@ void ProductLibrary::multiply(GpuQueue& queue, const GpuProduct& product) {
     emulated::do_later(queue, [product] { multiply_now(product); });
 }
 
-// As the library, which refuses some, so that tests see both ways; of sums those of an odd number.
-bool ProductLibrary::takes(const GpuProduct& product) {
-    const bool has_sums = product.left_sums.is_present() || product.right_sums.is_present();
-    if (has_sums) return product.left.dtype == DType::bf16 && product.result.columns % 2 == 0;
-    if (product.bias.is_present() && (!is_aligned(product.bias.data) || product.bias.dtype == DType::f64))
-        return false;
-    if (product.activated.is_present()) return is_taken(product.result);
-    return !product.activated_from.is_present() || is_taken(product.activated_from);
+bool ProductLibrary::multiply_joined(GpuQueue& queue, const GpuProduct& product) {
+    if (!takes(product)) return false;
+    multiply(queue, product);
+    return true;
 }
 
 }  // namespace trireme

@@ -2,8 +2,8 @@
 // that the file has as equal are not run again, so that the command goes on where it was stopped, or where a
 // fault was found.
 //
-//   equivalence_product OUTPUT.csv [WAYS [gpu]]     every combination of levels of WAYS factors (3); 0: every
-//   case
+//   equivalence_product OUTPUT.csv [WAYS [gpu]]     every combination of levels of WAYS factors (3)
+//                                                   0: every case
 //
 // In the simulation; or, much slower, on emulated GPUs, for six steps.
 #include <filesystem>

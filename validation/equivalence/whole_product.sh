@@ -4,7 +4,7 @@
 # cases that the file has are not run twice.
 #
 #   validation/equivalence/whole_product.sh BUILD OUTPUT.csv         every combination of levels of 3 factors
-#   validation/equivalence/whole_product.sh BUILD OUTPUT.csv 4       of 4 factors; 0: all of the some 1,070,000 cases
+#   validation/equivalence/whole_product.sh BUILD OUTPUT.csv 4       of 4 factors; 0: all of the some 1.2 million cases
 #   validation/equivalence/whole_product.sh BUILD OUTPUT.csv 2 gpu   of 2 factors, on emulated GPUs
 set -euo pipefail
 

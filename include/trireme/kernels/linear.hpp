@@ -52,18 +52,31 @@ struct LinearBackwardWeight {
     Cost cost() const;
 };
 
+// sums += column sums of input: what LinearBackwardWeight does for a bias, alone
+struct ColumnSums {
+    ConstTensor input;  // (rows, columns)
+    Tensor sums;        // (columns)
+
+    void check() const;
+    Cost cost() const;
+};
+
 // Whether a product does an activation along with its own work, so that it is worth to be asked for both at
 // once. Elsewhere each of them has a time of its own.
 bool joins_activation(const Stream& stream, DType dtype, ActivationKind kind);
+bool joins_activation(const CudaStream& stream, DType dtype, ActivationKind kind);
 
 void run(ReferenceStream& stream, const Linear& op);
 void run(ReferenceStream& stream, const LinearBackwardInput& op);
 void run(ReferenceStream& stream, const LinearBackwardWeight& op);
+void run(ReferenceStream& stream, const ColumnSums& op);
 void run(CpuStream& stream, const Linear& op);
 void run(CpuStream& stream, const LinearBackwardInput& op);
 void run(CpuStream& stream, const LinearBackwardWeight& op);
+void run(CpuStream& stream, const ColumnSums& op);
 void run(CudaStream& stream, const Linear& op);
 void run(CudaStream& stream, const LinearBackwardInput& op);
 void run(CudaStream& stream, const LinearBackwardWeight& op);
+void run(CudaStream& stream, const ColumnSums& op);
 
 }  // namespace trireme

@@ -8,9 +8,11 @@
 
 namespace trireme {
 
-// g = gradient_scale * gradient;  moment1 = beta1 moment1 + (1 - beta1) g;  moment2 = beta2 moment2 + (1 -
-// beta2) g^2 parameter = (1 - rate * weight_decay) parameter
-//             - rate (moment1 / correction1) / (sqrt(moment2 / correction2) + epsilon)
+//   g         = gradient_scale * gradient
+//   moment1   = beta1 moment1 + (1 - beta1) g
+//   moment2   = beta2 moment2 + (1 - beta2) g^2
+//   parameter = (1 - rate * weight_decay) parameter
+//               - rate (moment1 / correction1) / (sqrt(moment2 / correction2) + epsilon)
 // with correction_i = 1 - beta_i^step. (Loshchilov and Hutter, 2019)
 struct AdamWUpdate {
     Tensor parameter;  // (rows, columns), or any shape without gaps; the others likewise

@@ -59,8 +59,7 @@ struct Pass {
     const TensorGroup* group = nullptr;      // the ranks that share this replica's tensors; none: there is one
     Resizing* resizing = nullptr;            // what is left out of products; none: nothing
     const HelpedProducts* helped = nullptr;  // what tensor ranks compute for each other; none: nothing
-    const NextNorm* next_norm =
-        nullptr;  // of what a layer makes, if it can be made along with that; none: later
+    const NextNorm* next_norm = nullptr;     // that a layer makes along with its output; none: it is made later
     const std::function<void()>* progress = nullptr;  // called behind each layer, so that messages go on
 };
 

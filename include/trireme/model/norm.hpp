@@ -42,7 +42,7 @@ struct NextNorm {
     Weights weights;
     Norm::State& state;
     Tensor& normed;
-    bool& is_made;
+    bool& is_normed;
 };
 
 }  // namespace trireme

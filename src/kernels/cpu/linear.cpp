@@ -93,9 +93,14 @@ void run(CpuStream& stream, const LinearBackwardWeight& op) {
                                             .right = is_in_out ? grad_output : input,
                                             .output = op.grad_weight.as<T>(),
                                             .accumulate = true});
-        if (op.grad_bias.is_present()) {
-            add_column_sums(stream.threads, grad_output.matrix, op.grad_bias.as<T>().data);
-        }
+    });
+    if (op.grad_bias.is_present()) run(stream, ColumnSums{.input = op.grad_output, .sums = op.grad_bias});
+}
+
+void run(CpuStream& stream, const ColumnSums& op) {
+    visit_float(op.input.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        add_column_sums(stream.threads, op.input.as<T>(), op.sums.as<T>().data);
     });
 }
 

@@ -13,7 +13,7 @@ namespace trireme {
 //   activated_from    (rows, columns)   the result is multiplied by gelu_tanh's slope there
 //   left_sums         (rows)            of left's rows, over the depth
 //   right_sums        (columns)         of right's columns, over the depth
-// The library takes one of these, or none: see ProductLibrary::takes().
+// The library takes one of these, or none: see ProductLibrary::multiply_joined().
 struct GpuProduct {
     ConstTensor left;   // (rows, depth), or (depth, rows) if transposed
     ConstTensor right;  // (depth, columns), or (columns, depth) if transposed

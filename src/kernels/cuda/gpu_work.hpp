@@ -23,8 +23,8 @@ public:
     const GpuFacts& facts() const { return facts_; }
     ProductLibrary& products() { return *products_; }
 
-    // Memory for one kernel, of which the next one knows nothing. Grows only where that is more than nearly all
-    // models' kernels need.
+    // Memory for the kernels of one operation, of which the next one knows nothing. Grows only where that is
+    // more than nearly all models need.
     std::byte* scratch(std::size_t bytes);
 
     // The same elements in the GPU's memory, for kernels that follow. What was told lately is not sent again.

@@ -29,19 +29,10 @@ void activate(CudaStream& stream, const Linear& op) {
     run(stream, Activation{.input = op.output, .output = op.activated, .kind = op.activation});
 }
 
-// The library's activation is the one of GPT-2, and good for 16 bits. Before Hopper it takes longer than a
-// kernel of its own.
-bool may_join(const CudaStream& stream, DType dtype, ActivationKind kind) {
+// Before Hopper what the library joins to a product may take longer than a kernel of its own.
+bool joins_much(const CudaStream& stream, DType dtype) {
     constexpr int hopper = 90;
-    return dtype == DType::bf16 && kind == ActivationKind::gelu_tanh &&
-           stream.work->facts().capability >= hopper;
-}
-
-template <class T>
-void add_column_sums(CudaStream& stream, const LinearBackwardWeight& op) {
-    using W = gpu::Wide<T>;
-    gpu::sum_rows(stream, gpu::PlainTerms<T>{gpu::elements<T>(op.grad_output)},
-                  gpu::AddTo<W, 1>{gpu::elements<W>(op.grad_bias).data});
+    return dtype == DType::bf16 && stream.work->facts().capability >= hopper;
 }
 
 // grad_bias += sums, as wide numbers
@@ -54,43 +45,53 @@ void add_sums(CudaStream& stream, const ConstTensor& sums, const LinearBackwardW
 
 }  // namespace
 
+// The library's activation is the one of GPT-2, and good for 16 bits.
+bool joins_activation(const CudaStream& stream, DType dtype, ActivationKind kind) {
+    return kind == ActivationKind::gelu_tanh && joins_much(stream, dtype);
+}
+
 void run(CudaStream& stream, const Linear& op) {
     ProductLibrary& products = stream.work->products();
+    GpuQueue& queue = stream.work->queue();
     GpuProduct product{.left = op.input,
                        .right = op.weight,
                        .is_right_transposed = op.axes == WeightAxes::out_in,
                        .bias = op.bias,
                        .result = op.output};
-    if (op.activated.is_present() && may_join(stream, op.output.dtype, op.activation)) {
+    if (op.activated.is_present() && joins_activation(stream, op.output.dtype, op.activation)) {
         product.activated = op.activated;
-        if (products.takes(product)) return products.multiply(stream.work->queue(), product);
+        if (products.multiply_joined(queue, product)) return;
         product.activated = {};
     }
-    const bool is_bias_left = op.bias.is_present() && !products.takes(product);
-    if (is_bias_left) product.bias = {};
-    products.multiply(stream.work->queue(), product);
-    if (is_bias_left) add_bias(stream, op);
+    if (!op.bias.is_present()) {
+        products.multiply(queue, product);
+    } else if (!products.multiply_joined(queue, product)) {
+        product.bias = {};
+        products.multiply(queue, product);
+        add_bias(stream, op);
+    }
     if (op.activated.is_present()) activate(stream, op);
 }
 
 void run(CudaStream& stream, const LinearBackwardInput& op) {
     ProductLibrary& products = stream.work->products();
+    GpuQueue& queue = stream.work->queue();
     GpuProduct product{.left = op.grad_output,
                        .right = op.weight,
                        .is_right_transposed = op.axes == WeightAxes::in_out,
                        .result = op.grad_input,
                        .accumulate = op.accumulate};
-    if (op.activated_from.is_present() && may_join(stream, op.grad_input.dtype, op.activation)) {
+    if (!op.activated_from.is_present()) return products.multiply(queue, product);
+    if (joins_activation(stream, op.grad_input.dtype, op.activation)) {
         product.activated_from = op.activated_from;
-        if (products.takes(product)) return products.multiply(stream.work->queue(), product);
+        if (products.multiply_joined(queue, product)) return;
         product.activated_from = {};
     }
-    products.multiply(stream.work->queue(), product);
-    if (op.activated_from.is_present())
-        run(stream, ActivationBackward{.input = op.activated_from,
-                                       .grad_output = op.grad_input,
-                                       .grad_input = op.grad_input,
-                                       .kind = op.activation});
+    products.multiply(queue, product);
+    run(stream, ActivationBackward{.input = op.activated_from,
+                                   .grad_output = op.grad_input,
+                                   .grad_input = op.grad_input,
+                                   .kind = op.activation});
 }
 
 // grad_weight is input^T grad_output where it lies as (in, out), and grad_output^T input where as (out, in).
@@ -98,23 +99,31 @@ void run(CudaStream& stream, const LinearBackwardInput& op) {
 void run(CudaStream& stream, const LinearBackwardWeight& op) {
     if (op.input.rows == 0) return;  // libraries may refuse a product without depth
     ProductLibrary& products = stream.work->products();
+    GpuQueue& queue = stream.work->queue();
     const bool is_in_out = op.axes == WeightAxes::in_out;
     GpuProduct product{.left = is_in_out ? op.input : op.grad_output,
                        .right = is_in_out ? op.grad_output : op.input,
                        .is_left_transposed = true,
                        .result = op.grad_weight,
                        .accumulate = true};
-    if (!op.grad_bias.is_present()) return products.multiply(stream.work->queue(), product);
-    Tensor sums = op.grad_bias;
-    sums.data = stream.work->scratch(op.grad_bias.bytes());
-    (is_in_out ? product.right_sums : product.left_sums) = sums;
-    if (products.takes(product)) {
-        products.multiply(stream.work->queue(), product);
-        return add_sums(stream, sums, op);
+    if (!op.grad_bias.is_present()) return products.multiply(queue, product);
+    if (joins_much(stream, op.input.dtype)) {
+        Tensor sums = op.grad_bias;
+        sums.data = stream.work->scratch(op.grad_bias.bytes());
+        (is_in_out ? product.right_sums : product.left_sums) = sums;
+        if (products.multiply_joined(queue, product)) return add_sums(stream, sums, op);
+        product.right_sums = product.left_sums = {};
     }
-    product.right_sums = product.left_sums = {};
-    products.multiply(stream.work->queue(), product);
-    gpu::visit_type(op.input.dtype, [&]<class T>(T) { add_column_sums<T>(stream, op); });
+    products.multiply(queue, product);
+    run(stream, ColumnSums{.input = op.grad_output, .sums = op.grad_bias});
+}
+
+void run(CudaStream& stream, const ColumnSums& op) {
+    gpu::visit_type(op.input.dtype, [&]<class T>(T) {
+        using W = gpu::Wide<T>;
+        gpu::sum_rows(stream, gpu::PlainTerms<T>{gpu::elements<T>(op.input)},
+                      gpu::AddTo<W, 1>{gpu::elements<W>(op.sums).data});
+    });
 }
 
 }  // namespace trireme

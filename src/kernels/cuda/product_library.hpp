@@ -15,11 +15,10 @@ public:
 
     static std::size_t bytes();  // of the GPU's memory that one takes
 
+    // False, and nothing was done, where what is joined to the product, its bias or something else, is left to
+    // others. A product alone is always made.
+    [[nodiscard]] bool multiply_joined(GpuQueue& queue, const GpuProduct& product);
     void multiply(GpuQueue& queue, const GpuProduct& product);
-
-    // False where what is joined to the product, its bias or something else, is left to others: the product is
-    // made without it then.
-    bool takes(const GpuProduct& product);
 
 private:
     class Lt;

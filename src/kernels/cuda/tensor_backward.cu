@@ -127,7 +127,7 @@ __global__ void __launch_bounds__(tensor_threads) find_grad_query(Backward op) {
     };
     const auto use = [&](unsigned t, unsigned stage) {
         const SeenKeys<R, N> seen{own.first, t * N, tile.length, call.is_causal};
-        if (seen.are_none()) return;
+        if (row >= tile.rows || seen.are_none()) return;
         const Bf16* const keys = stages + stage * Block::stage_elements;
         float scores[R][N / 8][4] = {};
         float grads[R][N / 8][4] = {};
@@ -219,6 +219,7 @@ __global__ void __launch_bounds__(tensor_threads) find_grad_key_and_value(Backwa
     const auto use = [&](unsigned, unsigned stage) {
         const auto [head, query] = used;
         used.advance(N, begin, tile.length);
+        if (row >= tile.rows) return;
         const Bf16* const queries = stages + stage * Block::stage_elements;
 #pragma unroll
         for (unsigned part = 0; part < N; part += S) {

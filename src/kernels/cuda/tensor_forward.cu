@@ -71,7 +71,7 @@ __device__ void move_base(float factor, const float (&scores)[R][N / 8][4], Soft
             is_moved = is_moved || is_far;
         }
     }
-    if (!is_moved) return;
+    if (__ballot_sync(all_lanes, is_moved) == 0) return;  // a warp goes on together
 #pragma unroll
     for (unsigned r = 0; r < R; ++r) {
 #pragma unroll
@@ -156,7 +156,7 @@ __global__ void __launch_bounds__(tensor_threads) attend(Forward op) {
     };
     const auto use = [&](unsigned t, unsigned stage) {
         const SeenKeys<R, N> seen{tile.begin + row, t * N, tile.length, call.is_causal};
-        if (seen.are_none()) return;
+        if (row >= tile.rows || seen.are_none()) return;
         const Bf16* const keys = stages + stage * Block::stage_elements;
         float scores[R][N / 8][4] = {};
         multiply_tiles<D, R, N>(own, keys, scores);

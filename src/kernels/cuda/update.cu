@@ -39,6 +39,9 @@ struct Updated {
     }
 };
 
+static_assert(sizeof(Updated<float>) == 5 * sizeof(Elements<float>) + sizeof(void*) + sizeof(gpu::Walk) +
+                                            sizeof(double) + 2 * sizeof(unsigned));
+
 // Which columns of each tensor decay; what lies in the machine's memory is told in one list, as two lists are
 // all that a kernel surely finds.
 template <class Op>
@@ -196,6 +199,9 @@ struct Squared {
         }
     }
 };
+
+static_assert(sizeof(Squared<float>) ==
+              sizeof(Elements<float>) + sizeof(std::size_t) + sizeof(double*) + 2 * sizeof(unsigned));
 
 template <class T>
 __global__ void __launch_bounds__(chunk_threads)

@@ -64,13 +64,13 @@ void backward_weight(const LinearBackwardWeight& op) {
 }
 
 template <class T>
-void backward_bias(const LinearBackwardWeight& op) {
-    const auto grad_output = op.grad_output.as<T>();
-    const auto grad_bias = op.grad_bias.as<T>();
-    for (std::size_t o = 0; o < grad_bias.columns; ++o) {
-        double sum = grad_bias[o];
-        for (std::size_t r = 0; r < grad_output.rows; ++r) sum += grad_output(r, o);
-        grad_bias[o] = static_cast<T>(sum);
+void add_column_sums(const ColumnSums& op) {
+    const auto input = op.input.as<T>();
+    const auto sums = op.sums.as<T>();
+    for (std::size_t c = 0; c < sums.columns; ++c) {
+        double sum = sums[c];
+        for (std::size_t r = 0; r < input.rows; ++r) sum += input(r, c);
+        sums[c] = static_cast<T>(sum);
     }
 }
 
@@ -91,11 +91,13 @@ void run(ReferenceStream& stream, const LinearBackwardInput& op) {
                                        .kind = op.activation});
 }
 
-void run(ReferenceStream&, const LinearBackwardWeight& op) {
-    visit_float(op.input.dtype, [&](auto zero) {
-        backward_weight<decltype(zero)>(op);
-        if (op.grad_bias.is_present()) backward_bias<decltype(zero)>(op);
-    });
+void run(ReferenceStream& stream, const LinearBackwardWeight& op) {
+    visit_float(op.input.dtype, [&](auto zero) { backward_weight<decltype(zero)>(op); });
+    if (op.grad_bias.is_present()) run(stream, ColumnSums{.input = op.grad_output, .sums = op.grad_bias});
+}
+
+void run(ReferenceStream&, const ColumnSums& op) {
+    visit_float(op.input.dtype, [&](auto zero) { add_column_sums<decltype(zero)>(op); });
 }
 
 }  // namespace trireme

@@ -37,7 +37,7 @@ command -v python3 > /dev/null || { echo "python3 is not here; the table was not
 cat > "$work/measure.json" << 'END'
 {"device": "NVIDIA H200", "programs": {"version": ["trireme"]}, "parts": {
   "rates": {"status": "done", "gemm": {"flops_per_s": 8e14}, "joined": [{"model": "gpt2", "joined": "bias's gradient",
-    "plain_s": 1e-4, "joined_s": 1.1e-4, "apart_s": null}]},
+    "plain_s": 1e-4, "joined_s": 1.1e-4, "apart_s": 1.2e-4}]},
   "attention": {"status": "done", "cases": [{"name": "128 of 4,096", "samples": 4, "length": 4096, "heads": 16,
     "head_size": 128, "forward": {"flops_per_s": 4.8e14, "share": 0.6},
     "backward": {"flops_per_s": 2e14, "share": 0.25}}]},
@@ -64,5 +64,5 @@ has "| gpt2 | PyTorch, compiled, 32 x 1,024 | 300,000 | 0.75 x | - | 31.2 % |"
 has "| gpt2 | PyTorch, compiled, bf16 between blocks, 32 x 1,024 | 400,000 | 1.00 x | - | 41.7 % | 20.0 / - |"
 has "| llama-1b | Trireme | the GPU has no 20 MB more |"
 has "| forward | 480 | 60.0 % (goal 55 %: yes) | 400 | 1.20 x (must 0.8 x: yes) |"
-has "| gpt2 | bias's gradient | 100.0 us | 110.0 us | - |"
+has "| gpt2 | bias's gradient | 100.0 us | 110.0 us | 120.0 us |"
 has "| backward | 200 | 25.0 % (goal 45 %: **no**) | 400 | 0.50 x (must 0.8 x: **no**) |"

@@ -119,6 +119,18 @@ TEST(GpuBackend, AgreesOnAttentionOnTensorCores) {
     }
 }
 
+// Little enough for the vendor's sanitizers, which look at each access: several turns of each kernel.
+TEST(GpuBackend, TensorCoresTakeTurns) {
+    const Rows several{200, {{0, 150, 3}, {150, 45, 4}}};
+    for (const std::size_t head_size : {64, 128}) {
+        for (const Kind& kind : {kinds[0], kinds[1]}) {
+            const Case one{several, kind, head_size};
+            SCOPED_TRACE(one.name());
+            expect_same_on_gpu([&](GpuOperands& t) { return fused_backward(t, one); }, {DType::bf16});
+        }
+    }
+}
+
 // More columns than a block has sums for.
 TEST(GpuBackend, AgreesOnAttentionOfLargeHeads) {
     for (const Kind& kind : kinds) {

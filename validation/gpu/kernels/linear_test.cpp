@@ -118,6 +118,14 @@ TEST(GpuBackend, AgreesOnGradientsOfBiases) {
     }
 }
 
+TEST(GpuBackend, AgreesOnColumnSums) {
+    for_each_gpu_shape([](std::size_t rows, std::size_t columns) {
+        expect_same_on_gpu([&](GpuOperands& t) {
+            return ColumnSums{.input = t.random(rows, columns), .sums = t.wide_random(1, columns)};
+        });
+    });
+}
+
 TEST(GpuBackend, JoinsNothingButGpt2sActivationInSixteenBits) {
     const Stream gpu = gpu_stream();
     EXPECT_TRUE(joins_activation(gpu, DType::bf16, ActivationKind::gelu_tanh));

@@ -117,6 +117,18 @@ TEST(Linear, HasTheGradientsOfItsBackwardHalves) {
     }
 }
 
+TEST(ColumnSums, AddsToWhatIsThere) {
+    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{2}}}) {
+        Operands t(DType::f32, 2);
+        const ColumnSums op{.input = t.numbers(3, 2, {1, 2, 3, 4, 5, 6}), .sums = t.numbers(1, 2, {100, 200})};
+
+        launch(stream, op);
+
+        EXPECT_EQ(values(op.sums), (Numbers{109, 212}));
+        EXPECT_EQ(op.cost().bytes, 4 * (6 + 2 * 2));
+    }
+}
+
 // A product with an activation beside it is the product, and then the activation.
 TEST(Linear, DoesAnActivationBesideItsProduct) {
     for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{2}}}) {

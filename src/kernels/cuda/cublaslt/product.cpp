@@ -53,7 +53,7 @@ Types types_of(DType dtype) {
 
 std::string library_name() { return cat("libcublasLt.so.", CUBLAS_VER_MAJOR); }
 
-// What is joined to a product, in the library's words.
+// What is joined to a product, in the library's words, which has one address for what it reads and writes.
 struct Joined {
     cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
     const void* vector = nullptr;  // a bias that is read, or sums that are written
@@ -136,17 +136,8 @@ public:
     Lt(const Lt&) = delete;
     Lt& operator=(const Lt&) = delete;
 
+    bool multiply_joined(GpuQueue& queue, const GpuProduct& product);
     void multiply(GpuQueue& queue, const GpuProduct& product);
-
-    // Algorithms read 16 bytes at a time, and not all types have algorithms that join something to a product.
-    bool takes(const GpuProduct& product) {
-        if (!product.result.is_present()) return true;
-        const Joined joined = joined_to(product);
-        const bool is_aligned = alignment_of(joined.vector) >= 16 && alignment_of(joined.matrix) >= 16;
-        const bool has_whole_rows = joined.matrix_stride % 8 == 0;
-        return product.depth() > 0 && is_aligned && has_whole_rows &&
-               algorithm_of(product, described(product)).has_value();
-    }
 
 private:
     // As the library wants it.
@@ -178,8 +169,10 @@ private:
                 .left = layout_of(product.left),
                 .result = layout_of(made_by(product))};
     }
-    const Algorithm& algorithm_of(const GpuProduct& product, Description description);
+    Algorithm& algorithm_of(const GpuProduct& product, Description description);
     Algorithm find_algorithm(const GpuProduct& product, Description& description) const;
+    cublasStatus_t multiply_by(const cublasLtMatmulAlgo_t& algorithm, GpuQueue& queue,
+                               const GpuProduct& product, Description& description);
 
     SharedLibrary library_;
     Calls calls_;
@@ -209,8 +202,8 @@ cublasLtMatmulDescOpaque_t ProductLibrary::Lt::product_of(const GpuProduct& prod
     return description;
 }
 
-const ProductLibrary::Lt::Algorithm& ProductLibrary::Lt::algorithm_of(const GpuProduct& product,
-                                                                      Description description) {
+ProductLibrary::Lt::Algorithm& ProductLibrary::Lt::algorithm_of(const GpuProduct& product,
+                                                                Description description) {
     const Shape shape = shape_of(product);
     const auto known = algorithms_.find(shape);
     if (known != algorithms_.end()) return known->second;
@@ -240,11 +233,40 @@ ProductLibrary::Lt::Algorithm ProductLibrary::Lt::find_algorithm(const GpuProduc
         calls_.find_algorithms(handle_, &description.product, &description.right, &description.left,
                                &description.result, &description.result, &preference, 1, &best, &found);
     const bool is_joined = joined_to(product).epilogue != CUBLASLT_EPILOGUE_DEFAULT;
-    const bool is_refused = is_joined && status == CUBLAS_STATUS_INVALID_VALUE;
+    const bool is_refused = is_joined && status != CUBLAS_STATUS_SUCCESS;
     if (status == CUBLAS_STATUS_NOT_SUPPORTED || is_refused) return std::nullopt;
     check(status, "cublasLtMatmulAlgoGetHeuristic");
     if (found == 0 || best.state != CUBLAS_STATUS_SUCCESS) return std::nullopt;
     return best.algo;
+}
+
+cublasStatus_t ProductLibrary::Lt::multiply_by(const cublasLtMatmulAlgo_t& algorithm, GpuQueue& queue,
+                                               const GpuProduct& product, Description& description) {
+    void* const made = made_by(product).data;
+    const auto run = [&](auto one, auto kept) {
+        return calls_.multiply(handle_, &description.product, &one, product.right.data, &description.right,
+                               product.left.data, &description.left, &kept, made, &description.result, made,
+                               &description.result, &algorithm, workspace_, workspace_bytes,
+                               static_cast<cudaStream_t>(queue.native()));
+    };
+    if (product.left.dtype == DType::f64) return run(1.0, product.accumulate ? 1.0 : 0.0);
+    return run(1.0F, product.accumulate ? 1.0F : 0.0F);
+}
+
+// Algorithms read 16 bytes at a time, and not all types have algorithms that join something to a product.
+bool ProductLibrary::Lt::multiply_joined(GpuQueue& queue, const GpuProduct& product) {
+    if (!product.result.is_present()) return true;
+    const Joined joined = joined_to(product);
+    const bool is_aligned = alignment_of(joined.vector) >= 16 && alignment_of(joined.matrix) >= 16;
+    if (!is_aligned || joined.matrix_stride % 8 != 0 || product.depth() == 0) return false;
+    Description own = described(product);
+    Algorithm& algorithm = algorithm_of(product, own);
+    if (!algorithm) return false;
+    const cublasStatus_t status = multiply_by(*algorithm, queue, product, own);
+    const bool is_refused = status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE;
+    if (is_refused) algorithm.reset();
+    if (!is_refused) check(status, "cublasLtMatmul");
+    return !is_refused;
 }
 
 void ProductLibrary::Lt::multiply(GpuQueue& queue, const GpuProduct& product) {
@@ -254,23 +276,17 @@ void ProductLibrary::Lt::multiply(GpuQueue& queue, const GpuProduct& product) {
     if (!algorithm) {
         throw ResourceError(cat("cuBLASLt knows no way to multiply ", product.result.rows, " x ",
                                 product.depth(), " by ", product.depth(), " x ", product.result.columns,
-                                " matrices of ", name_of(product.left.dtype), ""));
+                                " matrices of ", name_of(product.left.dtype)));
     }
-    void* const made = made_by(product).data;
-    const auto run = [&](auto one, auto kept) {
-        check(calls_.multiply(handle_, &own.product, &one, product.right.data, &own.right, product.left.data,
-                              &own.left, &kept, made, &own.result, made, &own.result, &*algorithm, workspace_,
-                              workspace_bytes, static_cast<cudaStream_t>(queue.native())),
-              "cublasLtMatmul");
-    };
-    if (product.left.dtype == DType::f64) return run(1.0, product.accumulate ? 1.0 : 0.0);
-    run(1.0F, product.accumulate ? 1.0F : 0.0F);
+    check(multiply_by(*algorithm, queue, product, own), "cublasLtMatmul");
 }
 
 ProductLibrary::ProductLibrary() : lt_(std::make_unique<Lt>()) {}
 ProductLibrary::~ProductLibrary() = default;
 std::size_t ProductLibrary::bytes() { return workspace_bytes; }
 void ProductLibrary::multiply(GpuQueue& queue, const GpuProduct& product) { lt_->multiply(queue, product); }
-bool ProductLibrary::takes(const GpuProduct& product) { return lt_->takes(product); }
+bool ProductLibrary::multiply_joined(GpuQueue& queue, const GpuProduct& product) {
+    return lt_->multiply_joined(queue, product);
+}
 
 }  // namespace trireme

@@ -66,15 +66,18 @@ __device__ inline float power_of_two(float x) {
 template <unsigned bytes>
 __device__ void copy_async(void* to, const void* from, bool is_there) {
     static_assert(bytes == 8 || bytes == 16);
-    const unsigned read = is_there ? bytes : 0;
     if constexpr (bytes == 16) {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_place(to)), "l"(from),
-                     "r"(read)
-                     : "memory");
+        asm volatile(
+            "{ .reg .pred ignored; setp.eq.u32 ignored, %2, 0;"
+            " cp.async.cg.shared.global [%0], [%1], 16, ignored; }" ::"r"(shared_place(to)),
+            "l"(from), "r"(unsigned{is_there})
+            : "memory");
     } else {
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(shared_place(to)), "l"(from),
-                     "r"(read)
-                     : "memory");
+        asm volatile(
+            "{ .reg .pred ignored; setp.eq.u32 ignored, %2, 0;"
+            " cp.async.ca.shared.global [%0], [%1], 8, ignored; }" ::"r"(shared_place(to)),
+            "l"(from), "r"(unsigned{is_there})
+            : "memory");
     }
 }
 
