@@ -4,7 +4,6 @@
 #include <vector>
 
 namespace trireme {
-
 namespace {
 
 constexpr std::size_t alignment = 256;  // bytes

@@ -16,10 +16,9 @@ struct RankMemory {
     std::size_t optimizer = 0;
     std::size_t activations = 0;  // of all micro-batches in flight
     std::size_t workspace = 0;
-    std::size_t messages = 0;  // on their way between stages and between replicas
-    std::size_t copy = 0;      // of what a checkpoint is written from while the run goes on
-    std::size_t kernels =
-        0;  // of a GPU: what its kernels have for themselves, and batches that were sent to it
+    std::size_t messages = 0;         // on their way between stages and between replicas
+    std::size_t copy = 0;             // of what a checkpoint is written from while the run goes on
+    std::size_t kernels = 0;          // of a GPU's kernels alone, and of batches that were sent to it
     std::size_t copy_beside_gpu = 0;  // where all else is a GPU's: the copy, which is in the machine's memory
 
     // In one place, the GPU where there is one.

@@ -66,6 +66,7 @@ void run(ReferenceStream& stream, const SumOfSquares& op);
 void run(CpuStream& stream, const AdamWUpdate& op);
 void run(CpuStream& stream, const SgdUpdate& op);
 void run(CpuStream& stream, const SumOfSquares& op);
+
 // Many tensors at once. Updates of one step differ in their tensors and in weight_decay alone.
 void run(CudaStream& stream, std::span<const AdamWUpdate> ops);
 void run(CudaStream& stream, std::span<const SgdUpdate> ops);

@@ -34,11 +34,11 @@ public:
                  const JoinedActivation& activation = {}) const;
     void backward_input(const Pass& pass, Weights weights, ConstTensor grad_output, Tensor grad_input,
                         State& state, Arena& kept, const JoinedActivation& activation = {}) const;
+    void backward_weight(const Pass& pass, ConstTensor input, ConstTensor grad_output, const State& state,
+                         Gradients gradients) const;
 
     // Whether an activation may be joined to its product, and gains by it: all of that is made here, at once.
     bool joins(const Pass& pass, ActivationKind activation) const;
-    void backward_weight(const Pass& pass, ConstTensor input, ConstTensor grad_output, const State& state,
-                         Gradients gradients) const;
 
 private:
     void forward_for_owners(const Pass& pass, Weights weights, ConstTensor input, Tensor output,

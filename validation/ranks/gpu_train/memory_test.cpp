@@ -6,16 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "train/switching.hpp"
+#include "ranks/train/started_run.hpp"
 #include "trireme/device/gpu.hpp"
 #include "trireme/kernels/gpu_stream.hpp"
-#include "unit/data/small_corpus.hpp"
 
 namespace trireme {
 namespace {
 
-using validation::corpus_of_lengths;
-using validation::ScratchFolder;
+using validation::StartedRun;
 
 // What is run, beside the options that all of these runs share.
 struct Variant {
@@ -77,43 +75,23 @@ std::vector<Variant> variants() {
     };
 }
 
-// A model whose tensors are much more than what every stream has.
-RunConfig config_of(const Variant& variant, const std::string& corpus) {
-    RunConfig config;
-    config.data.corpus = corpus;
-    config.data.validation_share = 0.25;
-    config.model.name = "gpt2-tiny";
-    config.model.layers = 2;
-    config.model.width = 32;
-    config.model.heads = 2;
-    config.model.positions = 16;
-    config.precision.device = DeviceKind::cuda;
-    config.run.batch = 8;
-    config.run.steps = 100;
-    config.run.stall_timeout = 60;
-    variant.choose(config);
-    return config;
-}
-
-class MemoryOfAGpu : public ::testing::Test {
+class MemoryOfAGpu : public StartedRun {
 protected:
-    MemoryOfAGpu() { corpus_of_lengths(folder_, {16, 12, 16, 10, 16, 15, 16, 16, 8, 16, 16, 16}); }
+    // A model whose tensors are much more than what every stream has.
+    MemoryOfAGpu() : StartedRun({16, 12, 16, 10, 16, 15, 16, 16, 8, 16, 16, 16}) {
+        config_.data.validation_share = 0.25;
+        config_.model.width = 32;
+        config_.model.heads = 2;
+        config_.model.positions = 16;
+        config_.precision.device = DeviceKind::cuda;
+        plain_ = config_;
+    }
 
     void start(const Variant& variant) {
-        config_ = config_of(variant, folder_.file("corpus.h5"));
-        setup_.emplace(set_up(config_, session_.size()));
-        gradients_ = gradient_plan(*setup_);
+        config_ = plain_;
+        variant.choose(config_);
         forget_most_gpu_memory();
-        start_trainer({.config = config_,
-                       .session = session_,
-                       .control = *control_,
-                       .mover = *mover_,
-                       .watchdog = watchdog_,
-                       .setup = *setup_,
-                       .gradients = gradients_,
-                       .trainer = trainer_,
-                       .nodes = session_.nodes()});
-        trainer_->fill();
+        StartedRun::start();
     }
 
     // A step, an evaluation, and more steps; gives how often memory was taken in them.
@@ -139,17 +117,8 @@ protected:
         return all;
     }
 
-    int arguments_ = 0;
-    char** words_ = nullptr;
-    Session session_{arguments_, words_};
-    Watchdog watchdog_{session_, 60};
-    std::unique_ptr<Communicator> control_ = session_.all_ranks("control", watchdog_.patience());
-    std::unique_ptr<Communicator> mover_ = session_.all_ranks("mover", watchdog_.patience());
-    ScratchFolder folder_;
-    RunConfig config_;
-    std::optional<trireme::Setup> setup_;
-    GradientPlan gradients_;
-    std::optional<RankTrainer> trainer_;
+private:
+    RunConfig plain_;
 };
 
 TEST_F(MemoryOfAGpu, IsWhatWasPredictedAndTakenBeforeTheFirstStep) {

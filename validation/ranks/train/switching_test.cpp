@@ -1,6 +1,4 @@
 // A run that changes its plan a hundred times leaves nothing behind.
-#include "train/switching.hpp"
-
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -9,14 +7,13 @@
 
 #include "ranks/comm/live_handles.hpp"
 #include "ranks/mover/random_layouts.hpp"
-#include "unit/data/small_corpus.hpp"
+#include "ranks/train/started_run.hpp"
 
 namespace trireme {
 namespace {
 
-using validation::corpus_of_lengths;
 using validation::random_layout;
-using validation::ScratchFolder;
+using validation::StartedRun;
 
 // Of address space.
 std::size_t mapped_bytes() {
@@ -25,39 +22,15 @@ std::size_t mapped_bytes() {
     return pages * 4096;
 }
 
-class ARunOfManyPlans : public ::testing::Test {
+class ARunOfManyPlans : public StartedRun {
 protected:
-    ARunOfManyPlans() {
-        corpus_of_lengths(folder_, {5, 9, 3});
-        config_.data.corpus = folder_.file("corpus.h5");
-        config_.data.validation_share = 0;
-        config_.model.name = "gpt2-tiny";
-        config_.model.layers = 2;
+    ARunOfManyPlans() : StartedRun({5, 9, 3}) {
         config_.model.width = 64;
         config_.model.heads = 4;
         config_.model.positions = 10;
         config_.precision.device = DeviceKind::reference;
-        config_.run.batch = 8;
-        config_.run.steps = 1000;
-        config_.run.stall_timeout = 20;
-        setup_.emplace(set_up(config_, session_.size()));
-        gradients_ = gradient_plan(*setup_);
-        start_trainer(running());
-        trainer_->fill();
-    }
-    ~ARunOfManyPlans() override { trainer_.reset(); }
-
-    RunningPlan running() {
-        return {.config = config_,
-                .session = session_,
-                .control = *control_,
-                .mover = *mover_,
-                .watchdog = watchdog_,
-                .setup = *setup_,
-                .gradients = gradients_,
-                .trainer = trainer_,
-                .nodes = nodes_,
-                .twin = twin_.get()};
+        twin_ = make_twin(MoveWay::twins, session_, watchdog_.patience());
+        start();
     }
 
     StepOutcome step() {
@@ -78,19 +51,6 @@ protected:
     using LayoutBounds = validation::LayoutBounds;
     static constexpr std::array ways_{MoveWay::stop, MoveWay::overlap, MoveWay::twins};
 
-    int arguments_ = 0;
-    char** words_ = nullptr;
-    Session session_{arguments_, words_};
-    Watchdog watchdog_{session_, 20};
-    std::unique_ptr<Communicator> control_ = session_.all_ranks("control", watchdog_.patience());
-    std::unique_ptr<Communicator> mover_ = session_.all_ranks("mover", watchdog_.patience());
-    const std::vector<int>& nodes_ = session_.nodes();
-    std::unique_ptr<NodeMemory> twin_ = make_twin(MoveWay::twins, session_, watchdog_.patience());
-    ScratchFolder folder_;
-    RunConfig config_;
-    std::optional<trireme::Setup> setup_;
-    GradientPlan gradients_;
-    std::optional<RankTrainer> trainer_;
     std::size_t steps_ = 0;
 };
 
@@ -120,11 +80,9 @@ TEST_F(ARunOfManyPlans, TrainsOnWhereItWas) {
     for (int number = 0; number < 24; ++number) staying.push_back(step().loss);
 
     for (const MoveWay way : ways_) {
-        trainer_.reset();
         steps_ = 0;
         config_.policy.move = way;
-        start_trainer(running());
-        trainer_->fill();
+        start_again();
         for (std::uint64_t number = 0; number < staying.size(); ++number) {
             EXPECT_NEAR(step().loss, staying[number], 1e-5 * staying[number]) << "step " << number;
             if (number % 2 == 0) change_to(number / 2);
