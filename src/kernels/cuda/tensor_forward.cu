@@ -45,41 +45,46 @@ __device__ inline float sum_of_row(float value) {
 // any other, and sums of outputs are seldom touched.
 constexpr float most_growth = 8;
 
+// Of a lane's own scores.
 template <unsigned R, unsigned N>
 __device__ float largest_score(const float (&scores)[R][N / 8][4], unsigned r, unsigned half) {
     float largest = scores[r][0][2 * half];
 #pragma unroll
     for (unsigned n = 0; n < N / 8; ++n)
         largest = fmaxf(largest, fmaxf(scores[r][n][2 * half], scores[r][n][2 * half + 1]));
-    return largest_of_row(largest);
+    return largest;
 }
 
-// Moves the base of rows whose scores have grown too far, and what was summed before.
+// Moves the base of rows whose scores have grown too far, and what was summed before. Lanes ask each other for
+// their rows' largest score where one has seen such a score: seldom.
 template <unsigned D, unsigned R, unsigned N>
 __device__ void move_base(float factor, const float (&scores)[R][N / 8][4], Softmax<D, R>& softmax) {
-    float rescale[R][2];
-    bool is_moved = false;
+    float largest[R][2];
+    bool is_far = false;
 #pragma unroll
     for (unsigned r = 0; r < R; ++r) {
 #pragma unroll
         for (unsigned half = 0; half < 2; ++half) {
-            const float largest = largest_score<R, N>(scores, r, half);
-            const float growth = (largest - softmax.base[r][half]) * factor;
-            const bool is_far = growth > most_growth;
-            rescale[r][half] = is_far ? power_of_two(-growth) : 1.0F;
-            softmax.base[r][half] = is_far ? largest : softmax.base[r][half];
-            is_moved = is_moved || is_far;
+            largest[r][half] = largest_score<R, N>(scores, r, half);
+            is_far = is_far || (largest[r][half] - softmax.base[r][half]) * factor > most_growth;
         }
     }
-    if (__ballot_sync(all_lanes, is_moved) == 0) return;  // a warp goes on together
+    if (__ballot_sync(all_lanes, is_far) == 0) return;  // a warp goes on together
 #pragma unroll
     for (unsigned r = 0; r < R; ++r) {
+        float rescale[2];
 #pragma unroll
-        for (unsigned half = 0; half < 2; ++half) softmax.sum[r][half] *= rescale[r][half];
+        for (unsigned half = 0; half < 2; ++half) {
+            const float of_row = largest_of_row(largest[r][half]);
+            const float growth = (of_row - softmax.base[r][half]) * factor;
+            rescale[half] = growth > most_growth ? power_of_two(-growth) : 1.0F;
+            softmax.base[r][half] = growth > most_growth ? of_row : softmax.base[r][half];
+            softmax.sum[r][half] *= rescale[half];
+        }
 #pragma unroll
         for (unsigned n = 0; n < D / 8; ++n)
 #pragma unroll
-            for (unsigned e = 0; e < 4; ++e) softmax.outputs[r][n][e] *= rescale[r][e / 2];
+            for (unsigned e = 0; e < 4; ++e) softmax.outputs[r][n][e] *= rescale[e / 2];
     }
 }
 
