@@ -8,21 +8,21 @@ import threading
 
 
 def library_folders(bundle):
-    """For LD_LIBRARY_PATH: the bundle's libraries, cuBLASLt, the driver's."""
-    folders = [str(bundle / "lib"), *cublas_folders()[:1], *os.environ.get("LD_LIBRARY_PATH", "").split(":"),
-               "/usr/local/nvidia/lib64", "/usr/local/nvidia/lib"]
-    return ":".join(folder for folder in folders if folder)
+    """For LD_LIBRARY_PATH: the bundle's libraries, cuBLASLt, NCCL, the driver's."""
+    folders = [str(bundle / "lib"), *folders_of("libcublasLt.so.13")[:1], *folders_of("libnccl.so.2")[:1],
+               *os.environ.get("LD_LIBRARY_PATH", "").split(":"), "/usr/local/nvidia/lib64", "/usr/local/nvidia/lib"]
+    return ":".join(dict.fromkeys(folder for folder in folders if folder))
 
 
-def cublas_folders():
-    """Where libcublasLt of CUDA 13 lies: in CUDA's own folders, or in a package of Python's, as PyTorch brings it."""
+def folders_of(library):
+    """Where it lies: in CUDA's own folders, or in a package of Python's, as PyTorch brings it."""
     found = []
     spec = importlib.util.find_spec("nvidia")
     packages = list(spec.submodule_search_locations or []) if spec else []
     for folder in ["/usr/local/cuda/lib64", "/usr/local/cuda/targets/x86_64-linux/lib", "/usr/lib/x86_64-linux-gnu",
                    *(place for package in packages for place in sorted(glob.glob(f"{package}/*/lib"))),
                    *sorted(glob.glob("/usr/local/cuda-13*/lib64"))]:
-        if os.path.exists(f"{folder}/libcublasLt.so.13"):
+        if os.path.exists(f"{folder}/{library}"):
             found.append(folder)
     return found
 
@@ -36,7 +36,10 @@ def sanitizer():
 def query(fields):
     """What nvidia-smi says of the first GPU, by field."""
     words = ["nvidia-smi", "--query-gpu=" + ",".join(fields), "--format=csv,noheader,nounits", "-i", "0"]
-    text = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False).stdout
+    try:
+        text = subprocess.run(words, capture_output=True, text=True, timeout=30, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return {}
     return dict(zip(fields, (value.strip() for value in text.split(","))))
 
 

@@ -74,15 +74,18 @@ class Parts:
         self.is_good = self.is_good and part["status"] == "done"
         self.record["parts"][name] = part
         self.say(f"{name}: {part['status']}" + (f": {part['why']}" if "why" in part else ""))
-        self.path.write_text(json.dumps(self.record, indent=1) + "\n")
+        whole = self.path.with_suffix(".new")  # a stage may be stopped at any time
+        whole.write_text(json.dumps(self.record, indent=1) + "\n")
+        whole.replace(self.path)
 
     def command(self, words, seconds, env=None, codes=(0,)):
         """What the command prints; Failure where it takes longer or ends otherwise."""
         words = [str(word) for word in words]
         seconds = max(1, min(seconds, self.seconds_left()))
         print("$", *words, file=self.log, flush=True)
-        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                              env={**os.environ, **(env or {})}, start_new_session=True) as process:
+        with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, errors="replace", env={**os.environ, **(env or {})},
+                              start_new_session=True) as process:
             is_late = False
             try:
                 text, _ = process.communicate(timeout=seconds)

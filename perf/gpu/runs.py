@@ -10,8 +10,14 @@ import machine
 from parts import CommandFailure, Failure, read_json
 
 
+# For ranks of one machine. The bundle has none of what UCX loads while it runs; left to itself it would send long
+# messages by TCP, over which MPICH 4.0 may wait for ever when it ends.
+SHARED_MEMORY = {"UCX_TLS": "sysv,posix,self", "UCX_POSIX_USE_PROC_LINK": "n"}
+
+
 def environment(bundle):
-    return {"LD_LIBRARY_PATH": machine.library_folders(bundle), "PATH": f"{bundle / 'bin'}:{os.environ['PATH']}"}
+    return {"LD_LIBRARY_PATH": machine.library_folders(bundle), "PATH": f"{bundle / 'bin'}:{os.environ['PATH']}",
+            **SHARED_MEMORY}
 
 
 def scratch():
@@ -58,14 +64,17 @@ class Run:
             shutil.rmtree(folder, ignore_errors=True)
 
     def losses(self, steps):
-        """Of all steps: a run that ended early has none to compare."""
+        """Of all steps of a run that ended as it should."""
+        if self.complaint:
+            raise Failure(self.complaint)
         if len(self.steps) < steps or any("loss" not in step for step in self.steps):
-            raise Failure(self.complaint or f"{len(self.steps)} of {steps} steps have a loss")
+            raise Failure(f"{len(self.steps)} of {steps} steps have a loss")
         return [step["loss"] for step in self.steps]
 
 
 def figures(run, warm_up):
-    """Of the steps behind the warm-up. What the records do not have is left out."""
+    """Of the steps behind the warm-up, also of a run that failed behind them. What the records do not have is left
+    out."""
     steps = run.steps[warm_up:]
     if not steps:
         raise Failure(run.complaint or "no step was recorded behind the warm-up")
@@ -88,5 +97,5 @@ def figures(run, warm_up):
         if name in run.manifest:
             result[name] = run.manifest[name]
     if run.complaint:
-        result["complaint"] = run.complaint
+        result |= {"status": "failed", "why": run.complaint}
     return result

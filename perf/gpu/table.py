@@ -107,6 +107,8 @@ def training_rows(model, measured, peer, rate):
             why = run.get("why", run.get("status", "not measured")).replace("|", "/")
             rows.append(row(model, name, why, *[NONE] * 5))
             continue
+        if "why" in run:
+            name += f" ({run['why'].replace('|', '/')})"
         beside = ratio(speed, compiled)
         share = ratio(speed * flops, rate) if flops else None
         if run is ours:

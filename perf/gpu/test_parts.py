@@ -1,11 +1,13 @@
 """Stage `test`: kernels on the GPU against the reference, under NVIDIA's sanitizer, and ranks that share the GPU."""
 import re
+from pathlib import Path
 
 import machine
 import runs
 from parts import CommandFailure, Failure, Late
 
 STEPS = 10
+RECORDS = Path(__file__).resolve().parents[2] / "validation/reference"  # of Hugging Face's models
 
 # Attention's tests take the longest, but for one, and others must have their turn. Races are looked for where
 # threads share memory.
@@ -32,15 +34,21 @@ def tallied(text):
     return {"passed": good, "failed": bad}
 
 
-def kernels(parts, bundle):
+def tests(parts, bundle, program, seconds):
+    environment = {**runs.environment(bundle), "TRIREME_RECORDS": str(RECORDS)}
     try:
-        text = parts.command([bundle / "bin/gpu_kernels_on_device"], 200, runs.environment(bundle), codes=(0, 1))
+        text = parts.command([bundle / "bin" / program], seconds, environment, codes=(0, 1))
     except CommandFailure as failure:
         raise Failure(f"{failure}; {tallied(failure.text)}") from None
     result = tallied(text)
     if result["failed"] or not result["passed"]:
         raise Failure(f"{result['passed']} tests passed, and not {', '.join(result['failed']) or 'one more'}")
     return result
+
+
+# What the sanitizer says of kernels, and of the process, which is stopped when its time is up.
+FINDING = r"^=+ ((?:Error|Warning|Invalid|Misaligned|Uninitialized|Fatal)\b.*)"
+OF_THE_PROCESS = "[Tt]arget application|didn't terminate|intermediate process"
 
 
 def sanitize(parts, bundle, tool, tests, seconds):
@@ -57,7 +65,7 @@ def sanitize(parts, bundle, tool, tests, seconds):
         failure, text = ended, ended.text
     if "Device not supported" in text:
         return {"left_out": "compute-sanitizer does not support this device"}
-    found = re.findall(r"^=+ ((?:Error|Warning|Invalid|Misaligned|Uninitialized|Fatal)\b.*)", text, re.MULTILINE)
+    found = [line for line in re.findall(FINDING, text, re.MULTILINE) if not re.search(OF_THE_PROCESS, line)]
     result = tallied(text) | {"is_whole": failure is None}
     if found or result["failed"]:
         raise Failure(f"{tool} says: {(found or result['failed'])[0]}")
@@ -105,7 +113,8 @@ def doctor(parts, bundle):
 
 def run(parts, bundle, _output):
     parts.run("doctor", lambda: doctor(parts, bundle))
-    parts.run("kernels", lambda: kernels(parts, bundle))
+    parts.run("kernels", lambda: tests(parts, bundle, "gpu_kernels_on_device", 200))
+    parts.run("models", lambda: tests(parts, bundle, "gpu_model_on_device", 60))
     for model, dtypes in {"gpt2-tiny": ["f64", "f32", "bf16"], "llama-tiny": ["f32", "bf16"]}.items():
         for dtype in dtypes:
             parts.run(f"ranks {model} {dtype}",

@@ -18,8 +18,10 @@ ncclConfig_t config() {
 
 }  // namespace
 
+// A thread of NCCL's may write to comm_ as long as that is neither ready nor aborted: whoever throws here
+// leaves an object behind that the destructor ends.
 NcclChannel::NcclChannel(const NcclLibrary& library, ChannelEnds ends, const ncclUniqueId& id)
-    : library_(library), ends_(std::move(ends)) {
+    : NcclChannel(library, std::move(ends)) {
     ncclConfig_t wanted = config();
     take(library_.calls().open(&comm_, 2, id, ends_.is_sender() ? 0 : 1, &wanted), "ncclCommInitRankConfig");
 }
@@ -57,7 +59,8 @@ void NcclChannel::close() {
 }
 
 void NcclChannel::abort() noexcept {
-    if (comm_ != nullptr) library_.calls().abort(std::exchange(comm_, nullptr));
+    if (comm_ != nullptr) library_.calls().abort(comm_);
+    comm_ = nullptr;
 }
 
 void NcclChannel::take(ncclResult_t result, const char* call) {

@@ -45,6 +45,8 @@ public:
     void abort() noexcept;  // what its queue stands for ends
 
 private:
+    NcclChannel(const NcclLibrary& library, ChannelEnds ends) : library_(library), ends_(std::move(ends)) {}
+
     void take(ncclResult_t result, const char* call);
 
     const NcclLibrary& library_;

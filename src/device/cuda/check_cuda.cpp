@@ -7,10 +7,10 @@ const char* advice(cudaError_t code) {
     switch (code) {
         case cudaErrorECCUncorrectable:
         case cudaErrorHardwareStackError:
+            return "; nvidia-smi and the node's log say more; start again with --resume on another node";
         case cudaErrorDevicesUnavailable:
-            return "; look for it in nvidia-smi and in the node's log, and start the run again with --resume "
-                   "on "
-                   "another node";
+            return "; another process may have it to itself: give each rank a GPU of its own, or let them "
+                   "share it with nvidia-smi --compute-mode=DEFAULT";
         case cudaErrorNoKernelImageForDevice:
         case cudaErrorUnsupportedPtxVersion:
             return "; build with this GPU's capability among TRIREME_CUDA_ARCHITECTURES";

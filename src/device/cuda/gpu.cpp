@@ -1,5 +1,6 @@
 #include "trireme/device/gpu.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <exception>
@@ -57,6 +58,17 @@ std::uint64_t of_pool(cudaMemPoolAttr attribute) {
 cudaEvent_t event_of(void* handle) { return static_cast<cudaEvent_t>(handle); }
 cudaStream_t stream_of(void* handle) { return static_cast<cudaStream_t>(handle); }
 
+// As CUDA counts: 1000 times the major one and 10 times the minor one.
+std::string version(int number) { return cat(number / 1000, ".", number % 1000 / 10); }
+
+std::string driver_complaint() {
+    int driver = 0;
+    cudaDriverGetVersion(&driver);
+    if (driver == 0) return "no NVIDIA driver was found";
+    return cat("the NVIDIA driver knows CUDA ", version(driver), ", and this program was built with ",
+               version(CUDART_VERSION), ": install a newer driver, or build with an older CUDA");
+}
+
 // Whether what was asked for has been done.
 bool is_done(cudaError_t answer) {
     if (answer == cudaErrorNotReady) {
@@ -82,7 +94,7 @@ GpuSearch find_gpus() {
     const cudaError_t code = cudaGetDeviceCount(&count);
     GpuSearch search;
     if (code == cudaErrorInsufficientDriver) {
-        search.complaint = "no NVIDIA driver was found, or one older than the CUDA this program was built with";
+        search.complaint = driver_complaint();
     } else if (code == cudaErrorNoDevice || (code == cudaSuccess && count == 0)) {
         search.complaint =
             "the NVIDIA driver sees no GPU (CUDA_VISIBLE_DEVICES, or the job's --gpus, may hide it)";
@@ -139,7 +151,10 @@ std::byte* take_gpu_memory(std::size_t bytes) {
 // Once all that the GPU was given until now is done.
 void give_back_gpu_memory(std::byte* memory) noexcept { cudaFreeAsync(memory, nullptr); }
 
-std::size_t most_gpu_memory() { return of_pool(cudaMemPoolAttrUsedMemHigh); }
+// CUDA does not say what the highest is between its being forgotten and the next taking.
+std::size_t most_gpu_memory() {
+    return std::max(of_pool(cudaMemPoolAttrUsedMemHigh), of_pool(cudaMemPoolAttrUsedMemCurrent));
+}
 
 void forget_most_gpu_memory() {
     std::uint64_t zero = 0;

@@ -114,7 +114,7 @@ Shape shape_of(const GpuProduct& p) {
 
 class ProductLibrary::Lt {
 public:
-    Lt() : library_({library_name(), "libcublasLt.so"}, "multiplying matrices on the GPU") {
+    Lt() : library_({library_name()}, "multiplying matrices on the GPU") {
         library_.find("cublasLtCreate", calls_.create);
         library_.find("cublasLtDestroy", calls_.destroy);
         library_.find("cublasLtMatmulDescInit_internal", calls_.init_product);
