@@ -58,7 +58,7 @@ ldd --version | sed -n '1s/.* /glibc /p' >> "$work/bundle/version.txt"
 # of what UCX loads while it runs. As perf/gpu/runs.py starts them.
 of_every_machine='linux-vdso|ld-linux|lib(c|m|resolv|stdc\+\+|gcc_s)\.so'
 alone=(env -i "LD_LIBRARY_PATH=$work/bundle/lib" "PATH=$work/bundle/bin:/usr/bin:/bin" UCX_MODULE_DIR=/nonexistent
-    UCX_TLS=sysv,posix,self UCX_POSIX_USE_PROC_LINK=n)
+    "UCX_TLS=sysv,posix,self" UCX_POSIX_USE_PROC_LINK=n)
 for program in "$work"/bundle/bin/*; do
     if "${alone[@]}" ldd "$program" | grep -v "$work" | grep -Ev "$of_every_machine"; then
         say "$(basename "$program") takes these from this machine"
