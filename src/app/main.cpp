@@ -1,10 +1,13 @@
 // The program: `train`, `evaluate`, `profile` and `doctor` join the MPI job that they were started in,
 // everything else never touches MPI.
+#include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
 #include <optional>
 #include <string_view>
+#include <thread>
 
 #include "app/command.hpp"
 #include "app/doctor_command.hpp"
@@ -133,6 +136,28 @@ int run_in_session(Words words, Session& session, const Arrival& arrival) {
     }
 }
 
+// The next one that ranks of a job have in common, whose clocks agree: a launcher that sees one of them leave
+// ends the others, and loses what it said just before.
+std::chrono::system_clock::time_point common_moment() {
+    constexpr std::chrono::seconds between{5};
+    constexpr std::chrono::seconds least{1};
+    const auto soon = std::chrono::system_clock::now() + least;
+    return soon + (between - soon.time_since_epoch() % between);
+}
+
+// All is said and written, and the other ranks are stuck as well.
+[[noreturn]] void leave_without_mpi(int rank, const std::string& library, int code) {
+    if (rank == 0) {
+        std::cerr << "trireme: " << library
+                  << " does not end, though all ranks are done; they leave without it, "
+                  << "and nothing is lost (MPICH 4.0 may wait for ever where ranks speak by TCP)\n";
+    }
+    std::cout.flush();
+    std::fflush(nullptr);
+    std::this_thread::sleep_until(common_moment());
+    std::_Exit(code);
+}
+
 int run(int argc, char** argv) {
     const Words words(argv + (argc > 0 ? 1 : 0), argv + argc);
     if (!needs_session(words)) return run_alone(words);
@@ -144,7 +169,12 @@ int run(int argc, char** argv) {
         Session session(argc, argv);
         if (session.size() > 1) have_kernels_loaded_at_start();
         if (signals) signals->take_back();
-        return run_in_session(words, session, {.process = process, .signals = signals ? &*signals : nullptr});
+        const int code =
+            run_in_session(words, session, {.process = process, .signals = signals ? &*signals : nullptr});
+        session.end([rank = session.rank(), library = session.library(), code] {
+            leave_without_mpi(rank, library, code);
+        });
+        return code;
     } catch (...) {  // MPI itself
         return finish(failure_of(std::current_exception()));
     }

@@ -1,6 +1,7 @@
 // The MPI job that this process is a rank of.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,6 +41,11 @@ public:
 
     // In a simulation alone.
     std::shared_ptr<const BlankMemory> blank_memory(std::size_t bytes) const;
+
+    // Ends MPI, as the destructor does; no member is called after that. Where the library does not come back
+    // within 20 seconds, `is_stuck` is called on another thread: MPICH 4.0 may wait for ever where ranks speak
+    // by TCP.
+    void end(const std::function<void()>& is_stuck);
 
     // Ends the job on every rank, at once.
     [[noreturn]] void abort(int exit_code) const;

@@ -42,9 +42,7 @@ Session::Session(int& argc, char**& argv) {
     nodes_ = node_of_each(rank_, size_);
 }
 
-Session::~Session() {
-    if (has_started_) MPI_Finalize();
-}
+Session::~Session() { end([] {}); }
 
 std::string Session::host() const {
     std::array<char, MPI_MAX_PROCESSOR_NAME> name{};

@@ -1,0 +1,36 @@
+// MPI libraries that do not come back from their own end, when all is done.
+#include "messages/workplace.hpp"
+
+namespace trireme::messages {
+namespace {
+
+class StuckEnd : public Workplace {
+protected:
+    StuckEnd() { make_corpus(); }
+
+    static constexpr const char* loaded_first = "env LD_PRELOAD=" TRIREME_STUCK_END " ";
+    static constexpr const char* options =
+        " train --corpus corpus.h5 --steps 2 --layers 1 --width 16 --heads 2 --device reference --threads 1 "
+        "--data 2 --run-dir run --quiet";
+};
+
+// Exit code 0 of a job: MPICH's launcher takes the ranks' word. Open MPI's calls it a failure of theirs.
+TEST_F(StuckEnd, CostsNothingOfWhatWasDone) {
+    for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
+        const std::string rank = loaded_first + program_path(mpi) + options;
+
+        const Outcome outcome = run_ranks({rank, rank}, mpi);
+
+        ASSERT_EQ(sentences(outcome).size(), 1U) << outcome.err;
+        EXPECT_NE(
+            sentences(outcome).front().find(" does not end, though all ranks are done; they leave without it"),
+            std::string::npos)
+            << outcome.err;
+        EXPECT_NE(outcome.out.find("VALID"), std::string::npos) << outcome.out;
+        EXPECT_EQ(losses_of("run").size(), 2U);
+        std::filesystem::remove_all(path("run"));
+    }
+}
+
+}  // namespace
+}  // namespace trireme::messages
