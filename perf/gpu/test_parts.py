@@ -34,7 +34,7 @@ def tallied(text):
     return {"passed": good, "failed": bad}
 
 
-def tests(parts, bundle, program, seconds):
+def device_tests(parts, bundle, program, seconds):
     environment = {**runs.environment(bundle), "TRIREME_RECORDS": str(RECORDS)}
     try:
         text = parts.command([bundle / "bin" / program], seconds, environment, codes=(0, 1))
@@ -113,8 +113,8 @@ def doctor(parts, bundle):
 
 def run(parts, bundle, _output):
     parts.run("doctor", lambda: doctor(parts, bundle))
-    parts.run("kernels", lambda: tests(parts, bundle, "gpu_kernels_on_device", 200))
-    parts.run("models", lambda: tests(parts, bundle, "gpu_model_on_device", 60))
+    parts.run("kernels", lambda: device_tests(parts, bundle, "gpu_kernels_on_device", 200))
+    parts.run("models", lambda: device_tests(parts, bundle, "gpu_model_on_device", 60))
     for model, dtypes in {"gpt2-tiny": ["f64", "f32", "bf16"], "llama-tiny": ["f32", "bf16"]}.items():
         for dtype in dtypes:
             parts.run(f"ranks {model} {dtype}",

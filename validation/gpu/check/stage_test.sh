@@ -32,6 +32,7 @@ END
 cat > "$work/unpacked/bundle/bin/trireme" << END
 #!/usr/bin/env bash
 [[ \$1 == profile ]] && exit 3
+[[ \$1 == doctor ]] && exit 0
 words=()
 for word in "\$@"; do
     case \$word in cuda) word=cpu ;; bf16) word=f32 ;; 1024) word=16 ;; esac
@@ -49,6 +50,14 @@ cat > "$work/unpacked/bundle/bin/perf_gpu_attention" << 'END'
 echo "the GPU fell off" >&2
 exit 3
 END
+for tested in kernels model; do # each looks for the records that only the models' read
+    cat > "$work/unpacked/bundle/bin/gpu_${tested}_on_device" << 'END'
+#!/bin/sh
+[ -e "$TRIREME_RECORDS/gpt2_tied.h5" ] && echo "[       OK ] Some.Test (1 ms)"
+END
+done
+mkdir -p "$work/validation/reference"
+touch "$work/validation/reference/gpt2_tied.h5"
 chmod +x "$work"/path/* "$work"/unpacked/bundle/bin/*
 export PATH=$work/path:$PATH TMPDIR=$work SCRATCH=$work
 export MODELS="gpt2-tiny llama-tiny" BATCH_GPT2_TINY=2 BATCH_LLAMA_TINY=2
@@ -83,4 +92,9 @@ done
 "$work/perf/gpu/check.sh" measure "$work/again" > "$work/said" 2>&1 || true
 for line in "rates: known already" "attention: failed" "train gpt2-tiny: known already"; do
     grep -qF "$line" "$work/said" || fail "nobody says '$line' the second time: $(cat "$work/said")"
+done
+
+LIMIT=8 "$work/perf/gpu/check.sh" test > "$work/said" 2>&1 || true
+for line in "kernels: done" "models: done"; do
+    grep -qF "$line" "$work/said" || fail "nobody says '$line' of the stage test: $(cat "$work/said")"
 done
