@@ -14,7 +14,7 @@ protected:
         "--data 2 --run-dir run --quiet";
 };
 
-// Exit code 0 of a job: MPICH's launcher takes the ranks' word. Open MPI's calls it a failure of theirs.
+// What the job's exit code is then is the launcher's to say.
 TEST_F(StuckEnd, CostsNothingOfWhatWasDone) {
     for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
         const std::string rank = loaded_first + program_path(mpi) + options;
