@@ -1,6 +1,18 @@
 #include "trireme/base/error.hpp"
 
+#include <fmt/format.h>
+
+#include <iterator>
+
 namespace trireme {
+
+void append(std::string& text, std::string_view part) { text += part; }
+void append(std::string& text, char part) { text += part; }
+void append(std::string& text, long long part) { fmt::format_to(std::back_inserter(text), "{}", part); }
+void append(std::string& text, unsigned long long part) {
+    fmt::format_to(std::back_inserter(text), "{}", part);
+}
+void append(std::string& text, double part) { fmt::format_to(std::back_inserter(text), "{:g}", part); }
 
 Error::Error(ExitCode code, const std::string& what, Where where)
     : std::runtime_error(what), code_(code), where_(where) {}

@@ -1,18 +1,36 @@
 // Errors carry three things: what went wrong, the numbers involved, and what to do next.
 #pragma once
 
-#include <sstream>
+#include <concepts>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <type_traits>
 
 namespace trireme {
+
+// Appends one argument of cat(): text as it is, numbers as a stream would print them (6 significant digits).
+void append(std::string& text, std::string_view part);
+void append(std::string& text, char part);
+void append(std::string& text, long long part);
+void append(std::string& text, unsigned long long part);
+void append(std::string& text, double part);
+
+template <std::integral Number>
+void append(std::string& text, Number part) {
+    if constexpr (std::is_signed_v<Number>) {
+        append(text, static_cast<long long>(part));
+    } else {
+        append(text, static_cast<unsigned long long>(part));
+    }
+}
 
 // Joins its arguments into one string: cat("stage ", 3, " of ", 8).
 template <class... Parts>
 std::string cat(const Parts&... parts) {
-    std::ostringstream out;
-    (out << ... << parts);
-    return out.str();
+    std::string text;
+    (append(text, parts), ...);
+    return text;
 }
 
 // A place in the source. As a default argument, Where::here() is the place of the caller.
