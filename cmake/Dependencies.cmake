@@ -79,8 +79,19 @@ endif()
 
 # --- GPUs -------------------------------------------------------------------------------------------------
 option(TRIREME_WITH_CUDA "Build what runs on NVIDIA's GPUs, where nvcc is found" ON)
-set(TRIREME_CUDA_ARCHITECTURES "80-virtual;90a-real" CACHE STRING
-    "GPUs to compile for: 90a-real is Hopper's machine code, 80-virtual what drivers translate for all from Ampere on")
+# Each architecture costs a minute. A machine without GPUs compiles what drivers translate for all from Ampere on.
+set(architectures 80-virtual)
+find_program(NVIDIA_SMI nvidia-smi)
+if(NVIDIA_SMI)
+  execute_process(COMMAND ${NVIDIA_SMI} --query-gpu=compute_cap --format=csv,noheader OUTPUT_VARIABLE capabilities
+                  ERROR_QUIET)
+  if(capabilities MATCHES "^([0-9]+)[.]([0-9])")
+    set(architectures ${CMAKE_MATCH_1}${CMAKE_MATCH_2}-real)
+    string(REPLACE "90-real" "90a-real" architectures ${architectures})
+  endif()
+endif()
+set(TRIREME_CUDA_ARCHITECTURES "${architectures}" CACHE STRING
+    "GPUs to compile for, such as 90a-real (machine code for Hopper), 80-virtual, or both with a semicolon between")
 find_program(NVCC nvcc HINTS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
 if(TRIREME_WITH_CUDA AND NVCC AND NOT TRIREME_SANITIZE)
   set(CMAKE_CUDA_COMPILER ${NVCC})
@@ -128,7 +139,8 @@ wrap(${TRIREME_MPIS} MPI::MPI_C)
 set(TRIREME_MPIEXEC_${TRIREME_MPIS} ${MPIEXEC_EXECUTABLE})
 
 # Where MPICH is installed beside Open MPI, the rank tests run under both.
-if(TRIREME_MPIS STREQUAL "openmpi")
+option(TRIREME_WITH_MPICH "Build for MPICH, too, where it is installed beside Open MPI" ON)
+if(TRIREME_MPIS STREQUAL "openmpi" AND TRIREME_WITH_MPICH)
   pkg_check_modules(MPICH QUIET IMPORTED_TARGET mpich)
   find_program(TRIREME_MPIEXEC_mpich NAMES mpiexec.mpich mpiexec.hydra)
   if(MPICH_FOUND AND TRIREME_MPIEXEC_mpich)

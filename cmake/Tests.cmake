@@ -6,6 +6,8 @@ if(NOT GTest_FOUND)
   missing("GoogleTest" libgtest-dev)
 endif()
 
+# Tests with a long TIMEOUT start first (COST), so that no core waits for them at the end.
+
 # The programs behind one label: ninja tests_unit, tests_ranks.
 function(belongs_to_label label program)
   if(NOT TARGET tests_${label})
@@ -47,7 +49,7 @@ function(add_test_program name)
   build_test_program(${name} LABEL ${arg_LABEL} ${arg_UNPARSED_ARGUMENTS})
   math(EXPR timeout "${arg_TIMEOUT} * ${TRIREME_PATIENCE}")
   gtest_discover_tests(${name} TEST_PREFIX ${arg_LABEL}/ DISCOVERY_MODE PRE_TEST
-                       PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${timeout})
+                       PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${timeout} COST ${arg_TIMEOUT})
 endfunction()
 
 #   add_room_tests(unit data TIMEOUT 30)         from validation/unit/data/*_test.cpp; TIMEOUT is of a case
@@ -76,7 +78,7 @@ function(add_cases program name)
       set(test ${name}_${case})
     endif()
     add_test(NAME ${test} COMMAND ${program} --gtest_brief=1)
-    set_tests_properties(${test} PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${timeout}
+    set_tests_properties(${test} PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${timeout} COST ${arg_TIMEOUT}
                                  ENVIRONMENT "GTEST_TOTAL_SHARDS=${arg_CASES};GTEST_SHARD_INDEX=${index}")
   endforeach()
 endfunction()
@@ -85,13 +87,23 @@ endfunction()
 # hang is a failure after TIMEOUT seconds; in a simulation, which ends with code 0 then, it is one at once.
 #   add_rank_program(comm FOLDER ranks USES comm)          ranks_comm_openmpi, ranks_comm_mpich, ranks_comm_smpi
 #   add_rank_test(comm FOLDER ranks RANKS 2 3 4 TIMEOUT 30)
+#   add_rank_test(comm FOLDER ranks MPIS openmpi RANKS 8 TIMEOUT 30)    under this library alone
+option(TRIREME_ALL_SIZES "Run rank tests on all numbers of ranks under every MPI library (for the night)" OFF)
 function(add_rank_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER" "SOURCES;USES")
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/validation/${arg_FOLDER}/${name}/*.cpp)
-  list(APPEND sources ${arg_SOURCES})  # what they share with other tests
+  split_by_mpi(${sources} ${arg_SOURCES})  # SOURCES are shared with other tests
+  set(shared ${arg_FOLDER}_${name}_shared)
+  list(TRANSFORM arg_USES PREPEND trireme_ OUTPUT_VARIABLE rooms)
+  add_library(${shared} OBJECT ${sources_without_mpi})
+  target_compile_options(${shared} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)  # for the simulator's module
+  target_compile_definitions(${shared} PRIVATE ${TRIREME_SOURCE_DIR_DEFINITION})
+  target_include_directories(${shared} PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/validation)
+  target_link_libraries(${shared} PRIVATE ${rooms} GTest::gtest trireme_warnings trireme_quickly_compiled)
   foreach(mpi IN LISTS TRIREME_MPIS)
     set(program ${arg_FOLDER}_${name}_${mpi})
-    add_mpi_program(${program} ${mpi} SOURCES ${sources} ${CMAKE_SOURCE_DIR}/validation/ranks/rank_main.cpp
+    add_mpi_program(${program} ${mpi} SOURCES ${sources_with_mpi} $<TARGET_OBJECTS:${shared}>
+                                              ${CMAKE_SOURCE_DIR}/validation/ranks/rank_main.cpp
                     USES ${arg_USES} ${mpi})
     target_compile_definitions(${program} PRIVATE ${TRIREME_SOURCE_DIR_DEFINITION})
     target_include_directories(${program} PRIVATE ${CMAKE_SOURCE_DIR}/validation)
@@ -100,9 +112,50 @@ function(add_rank_program name)
   endforeach()
 endfunction()
 
+# Splits sources into those that see mpi.h, compiled once per MPI library, and all others, compiled once.
+function(split_by_mpi)
+  foreach(source IN LISTS ARGN)
+    set(sees_mpi TRUE)
+    if(source MATCHES "[.]cpp$")  # not objects of another target
+      get_filename_component(path ${source} ABSOLUTE BASE_DIR ${CMAKE_SOURCE_DIR}/validation)
+      find_mpi(${path} sees_mpi)
+    endif()
+    if(sees_mpi)
+      list(APPEND with ${source})
+    else()
+      list(APPEND without ${source})
+    endif()
+  endforeach()
+  set(sources_with_mpi ${with} PARENT_SCOPE)
+  set(sources_without_mpi ${without} PARENT_SCOPE)
+endfunction()
+
+# Sets `result` to TRUE if a file includes mpi.h itself or through private headers of src/ or validation/.
+function(find_mpi path result)
+  set(${result} FALSE PARENT_SCOPE)
+  file(STRINGS ${path} lines REGEX "^#include [<\"]")
+  foreach(line IN LISTS lines)
+    if(line MATCHES "<mpi.h>")
+      set(${result} TRUE PARENT_SCOPE)
+    elseif(line MATCHES "\"(.*)\"")
+      foreach(root src validation)
+        if(EXISTS ${CMAKE_SOURCE_DIR}/${root}/${CMAKE_MATCH_1})
+          find_mpi(${CMAKE_SOURCE_DIR}/${root}/${CMAKE_MATCH_1} seen)
+          if(seen)
+            set(${result} TRUE PARENT_SCOPE)
+          endif()
+        endif()
+      endforeach()
+    endif()
+  endforeach()
+endfunction()
+
 function(add_rank_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER;TIMEOUT" "RANKS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER;TIMEOUT" "RANKS;MPIS")
   foreach(mpi IN LISTS TRIREME_MPIS)
+    if(arg_MPIS AND NOT mpi IN_LIST arg_MPIS AND NOT TRIREME_ALL_SIZES)
+      continue()
+    endif()
     foreach(ranks IN LISTS arg_RANKS)
       one_rank_test(${arg_FOLDER} ${name}_${mpi}_${ranks} ${arg_TIMEOUT} ${TRIREME_MPIEXEC_${mpi}} -n ${ranks}
                     $<TARGET_FILE:${arg_FOLDER}_${name}_${mpi}>)
@@ -156,10 +209,14 @@ endfunction()
 # begins while another ends.
 function(one_rank_test folder name timeout)
   math(EXPR timeout "${timeout} * ${TRIREME_PATIENCE}")
+  set(processors 2)
+  if(SMPIRUN AND "${ARGN}" MATCHES "^${SMPIRUN};")  # simulated ranks share one process
+    set(processors 1)
+  endif()
   set(temporary ${CMAKE_BINARY_DIR}/temporary/${name})
   file(MAKE_DIRECTORY ${temporary})
   add_test(NAME ${folder}/${name} COMMAND ${ARGN})
-  set_tests_properties(${folder}/${name} PROPERTIES LABELS ${folder} PROCESSORS 2 TIMEOUT ${timeout}
+  set_tests_properties(${folder}/${name} PROPERTIES LABELS ${folder} PROCESSORS ${processors} TIMEOUT ${timeout} COST ${timeout}
                                           FAIL_REGULAR_EXPRESSION "Deadlock detected"
                                           ENVIRONMENT "${TRIREME_MPI_ENVIRONMENT};TMPDIR=${temporary}")
 endfunction()

@@ -1,45 +1,72 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and runs the tests: all of them as users run the program, then the unit tests,
-# the GPU's kernels, emulated, and the rank tests on two ranks under the address and undefined-behaviour sanitizers.
+# Installs what is missing, builds, and runs the tests.
 #
 #   validation/run.sh           everything
-#   validation/run.sh --fast    without the sanitizers
+#   validation/run.sh --fast    one build, without the sanitizers
 #
-# Tests of real corpora run where TRIREME_TEST_DATA names their folder, and skip with a line where it is not set.
+# The stages:
+#   build       the release: programs and tests
+#   cluster     tests under Slurm and tests that kill ranks; they mostly wait, so the sanitizers are built beside them
+#   sanitizers  unit tests, the emulated GPU's kernels, and rank tests on two ranks, under the address and
+#               undefined-behaviour sanitizers
+#   release     all other tests
+#   variant     another configuration, chosen by the day, is built and trains a model: see variants.sh
+# It ends with the seconds of each stage and of the longest tests, and fails if the tests took too long.
+#
+# Tests of real corpora run if TRIREME_TEST_DATA names their folder; otherwise they skip with a line.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source validation/stages.sh
 
-presets=(release asan)
+sanitizers=yes
 case "${1:-}" in
     "") ;;
-    --fast) presets=(release) ;;
+    --fast) sanitizers=no ;;
     *) echo "validation/run.sh: unknown option '$1'; it knows --fast" >&2; exit 2 ;;
 esac
+if [ -z "${TRIREME_TEST_DATA:-}" ]; then
+    say "TRIREME_TEST_DATA names no folder, so tests of real corpora skip"
+fi
+cores=$(nproc)
 
-# What fails beside other tests is run once more, alone: MPI and Slurm have limits of time of their own, which a busy
-# machine does not always keep. Both runs are in the output.
-run_tests() { # preset
-    ctest --preset "$1" --parallel "$(nproc)" && return
-    echo "=== $1: what failed above, alone ===" >&2
-    ctest --preset "$1" --rerun-failed
+build_release() {
+    local preset=release-tests # all but the unit tests, which run under the sanitizers
+    [ $sanitizers = yes ] || preset=release
+    cmake --preset release
+    cmake --build --preset $preset --parallel "$cores"
 }
 
-if [ -z "${TRIREME_TEST_DATA:-}" ]; then
-    echo "validation: TRIREME_TEST_DATA names no folder, so tests of real corpora skip" >&2
-fi
-jobs/install.sh --validation
-for preset in "${presets[@]}"; do
-    echo "=== $preset: configure, build, test ===" >&2
-    cmake --preset "$preset"
-    cmake --build --preset "$preset" --parallel "$(nproc)"
-    run_tests "$preset"
-done
+build_sanitizers() {
+    cmake --preset asan
+    nice -n 10 cmake --build --preset asan --parallel "$cores"
+}
 
-# Hugging Face's own library reads what `convert` writes, where it is installed.
-python=${TRIREME_PYTHON:-python3}
-if "$python" -c 'import h5py, safetensors, torch, transformers' 2>/dev/null; then
-    "$python" validation/huggingface/round_trip.py build/release/bin/trireme
-else
-    echo "validation/huggingface skipped: $python has not all of h5py, safetensors, torch and transformers" >&2
-fi
+test_cluster() {
+    if [ $sanitizers = yes ]; then
+        build_sanitizers > build/asan.log 2>&1 &
+        local build=$!
+        run_tests release --label-regex '^(slurm|kills)$'
+        wait $build || { tail -n 50 build/asan.log; say "the build with sanitizers failed"; return 1; }
+    else
+        run_tests release --label-regex '^(slurm|kills)$'
+    fi
+}
+
+test_release() {
+    local elsewhere='^(slurm|kills|unit)$'
+    [ $sanitizers = yes ] || elsewhere='^(slurm|kills)$'
+    run_tests release --label-exclude "$elsewhere" --parallel "$cores"
+}
+
+jobs/install.sh --validation
+mkdir -p build
+begin_log build/tests.log
+stage build build_release
+calibrate
+stage cluster test_cluster
+[ $sanitizers = no ] || stage sanitizers run_tests asan --parallel "$cores"
+stage release test_release
+[ $sanitizers = no ] || stage variant validation/variants.sh --today
+stage huggingface validation/huggingface/run.sh build/release/bin/trireme
+report_times

@@ -20,6 +20,7 @@ for tool in cmake ninja mpicc.mpich mpiexec.hydra hydra_pmi_proxy python3 strip 
     command -v "$tool" > /dev/null || { say "$tool was not found; on Debian: jobs/install.sh --validation"; exit 2; }
 done
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTRIREME_CPU_ARCH=x86-64-v3 -DTRIREME_WITH_SIMGRID=OFF \
+    -DTRIREME_CUDA_ARCHITECTURES="80-virtual;90a-real" \
     -DMPI_C_COMPILER=mpicc.mpich -DMPIEXEC_EXECUTABLE="$(command -v mpiexec.mpich)"
 if ! grep -q '^NVCC:FILEPATH=/' "$build/CMakeCache.txt"; then
     say "nvcc was not found; install CUDA 12 or later, or set CUDA_HOME"

@@ -9,10 +9,7 @@
 namespace trireme {
 namespace {
 
-// Products of two sizes and a few bytes stay countable.
-constexpr std::size_t most_of_a_size = std::size_t{1} << 24;
-
-void require_size(const char* option, std::size_t value, std::size_t most = most_of_a_size) {
+void require_size(const char* option, std::size_t value, std::size_t most = max_model_size) {
     if (value == 0) throw ConfigError(cat(option, " is 0; a model needs at least 1"));
     if (value > most) throw ConfigError(cat(option, " ", value, " is beyond ", most));
 }
@@ -80,9 +77,9 @@ void check_image(const ModelConfig& config) {
         throw ConfigError(cat("--image-size ", image.size, " is not a multiple of --patch ", image.patch,
                               "; an image is cut into whole patches"));
     }
-    if (image.patch_values() > most_of_a_size) {
+    if (image.patch_values() > max_model_size) {
         throw ConfigError(cat("--patch ", image.patch, " makes patches of ", image.patch_values(),
-                              " values, which is beyond ", most_of_a_size));
+                              " values, which is beyond ", max_model_size));
     }
     if (config.positions != image.patches() + 1) {
         throw ConfigError(cat("--positions ", config.positions, " is not ", image.patches() + 1,

@@ -3,11 +3,10 @@
 #include <cmath>
 
 #include "trireme/base/error.hpp"
+#include "trireme/model/config.hpp"
 
 namespace trireme {
 namespace {
-
-constexpr std::size_t most_of_a_size = std::size_t{1} << 24;
 
 std::string text_of(const ConfigFields::Json& value) {
     constexpr std::size_t longest = 60;
@@ -22,7 +21,7 @@ std::string text_of(const ConfigFields::Json& value) {
 bool is_size(const ConfigFields::Json& value) {
     if (!value.is_number_unsigned()) return false;
     const auto size = value.get<std::size_t>();
-    return size >= 1 && size <= most_of_a_size;
+    return size >= 1 && size <= max_model_size;
 }
 
 }  // namespace
@@ -35,7 +34,7 @@ const ConfigFields::Json* ConfigFields::find(const char* key) const {
 std::size_t ConfigFields::size(const char* key, std::size_t otherwise) const {
     const Json* value = find(key);
     if (value == nullptr) return otherwise;
-    if (!is_size(*value)) refuse(key, cat("it must be a whole number from 1 to ", most_of_a_size));
+    if (!is_size(*value)) refuse(key, cat("it must be a whole number from 1 to ", max_model_size));
     return value->get<std::size_t>();
 }
 
@@ -74,7 +73,7 @@ std::size_t ConfigFields::edge(const char* key, std::size_t otherwise) const {
     const Json* value = find(key);
     if (value == nullptr || !value->is_array()) return size(key, otherwise);
     if (value->size() != 2 || (*value)[0] != (*value)[1]) refuse(key, "Trireme reads square images only");
-    if (!is_size((*value)[0])) refuse(key, cat("it must be whole numbers from 1 to ", most_of_a_size));
+    if (!is_size((*value)[0])) refuse(key, cat("it must be whole numbers from 1 to ", max_model_size));
     return (*value)[0].get<std::size_t>();
 }
 

@@ -34,21 +34,21 @@ Circle circle_of(int owner, const std::vector<Migration>& migrations, const std:
     return circle;
 }
 
-using Channels = std::vector<std::int32_t>;
+using ChannelList = std::vector<std::int32_t>;
 
 // To or from each rank: all pieces of one owner's channels that go to the same helper, in the order of places,
 // which all ranks have.
 template <class Lists>
-std::map<int, Channels> messages_of(const Lists& lists) {
-    std::map<int, Channels> messages;
+std::map<int, ChannelList> messages_of(const Lists& lists) {
+    std::map<int, ChannelList> messages;
     for (const auto& [peer, channels] : lists) {
-        Channels& message = messages[peer];
+        ChannelList& message = messages[peer];
         message.insert(message.end(), channels->begin(), channels->end());
     }
     return messages;
 }
 
-Tensor tensor_of(Channels& channels) {
+Tensor tensor_of(ChannelList& channels) {
     return {channels.data(), DType::i32, 1, channels.size(), channels.size()};
 }
 
@@ -114,8 +114,8 @@ void HelpedProducts::take_in(const std::vector<Migration>& migrations, int owner
 }
 
 void HelpedProducts::tell(Communicator& team) {
-    std::vector<std::pair<int, const Channels*>> lent;
-    std::vector<std::pair<int, Channels*>> guests;
+    std::vector<std::pair<int, const ChannelList*>> lent;
+    std::vector<std::pair<int, ChannelList*>> guests;
     for (auto& [place, product] : products_) {
         for (const LentChannels& each : product.lent) lent.emplace_back(each.helper, &each.channels.channels);
         for (GuestChannels& each : product.guests) guests.emplace_back(each.owner, &each.channels.channels);

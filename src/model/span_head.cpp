@@ -8,7 +8,7 @@
 namespace trireme {
 namespace {
 
-enum : std::size_t { weight, bias };
+enum : std::size_t { span_weight, span_bias };
 constexpr std::size_t outputs = 2;  // where an answer begins, where it ends
 
 }  // namespace
@@ -28,8 +28,8 @@ Tensor SpanHead::logits_and_loss(const Pass& pass, Weights weights, ConstTensor 
     const Tensor logits = arena.tensor(pass.dtype, input.rows, outputs);
     const Tensor losses = arena.tensor(DType::f64, 1, pass.batch.segments.size());
     launch(pass.stream, Linear{.input = input,
-                               .weight = weights[weight],
-                               .bias = weights[bias],
+                               .weight = weights[span_weight],
+                               .bias = weights[span_bias],
                                .output = logits,
                                .axes = WeightAxes::out_in});
     launch(pass.stream, SpanLoss{.logits = logits,
@@ -61,7 +61,7 @@ void SpanHead::backward_input(const Pass& pass, Weights weights, ConstTensor inp
     state.input = whole_rows(pass, input, kept);
     state.grad_logits = logits_and_loss(pass, weights, state.input, pass.loss_scale, state, kept);
     launch(pass.stream, LinearBackwardInput{.grad_output = own_part(pass, state.grad_logits),
-                                            .weight = weights[weight],
+                                            .weight = weights[span_weight],
                                             .grad_input = grad_input,
                                             .axes = WeightAxes::out_in});
 }
@@ -72,8 +72,8 @@ void SpanHead::backward_weight(const Pass& pass, Weights /*weights*/, ConstTenso
     if (!is_first_) return;
     launch(pass.stream, LinearBackwardWeight{.input = state.input,
                                              .grad_output = state.grad_logits,
-                                             .grad_weight = gradients[weight],
-                                             .grad_bias = gradients[bias],
+                                             .grad_weight = gradients[span_weight],
+                                             .grad_bias = gradients[span_bias],
                                              .axes = WeightAxes::out_in});
 }
 

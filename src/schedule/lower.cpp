@@ -14,7 +14,7 @@
 namespace trireme {
 namespace {
 
-using Channel = std::tuple<int, int, Op>;  // source, destination, receive_forward or receive_backward
+using Route = std::tuple<int, int, Op>;  // source, destination, receive_forward or receive_backward
 
 // The compute instructions of one team by what they read: (op of the receive, stage, micro-batch).
 using Readers = std::map<std::tuple<Op, int, int>, std::size_t>;
@@ -76,8 +76,8 @@ Readers readers_of(const Program& program) {
 }
 
 // Per channel: its receives, in the order of the sends.
-std::map<Channel, Program> receives_of(const std::vector<Program>& programs, const PipelineShape& shape) {
-    std::map<Channel, Program> receives;
+std::map<Route, Program> receives_of(const std::vector<Program>& programs, const PipelineShape& shape) {
+    std::map<Route, Program> receives;
     for (std::size_t team = 0; team < programs.size(); ++team) {
         for (const Instruction& send : programs[team]) {
             if (!is_send(send.op)) continue;

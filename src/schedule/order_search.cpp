@@ -19,7 +19,7 @@ struct Move {
 };
 
 // Takes the instruction out and puts it in so that it stands at `to`.
-void apply(Program& program, const Move& move) {
+void apply_move(Program& program, const Move& move) {
     const auto at = [&](std::size_t place) { return program.begin() + static_cast<std::ptrdiff_t>(place); };
     if (move.from < move.to) std::rotate(at(move.from), at(move.from + 1), at(move.to + 1));
     if (move.from > move.to) std::rotate(at(move.to), at(move.from), at(move.from + 1));
@@ -57,12 +57,12 @@ public:
     void attempt(const Move& move) {
         Program& program = programs_[move.team];
         if (passes_its_like(program, move)) return;
-        apply(program, move);
+        apply_move(program, move);
         const double duration = keeps_to_bound(move.team) ? duration_of(programs_, clock_) : never;
         if (duration <= duration_) {  // one as long may lead on
             duration_ = duration;
         } else {
-            apply(program, back(move));
+            apply_move(program, back(move));
         }
     }
 

@@ -9,12 +9,12 @@ namespace {
 constexpr std::size_t most_columns = 32;
 constexpr std::string_view greys = " .:-=+*#%@";
 
-struct Range {
+struct PixelRange {
     std::size_t begin, end;
 };
 
 // Part `part` of `parts` equal ones, at least one long.
-Range part_of(std::size_t length, std::size_t part, std::size_t parts) {
+PixelRange part_of(std::size_t length, std::size_t part, std::size_t parts) {
     const std::size_t begin = length * part / parts;
     return {begin, std::max(begin + 1, length * (part + 1) / parts)};
 }
@@ -25,7 +25,7 @@ std::vector<std::string> sketch(std::span<const std::uint8_t> pixels, const Imag
     const std::size_t columns = std::min(size.width, most_columns);
     const std::size_t lines =
         std::max<std::size_t>(1, std::min(size.height, size.height * columns / size.width / 2));
-    const auto mean = [&](Range rows, Range places) {
+    const auto mean = [&](PixelRange rows, PixelRange places) {
         std::uint64_t sum = 0;
         for (std::size_t channel = 0; channel < size.channels; ++channel)
             for (std::size_t row = rows.begin; row < rows.end; ++row)

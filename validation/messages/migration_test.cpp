@@ -19,7 +19,7 @@ protected:
 };
 
 TEST_F(Migrations, ChangeNoLossWhileRanksBecomeSlowAndRecover) {
-    ASSERT_EQ(run("train --steps 100 " + std::string(of_model) + "--run-dir one", 1, 0).code, 0);
+    ASSERT_EQ(run("train --steps 100 " + std::string(of_model) + "--run-dir one").code, 0);
     for (const std::string by : {"tree", "direct"}) {
         const Outcome outcome =
             simulate(std::string(come_and_go) + "--straggler migrate --look-every 5 --migrate-by " + by +
@@ -62,7 +62,7 @@ TEST_F(Migrations, MakeStepsShorterAndAreOverWhenTheyAreOfNoUse) {
 TEST_F(Migrations, ChangeNoLossInAPipelineInSinglePrecision) {
     std::string model = of_model;
     model.replace(model.find("--dtype f64 --device reference"), 30, "--dtype f32 --device cpu");
-    ASSERT_EQ(run("train --steps 40 " + model + "--run-dir one", 1, 0).code, 0);
+    ASSERT_EQ(run("train --steps 40 " + model + "--run-dir one").code, 0);
     for (const std::string schedule : {"1f1b", "zb-h1", "gpipe"}) {
         const Outcome outcome =
             run("simulate --ranks 4 --cluster double.json --tensor 2 --pipe 2 --microbatches 2 "
@@ -160,7 +160,7 @@ TEST_F(Migrations, AreTheSameToGhosts) {
 }
 
 TEST_F(Migrations, ChangeNoLossByTheWall) {
-    ASSERT_EQ(run("train --steps 40 " + std::string(of_model) + "--run-dir one", 1, 0).code, 0);
+    ASSERT_EQ(run("train --steps 40 " + std::string(of_model) + "--run-dir one").code, 0);
     for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
         const std::string folder = "two-" + std::to_string(mpi);
 
@@ -178,7 +178,7 @@ TEST_F(Migrations, ChangeNoLossByTheWall) {
 
 // Until it is clear that they stay slow.
 TEST_F(Migrations, BridgeTheTimeUntilSharesMove) {
-    ASSERT_EQ(run("train --steps 100 " + std::string(of_model) + "--run-dir one", 1, 0).code, 0);
+    ASSERT_EQ(run("train --steps 100 " + std::string(of_model) + "--run-dir one").code, 0);
 
     simulate(
         "--slow rank=1,factor=4,steps=11:50 --slow rank=3,factor=2.5,steps=71:80 --straggler uneven --bridge "

@@ -27,6 +27,10 @@ void add_words(std::vector<std::string>& words, const std::string& line) {
     words.insert(words.end(), std::istream_iterator<std::string>(in), {});
 }
 
+// A single rank without a launcher is MPICH's by default, if that is built: Open MPI starts a daemon for it,
+// which takes longer than most of these trainings.
+std::size_t library_of_one_rank() { return mpi_libraries() > 1 ? 1 : 0; }
+
 // TRIREME_LAUNCHERS has "env NAME=VALUE ... mpiexec -n", as CMake found it; the number of ranks follows.
 std::vector<std::string> command_words(const std::vector<std::string>& arguments, int ranks, std::size_t mpi) {
     std::vector<std::string> words;
@@ -34,7 +38,7 @@ std::vector<std::string> command_words(const std::vector<std::string>& arguments
         add_words(words, split(TRIREME_LAUNCHERS).at(mpi % programs()));
         words.push_back(std::to_string(ranks));
     }
-    words.push_back(program_path(mpi));
+    words.push_back(program_path(ranks == 0 && mpi == 0 ? library_of_one_rank() : mpi));
     words.insert(words.end(), arguments.begin(), arguments.end());
     return words;
 }

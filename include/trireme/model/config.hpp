@@ -11,6 +11,9 @@
 
 namespace trireme {
 
+// Sizes are at most this, so that the bytes of the product of two of them fit into 64 bits.
+inline constexpr std::size_t max_model_size = std::size_t{1} << 24;
+
 // Four families, configurations of the same block of an attention half and an MLP half.
 //   gpt2    learned positions, norms before each half (Radford et al., 2019)
 //   llama   rotary positions, RMS norms, gated MLP, heads in groups, no biases (Touvron et al., 2023)

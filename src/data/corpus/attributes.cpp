@@ -11,13 +11,12 @@ namespace {
 
 using corpus_schema::SpecialName;
 
-constexpr std::string_view make_again = "copy it again, or make it again with `trireme prepare`";
 constexpr std::uint64_t most_classes = std::numeric_limits<std::int32_t>::max();  // targets are int32
 constexpr std::uint64_t longest_edge = 1 << 16;  // pixels, or channels: their product fits 64 bits
 
 template <class... Parts>
 [[noreturn]] void refuse(const fs::path& path, const Parts&... parts) {
-    throw ConfigError(cat(path.string(), " is damaged: ", parts..., "; ", make_again));
+    throw ConfigError(cat(path.string(), " is damaged: ", parts..., "; ", corpus_schema::make_again));
 }
 
 std::string text_of(hdf5::Id file, const fs::path& path, const std::string& name) {

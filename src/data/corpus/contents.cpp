@@ -10,11 +10,9 @@ namespace {
 
 using hdf5::DatasetReader;
 
-constexpr std::string_view make_again = "copy it again, or make it again with `trireme prepare`";
-
 template <class... Parts>
 [[noreturn]] void refuse(const CorpusInfo& info, const Parts&... parts) {
-    throw ConfigError(cat(info.path, " is damaged: ", parts..., "; ", make_again));
+    throw ConfigError(cat(info.path, " is damaged: ", parts..., "; ", corpus_schema::make_again));
 }
 
 // Nothing of ours is compressed: what claims more than its file would only be made of memory.

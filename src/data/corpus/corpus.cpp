@@ -22,8 +22,6 @@ struct Corpus::Storage {
 
 namespace {
 
-constexpr std::string_view make_again = "copy it again, or make it again with `trireme prepare`";
-
 // HDF5 speaks of signatures and superblocks; what a user did is most often one of these.
 void check_is_hdf5(const fs::path& path) {
     std::error_code error;
@@ -44,7 +42,8 @@ void check_is_hdf5(const fs::path& path) {
     constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";
     std::string begin(signature.size(), '\0');
     file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
-    if (file.gcount() == 0) throw ConfigError(cat("the corpus ", path.string(), " is empty; ", make_again));
+    if (file.gcount() == 0)
+        throw ConfigError(cat("the corpus ", path.string(), " is empty; ", corpus_schema::make_again));
     if (begin != signature)
         throw ConfigError(cat(path.string(),
                               " is not an HDF5 file; a corpus is made from text with `trireme prepare ",
@@ -55,7 +54,7 @@ void verify_dataset(const DatasetReader& dataset, const std::string& name, const
     const std::string found = dataset.sha256();
     if (found != dataset.recorded_sha256())
         throw ConfigError(cat(path, " is damaged: the SHA-256 of ", name, " is ", found, ", recorded is ",
-                              dataset.recorded_sha256(), "; ", make_again));
+                              dataset.recorded_sha256(), "; ", corpus_schema::make_again));
 }
 
 void check_row(const CorpusInfo& info, std::uint64_t row, bool is_offered, std::string_view what) {
@@ -123,7 +122,7 @@ std::uint32_t Corpus::label(std::uint64_t row) const {
     const std::uint32_t label = storage_->contents.labels[row];
     if (label >= info_.classes)
         throw ConfigError(cat(info_.path, ": label ", label, " of row ", row, " is no class of its ",
-                              info_.classes, "; ", make_again));
+                              info_.classes, "; ", corpus_schema::make_again));
     return label;
 }
 
@@ -143,7 +142,7 @@ Question Corpus::places(std::uint64_t row) const {
         question.answer_last >= length)
         throw ConfigError(cat(info_.path, ": the answer of row ", row, ", tokens ", question.answer_first,
                               " to ", question.answer_last, ", lies outside of its context, tokens ",
-                              question.context_begin, " to ", length, "; ", make_again));
+                              question.context_begin, " to ", length, "; ", corpus_schema::make_again));
     return question;
 }
 
@@ -153,8 +152,8 @@ Question Corpus::question(std::uint64_t row) const {
     std::vector<std::uint8_t> bytes(begins[row + 1] - begins[row]);
     storage_->dataset("/answers").read(begins[row], bytes);
     if (!bytes.empty() && bytes.back() != 0)
-        throw ConfigError(
-            cat(info_.path, ": the last answer of row ", row, " has no end in /answers; ", make_again));
+        throw ConfigError(cat(info_.path, ": the last answer of row ", row, " has no end in /answers; ",
+                              corpus_schema::make_again));
     question.answers = split_texts(bytes);
     return question;
 }
@@ -165,7 +164,7 @@ Tokenizer Corpus::tokenizer() const {
     const std::string found = sha256_hex(bytes);
     if (found != info_.tokenizer_hash)
         throw ConfigError(cat(info_.path, " is damaged: its tokenizer ", info_.tokenizer_name, " has the hash ",
-                              found, ", recorded is ", info_.tokenizer_hash, "; ", make_again));
+                              found, ", recorded is ", info_.tokenizer_hash, "; ", corpus_schema::make_again));
     return Tokenizer::from_bytes(bytes);
 }
 

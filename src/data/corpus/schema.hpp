@@ -14,6 +14,7 @@ namespace trireme::corpus_schema {
 
 inline constexpr std::string_view format = "trireme-corpus";
 inline constexpr int version = 2;  // what is written; 1 knew rows of text only, and is still read
+inline constexpr std::string_view make_again = "copy it again, or make it again with `trireme prepare`";
 
 // A special token, and what it is called in a tokenizer and in a corpus.
 struct SpecialName {

@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t images_magic = 0x803;  // bytes, in three dimensions
 constexpr std::uint64_t labels_magic = 0x801;  // bytes, in one
 constexpr std::uint64_t longest_side = 4096;   // pixels: a header may say anything
-constexpr std::uint8_t classes = 10;           // the digits
+constexpr std::uint8_t digits = 10;
 
 std::uint64_t read_number(InputFile& file) {
     std::array<std::uint8_t, 4> bytes{};
@@ -115,7 +115,7 @@ bool MnistFiles::next(SourceRow& row) {
                               " is cut short: it ends in number ", next_ - 1, " of the ", header_.count,
                               " that its header tells of; copy it again"));
     row.image.label = label;
-    if (label >= classes) row.fault = cat("its label is ", int{label}, ", but MNIST has 10 classes, 0 to 9");
+    if (label >= digits) row.fault = cat("its label is ", int{label}, ", but MNIST has 10 classes, 0 to 9");
     return true;
 }
 

@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# Builds and tests other configurations than the release.
+#
+#   validation/variants.sh              all of them, for the night: each is built whole and passes its tests
+#   validation/variants.sh NAME...      some of them
+#   validation/variants.sh --today      one of them, chosen by the day: its program is built and trains a model
+#
+# What has passed at this commit is not done again: build/variants/NAME.passed holds the commit.
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+variants=(all-sizes no-cuda no-onednn no-simgrid no-unity debug mpich)
+declare -A options=(
+    [all-sizes]="-DCMAKE_BUILD_TYPE=Release -DTRIREME_ALL_SIZES=ON"
+    [no-cuda]="-DCMAKE_BUILD_TYPE=Release -DTRIREME_WITH_CUDA=OFF"
+    [no-onednn]="-DCMAKE_BUILD_TYPE=Release -DTRIREME_WITH_CUDA=OFF -DDNNL_LIBRARY=DNNL_LIBRARY-NOTFOUND"
+    [no-simgrid]="-DCMAKE_BUILD_TYPE=Release -DTRIREME_WITH_CUDA=OFF -DTRIREME_WITH_SIMGRID=OFF"
+    [no-unity]="-DCMAKE_BUILD_TYPE=Release -DTRIREME_WITH_CUDA=OFF -DTRIREME_UNITY=OFF"
+    [debug]="-DCMAKE_BUILD_TYPE=Debug -DTRIREME_WITH_CUDA=OFF"
+    [mpich]="-DCMAKE_BUILD_TYPE=Release -DTRIREME_WITH_CUDA=OFF -DMPI_C_COMPILER=mpicc.mpich -DMPIEXEC_EXECUTABLE=/usr/bin/mpiexec.mpich"
+)
+
+say() { echo "variants: $*" >&2; }
+
+configure() { # name
+    say "$1: ${options[$1]}"
+    # shellcheck disable=SC2086  # the options are several words
+    cmake -G Ninja -S . -B "build/variants/$1" ${options[$1]}
+}
+
+# Builds the program and trains a small model with it on one rank.
+try_variant() { # name
+    local build=build/variants/$1
+    configure "$1"
+    cmake --build "$build" --parallel "$(nproc)" --target trireme
+    rm -rf "$build/trial"
+    mkdir "$build/trial"
+    "$build/bin/trireme" prepare --synthetic csn --count 20 --quiet --output "$build/trial/corpus.h5"
+    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "$build/bin/trireme" train --quiet --threads 1 \
+        --corpus "$build/trial/corpus.h5" --steps 20 --batch 4 --layers 1 --width 16 --heads 2 --run-dir "$build/trial/run"
+    grep -q '"verdict": "VALID"' "$build/trial/run/summary.json" || { say "$1: the run is not VALID"; return 1; }
+}
+
+test_variant() { # name
+    local build=build/variants/$1 commit
+    commit=$(git describe --always --dirty)
+    if [ "$(cat "$build.passed" 2> /dev/null)" = "$commit" ]; then
+        say "$1 has passed at $commit"
+        return 0
+    fi
+    configure "$1"
+    cmake --build "$build" --parallel "$(nproc)"
+    ctest --test-dir "$build" --output-on-failure --parallel "$(nproc)"
+    echo "$commit" > "$build.passed"
+}
+
+mkdir -p build/variants
+case "${1:-}" in
+    --today)
+        today=$((10#$(date +%j) % ${#variants[@]}))
+        try_variant "${variants[today]}"
+        exit
+        ;;
+    "") ;;
+    *) variants=("$@") ;;
+esac
+for variant in "${variants[@]}"; do
+    [ -n "${options[$variant]:-}" ] || { say "there is no variant '$variant'; there are ${!options[*]}"; exit 2; }
+done
+failed=()
+for variant in "${variants[@]}"; do
+    test_variant "$variant" || failed+=("$variant")
+done
+[ "${#failed[@]}" -eq 0 ] || { say "failed: ${failed[*]}"; exit 1; }
