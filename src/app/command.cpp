@@ -15,6 +15,7 @@
 #include "app/train_options.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/nearest.hpp"
+#include "trireme/base/quoted.hpp"
 
 namespace trireme::app {
 namespace {
@@ -28,7 +29,7 @@ void refuse_unknown_command(const std::string& name) {
     const std::vector<std::string> known = command_names();
     if (std::find(known.begin(), known.end(), name) != known.end()) return;
     const std::string meant = did_you_mean(name, known);
-    throw ConfigError(cat("unknown command '", name, "'", meant.empty() ? "; see trireme --help" : meant));
+    throw ConfigError(cat("unknown command ", in_quotes(name), meant.empty() ? "; see trireme --help" : meant));
 }
 
 // Those of one place, which take the place of earlier ones.
@@ -52,8 +53,8 @@ void stack(const SplitLine& line, const std::vector<OptionGroup>& groups) {
 
 void refuse_positional(const char* command, const SplitLine& line) {
     if (line.positional.empty()) return;
-    throw ConfigError(cat(command, " takes options only, but '", line.positional.front(),
-                          "' belongs to none; see trireme ", command, " --help"));
+    throw ConfigError(cat(command, " takes options only, but ", in_quotes(line.positional.front()),
+                          " belongs to none; see trireme ", command, " --help"));
 }
 
 Command train_command(Words words) {

@@ -1,15 +1,16 @@
 #include "app/option.hpp"
 
 #include "trireme/base/error.hpp"
+#include "trireme/base/quoted.hpp"
 
 namespace trireme::app {
 
 std::string label(const Setting& setting) {
-    return setting.place.empty() ? cat("--", setting.name) : cat(setting.place, ": ", setting.name);
+    return setting.place.empty() ? cat("--", setting.name) : cat(setting.place, ": ", printable(setting.name));
 }
 
 void refuse(const Setting& setting, const std::string& expectation, const std::string& hint) {
-    throw ConfigError(cat(label(setting), " expects ", expectation, ", not '", setting.value, "'", hint));
+    throw ConfigError(cat(label(setting), " expects ", expectation, ", not ", in_quotes(setting.value), hint));
 }
 
 std::vector<std::string> names(const std::vector<OptionGroup>& groups) {

@@ -4,6 +4,7 @@
 
 #include "app/values.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/quoted.hpp"
 
 namespace trireme::app {
 
@@ -89,8 +90,8 @@ void take_prepare_inputs(PrepareConfig& config, const std::vector<std::string>& 
             "--synthetic csn");
     }
     if (!inputs.empty() && !config.synthetic.empty()) {
-        throw ConfigError(cat("--synthetic ", config.synthetic, " takes no input, but '", inputs.front(),
-                              "' is given; leave out one of them"));
+        throw ConfigError(cat("--synthetic ", config.synthetic, " takes no input, but ",
+                              in_quotes(inputs.front()), " is given; leave out one of them"));
     }
     const PrepareConfig unset;
     if (config.synthetic.empty() && (config.count != unset.count || config.seed != unset.seed)) {
