@@ -68,7 +68,9 @@ Command train_command(Words words) {
     stack(line, options);
     set_all(line.settings, {all.back()});
     command.config.resolved = config_text("Options of `trireme train`, for --config", options);
-    if (!command.dump_config) check_train_options(command.config);
+    if (command.dump_config) return command;
+    check_needs(options);
+    check_train_options(command.config);
     return command;
 }
 
@@ -93,6 +95,7 @@ Command plan_command(Words words) {
     if (config.run.costs.network == NetworkKind::free)
         throw ConfigError(
             "--network free is for simulated runs, and a plan is counted in costs; give send=0 in --cost");
+    check_needs(of_train);
     return config;
 }
 
@@ -114,6 +117,7 @@ Command simulate_command(Words words) {
     config.is_network_free = run.costs.network == NetworkKind::free;
     check_simulate_options(config);
     if (!config.does_math) run.precision.device = DeviceKind::ghost;
+    check_needs(of_train);
     check_train_options(run);
     config.train_options = config_text("Options of `trireme train`, for --config", of_train);
     return config;
@@ -127,6 +131,7 @@ Command tool_command(const char* name, Words words, std::vector<OptionGroup> (*o
     const std::vector<OptionGroup> options = options_of(config);
     const SplitLine line = split_line(name, words, options);
     set_all(line.settings, options);
+    check_needs(options);
     take(config, line.positional);
     return config;
 }
@@ -140,6 +145,7 @@ Command command_of_options(const char* name, Words words, std::vector<OptionGrou
     const SplitLine line = split_line(name, words, options);
     refuse_positional(name, line);
     set_all(line.settings, options);
+    check_needs(options);
     check(config);
     return config;
 }
