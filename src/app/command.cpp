@@ -16,11 +16,14 @@
 #include "trireme/base/error.hpp"
 #include "trireme/base/nearest.hpp"
 #include "trireme/base/quoted.hpp"
+#include "trireme/train/default_batch.hpp"
 
 namespace trireme::app {
 namespace {
 
 using Words = std::span<const char* const>;
+
+constexpr const char* config_title = "Options of `trireme train`, for --config";
 
 bool is_help(std::string_view word) { return word == "--help" || word == "-h"; }
 bool asks_for_help(Words words) { return std::any_of(words.begin(), words.end(), is_help); }
@@ -67,7 +70,7 @@ Command train_command(Words words) {
     refuse_positional("train", line);
     stack(line, options);
     set_all(line.settings, {all.back()});
-    command.config.resolved = config_text("Options of `trireme train`, for --config", options);
+    command.config.resolved = config_text(config_title, options);
     if (command.dump_config) return command;
     check_needs(options);
     check_train_options(command.config);
@@ -119,7 +122,7 @@ Command simulate_command(Words words) {
     if (!config.does_math) run.precision.device = DeviceKind::ghost;
     check_needs(of_train);
     check_train_options(run);
-    config.train_options = config_text("Options of `trireme train`, for --config", of_train);
+    config.train_options = config_text(config_title, of_train);
     return config;
 }
 
@@ -162,6 +165,11 @@ bool needs_session(Words arguments) {
     if (arguments.empty() || asks_for_help(arguments)) return false;
     const std::string_view name = arguments.front();
     return name == "train" || name == "evaluate" || name == "profile" || name == "doctor";
+}
+
+void fit_to_ranks(RunConfig& config, int ranks) {
+    fit_default_batch(config, ranks);
+    config.resolved = config_text(config_title, train_options(config));
 }
 
 Command parse_command_line(Words arguments, const std::string& mpi) {

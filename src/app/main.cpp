@@ -85,6 +85,7 @@ struct Arrival {
 ExitCode carry_out(TrainCommand& command, Session& session, const Arrival& arrival) {
     if (!command.dump_config) {
         command.config.job = arrival.process.job;
+        fit_to_ranks(command.config, session.size());
         const Ending ending = train(command.config, session, arrival.signals);
         return ending == Ending::done ? ExitCode::done : ExitCode::stopped;
     }

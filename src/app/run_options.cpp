@@ -6,6 +6,19 @@
 namespace trireme::app {
 namespace {
 
+Option batch_option(RunOptions& run) {
+    Option option = whole_number({"batch", "B",
+                                  "samples in a step, over all replicas; if not given 8, or one for each "
+                                  "micro-batch where that is more"},
+                                 run.batch, 1);
+    option.set = [&run, set = option.set](const Setting& setting) {
+        set(setting);
+        run.is_batch_set = true;
+    };
+    option.get = [&run, get = option.get] { return run.is_batch_set ? get() : std::string(); };
+    return option;
+}
+
 // Another run than one that saves once, at its end.
 bool saves_several_times(const RunConfig& config) {
     return config.run.checkpoint_every > 0 || config.run.resume != "off" ||
@@ -34,7 +47,7 @@ OptionGroup run_options(RunConfig& config) {
         "run",
         {
             whole_number({"steps", "", "updates of the parameters; 0: --epochs decides"}, run.steps),
-            whole_number({"batch", "B", "samples in a step, over all replicas"}, run.batch, 1),
+            batch_option(run),
             whole_number({"seed", "S", "of the weights, the order of the rows and dropout"}, run.seed),
             text({"run-dir", "DIR", "where the records go, created anew; runs/MODEL-TIME if not given"},
                  run.run_dir),
