@@ -10,11 +10,13 @@
 #include <thread>
 
 #include "app/command.hpp"
+#include "app/cpu_features.hpp"
 #include "app/doctor_command.hpp"
 #include "app/environment.hpp"
 #include "app/failure.hpp"
 #include "app/plan_command.hpp"
 #include "app/srun_warning.hpp"
+#include "trireme/base/version.hpp"
 #include "trireme/report/report.hpp"
 #include "trireme/tools/convert.hpp"
 #include "trireme/tools/inspect.hpp"
@@ -165,6 +167,7 @@ int run(int argc, char** argv) {
     std::optional<StopSignals> signals;  // of what can go on another time
     if (is_command("train", words) && !is_simulated) signals.emplace();
     try {
+        check_processor(build_facts());
         const Surroundings process = surroundings_of_ranks();
         if (is_command("doctor", words)) warn_of_no_meeting(process.start, std::cerr);
         Session session(argc, argv);
