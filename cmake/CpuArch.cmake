@@ -41,6 +41,32 @@ if(TRIREME_HAS_VECTOR_WIDTH)
 endif()
 message(STATUS "fast CPU kernels: ${TRIREME_CPU_FLAGS}")
 
+# Linux's names, in /proc/cpuinfo, of what the compiler may use with these flags and not without: MACRO=name. Only
+# features that it uses unasked; AES, for example, needs intrinsics.
+set(names_of_features
+    SSE3=pni SSSE3=ssse3 SSE4_1=sse4_1 SSE4_2=sse4_2 SSE4A=sse4a POPCNT=popcnt LZCNT=abm MOVBE=movbe AVX=avx AVX2=avx2
+    FMA=fma FMA4=fma4 XOP=xop F16C=f16c BMI=bmi1 BMI2=bmi2 AVX512F=avx512f AVX512CD=avx512cd AVX512BW=avx512bw
+    AVX512DQ=avx512dq AVX512VL=avx512vl AVX512VBMI=avx512vbmi AVX512VBMI2=avx512_vbmi2 AVX512VNNI=avx512_vnni
+    AVX512BITALG=avx512_bitalg AVX512VPOPCNTDQ=avx512_vpopcntdq AVX512BF16=avx512_bf16 AVX512FP16=avx512_fp16
+    AVXVNNI=avx_vnni ARM_FEATURE_SVE=sve ARM_FEATURE_SVE2=sve2 ARM_FEATURE_BF16=bf16 ARM_FEATURE_DOTPROD=asimddp
+    ARM_FEATURE_ATOMICS=atomics)
+function(features_of_flags result)
+  execute_process(COMMAND ${CMAKE_CXX_COMPILER} ${ARGN} -dM -E -x c++ /dev/null OUTPUT_VARIABLE macros ERROR_QUIET)
+  set(features "")
+  foreach(pair IN LISTS names_of_features)
+    string(REGEX MATCH "^(.*)=(.*)$" pair ${pair})
+    if(macros MATCHES "#define __${CMAKE_MATCH_1}(__)? 1")
+      string(REGEX REPLACE "^.*=" "" feature ${pair})
+      list(APPEND features ${feature})
+    endif()
+  endforeach()
+  set(${result} "${features}" PARENT_SCOPE)
+endfunction()
+
+separate_arguments(flags_of_all UNIX_COMMAND "${CMAKE_CXX_FLAGS}")
+features_of_flags(TRIREME_CPU_FEATURES ${flags_of_all} ${TRIREME_CPU_FLAGS})
+list(JOIN TRIREME_CPU_FEATURES " " TRIREME_CPU_FEATURES)
+
 # Compiles those of the given sources that lie in src/kernels/cpu with the flags above.
 function(compile_for_cpu)
   list(FILTER ARGN INCLUDE REGEX "/src/kernels/cpu/")

@@ -35,7 +35,8 @@ set(facts ${CMAKE_BINARY_DIR}/generated/version.cpp)
 set(compiler "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}, ${CMAKE_BUILD_TYPE}, -march=${TRIREME_CPU_ARCH}")
 add_custom_target(trireme_version ALL
                   COMMAND ${CMAKE_COMMAND} -DSOURCE=${CMAKE_SOURCE_DIR} -DOUTPUT=${facts} -DVERSION=${PROJECT_VERSION}
-                          -DCOMPILER=${compiler} -DHDF5=${HDF5_VERSION} -DMATRICES=${matrices}
+                          -DCOMPILER=${compiler} -DCPU=${TRIREME_CPU_ARCH_CONCRETE}
+                          -DCPU_FEATURES=${TRIREME_CPU_FEATURES} -DHDF5=${HDF5_VERSION} -DMATRICES=${matrices}
                           -DHAS_CUDA=${has_cuda}
                           -P ${CMAKE_CURRENT_LIST_FILE}
                   BYPRODUCTS ${facts} VERBATIM)

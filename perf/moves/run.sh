@@ -49,6 +49,8 @@ done > "$records/decisions.jsonl"
 # train WAY: its steps.jsonl and decisions.jsonl are kept.
 train() {
     local run=$records/run
+    local -a keep=()
+    [[ $1 != restart ]] || keep=(--keep 1)
     say "round $(basename "$round") of $rounds: $1"
     # shellcheck disable=SC2016  # the rank is known where mpirun starts the shell
     "$mpirun" -n 2 bash -c \
@@ -56,7 +58,7 @@ train() {
         "$program" train --corpus "$records/corpus.h5" --model gpt2 --layers "$layers" --vocabulary 50257 --tied off \
         --dropout 0 --max-length "$length" --long truncate --length fixed --validation-share 0 --threads 1 \
         --batch "$samples" --microbatches "$samples" --layout "$records/pipeline.json" --lr 1e-4 \
-        --steps $(((changes + 1) * period)) --decisions "$records/decisions.jsonl" --move "$1" --keep 1 --quiet \
+        --steps $(((changes + 1) * period)) --decisions "$records/decisions.jsonl" --move "$1" "${keep[@]}" --quiet \
         --run-dir "$run" > "$records/log" || { cat "$records/log" >&2; exit 3; }
     mkdir -p "$round/$1"
     mv "$run/steps.jsonl" "$run/decisions.jsonl" "$round/$1"

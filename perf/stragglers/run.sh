@@ -59,7 +59,7 @@ train() {
         'cores=($CORES); exec taskset -c "${cores[${OMPI_COMM_WORLD_RANK:-$PMI_RANK}]}" "$@"' pinned \
         "$program" train --corpus "$records/corpus.h5" --model gpt2 --layers "$layers" --vocabulary 50257 --dropout 0 \
         --tensor 2 --batch 4 --max-length 64 --long truncate --length fixed --validation-share 0 --threads 1 \
-        --steps $((before + steps)) --lr 1e-4 --look-every 4 --horizon 1000 --quiet --run-dir "$records/run" "$@" \
+        --steps $((before + steps)) --lr 1e-4 --quiet --run-dir "$records/run" "$@" \
         > "$records/log" || { cat "$records/log" >&2; exit 3; }
     mv "$records/run/steps.jsonl" "$round/$name.jsonl"
     [[ ! -e $records/run/decisions.jsonl ]] || mv "$records/run/decisions.jsonl" "$round/$name-decisions.jsonl"
@@ -72,7 +72,7 @@ way() {
         gemm) gemm ;;
         healthy) train healthy ;;
         off) train off --slow "rank=1,factor=$factor" ;;
-        uneven) train uneven --slow "rank=1,factor=$factor" --straggler uneven ;;
+        uneven) train uneven --slow "rank=1,factor=$factor" --straggler uneven --look-every 4 --horizon 1000 ;;
     esac
 }
 

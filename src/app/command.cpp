@@ -15,11 +15,15 @@
 #include "app/train_options.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/nearest.hpp"
+#include "trireme/base/quoted.hpp"
+#include "trireme/train/default_batch.hpp"
 
 namespace trireme::app {
 namespace {
 
 using Words = std::span<const char* const>;
+
+constexpr const char* config_title = "Options of `trireme train`, for --config";
 
 bool is_help(std::string_view word) { return word == "--help" || word == "-h"; }
 bool asks_for_help(Words words) { return std::any_of(words.begin(), words.end(), is_help); }
@@ -28,7 +32,7 @@ void refuse_unknown_command(const std::string& name) {
     const std::vector<std::string> known = command_names();
     if (std::find(known.begin(), known.end(), name) != known.end()) return;
     const std::string meant = did_you_mean(name, known);
-    throw ConfigError(cat("unknown command '", name, "'", meant.empty() ? "; see trireme --help" : meant));
+    throw ConfigError(cat("unknown command ", in_quotes(name), meant.empty() ? "; see trireme --help" : meant));
 }
 
 // Those of one place, which take the place of earlier ones.
@@ -52,8 +56,8 @@ void stack(const SplitLine& line, const std::vector<OptionGroup>& groups) {
 
 void refuse_positional(const char* command, const SplitLine& line) {
     if (line.positional.empty()) return;
-    throw ConfigError(cat(command, " takes options only, but '", line.positional.front(),
-                          "' belongs to none; see trireme ", command, " --help"));
+    throw ConfigError(cat(command, " takes options only, but ", in_quotes(line.positional.front()),
+                          " belongs to none; see trireme ", command, " --help"));
 }
 
 Command train_command(Words words) {
@@ -66,8 +70,10 @@ Command train_command(Words words) {
     refuse_positional("train", line);
     stack(line, options);
     set_all(line.settings, {all.back()});
-    command.config.resolved = config_text("Options of `trireme train`, for --config", options);
-    if (!command.dump_config) check_train_options(command.config);
+    command.config.resolved = config_text(config_title, options);
+    if (command.dump_config) return command;
+    check_needs(options);
+    check_train_options(command.config);
     return command;
 }
 
@@ -92,6 +98,7 @@ Command plan_command(Words words) {
     if (config.run.costs.network == NetworkKind::free)
         throw ConfigError(
             "--network free is for simulated runs, and a plan is counted in costs; give send=0 in --cost");
+    check_needs(of_train);
     return config;
 }
 
@@ -113,8 +120,9 @@ Command simulate_command(Words words) {
     config.is_network_free = run.costs.network == NetworkKind::free;
     check_simulate_options(config);
     if (!config.does_math) run.precision.device = DeviceKind::ghost;
+    check_needs(of_train);
     check_train_options(run);
-    config.train_options = config_text("Options of `trireme train`, for --config", of_train);
+    config.train_options = config_text(config_title, of_train);
     return config;
 }
 
@@ -126,6 +134,7 @@ Command tool_command(const char* name, Words words, std::vector<OptionGroup> (*o
     const std::vector<OptionGroup> options = options_of(config);
     const SplitLine line = split_line(name, words, options);
     set_all(line.settings, options);
+    check_needs(options);
     take(config, line.positional);
     return config;
 }
@@ -139,6 +148,7 @@ Command command_of_options(const char* name, Words words, std::vector<OptionGrou
     const SplitLine line = split_line(name, words, options);
     refuse_positional(name, line);
     set_all(line.settings, options);
+    check_needs(options);
     check(config);
     return config;
 }
@@ -155,6 +165,11 @@ bool needs_session(Words arguments) {
     if (arguments.empty() || asks_for_help(arguments)) return false;
     const std::string_view name = arguments.front();
     return name == "train" || name == "evaluate" || name == "profile" || name == "doctor";
+}
+
+void fit_to_ranks(RunConfig& config, int ranks) {
+    fit_default_batch(config, ranks);
+    config.resolved = config_text(config_title, train_options(config));
 }
 
 Command parse_command_line(Words arguments, const std::string& mpi) {

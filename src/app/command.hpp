@@ -32,4 +32,7 @@ bool needs_session(std::span<const char* const> arguments);
 // config files and nothing else. Throws ConfigError.
 Command parse_command_line(std::span<const char* const> arguments, const std::string& mpi);
 
+// Sets what the options leave to the number of ranks, also in config.resolved.
+void fit_to_ranks(RunConfig& config, int ranks);
+
 }  // namespace trireme::app

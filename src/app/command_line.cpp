@@ -6,6 +6,7 @@
 
 #include "trireme/base/error.hpp"
 #include "trireme/base/nearest.hpp"
+#include "trireme/base/quoted.hpp"
 
 namespace trireme::app {
 namespace {
@@ -31,7 +32,7 @@ po::options_description descriptions(const std::vector<OptionGroup>& groups) {
     const std::string name = word.substr(dashes, word.find('=') - dashes);
     const std::string meant = did_you_mean(name, names(groups), "--");
     const std::string next = meant.empty() ? cat("; trireme ", command, " --help lists all") : meant;
-    throw ConfigError(cat("unknown option ", word.substr(0, word.find('=')), next));
+    throw ConfigError(cat("unknown option ", printable(word.substr(0, word.find('='))), next));
 }
 
 [[noreturn]] void refuse_missing_value(const std::string& command, const std::string& option) {
@@ -76,8 +77,8 @@ void refuse_repetition(const std::vector<Setting>& earlier, const Setting& setti
     const auto same = [&](const Setting& other) { return other.name == setting.name; };
     const auto first = std::find_if(earlier.begin(), earlier.end(), same);
     if (first == earlier.end()) return;
-    throw ConfigError(
-        cat("--", setting.name, " is given twice ('", first->value, "' and '", setting.value, "'); keep one"));
+    throw ConfigError(cat("--", setting.name, " is given twice (", in_quotes(first->value), " and ",
+                          in_quotes(setting.value), "); keep one"));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "trireme/base/error.hpp"
 #include "trireme/base/nearest.hpp"
+#include "trireme/base/quoted.hpp"
 
 namespace trireme::app {
 namespace {
@@ -37,7 +38,7 @@ std::string value_of(std::string_view text) {
     return std::string(without_comment(text));
 }
 
-std::string quoted(const std::string& value) {
+std::string with_quotes(const std::string& value) {
     const bool has_mark = value.find_first_of("#;\"") != std::string::npos;
     const bool has_edges = trimmed(value).size() != value.size();
     return has_mark || has_edges ? cat('"', value, '"') : value;
@@ -62,7 +63,7 @@ public:
     std::vector<Setting> settings() && { return std::move(settings_); }
 
 private:
-    std::string place() const { return cat(file_, ", line ", number_); }
+    std::string place() const { return cat(printable(file_), ", line ", number_); }
 
     void open_section(std::string_view line) {
         section_ = std::string(trimmed(line.substr(1, line.size() - 2)));
@@ -71,13 +72,13 @@ private:
         for (const std::string& name : known) {
             if (line.back() == ']' && name == section_) return;
         }
-        throw ConfigError(cat(place(), ": unknown section ", line, did_you_mean(section_, known)));
+        throw ConfigError(cat(place(), ": unknown section ", printable(line), did_you_mean(section_, known)));
     }
 
     void add_setting(std::string_view line) {
         const std::size_t sign = line.find('=');
         if (sign == std::string_view::npos) {
-            throw ConfigError(cat(place(), ": '", line, "' is no setting; write name = value"));
+            throw ConfigError(cat(place(), ": ", in_quotes(line), " is no setting; write name = value"));
         }
         Setting setting{std::string(trimmed(line.substr(0, sign))), value_of(trimmed(line.substr(sign + 1))),
                         place()};
@@ -91,8 +92,8 @@ private:
 
     void check_name(const Setting& setting) const {
         if (find(groups_, setting.name) == nullptr) {
-            throw ConfigError(
-                cat(place(), ": unknown option ", setting.name, did_you_mean(setting.name, names(groups_))));
+            throw ConfigError(cat(place(), ": unknown option ", printable(setting.name),
+                                  did_you_mean(setting.name, names(groups_))));
         }
         for (const OptionGroup& group : groups_) {
             const bool is_there = find({group}, setting.name) != nullptr;
@@ -115,7 +116,7 @@ std::string entry(const Option& option) {
     const std::string value = option.get();
     const std::string comment = cat("# ", option.words.meaning, " (", option.words.form, ")\n");
     if (value.empty()) return cat(comment, "# ", option.words.name, " =\n");
-    return cat(comment, option.words.name, " = ", quoted(value), "\n");
+    return cat(comment, option.words.name, " = ", with_quotes(value), "\n");
 }
 
 }  // namespace
@@ -124,7 +125,7 @@ std::vector<Setting> read_config_file(const std::filesystem::path& path,
                                       const std::vector<OptionGroup>& groups) {
     std::ifstream in(path);
     if (!in || std::filesystem::is_directory(path)) {
-        throw ConfigError(cat("the config file '", path.string(), "' cannot be read; check --config"));
+        throw ConfigError(cat("the config file ", in_quotes(path.string()), " cannot be read; check --config"));
     }
     Reader reader(path.string(), groups);
     for (std::string line; std::getline(in, line);) reader.take(line);

@@ -18,13 +18,16 @@ constexpr std::array<Cost, 6> cost_names{{{"F", &StageCost::forward},
                                           {"reduce", &StageCost::reduce},
                                           {"step", &StageCost::step}}};
 
+// Sums over any number of stages and micro-batches stay finite and keep their digits.
+constexpr Range costs_range{.low = 0, .high = 1e12};
+
 // "F=1" into `cost`.
 void read_cost(const Setting& whole, const std::string& part, StageCost& cost) {
     const std::size_t sign = part.find('=');
     for (const auto& [name, field] : cost_names) {
         if (sign == std::string::npos || part.substr(0, sign) != name) continue;
         cost.*field =
-            read_number({cat(whole.name, ' ', name), part.substr(sign + 1), whole.place}, at_least(0));
+            read_number({cat(whole.name, ' ', name), part.substr(sign + 1), whole.place}, costs_range);
         return;
     }
     refuse(whole, "costs such as F=1,I=1,W=1,send=0, with ; between stages");

@@ -2,6 +2,8 @@
 
 #include <new>
 
+#include "trireme/base/quoted.hpp"
+
 namespace trireme::app {
 namespace {
 
@@ -11,6 +13,17 @@ Failure from(const Error& error) {
     if (error.code() != ExitCode::bug) return {error.code(), error.what()};
     const Where where = error.where();
     return {error.code(), cat(error.what(), " (", where.file, ":", where.line, ")", request)};
+}
+
+// Names of files and what a library says may hold anything. A sentence of ours is far shorter than the limit.
+std::string printable_lines(std::string_view message) {
+    constexpr std::size_t longest_line = 4000;
+    std::string lines;
+    for (std::size_t end = message.find('\n'); end != std::string_view::npos; end = message.find('\n')) {
+        lines += printable(message.substr(0, end), longest_line) + '\n';
+        message.remove_prefix(end + 1);
+    }
+    return lines + printable(message, longest_line);
 }
 
 }  // namespace
@@ -30,7 +43,7 @@ Failure failure_of(const std::exception_ptr& error, std::string_view without_mem
 }
 
 std::string block(const Failure& failure, const std::string& place) {
-    return cat("trireme: ", place, place.empty() ? "" : ": ", failure.message, "\n");
+    return cat("trireme: ", place, place.empty() ? "" : ": ", printable_lines(failure.message), "\n");
 }
 
 }  // namespace trireme::app

@@ -10,11 +10,13 @@
 #include <thread>
 
 #include "app/command.hpp"
+#include "app/cpu_features.hpp"
 #include "app/doctor_command.hpp"
 #include "app/environment.hpp"
 #include "app/failure.hpp"
 #include "app/plan_command.hpp"
 #include "app/srun_warning.hpp"
+#include "trireme/base/version.hpp"
 #include "trireme/report/report.hpp"
 #include "trireme/tools/convert.hpp"
 #include "trireme/tools/inspect.hpp"
@@ -85,6 +87,7 @@ struct Arrival {
 ExitCode carry_out(TrainCommand& command, Session& session, const Arrival& arrival) {
     if (!command.dump_config) {
         command.config.job = arrival.process.job;
+        fit_to_ranks(command.config, session.size());
         const Ending ending = train(command.config, session, arrival.signals);
         return ending == Ending::done ? ExitCode::done : ExitCode::stopped;
     }
@@ -164,6 +167,7 @@ int run(int argc, char** argv) {
     std::optional<StopSignals> signals;  // of what can go on another time
     if (is_command("train", words) && !is_simulated) signals.emplace();
     try {
+        check_processor(build_facts());
         const Surroundings process = surroundings_of_ranks();
         if (is_command("doctor", words)) warn_of_no_meeting(process.start, std::cerr);
         Session session(argc, argv);

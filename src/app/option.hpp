@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "trireme/base/option_need.hpp"
+
 namespace trireme::app {
 
 // A value as somebody gave it, and where.
@@ -35,7 +37,14 @@ struct Option {
     bool is_switch = false;                   // without a value it is on
     // Of one that may be given several times in one place: what the second and later times do, beside `set`.
     std::function<void(const Setting&)> add = {};
+    // For an option that only has an effect beside others: true if it has one. Unset if it always has.
+    std::function<bool()> has_effect = {};
+    OptionNeed need = {};           // describes `has_effect`
+    std::string default_text = {};  // of an option with `has_effect`: what `get` returned before any `set`
 };
+
+// `option` with a condition; its configuration must still hold the default values.
+Option needing(Option option, std::function<bool()> has_effect, OptionNeed need);
 
 struct OptionGroup {
     std::string name;  // the section of a config file
@@ -44,5 +53,9 @@ struct OptionGroup {
 
 std::vector<std::string> names(const std::vector<OptionGroup>& groups);               // of all options
 const Option* find(const std::vector<OptionGroup>& groups, const std::string& name);  // null: unknown
+
+// Throws ConfigError for an option that differs from its default and has no effect. The comparison by value
+// accepts a config.ini, which lists every option.
+void check_needs(const std::vector<OptionGroup>& groups);
 
 }  // namespace trireme::app

@@ -1,5 +1,7 @@
 #include "app/policy_options.hpp"
 
+#include <utility>
+
 #include "app/values.hpp"
 
 namespace trireme::app {
@@ -14,7 +16,7 @@ Option decisions_option(PolicyConfig& policy) {
 }
 
 Option move_option(PolicyConfig& policy) {
-    return choice(
+    Option option = choice(
         {"move", "",
          "parameters and moments to the next plan: between two steps, by messages or by memory that the ranks "
          "of a node share; the moments beside the second step; or all through a checkpoint"},
@@ -23,6 +25,28 @@ Option move_option(PolicyConfig& policy) {
          {"overlap", MoveWay::overlap},
          {"twins", MoveWay::twins},
          {"restart", MoveWay::restart}});
+    return needing(std::move(option), [&policy] { return may_change_layout(policy); },
+                   {"a policy that moves state", "--straggler uneven or --decisions FILE"});
+}
+
+// Options that say how --straggler decides.
+std::vector<Option> deciding_options(PolicyConfig& policy) {
+    const auto is_uneven = [&policy] { return policy.straggler == StragglerPolicy::uneven; };
+    return {
+        needing(
+            whole_number(
+                {"bridge", "STEPS",
+                 "with uneven: so long others compute a part of a slow rank's products, before shares move"},
+                policy.bridge),
+            is_uneven, {"a policy that moves state", "--straggler uneven"}),
+        needing(whole_number({"look-every", "K", "steps between two looks at what was observed, to decide by"},
+                             policy.look_every, 1),
+                [&policy] { return policy.straggler != StragglerPolicy::off; },
+                {"a policy that observes ranks", "--straggler resize, migrate, semi or uneven"}),
+        needing(whole_number(
+                    {"horizon", "STEPS", "in which a change of plan has to repay; 0: in all that are left"},
+                    policy.horizon),
+                is_uneven, {"a policy that moves state", "--straggler uneven"})};
 }
 
 std::vector<Option> straggler_options(PolicyConfig& policy) {
@@ -37,21 +61,20 @@ std::vector<Option> straggler_options(PolicyConfig& policy) {
                 {"migrate", StragglerPolicy::migrate},
                 {"semi", StragglerPolicy::semi},
                 {"uneven", StragglerPolicy::uneven}}),
-        choice({"migrate-by", "",
-                "how a slow rank tells its helpers, and they add up for it: in rounds, each twice as many; or "
-                "each with it alone"},
-               policy.spread, {{"tree", Spread::tree}, {"direct", Spread::direct}}),
-        number({"semi-slack", "PART",
-                "the part of a step that semi may make it longer than it could be, to leave out less"},
-               policy.semi_slack, {.low = 0, .high = 10}),
-        whole_number(
-            {"bridge", "STEPS",
-             "with uneven: so long others compute a part of a slow rank's products, before shares move"},
-            policy.bridge),
-        whole_number({"look-every", "K", "steps between two looks at what was observed, to decide by"},
-                     policy.look_every, 1),
-        whole_number({"horizon", "STEPS", "in which a change of plan has to repay; 0: in all that are left"},
-                     policy.horizon)};
+        needing(
+            choice({"migrate-by", "",
+                    "how a slow rank tells its helpers, and they add up for it: in rounds, each twice as many; "
+                    "or each with it alone"},
+                   policy.spread, {{"tree", Spread::tree}, {"direct", Spread::direct}}),
+            [&policy] { return may_migrate(policy) || !policy.decisions.empty(); },
+            {"ranks that compute for others",
+             "--straggler migrate or semi, --straggler uneven with --bridge, or --decisions FILE,"}),
+        needing(number({"semi-slack", "PART",
+                        "the part of a step that semi may make it longer than it could be, to leave out less"},
+                       policy.semi_slack, {.low = 0, .high = 10}),
+                [&policy] { return policy.straggler == StragglerPolicy::semi; },
+                {"a policy that weighs pruned channels against help", "--straggler semi"}),
+    };
 }
 
 std::vector<Option> resize_options(ResizeConfig& resize) {
@@ -83,7 +106,11 @@ std::vector<Option> resize_options(ResizeConfig& resize) {
 std::vector<Option> policy_options(PolicyConfig& policy) {
     std::vector<Option> all{decisions_option(policy), move_option(policy)};
     for (const Option& option : straggler_options(policy)) all.push_back(option);
-    for (const Option& option : resize_options(policy.resize)) all.push_back(option);
+    for (const Option& option : deciding_options(policy)) all.push_back(option);
+    for (const Option& option : resize_options(policy.resize)) {
+        all.push_back(needing(option, [&policy] { return may_leave_out(policy.straggler); },
+                              {"a policy that prunes channels", "--straggler resize or semi"}));
+    }
     return all;
 }
 

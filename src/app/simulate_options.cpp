@@ -5,21 +5,27 @@
 
 namespace trireme::app {
 
-std::vector<Option> device_cost_options(CostConfig& costs) {
+std::vector<Option> device_cost_options(RunConfig& config) {
+    CostConfig& costs = config.costs;
     return {
         text({"cluster", "FILE.json",
               "of a simulated run (`trireme simulate`): the cluster whose devices say what kernels take"},
              costs.cluster),
-        choice(
-            {"network", "",
-             "of the cluster: as its file describes it, or free: messages take no time, which shows what they "
-             "cost"},
-            costs.network, {{"described", NetworkKind::described}, {"free", NetworkKind::free}}),
-        choice({"charge", "",
-                "of ghosts: for every kernel, or for a pass like an earlier one as a whole; auto: that "
-                "beyond 64 ranks"},
-               costs.charging,
-               {{"auto", Charging::automatic}, {"kernels", Charging::kernels}, {"passes", Charging::passes}})};
+        needing(choice({"network", "",
+                        "of the cluster: as its file describes it, or free: messages take no time, which shows "
+                        "what they cost"},
+                       costs.network, {{"described", NetworkKind::described}, {"free", NetworkKind::free}}),
+                [&costs] { return !costs.cluster.empty(); },
+                {"a simulated cluster", "--cluster FILE (`trireme simulate`)"}),
+        needing(
+            choice(
+                {"charge", "",
+                 "of ghosts: for every kernel, or for a pass like an earlier one as a whole; auto: that "
+                 "beyond 64 ranks"},
+                costs.charging,
+                {{"auto", Charging::automatic}, {"kernels", Charging::kernels}, {"passes", Charging::passes}}),
+            [&config] { return config.precision.device == DeviceKind::ghost; },
+            {"a simulated run that computes no values", "--math off (`trireme simulate`)"})};
 }
 
 OptionGroup simulate_options(SimulateConfig& config) {

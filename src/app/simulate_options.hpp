@@ -10,7 +10,7 @@
 namespace trireme::app {
 
 // Of `train`: what kernels take in a simulation. The options refer to `costs`, which must outlive them.
-std::vector<Option> device_cost_options(CostConfig& costs);
+std::vector<Option> device_cost_options(RunConfig& config);
 
 // The options refer to `config`, which must outlive them.
 OptionGroup simulate_options(SimulateConfig& config);

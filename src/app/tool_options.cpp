@@ -4,10 +4,13 @@
 
 #include "app/values.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/quoted.hpp"
 
 namespace trireme::app {
 
 std::vector<OptionGroup> prepare_options(PrepareConfig& config) {
+    const auto is_synthetic = [&config] { return !config.synthetic.empty(); };
+    const OptionNeed synthetic{"synthetic rows", "--synthetic csn"};
     OptionGroup input{
         "input",
         {
@@ -28,8 +31,8 @@ std::vector<OptionGroup> prepare_options(PrepareConfig& config) {
                  config.skip_bad),
             choice({"synthetic", "", "in place of INPUT: made-up functions, as in CodeSearchNet"},
                    config.synthetic, {{"csn", "csn"}}),
-            whole_number({"count", "", "synthetic rows"}, config.count, 1),
-            whole_number({"seed", "S", "of synthetic rows"}, config.seed),
+            needing(whole_number({"count", "", "synthetic rows"}, config.count, 1), is_synthetic, synthetic),
+            needing(whole_number({"seed", "S", "of synthetic rows"}, config.seed), is_synthetic, synthetic),
         }};
     OptionGroup output{
         "output",
@@ -89,12 +92,8 @@ void take_prepare_inputs(PrepareConfig& config, const std::vector<std::string>& 
             "--synthetic csn");
     }
     if (!inputs.empty() && !config.synthetic.empty()) {
-        throw ConfigError(cat("--synthetic ", config.synthetic, " takes no input, but '", inputs.front(),
-                              "' is given; leave out one of them"));
-    }
-    const PrepareConfig unset;
-    if (config.synthetic.empty() && (config.count != unset.count || config.seed != unset.seed)) {
-        throw ConfigError("--count and --seed are of synthetic rows; give --synthetic csn, or leave them out");
+        throw ConfigError(cat("--synthetic ", config.synthetic, " takes no input, but ",
+                              in_quotes(inputs.front()), " is given; leave out one of them"));
     }
     if (config.output.empty()) throw ConfigError("no output is given; name one with --output FILE.h5");
     config.inputs = inputs;

@@ -3,11 +3,12 @@
 #include <algorithm>
 
 #include "app/cost_option.hpp"
+#include "app/optimizer_options.hpp"
 #include "app/policy_options.hpp"
 #include "app/profile_option.hpp"
+#include "app/run_options.hpp"
 #include "app/simulate_options.hpp"
 #include "app/slow_option.hpp"
-#include "app/trace_option.hpp"
 #include "app/values.hpp"
 #include "trireme/base/error.hpp"
 
@@ -93,30 +94,6 @@ OptionGroup model_options(ModelChoice& model, DataConfig& data) {
             whole_number({"patch", "", "pixels along the edge of a patch, in place of the model's"},
                          model.patch, 1),
         }};
-}
-
-OptionGroup optimizer_options(OptimizerConfig& optimizer) {
-    return {"optimizer",
-            {
-                choice({"optimizer", "", "how parameters are updated"}, optimizer.kind,
-                       {{"adamw", OptimizerKind::adamw}, {"sgd", OptimizerKind::sgd}}),
-                number({"lr", "", "the highest learning rate"}, optimizer.rate, above(0)),
-                number({"min-lr", "", "the learning rate at the end"}, optimizer.min_rate, at_least(0)),
-                choice({"lr-schedule", "", "how the rate falls from one to the other"}, optimizer.schedule,
-                       {{"constant", RateSchedule::constant},
-                        {"linear", RateSchedule::linear},
-                        {"cosine", RateSchedule::cosine},
-                        {"wsd", RateSchedule::wsd}}),
-                whole_number({"warmup-steps", "", "steps over which the rate rises"}, optimizer.warmup_steps),
-                number({"weight-decay", "", "of matrices; biases and gains never decay"},
-                       optimizer.weight_decay, at_least(0)),
-                number({"beta1", "", "of adamw, below 1"}, optimizer.beta1, from_until(0, 1)),
-                number({"beta2", "", "of adamw, below 1"}, optimizer.beta2, from_until(0, 1)),
-                number({"epsilon", "", "of adamw"}, optimizer.epsilon, above(0)),
-                number({"momentum", "", "of sgd, below 1"}, optimizer.momentum, from_until(0, 1)),
-                number({"clip", "", "the longest gradient, by its norm; 0: never cut"}, optimizer.clip,
-                       at_least(0)),
-            }};
 }
 
 OptionGroup layout_options(LayoutConfig& layout) {
@@ -209,48 +186,6 @@ OptionGroup precision_options(PrecisionConfig& precision) {
         }};
 }
 
-OptionGroup run_options(RunOptions& run) {
-    return {
-        "run",
-        {
-            whole_number({"steps", "", "updates of the parameters; 0: --epochs decides"}, run.steps),
-            whole_number({"batch", "B", "samples in a step, over all replicas"}, run.batch, 1),
-            whole_number({"seed", "S", "of the weights, the order of the rows and dropout"}, run.seed),
-            text({"run-dir", "DIR", "where the records go, created anew; runs/MODEL-TIME if not given"},
-                 run.run_dir),
-            whole_number({"eval-every", "K", "steps between evaluations; 0: at the end only"}, run.eval_every),
-            whole_number({"checkpoint-every", "K", "steps between checkpoints; 0: at the end only"},
-                         run.checkpoint_every),
-            whole_number({"keep", "N", "checkpoints, the newest; 0: all"}, run.keep),
-            text({"resume", "off|auto|PATH",
-                  "go on from the newest checkpoint of --run-dir, if there is one, or from a checkpoint or a "
-                  "run "
-                  "directory; off refuses a run directory that holds steps"},
-                 run.resume),
-            choice({"on-save-error", "",
-                    "a checkpoint that cannot be written, unless it is the last: end, or go on"},
-                   run.on_save_error, {{"stop", OnSaveError::stop}, {"go-on", OnSaveError::go_on}}),
-            whole_number({"log-every", "K", "steps between lines of progress"}, run.log_every, 1),
-            number({"stall-timeout", "SECONDS", "without progress, after which the job gives up"},
-                   run.stall_timeout, above(0)),
-            duration({"time-limit", "3h50m",
-                      "from the start, before which the run stops with a checkpoint; 0s: none, and Slurm's own "
-                      "always"},
-                     run.time_limit),
-            choice({"on-nan", "", "a loss or gradient that is no number: end, or leave the update out"},
-                   run.on_nan, {{"stop", OnNan::stop}, {"skip", OnNan::skip}}),
-            whole_number({"gpu-clock", "MHZ",
-                          "at which GPUs are held while the run lasts, where that is allowed; 0: as they are"},
-                         run.gpu_clock),
-            trace_option(run.trace),
-            flag({"dry-run", "", "check everything, say what would be done, and end"}, run.dry_run),
-            flag({"quiet", "", "no lines of progress"}, run.quiet),
-            flag({"verbose", "", "more lines of progress"}, run.verbose),
-            whole_number({"threads", "", "of one rank; 0: the node's cores divided among its ranks"},
-                         run.threads),
-        }};
-}
-
 OptionGroup only(OptionGroup group, const std::vector<std::string>& names) {
     std::erase_if(group.options, [&](const Option& option) {
         return std::find(names.begin(), names.end(), option.words.name) == names.end();
@@ -279,7 +214,7 @@ void check_duration(const RunConfig& config) {
 
 std::vector<OptionGroup> train_options(RunConfig& config) {
     OptionGroup costs = cost_options(config.costs);
-    for (const Option& option : device_cost_options(config.costs)) costs.options.push_back(option);
+    for (const Option& option : device_cost_options(config)) costs.options.push_back(option);
     OptionGroup flexible = flexible_options(config.schedule, config.layout);
     for (const Option& option : policy_options(config.policy)) flexible.options.push_back(option);
     return {data_options(config.data),
@@ -292,7 +227,7 @@ std::vector<OptionGroup> train_options(RunConfig& config) {
             costs,
             {"emulation", {slow_option(config.emulation.slow)}},
             precision_options(config.precision),
-            run_options(config.run)};
+            run_options(config)};
 }
 
 std::vector<OptionGroup> evaluate_options(EvaluateConfig& config) {

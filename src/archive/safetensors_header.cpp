@@ -5,10 +5,10 @@
 #include <set>
 #include <utility>
 
-#include "trireme/archive/quoted.hpp"
 #include "trireme/archive/safetensors.hpp"
 #include "trireme/archive/shape_text.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/quoted.hpp"
 
 namespace trireme {
 namespace {

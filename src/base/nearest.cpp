@@ -46,6 +46,7 @@ std::optional<std::string> nearest(std::string_view word, std::span<const std::s
     std::optional<std::string> best;
     std::size_t fewest = 0;
     for (const std::string& candidate : known) {
+        if (meant.size() > 2 * candidate.size()) continue;  // too far, and perhaps too long for a table
         const std::size_t count = slips(meant, lower(candidate));
         const bool is_near = 5 * count <= 2 * std::max(meant.size(), candidate.size());
         if (is_near && (!best || count < fewest)) {

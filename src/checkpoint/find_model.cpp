@@ -7,8 +7,8 @@
 #include "checkpoint/model_files.hpp"
 #include "checkpoint/schema.hpp"
 #include "trireme/archive/listing.hpp"
-#include "trireme/archive/quoted.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/quoted.hpp"
 #include "trireme/checkpoint/stored_model.hpp"
 
 namespace trireme {

@@ -4,8 +4,8 @@
 
 #include "checkpoint/model_files.hpp"
 #include "checkpoint/schema.hpp"
-#include "trireme/archive/quoted.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/quoted.hpp"
 #include "trireme/model/config_json.hpp"
 
 namespace trireme {

@@ -1,9 +1,12 @@
 #include "trireme/device/machine.hpp"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
+
+#include "device/affinity.hpp"
 
 namespace trireme {
 namespace {
@@ -39,14 +42,13 @@ std::string processor_name() {
 }
 
 std::vector<int> usable_cores() {
-    cpu_set_t cores;
-    CPU_ZERO(&cores);
-    if (sched_getaffinity(0, sizeof cores, &cores) != 0) return {0};
-    std::vector<int> numbers;
-    for (int core = 0; core < CPU_SETSIZE; ++core) {
-        if (CPU_ISSET(core, &cores)) numbers.push_back(core);
-    }
-    return numbers;
+    return cores_in_mask(
+        [](std::size_t bytes, cpu_set_t* mask) { return sched_getaffinity(0, bytes, mask) == 0; });
+}
+
+int most_threads() {
+    constexpr long usual = 64;
+    return static_cast<int>(std::max(usual, sysconf(_SC_NPROCESSORS_CONF)));
 }
 
 std::optional<std::size_t> available_memory_bytes() {

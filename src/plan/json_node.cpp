@@ -74,7 +74,9 @@ std::size_t JsonNode::whole_number() const { return whole_number_up_to(most_coun
 std::size_t JsonNode::bytes() const { return whole_number_up_to(most_bytes); }
 
 double JsonNode::number() const {
+    constexpr double most = 1e30;  // beyond any rate or time; sums of such numbers stay finite
     if (!value_->is_number() || value_->get<double>() < 0) refuse("a number of at least 0");
+    if (value_->get<double>() > most) refuse(cat("a number of at most ", most));
     return value_->get<double>();
 }
 

@@ -6,6 +6,7 @@
 #include "schedule/generators.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/nearest.hpp"
+#include "trireme/base/quoted.hpp"
 #include "trireme/schedule/search.hpp"
 
 namespace trireme {
@@ -164,8 +165,8 @@ ScheduleKind schedule_named(const std::string& name) {
     known.emplace_back(searched_schedule);
     std::string names;
     for (const std::string& each : known) names += (names.empty() ? "" : ", ") + each;
-    throw ConfigError(
-        cat("there is no schedule '", name, "'", did_you_mean(name, known), "; the schedules are ", names));
+    throw ConfigError(cat("there is no schedule ", in_quotes(name), did_you_mean(name, known),
+                          "; the schedules are ", names));
 }
 
 std::vector<Program> generate(ScheduleKind kind, const PipelineShape& shape) {

@@ -7,6 +7,7 @@
 
 #include "trireme/base/error.hpp"
 #include "trireme/base/nearest.hpp"
+#include "trireme/base/quoted.hpp"
 
 namespace trireme {
 namespace {
@@ -126,7 +127,7 @@ Instruction parse_instruction(std::string_view text, const std::string& place) {
     std::vector<std::string> words;
     for (const Op op : all_ops) words.emplace_back(word_of(op));
     const bool is_known = std::find(words.begin(), words.end(), parts.word) != words.end();
-    throw ConfigError(cat(place, ": '", text, "' is no instruction",
+    throw ConfigError(cat(place, ": ", in_quotes(text), " is no instruction",
                           is_known ? std::string() : did_you_mean(parts.word, words),
                           "; write stage, letter and micro-batch (2F0, 2B0, 2I0, 2W0, 2SEND_F0, 2RECV_F0, "
                           "2SEND_B0, 2RECV_B0), 2F0@1 for weights of one update ago, or REDUCE2, STEP2 and "

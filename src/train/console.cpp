@@ -195,9 +195,11 @@ void Console::introduce(const Manifest& manifest, const RankMemory& memory, cons
     out_ << model_line(setup_.model, manifest.parameters) << init_line(config_, setup_) << corpus_line(setup_);
     if (!setup_.origin.words.empty()) out_ << "plan      " << setup_.origin.words << '\n';
     out_ << layout_line(setup_, manifest.hosts.size());
-    out_ << fmt::format("step      {} samples, {} micro-batches, {} on {}, {} threads a rank\n",
-                        config_.run.batch, setup_.plan.micro_batches(), name_of(setup_.dtype), manifest.device,
-                        manifest.threads);
+    const char* const note =
+        config_.run.is_batch_raised ? " (--batch is not set: one for each micro-batch)" : "";
+    out_ << fmt::format("step      {} samples{}, {} micro-batches, {} on {}, {} threads a rank\n",
+                        config_.run.batch, note, setup_.plan.micro_batches(), name_of(setup_.dtype),
+                        manifest.device, manifest.threads);
     if (!manifest.gpu_messages.empty()) out_ << "messages  " << manifest.gpu_messages << '\n';
     if (!manifest.kernel_times.empty()) out_ << "kernels   as measured, " << manifest.kernel_times << '\n';
     out_ << cores_line(manifest) << memory_line(memory);

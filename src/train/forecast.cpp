@@ -9,6 +9,7 @@
 #include "train/setup.hpp"
 #include "train/stage_costs.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/train/default_batch.hpp"
 #include "trireme/train/show_plan.hpp"
 
 namespace trireme {
@@ -121,8 +122,9 @@ Prediction timeline_of(const ProvedPrograms& training, const std::vector<StageCo
 }  // namespace
 
 Forecast foresee(const PlanConfig& config) {
-    const RunConfig& run = config.run;
     const int ranks = ranks_of(config);
+    RunConfig run = config.run;
+    fit_default_batch(run, ranks);
     Case of = run.data.corpus.empty() ? case_without_corpus(run, ranks) : case_with_corpus(run, ranks);
     Forecast forecast;
     add_costs(run, of, forecast);

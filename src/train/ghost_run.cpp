@@ -167,7 +167,7 @@ private:
     void take_steps() {
         Tracing tracing(config_.run.trace, control_);
         start_trainer(tracing.trace());
-        if (weighs_messages(config_.policy)) {
+        if (may_migrate(config_.policy)) {
             const Link link = trainer_->measure_link(control_);
             if (is_first()) deciding_->know_link(link);
         }

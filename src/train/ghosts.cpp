@@ -38,11 +38,6 @@ bool is_of_ghosts(const RunConfig& config) { return config.precision.device == D
 
 void check_ghosts(const RunConfig& config) {
     if (is_of_ghosts(config)) return check_ghost_options(config);
-    if (config.costs.charging != Charging::automatic) {
-        throw ConfigError(
-            "--charge says how runs without arithmetic are charged, and this one has it; leave it out, or use "
-            "--math off");
-    }
     if (!config.emulation.slow.empty() && config.precision.device == DeviceKind::cuda) {
         throw ConfigError(
             "--slow slows processors and simulated devices, not GPUs; leave it out, or use --device cpu");

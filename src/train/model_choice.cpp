@@ -4,6 +4,7 @@
 
 #include "train/label_names.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/option_need.hpp"
 #include "trireme/data/tokenizer.hpp"
 #include "trireme/model/config_json.hpp"
 
@@ -42,6 +43,22 @@ void override_sizes(ModelConfig& model, const ModelChoice& choice) {
     const bool follows_width = choice.width && !choice.mlp_width;
     if (follows_width) model.mlp_width = 4 * model.width;
     if (model.reads_images() && model.image.patch > 0) model.positions = model.image.patches() + 1;
+}
+
+// Sizes that belong to models of another kind.
+void refuse_foreign_sizes(const ModelChoice& choice, const ModelConfig& model) {
+    const auto refuse = [](bool is_given, const char* option, const OptionNeed& need) {
+        if (is_given) throw ConfigError(no_effect(option, need));
+    };
+    const bool reads_images = model.reads_images();
+    const OptionNeed images{"a model that reads images", "--model vit-tiny"};
+    const OptionNeed tokens{"a model that reads tokens", "--model gpt2-tiny"};
+    refuse(choice.channels && !reads_images, "--channels", images);
+    refuse(choice.image_size && !reads_images, "--image-size", images);
+    refuse(choice.patch && !reads_images, "--patch", images);
+    refuse(choice.positions && reads_images, "--positions", tokens);
+    refuse(choice.vocabulary && reads_images, "--vocabulary", tokens);
+    refuse(choice.labels && model.task != Task::classify, "--labels", {"classes to learn", "--task classify"});
 }
 
 // The task of a family with several follows the rows of the corpus.
@@ -169,6 +186,7 @@ ModelConfig choose_model(const ModelChoice& choice, const std::optional<Task>& t
     ModelConfig model = asked_for(choice, stored);
     override_sizes(model, choice);
     set_task(model, task.value_or(common_task(model, corpus.kind)), choice);
+    refuse_foreign_sizes(choice, model);
     if (model.reads_images()) {
         fit_images(model, corpus);
     } else if (corpus.kind == RowKind::image) {
@@ -194,6 +212,7 @@ ModelConfig choose_model(const ModelChoice& choice, const std::optional<Task>& t
     ModelConfig model = asked_for(choice, stored);
     override_sizes(model, choice);
     set_task(model, task.value_or(model.task), choice);
+    refuse_foreign_sizes(choice, model);
     if (!model.reads_images() && model.vocabulary == 0) model.vocabulary = assumed_vocabulary;
     if (model.task == Task::classify && model.labels == 0) model.labels = assumed_labels;
     check_model(model);

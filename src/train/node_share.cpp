@@ -28,13 +28,23 @@ Room room_of(Place place, const Session& session) {
 
 }  // namespace
 
+void refuse_too_many_threads(int threads, int most, const std::string& host) {
+    if (threads <= most) return;
+    throw ConfigError(
+        cat("--threads ", threads, " is beyond the ", most, " threads that a rank may have on ", host,
+            "; set --threads to the cores of a rank, or 0 to divide the node's cores among its ranks"));
+}
+
 int threads_per_rank(const RunConfig& config, const Session& session, Communicator& control) {
     if (time_is_simulated()) return 1;
     const std::string own = cat(session.host(), ' ', number_list(usable_cores()));
     const std::vector<std::string> all = gather_all(control, own);
     const auto sharers = static_cast<int>(std::count(all.begin(), all.end(), own));
     const auto cores = static_cast<int>(usable_cores().size());
-    if (config.run.threads > 0) return config.run.threads;
+    if (config.run.threads > 0) {
+        agree(control, [&] { refuse_too_many_threads(config.run.threads, most_threads(), session.host()); });
+        return config.run.threads;
+    }
     if (config.job.cores_per_rank) return std::clamp(*config.job.cores_per_rank, 1, cores);
     return std::max(1, cores / sharers);
 }

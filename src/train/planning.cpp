@@ -256,6 +256,7 @@ int ranks_for(const RunConfig& config) {
 
 Plan plan_run(const RunConfig& config, const ModelConfig& model, int ranks, const MemoryRoom& room) {
     check_profile_ranks(config.costs.profiles, ranks);
+    check_profile_files(config.costs.profiles);
     return plan_layout(config, model, checked_layout_of(config, model, ranks), room);
 }
 

@@ -132,6 +132,10 @@ std::vector<std::string> simulated_names(const RunConfig& config, int ranks) {
 
 }  // namespace
 
+void check_profile_files(const std::vector<ProfileFile>& files) {
+    for (const ProfileFile& file : files) profile_from_json(read_text(file.path, "--profile"), file.path);
+}
+
 void check_profile_ranks(const std::vector<ProfileFile>& files, int ranks) {
     const std::vector<int> left = ranks_without(named_files(files, static_cast<std::size_t>(ranks)));
     if (asks_for_devices(files)) {

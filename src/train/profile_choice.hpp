@@ -9,6 +9,9 @@
 
 namespace trireme {
 
+// Throws ConfigError for a file that cannot be read or is no profile, even if nothing will use it.
+void check_profile_files(const std::vector<ProfileFile>& files);
+
 // Throws ConfigError where files name ranks beyond `ranks`, or a rank twice, or leave one out that no other
 // file is for; and where only the names of devices could tell.
 void check_profile_ranks(const std::vector<ProfileFile>& files, int ranks);

@@ -9,6 +9,7 @@
 #include "train/model_choice.hpp"
 #include "train/planning.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/option_need.hpp"
 
 namespace trireme {
 namespace {
@@ -73,12 +74,10 @@ void check_evaluation(const RunConfig& config, const SampleIndex& samples) {
 
 void check_task_options(const TaskConfig& options, Task task) {
     if (options.label_smoothing > 0 && task != Task::classify) {
-        throw ConfigError(cat("--label-smoothing ", options.label_smoothing, " is of classes, and the task is ",
-                              name_of(task), "; leave it out"));
+        throw ConfigError(no_effect("--label-smoothing", {"classes to learn", "--task classify"}));
     }
     if (options.mask_share != TaskConfig{}.mask_share && task != Task::masked) {
-        throw ConfigError(cat("--mask-share ", options.mask_share, " is of hidden tokens, and the task is ",
-                              name_of(task), "; leave it out"));
+        throw ConfigError(no_effect("--mask-share", {"tokens to guess", "--task masked"}));
     }
 }
 

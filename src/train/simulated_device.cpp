@@ -67,8 +67,6 @@ std::string SimulatedDevices::counted() const { return listed(*this, true); }
 
 std::optional<SimulatedDevices> simulated_devices(const RunConfig& config, int ranks) {
     const std::string& path = config.costs.cluster;
-    if (path.empty() && config.costs.network == NetworkKind::free)
-        throw ConfigError("--network free is of a simulated cluster; run it with `trireme simulate`");
     if (path.empty()) return std::nullopt;
     if (!time_is_simulated()) {
         throw ConfigError(

@@ -9,6 +9,7 @@
 
 #include "trireme/base/error.hpp"
 #include "trireme/base/nearest.hpp"
+#include "trireme/base/quoted.hpp"
 
 namespace trireme {
 namespace {
@@ -74,7 +75,8 @@ private:
 
     [[noreturn]] void refuse(const std::string& column, const std::string& expectation, const std::string& cell,
                              const std::string& hint = "") const {
-        throw ConfigError(cat(place(), ": ", column, " expects ", expectation, ", not '", cell, "'", hint));
+        throw ConfigError(
+            cat(place(), ": ", column, " expects ", expectation, ", not ", in_quotes(cell), hint));
     }
 
     void take_header(std::string_view line) {
@@ -86,8 +88,8 @@ private:
         if (has_known) return;
         const auto unknown = std::ranges::find_if(
             given, [&](const std::string& name) { return std::ranges::find(columns, name) == columns.end(); });
-        throw ConfigError(cat(place(), ": the header is step,rank,factor or step,rank,factor,on, not '", line,
-                              "'", unknown == given.end() ? "" : did_you_mean(*unknown, columns)));
+        throw ConfigError(cat(place(), ": the header is step,rank,factor or step,rank,factor,on, not ",
+                              in_quotes(line), unknown == given.end() ? "" : did_you_mean(*unknown, columns)));
     }
 
     Entry entry_of(const std::vector<std::string>& cells) const {

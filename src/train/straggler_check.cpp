@@ -9,22 +9,6 @@
 namespace trireme {
 namespace {
 
-// What nobody would notice that it does nothing.
-void refuse_without_effect(const PolicyConfig& policy) {
-    const PolicyConfig usual;
-    if (policy.straggler != StragglerPolicy::uneven && policy.bridge > 0)
-        throw ConfigError(
-            "--bridge is until shares move, and none do; use --straggler uneven, or leave it out");
-    if (policy.straggler != StragglerPolicy::semi && policy.semi_slack != usual.semi_slack)
-        throw ConfigError(
-            "--semi-slack weighs what is left out against help; use --straggler semi, or leave it out");
-    const bool may_help = weighs_messages(policy) || !policy.decisions.empty();
-    if (policy.spread != usual.spread && !may_help)
-        throw ConfigError(
-            "--migrate-by is for ranks that compute for others, and none do; use --straggler migrate, semi, or "
-            "uneven with --bridge, or leave it out");
-}
-
 bool has_shared_layers(const Plan& plan) {
     return std::ranges::any_of(plan.teams, [](const Team& team) { return team.ranks.size() > 1; });
 }
@@ -60,7 +44,6 @@ void check_resized_help(const ResizeConfig& resize) {
 
 void check_straggler(const RunConfig& config, const Setup& setup) {
     const PolicyConfig& policy = config.policy;
-    refuse_without_effect(policy);
     if (policy.straggler == StragglerPolicy::off) return;
     const Plan& plan = setup.plan;
     if (policy.straggler == StragglerPolicy::uneven) return check_uneven(config, plan);

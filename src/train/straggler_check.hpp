@@ -5,8 +5,7 @@
 
 namespace trireme {
 
-// Throws ConfigError where --straggler could do nothing with the setup's plan, or not as it is asked to, and
-// for options that would have no effect.
+// Throws ConfigError where --straggler could do nothing with the setup's plan, or not as it is asked to.
 void check_straggler(const RunConfig& config, const Setup& setup);
 
 // Throws ConfigError where ranks cannot be helped and leave out something so.

@@ -121,11 +121,6 @@ double round_trip(Communicator& team, std::size_t count) {
 
 }  // namespace
 
-bool weighs_messages(const PolicyConfig& policy) {
-    return policy.straggler == StragglerPolicy::migrate || policy.straggler == StragglerPolicy::semi ||
-           (policy.straggler == StragglerPolicy::uneven && policy.bridge > 0);
-}
-
 bool may_cut_elsewhere(const Plan& plan) { return has_one_stage_each(plan) && plan.layout.stages.size() > 1; }
 
 // Halves of zero-bubble schedules and loops are made for rows with equally many micro-batches, and somebody's

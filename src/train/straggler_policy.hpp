@@ -17,9 +17,6 @@ Policy straggler_policy(const RunConfig& config, const Setup& setup, const std::
 bool may_cut_elsewhere(const Plan& plan);
 bool may_take_uneven_turns(const Plan& plan);
 
-// Whether it weighs what messages within a team cost.
-bool weighs_messages(const PolicyConfig& policy);
-
 // Of a step of a team, as the plan has it.
 HelpCosts help_costs(const Setup& setup, const Link& link);
 

@@ -88,7 +88,7 @@ public:
     }
 
     Ending train() {
-        if (weighs_messages(config_.policy)) deciding_.know_link(trainer_->measure_link(control_));
+        if (may_migrate(config_.policy)) deciding_.know_link(trainer_->measure_link(control_));
         if (is_first_) {
             directory_->write_config(config_.resolved);
             directory_->write_manifest(manifest_);

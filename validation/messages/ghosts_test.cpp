@@ -157,11 +157,10 @@ TEST_F(Ghosts, AreNotForTheWall) {
     EXPECT_NE(ghosts.err.find("--device ghost computes nothing, and is for simulated time"), std::string::npos)
         << ghosts.err;
     EXPECT_EQ(charge.code, 2);
-    EXPECT_NE(charge.err.find("--charge says how runs without arithmetic are charged"), std::string::npos)
+    EXPECT_NE(charge.err.find("--charge has no effect without a simulated run"), std::string::npos)
         << charge.err;
     EXPECT_EQ(numbers.code, 2);
-    EXPECT_NE(numbers.err.find("--dtype bf16 is what GPUs compute with"), std::string::npos)
-        << numbers.err;
+    EXPECT_NE(numbers.err.find("--dtype bf16 is what GPUs compute with"), std::string::npos) << numbers.err;
 }
 
 }  // namespace

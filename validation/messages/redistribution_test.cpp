@@ -14,9 +14,10 @@ class Redistribution : public Stragglers {
 protected:
     Outcome simulate_deep(int ranks, const std::string& options, int steps = 40,
                           const std::string& numbers = exactly) const {
-        const Outcome outcome =
-            run("simulate --ranks " + std::to_string(ranks) + " --cluster double.json --look-every 5 --steps " +
-                std::to_string(steps) + ' ' + of_deep_model + numbers + options);
+        const bool decides = options.find("--straggler") != std::string::npos;
+        const Outcome outcome = run("simulate --ranks " + std::to_string(ranks) +
+                                    " --cluster double.json --steps " + std::to_string(steps) +
+                                    (decides ? " --look-every 5 " : " ") + of_deep_model + numbers + options);
         EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
         return outcome;
     }

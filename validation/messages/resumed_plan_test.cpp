@@ -186,8 +186,9 @@ TEST_F(ResumedPlan, HasFilesOfItsOwnInACheckpoint) {
 
 // Or it begins in the plan of these, and says why.
 TEST_F(ResumedPlan, IsThatOfTheSameOptionsAlone) {
-    const std::string options = std::string(slow) + "--look-every 5 --checkpoint-every 18 ";
-    simulate(options + "--straggler uneven --run-dir whole", 20);
+    const std::string options = std::string(slow) + "--checkpoint-every 18 ";
+    const std::string uneven = "--straggler uneven --look-every 5 ";
+    simulate(options + uneven + "--run-dir whole", 20);
     const std::string begins = "\nplan      begins in that of the options, and not in the checkpoint's: ";
     const auto words = [&](const std::string& ranks, const std::string& others) {
         const Outcome outcome =
@@ -197,20 +198,19 @@ TEST_F(ResumedPlan, IsThatOfTheSameOptionsAlone) {
         return outcome.out;
     };
 
-    EXPECT_NE(words("--ranks 2 --tensor 2 ", "--straggler uneven --run-dir two")
+    EXPECT_NE(words("--ranks 2 --tensor 2 ", uneven + "--run-dir two")
                   .find(begins + "it is of 4 ranks, and these are 2\n"),
               std::string::npos);
     EXPECT_NE(words("--ranks 4 --tensor 4 ", "--straggler off --run-dir off")
                   .find(begins + "--straggler was uneven\n"),
               std::string::npos);
-    EXPECT_NE(words("--ranks 4 --tensor 2 --data 2 ", "--straggler uneven --run-dir grid")
+    EXPECT_NE(words("--ranks 4 --tensor 2 --data 2 ", uneven + "--run-dir grid")
                   .find(begins + "the plan of its options was "),
               std::string::npos);
     EXPECT_GT(products_of_slow("off", 0), 1.5 * products_of_slow("whole", 18));
-    EXPECT_EQ(
-        words("--ranks 4 --tensor 4 ", "--straggler uneven --decisions whole/decisions.jsonl --run-dir again")
-            .find("\nplan "),
-        std::string::npos);
+    EXPECT_EQ(words("--ranks 4 --tensor 4 ", uneven + "--decisions whole/decisions.jsonl --run-dir again")
+                  .find("\nplan "),
+              std::string::npos);
     EXPECT_EQ(losses("again"), losses_from("whole", 18));
 }
 

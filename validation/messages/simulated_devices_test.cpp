@@ -102,7 +102,8 @@ TEST_F(Simulate, MayHaveANetworkThatTakesNoTime) {
     EXPECT_LT(free.get<double>(), described);
     EXPECT_NE(read(last_folder_ + "/config.ini").find("network = free"), std::string::npos);
     EXPECT_EQ(summary.at("clock"), "simulated");
-    expect_train_refusal("--network free", {"--network free is of a simulated cluster", "trireme simulate"});
+    expect_train_refusal("--network free",
+                         {"--network has no effect without a simulated cluster", "trireme simulate"});
 }
 
 // Busy in its kernels, and idle else.

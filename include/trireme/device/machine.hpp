@@ -10,7 +10,10 @@ namespace trireme {
 
 std::size_t peak_resident_bytes();  // of this process since it began (VmHWM); 0 where the system does not tell
 std::string processor_name();       // "Intel(R) Xeon(R) ..."; "unknown processor" where it does not tell
-std::vector<int> usable_cores();    // the numbers of those that this process may run on; at least one
+// Threads that a rank may have: the cores of the machine, and 64 on a smaller one, where tests and trials have
+// more threads than cores. Beyond that threads only wait for each other.
+int most_threads();
+std::vector<int> usable_cores();  // the numbers of those that this process may run on; at least one
 
 // What this node can still give before it starts to swap or to kill: free memory and what the system would give
 // back, within the limit of the job's control group. Nothing where the system does not tell.

@@ -95,8 +95,10 @@ enum class OnNan : std::uint8_t { stop, skip };
 enum class OnSaveError : std::uint8_t { stop, go_on };
 
 struct RunOptions {
-    std::size_t steps = 0;  // 0: --epochs decides
-    std::size_t batch = 8;  // samples per step over all replicas
+    std::size_t steps = 0;         // 0: --epochs decides
+    std::size_t batch = 8;         // samples per step over all replicas
+    bool is_batch_set = false;     // by --batch, or by fit_default_batch()
+    bool is_batch_raised = false;  // beyond the default, by fit_default_batch()
     std::uint64_t seed = 1;
     std::string run_dir;               // empty: runs/<model>-<date and time>
     std::size_t eval_every = 0;        // steps; 0: at the end only

@@ -51,4 +51,15 @@ struct PolicyConfig {
     std::size_t horizon = 0;      // steps in which a change has to repay; 0: all that are left
 };
 
+// True if ranks may compute a part of another rank's products by --straggler.
+inline bool may_migrate(const PolicyConfig& policy) {
+    return policy.straggler == StragglerPolicy::migrate || policy.straggler == StragglerPolicy::semi ||
+           (policy.straggler == StragglerPolicy::uneven && policy.bridge > 0);
+}
+
+// True if parameters may move to other ranks during a run.
+inline bool may_change_layout(const PolicyConfig& policy) {
+    return policy.straggler == StragglerPolicy::uneven || !policy.decisions.empty();
+}
+
 }  // namespace trireme

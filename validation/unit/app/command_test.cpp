@@ -61,7 +61,7 @@ TEST(Help, GroupsTheOptionsAndSaysTheirDefaults) {
                                     "costs", "precision", "run", "config"}) {
         EXPECT_TRUE(has(text, "\n" + group + ":\n")) << group;
     }
-    EXPECT_TRUE(has(text, "--batch B (=8)"));
+    EXPECT_TRUE(has(text, "--log-every K (=1)"));
     EXPECT_TRUE(has(text, "--long split|truncate|drop|refuse (=split)"));
     EXPECT_TRUE(has(text, "samples in a step, over all replicas"));
 }

@@ -35,6 +35,11 @@ TEST(Failure, IsOneBlockThatNamesTheRank) {
     EXPECT_EQ(block(failure, "rank 3 (node7)"), "trireme: rank 3 (node7): the disk is full; free 3 GB\n");
 }
 
+TEST(Failure, WritesNoControlCharactersAndNoEndlessLines) {
+    EXPECT_EQ(block({ExitCode::config, "\x1B[2J\nb\xFF"}), "trireme: \\x1b[2J\nb\\xff\n");
+    EXPECT_LT(block({ExitCode::config, std::string(100'000, 'x')}).size(), 5000U);
+}
+
 TEST(Failure, AdvisesWhenMemoryIsShort) {
     const std::exception_ptr none_left = std::make_exception_ptr(std::bad_alloc());
 

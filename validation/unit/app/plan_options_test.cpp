@@ -73,9 +73,13 @@ TEST(PlanOptions, SayWhichCostsTheyExpect) {
     EXPECT_EQ(plan_complaint("--cost fast"), costs + "'fast'");
     EXPECT_EQ(plan_complaint("--cost F=1,B=2"), costs + "'F=1,B=2'");
     EXPECT_EQ(plan_complaint("--cost F=1;"), costs + "'F=1;'");
-    EXPECT_EQ(plan_complaint("--cost F=-1"), "--cost F expects a number of at least 0, not '-1'");
-    EXPECT_EQ(plan_complaint("--cost send="), "--cost send expects a number of at least 0, not ''");
-    EXPECT_EQ(plan_complaint("--cost W=nan"), "--cost W expects a number of at least 0, not 'nan'");
+    EXPECT_EQ(plan_complaint("--cost F=-1"), "--cost F expects a number from 0 to 1000000000000, not '-1'");
+    EXPECT_EQ(plan_complaint("--cost send="), "--cost send expects a number from 0 to 1000000000000, not ''");
+    EXPECT_EQ(plan_complaint("--cost W=nan"), "--cost W expects a number from 0 to 1000000000000, not 'nan'");
+    for (const std::string absurd : {"1e308", "1e13", "inf", "1e999"}) {
+        EXPECT_EQ(plan_complaint("--cost F=" + absurd),
+                  "--cost F expects a number from 0 to 1000000000000, not '" + absurd + "'");
+    }
 }
 
 TEST(PlanOptions, NameTheNearestKnownOneAndTheWordsExpected) {

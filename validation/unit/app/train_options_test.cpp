@@ -54,11 +54,14 @@ TEST(TrainOptions, SetTheTask) {
 TEST(TrainOptions, SetTheOptimizer) {
     const OptimizerConfig optimizer =
         train_config(
-            "--optimizer sgd --lr 1e-3 --min-lr 1e-5 --lr-schedule wsd --warmup-steps 7 --weight-decay 0 "
-            "--beta1 0.8 --beta2 0.99 --epsilon 1e-6 --momentum 0.5 --clip 0")
+            "--optimizer adamw --lr 1e-3 --min-lr 1e-5 --lr-schedule wsd --warmup-steps 7 --weight-decay 0 "
+            "--beta1 0.8 --beta2 0.99 --epsilon 1e-6 --clip 0")
             .optimizer;
+    const OptimizerConfig sgd = train_config("--optimizer sgd --momentum 0.5").optimizer;
 
-    EXPECT_EQ(optimizer.kind, OptimizerKind::sgd);
+    EXPECT_EQ(sgd.kind, OptimizerKind::sgd);
+    EXPECT_EQ(sgd.momentum, 0.5);
+    EXPECT_EQ(optimizer.kind, OptimizerKind::adamw);
     EXPECT_EQ(optimizer.rate, 1e-3);
     EXPECT_EQ(optimizer.min_rate, 1e-5);
     EXPECT_EQ(optimizer.schedule, RateSchedule::wsd);
@@ -67,7 +70,6 @@ TEST(TrainOptions, SetTheOptimizer) {
     EXPECT_EQ(optimizer.beta1, 0.8);
     EXPECT_EQ(optimizer.beta2, 0.99);
     EXPECT_EQ(optimizer.epsilon, 1e-6);
-    EXPECT_EQ(optimizer.momentum, 0.5);
     EXPECT_EQ(optimizer.clip, 0.0);
 }
 
@@ -249,9 +251,12 @@ TEST(TrainOptions, CannotBeQuietAndVerbose) {
 
 TEST(TrainOptions, SayHowTheStateMoves) {
     EXPECT_EQ(train_config("").policy.move, MoveWay::stop);
-    EXPECT_EQ(train_config("--move overlap").policy.move, MoveWay::overlap);
-    EXPECT_EQ(train_config("--move twins").policy.move, MoveWay::twins);
-    EXPECT_EQ(train_config("--move restart").policy.move, MoveWay::restart);
+    const auto move = [](const std::string& way) {
+        return train_config("--straggler uneven --move " + way).policy.move;
+    };
+    EXPECT_EQ(move("overlap"), MoveWay::overlap);
+    EXPECT_EQ(move("twins"), MoveWay::twins);
+    EXPECT_EQ(move("restart"), MoveWay::restart);
 }
 
 TEST(TrainOptions, SayWhichStepsAreTraced) {

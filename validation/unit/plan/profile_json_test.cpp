@@ -108,6 +108,8 @@ TEST(ProfileJson, NamesNumbersThatMeasureNothing) {
               "my.json: layers[0].seconds.forward is -1; it must be a number of at least 0");
     EXPECT_EQ(refusal([](Json& json) { json["layers"][0]["seconds"]["forward"] = "fast"; }),
               "my.json: layers[0].seconds.forward is \"fast\"; it must be a number of at least 0");
+    EXPECT_EQ(refusal([](Json& json) { json["layers"][0]["seconds"]["forward"] = 1e308; }),
+              "my.json: layers[0].seconds.forward is 1e+308; it must be a number of at most 1e+30");
     EXPECT_EQ(refusal([](Json& json) { json["layers"][0]["bytes"]["rows"] = 0.5; }),
               "my.json: layers[0].bytes.rows is 0.5; it must be a whole number from 0 to 9007199254740992");
     EXPECT_EQ(refusal([](Json& json) { json["layers"][1]["measured"] = 2; }),

@@ -62,9 +62,10 @@ TEST_F(ASetup, RefusesOptionsOfAnotherTask) {
     masked.task.mask_share = 0.5;
 
     EXPECT_EQ(message_of<ConfigError>([&] { set_up(smoothed, 1); }),
-              "--label-smoothing 0.5 is of classes, and the task is language; leave it out");
+              "--label-smoothing has no effect without classes to learn; set --task classify or drop "
+              "--label-smoothing");
     EXPECT_EQ(message_of<ConfigError>([&] { set_up(masked, 1); }),
-              "--mask-share 0.5 is of hidden tokens, and the task is language; leave it out");
+              "--mask-share has no effect without tokens to guess; set --task masked or drop --mask-share");
 }
 
 TEST_F(ASetup, NeedsASampleForEachReplicaToTrainButNotToEvaluate) {

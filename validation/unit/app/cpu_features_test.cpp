@@ -1,0 +1,42 @@
+// A program that was built for another processor says so, in place of an illegal instruction.
+#include "app/cpu_features.hpp"
+
+#include <gtest/gtest.h>
+
+#include "error_message.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme::app {
+namespace {
+
+using validation::message_of;
+
+using Words = std::vector<std::string>;
+
+TEST(CpuFeatures, AreMissingIfTheProcessorDoesNotListThem) {
+    EXPECT_EQ(missing_features("avx2 fma avx512f", "fpu avx fma avx2 pni"), Words{"avx512f"});
+    EXPECT_EQ(missing_features("avx avx2", "avx512f avx2x"), (Words{"avx", "avx2"}));
+    EXPECT_EQ(missing_features("avx", " avx\n"), Words{});
+    EXPECT_EQ(missing_features("", ""), Words{});
+}
+
+TEST(CpuFeatures, ThatAreMissingAreNamedWithTheHostAndTheWayOut) {
+    BuildFacts build = build_facts();
+    build.cpu = "znver4";
+    build.cpu_features = "avx2 avx512f avx512vl";
+
+    EXPECT_EQ(message_of<ResourceError>([&] { check_features(build, "avx avx2", "node17"); }),
+              "node17 lacks avx512f, avx512vl, which this build of Trireme uses (-march=znver4); build with "
+              "-DTRIREME_CPU_ARCH=x86-64-v3, or with the name of the oldest processor that is to run it");
+    EXPECT_NO_THROW(check_features(build, "avx512vl avx512f avx2", "node17"));
+    EXPECT_NO_THROW(check_features(build, "", "node17"));
+}
+
+// The tests run on a machine that can execute the kernels: they would end by SIGILL otherwise.
+TEST(CpuFeatures, OfThisBuildAreThoseOfAProcessorThatRunsIt) {
+    EXPECT_NE(build_facts().cpu, "");
+    EXPECT_NO_THROW(check_processor(build_facts()));
+}
+
+}  // namespace
+}  // namespace trireme::app
