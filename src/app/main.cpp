@@ -16,6 +16,7 @@
 #include "app/plan_command.hpp"
 #include "app/srun_warning.hpp"
 #include "app/start_facts.hpp"
+#include "app/start_watch.hpp"
 #include "trireme/report/report.hpp"
 #include "trireme/tools/convert.hpp"
 #include "trireme/tools/inspect.hpp"
@@ -202,7 +203,10 @@ int run(int argc, char** argv) {
     try {
         const Surroundings process = surroundings_of_ranks();
         if (is_command("doctor", words)) warn_of_no_meeting(process.start, std::cerr);
+        std::optional<StartWatch> watch;
+        if (!is_simulated) watch.emplace(line.stall_seconds());
         Session session(argc, argv, line.stall_seconds());
+        watch.reset();
         if (session.size() > 1) have_kernels_loaded_at_start();
         if (signals) signals->take_back();
         const int code =

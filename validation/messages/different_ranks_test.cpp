@@ -111,5 +111,23 @@ TEST_F(DifferentRanks, EndWithTheSentenceOfTheRankWhoseCommandIsUnknown) {
     }
 }
 
+// A rank that never starts MPI, for which the other one would wait forever.
+TEST_F(DifferentRanks, EndWhereOneOfThemNeverStartsMpi) {
+    make_corpus();
+    for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
+        const std::string never = "sh never.sh";
+        write("never.sh", "sleep 30\n");
+
+        const Outcome outcome = run_ranks({train(mpi, "--stall-timeout 0.1"), never}, mpi);
+
+        EXPECT_EQ(outcome.code, 3) << outcome.err;
+        ASSERT_EQ(sentences(outcome).size(), 1U) << outcome.err;
+        EXPECT_EQ(
+            sentences(outcome).front(),
+            "trireme: MPI has not started within 1 s (ten times --stall-timeout): a process of this job has "
+            "not joined it; start every rank with the same command line");
+    }
+}
+
 }  // namespace
 }  // namespace trireme::messages
