@@ -16,11 +16,14 @@
 #include "app/failure.hpp"
 #include "app/plan_command.hpp"
 #include "app/srun_warning.hpp"
+#include "app/start_facts.hpp"
+#include "app/start_watch.hpp"
 #include "trireme/base/version.hpp"
 #include "trireme/report/report.hpp"
 #include "trireme/tools/convert.hpp"
 #include "trireme/tools/inspect.hpp"
 #include "trireme/tools/prepare.hpp"
+#include "trireme/train/agreed_start.hpp"
 #include "trireme/train/departure.hpp"
 #include "trireme/train/evaluate.hpp"
 #include "trireme/train/train.hpp"
@@ -58,6 +61,29 @@ void carry_out(const EvaluateConfig&) { refuse_alone(); }
 void carry_out(const ProfileCommand&) { refuse_alone(); }
 void carry_out(const DoctorConfig&) { refuse_alone(); }
 
+// The command of this rank, or why its command line has none, for all ranks to end together.
+class ParsedLine {
+public:
+    explicit ParsedLine(Words words) {
+        try {
+            command_ = parse_command_line(words, TRIREME_MPI);
+        } catch (...) {
+            failure_ = std::current_exception();
+        }
+    }
+
+    bool has_failed() const { return failure_ != nullptr; }
+    double stall_seconds() const { return command_ ? app::stall_seconds(*command_) : Patience{}.stall_seconds; }
+    Command& command() {
+        if (failure_) std::rethrow_exception(failure_);
+        return *command_;
+    }
+
+private:
+    std::optional<Command> command_;
+    std::exception_ptr failure_;
+};
+
 constexpr bool is_simulated = std::string_view(TRIREME_MPI) == "smpi";
 
 // Simulated ranks are in no job of Slurm's, whoever simulates them.
@@ -66,12 +92,19 @@ Surroundings surroundings_of_ranks() {
     return {.job = read_job(), .start = read_start(), .search_path = search_path()};
 }
 
-bool is_command(std::string_view name, Words words) { return words.front() == name; }
+bool is_command(std::string_view name, Words words) { return !words.empty() && words.front() == name; }
 
-int run_alone(Words words) {
+// True if an MPI launcher has started other ranks as well, which wait for this one.
+bool is_one_of_several() {
+    if (is_simulated) return false;
+    const Start start = read_start();
+    const bool can_meet = start.launcher != Launcher::srun || start.has_pmix || start.has_pmi;
+    return start.processes > 1 && can_meet;
+}
+
+int run_alone(ParsedLine& line) {
     try {
-        const Command command = parse_command_line(words, TRIREME_MPI);
-        std::visit([](const auto& wanted) { carry_out(wanted); }, command);
+        std::visit([](const auto& wanted) { carry_out(wanted); }, line.command());
     } catch (...) {
         return finish(failure_of(std::current_exception()));
     }
@@ -107,8 +140,10 @@ ExitCode carry_out(ProfileCommand& command, Session& session, const Arrival& arr
     return ExitCode::done;
 }
 
-ExitCode take_part(Words words, Session& session, const Arrival& arrival) {
-    Command wanted = parse_command_line(words, TRIREME_MPI);
+// Simulated ranks share one process and its command line, and are not compared.
+ExitCode take_part(ParsedLine& line, Session& session, const Arrival& arrival) {
+    if (!is_simulated) agree_on_start(session, [&] { return start_facts(line.command()); });
+    Command& wanted = line.command();
     if (auto* command = std::get_if<TrainCommand>(&wanted)) return carry_out(*command, session, arrival);
     if (auto* config = std::get_if<EvaluateConfig>(&wanted)) return carry_out(*config, session, arrival);
     if (auto* command = std::get_if<ProfileCommand>(&wanted)) return carry_out(*command, session, arrival);
@@ -128,10 +163,10 @@ int leave(const Failure& failure, const Session& session, Departure& departure) 
     return code;
 }
 
-int run_in_session(Words words, Session& session, const Arrival& arrival) {
+int run_in_session(ParsedLine& line, Session& session, const Arrival& arrival) {
     Departure departure(session);
     try {
-        return static_cast<int>(take_part(words, session, arrival));
+        return static_cast<int>(take_part(line, session, arrival));
     } catch (...) {
         constexpr std::string_view smaller =
             "use a smaller --batch or --max-length, more --microbatches, or fewer ranks on a node";
@@ -163,18 +198,23 @@ std::chrono::system_clock::time_point common_moment() {
 
 int run(int argc, char** argv) {
     const Words words(argv + (argc > 0 ? 1 : 0), argv + argc);
-    if (!needs_session(words)) return run_alone(words);
+    ParsedLine line(words);
+    const bool joins = needs_session(words) || (line.has_failed() && is_one_of_several());
+    if (!joins) return run_alone(line);
     std::optional<StopSignals> signals;  // of what can go on another time
     if (is_command("train", words) && !is_simulated) signals.emplace();
     try {
         check_processor(build_facts());
         const Surroundings process = surroundings_of_ranks();
         if (is_command("doctor", words)) warn_of_no_meeting(process.start, std::cerr);
-        Session session(argc, argv);
+        std::optional<StartWatch> watch;
+        if (!is_simulated) watch.emplace(line.stall_seconds());
+        Session session(argc, argv, line.stall_seconds());
+        watch.reset();
         if (session.size() > 1) have_kernels_loaded_at_start();
         if (signals) signals->take_back();
         const int code =
-            run_in_session(words, session, {.process = process, .signals = signals ? &*signals : nullptr});
+            run_in_session(line, session, {.process = process, .signals = signals ? &*signals : nullptr});
         session.end([rank = session.rank(), library = session.library(), code] {
             leave_without_mpi(rank, library, code);
         });

@@ -8,11 +8,18 @@
 namespace trireme {
 namespace {
 
-constexpr Patience short_patience{.stall_seconds = 5, .stall_is_answer = true};
+constexpr double departure_seconds = 5;  // within which ranks that give up together have all said so
+
+std::unique_ptr<Communicator> departure_group(const Session& session) {
+    auto group =
+        session.all_ranks("departure", {.stall_seconds = session.stall_seconds(), .stall_is_answer = true});
+    group->give_up_after(departure_seconds);
+    return group;
+}
 
 }  // namespace
 
-Departure::Departure(const Session& session) : Departure(session.all_ranks("departure", short_patience)) {}
+Departure::Departure(const Session& session) : Departure(departure_group(session)) {}
 
 Departure::Departure(std::unique_ptr<Communicator> group) : group_(std::move(group)) {}
 

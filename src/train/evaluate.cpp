@@ -107,6 +107,7 @@ void evaluate(const EvaluateConfig& told, Session& session) {
         if (session.rank() == 0) check_output(config.output);
         setup = set_up_evaluation(config, session.size());
     });
+    require_same_setup(*control, *setup);
     const GradientPlan gradients = gradient_plan(*setup);
     refuse_more_than_memory(plan_memory(*setup, nullptr, gradients, session.rank()).total(), setup->place,
                             session, *control);

@@ -10,6 +10,8 @@
 #include "train/planning.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/option_need.hpp"
+#include "trireme/comm/agreement.hpp"
+#include "trireme/device/clock.hpp"
 
 namespace trireme {
 namespace {
@@ -251,6 +253,13 @@ Setup set_up_evaluation(const EvaluateConfig& config, int ranks) {
                               "; name a corpus of its own kind, or --task"));
     }
     return setup;
+}
+
+void require_same_setup(Communicator& control, const Setup& setup) {
+    if (time_is_simulated()) return;
+    require_same(control, {{"the corpus (SHA-256)", setup.corpus ? setup.corpus->info().checksum : ""},
+                           {"the step to resume from", cat(setup.first_step)},
+                           {"the plan (hash)", hash_of(setup.plan)}});
 }
 
 }  // namespace trireme

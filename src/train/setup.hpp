@@ -12,6 +12,7 @@
 #include "train/simulated_device.hpp"
 #include "train/slow_ranks.hpp"
 #include "trireme/checkpoint/stored_model.hpp"
+#include "trireme/comm/communicator.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/model/config.hpp"
 #include "trireme/plan/decision.hpp"
@@ -79,5 +80,10 @@ Setup set_up(const RunConfig& config, int ranks);
 // Likewise, for what --slow names: who is slow in that run, and when.
 SlowRun slow_run_of(const RunConfig& config, const Setup& setup, int ranks);
 Setup set_up_evaluation(const EvaluateConfig& config, int ranks);  // without a sample to train on
+
+// Collective over `control`. Throws ConfigError on every rank if the ranks have opened different corpora,
+// resume from different steps, or have made different plans. Does nothing in a simulation, whose ranks share
+// one process and its files.
+void require_same_setup(Communicator& control, const Setup& setup);
 
 }  // namespace trireme

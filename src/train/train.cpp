@@ -388,6 +388,7 @@ Ending train(const RunConfig& told, Session& session, StopSignals* signals) {
         check_straggler(config, *setup);
         recorded = take_up_plan(config, *setup, session.size());
     });
+    require_same_setup(*control, *setup);
     setup->gpu = gpu_of_run(config, *setup, session, *control, signals);
     Run run(config, session, *control, watchdog, stopping, std::move(*setup), recorded, is_in_place);
     const MessagesOfScope messages(watchdog.postman());

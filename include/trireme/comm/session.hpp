@@ -16,19 +16,23 @@ namespace trireme {
 // Where MPI has been started before, it is left running, too.
 class Session {
 public:
-    Session(int& argc, char**& argv);
+    // Throws ResourceError, which names the ranks that are missing, where some have not come this far within
+    // `stall_seconds`.
+    Session(int& argc, char**& argv, double stall_seconds = Patience{}.stall_seconds);
     ~Session();
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
 
     int rank() const { return rank_; }
     int size() const { return size_; }
+    double stall_seconds() const { return stall_seconds_; }   // as the session was made with
     const std::vector<int>& nodes() const { return nodes_; }  // each rank's: the first that shares its memory
     std::string host() const;
     int node() const { return nodes_[static_cast<std::size_t>(rank_)]; }
     std::string library() const;  // "Open MPI v4.1.4, ..."
 
-    // Collective over all ranks. A group of all ranks with message order of its own.
+    // Collective over all ranks. A group of all ranks with message order of its own. `patience` limits the wait
+    // for ranks that do not call it, too, here and below.
     std::unique_ptr<Communicator> all_ranks(std::string name, Patience patience) const;
 
     // Collective over `ranks` alone (of the job, distinct, in any order, this one among them); groups are made
@@ -53,6 +57,7 @@ public:
 private:
     int rank_ = 0;
     int size_ = 1;
+    double stall_seconds_;
     std::vector<int> nodes_ = {};
     bool has_started_ = false;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "comm/mpi/check_in.hpp"
 #include "comm/mpi/check_mpi.hpp"
 
 namespace trireme {
@@ -25,8 +26,10 @@ void require_distinct_with_own(MPI_Comm parent, const std::vector<int>& ranks, c
 
 }  // namespace
 
-MPI_Comm create_group(MPI_Comm parent, const std::vector<int>& ranks, const std::string& name) {
+MPI_Comm create_group(MPI_Comm parent, const std::vector<int>& ranks, const std::string& name,
+                      const Patience& patience) {
     require_distinct_with_own(parent, ranks, name);
+    check_in(parent, ranks, name, patience);
     MPI_Group all = MPI_GROUP_NULL;
     MPI_Group some = MPI_GROUP_NULL;
     MPI_Comm comm = MPI_COMM_NULL;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "comm/mpi/check_in.hpp"
 #include "comm/mpi/check_mpi.hpp"
 #include "comm/mpi/create_group.hpp"
 #include "trireme/device/clock.hpp"
@@ -12,7 +13,8 @@ namespace {
 constexpr unsigned slot_bits = 20;  // of a ticket; the others are a serial number
 constexpr Communicator::Ticket slot_mask = (Communicator::Ticket{1} << slot_bits) - 1;
 
-MPI_Comm duplicate(MPI_Comm parent) {
+MPI_Comm duplicate(MPI_Comm parent, const std::string& name, const Patience& patience) {
+    check_in_all(parent, name, patience);
     MPI_Comm comm = MPI_COMM_NULL;
     check_mpi(MPI_Comm_dup(parent, &comm), "MPI_Comm_dup");
     return comm;
@@ -50,11 +52,11 @@ void require_contiguous(bool is_contiguous) {
 }  // namespace
 
 MpiCommunicator::MpiCommunicator(MPI_Comm parent, std::string name, Patience patience, std::size_t part_bytes)
-    : MpiCommunicator(Own{duplicate(parent)}, std::move(name), patience, part_bytes) {}
+    : MpiCommunicator(Own{duplicate(parent, name, patience)}, name, patience, part_bytes) {}
 
 MpiCommunicator::MpiCommunicator(MPI_Comm parent, const std::vector<int>& ranks, std::string name,
                                  Patience patience)
-    : MpiCommunicator(Own{create_group(parent, ranks, name)}, name, patience, largest_part) {}
+    : MpiCommunicator(Own{create_group(parent, ranks, name, patience)}, name, patience, largest_part) {}
 
 MpiCommunicator::MpiCommunicator(Own own, std::string name, Patience patience, std::size_t part_bytes)
     : Communicator(patience), comm_(own.comm), name_(std::move(name)), part_bytes_(part_bytes) {

@@ -17,7 +17,7 @@ public:
     // MPI counts are int: larger messages travel in parts, well below what an int counts.
     static constexpr std::size_t largest_part = std::size_t{1} << 30;  // bytes
 
-    // Collective over `parent`: duplicates it.
+    // Collective over `parent`: duplicates it. `patience` also limits the wait for ranks that do not call it.
     MpiCommunicator(MPI_Comm parent, std::string name, Patience patience,
                     std::size_t part_bytes = largest_part);
     // Collective over `ranks` of `parent` alone: distinct, in any order, this one among them.

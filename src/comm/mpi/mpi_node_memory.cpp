@@ -11,9 +11,10 @@
 
 namespace trireme {
 
-MpiNodeMemory::MpiNodeMemory(const std::vector<int>& ranks, std::unique_ptr<Communicator> group)
+MpiNodeMemory::MpiNodeMemory(const std::vector<int>& ranks, std::unique_ptr<Communicator> group,
+                             const Patience& patience)
     : group_(std::move(group)),
-      comm_(create_group(MPI_COMM_WORLD, ranks, "node memory")),
+      comm_(create_group(MPI_COMM_WORLD, ranks, "node memory", patience)),
       exceptions_(std::uncaught_exceptions()) {}
 
 // To free a window is to wait for all its ranks. Where an exception ends this one, they may not come: the job

@@ -13,7 +13,7 @@ namespace trireme {
 class MpiNodeMemory final : public NodeMemory {
 public:
     // Collective over `ranks` of the job, the group's: ascending, this one among them, all of one node.
-    MpiNodeMemory(const std::vector<int>& ranks, std::unique_ptr<Communicator> group);
+    MpiNodeMemory(const std::vector<int>& ranks, std::unique_ptr<Communicator> group, const Patience& patience);
     MpiNodeMemory(const MpiNodeMemory&) = delete;
     MpiNodeMemory& operator=(const MpiNodeMemory&) = delete;
     ~MpiNodeMemory() override;

@@ -26,7 +26,7 @@ std::unique_ptr<Communicator> with_copies(std::unique_ptr<MpiCommunicator> group
 
 }  // namespace
 
-Session::Session(int& argc, char**& argv) {
+Session::Session(int& argc, char**& argv, double stall_seconds) : stall_seconds_(stall_seconds) {
     int is_running = 0;
     check_mpi(MPI_Initialized(&is_running), "MPI_Initialized");
     has_started_ = is_running == 0;
@@ -39,7 +39,7 @@ Session::Session(int& argc, char**& argv) {
     check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
     check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
-    nodes_ = node_of_each(rank_, size_);
+    nodes_ = node_of_each(rank_, size_, {.stall_seconds = stall_seconds});
 }
 
 Session::~Session() { end([] {}); }
@@ -77,7 +77,7 @@ std::unique_ptr<Communicator> Session::group_of(const std::vector<int>& ranks, s
 }
 
 std::unique_ptr<NodeMemory> Session::node_memory(const std::vector<int>& ranks, Patience patience) const {
-    return std::make_unique<MpiNodeMemory>(ranks, group_of(ranks, "node", patience));
+    return std::make_unique<MpiNodeMemory>(ranks, group_of(ranks, "node", patience), patience);
 }
 
 std::shared_ptr<const BlankMemory> Session::blank_memory(std::size_t bytes) const {

@@ -32,7 +32,7 @@ int number_of_own_node() {
 
 }  // namespace
 
-std::vector<int> node_of_each(int, int size) {
+std::vector<int> node_of_each(int, int size, const Patience&) {
     const int own = number_of_own_node();
     std::vector<int> all(static_cast<std::size_t>(size));
     check_mpi(MPI_Allgather(&own, 1, MPI_INT, all.data(), 1, MPI_INT, MPI_COMM_WORLD), "MPI_Allgather");

@@ -1,10 +1,12 @@
 #include "comm/mpi/nodes.hpp"
 
+#include "comm/mpi/check_in.hpp"
 #include "comm/mpi/check_mpi.hpp"
 
 namespace trireme {
 
-std::vector<int> node_of_each(int rank, int size) {
+std::vector<int> node_of_each(int rank, int size, const Patience& patience) {
+    check_in_all(MPI_COMM_WORLD, "node", patience);
     MPI_Comm node = MPI_COMM_NULL;
     check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node),
               "MPI_Comm_split_type");
