@@ -51,7 +51,7 @@ struct NonFiniteOutput {
     KernelPlace place;
     std::string kernel;  // "linear"
     NonFiniteValue output;
-    std::optional<NonFiniteValue> input = {};  // that the kernel read; none: all that it read was finite
+    std::optional<NonFiniteValue> input = {};  // an input that is not finite; none: all are finite
 };
 
 class ValueCheck {
