@@ -68,7 +68,10 @@ OptionGroup run_options(RunConfig& config) {
                       "from the start, before which the run stops with a checkpoint; 0s: none, and Slurm's own "
                       "always"},
                      run.time_limit),
-            choice({"on-nan", "", "a loss or gradient that is no number: end, or leave the update out"},
+            choice({"on-nan", "",
+                    "a loss or gradient norm that is not finite: stop with exit code 2, or skip the update, at "
+                    "most 19 times in a row; both repeat the first such step with checks and name the rank, "
+                    "layer, micro-batch and kernel of the first value that is not finite"},
                    run.on_nan, {{"stop", OnNan::stop}, {"skip", OnNan::skip}}),
             whole_number({"gpu-clock", "MHZ",
                           "at which GPUs are held while the run lasts, where that is allowed; 0: as they are"},

@@ -14,6 +14,8 @@ Cost Activation::cost() const {
     return {.kernel = "activation", .bytes = static_cast<double>(input.bytes() + output.bytes())};
 }
 
+NamedTensors Activation::tensors() const { return {{"input", input}, {"output", output}}; }
+
 void ActivationBackward::check() const {
     const ShapeCheck check("activation_backward", input.dtype);
     check.matrix("input", input, input.rows, input.columns);
@@ -26,6 +28,10 @@ Cost ActivationBackward::cost() const {
     return {.kernel = "activation_backward", .bytes = static_cast<double>(bytes)};
 }
 
+NamedTensors ActivationBackward::tensors() const {
+    return {{"input", input}, {"grad_output", grad_output}, {"grad_input", grad_input}};
+}
+
 void SiluGate::check() const {
     const ShapeCheck check("silu_gate", gate.dtype);
     check.matrix("gate", gate, gate.rows, gate.columns);
@@ -36,6 +42,8 @@ void SiluGate::check() const {
 Cost SiluGate::cost() const {
     return {.kernel = "silu_gate", .bytes = static_cast<double>(gate.bytes() + up.bytes() + output.bytes())};
 }
+
+NamedTensors SiluGate::tensors() const { return {{"gate", gate}, {"up", up}, {"output", output}}; }
 
 void SiluGateBackward::check() const {
     const ShapeCheck check("silu_gate_backward", gate.dtype);
@@ -50,6 +58,14 @@ Cost SiluGateBackward::cost() const {
     const std::size_t read = gate.bytes() + up.bytes() + grad_output.bytes();
     const std::size_t written = grad_gate.bytes() + grad_up.bytes();
     return {.kernel = "silu_gate_backward", .bytes = static_cast<double>(read + written)};
+}
+
+NamedTensors SiluGateBackward::tensors() const {
+    return {{"gate", gate},
+            {"up", up},
+            {"grad_output", grad_output},
+            {"grad_gate", grad_gate},
+            {"grad_up", grad_up}};
 }
 
 }  // namespace trireme

@@ -50,6 +50,10 @@ Cost Attention::cost() const {
             .bytes = static_cast<double>(bytes)};
 }
 
+NamedTensors Attention::tensors() const {
+    return {{"query", query}, {"key", key}, {"value", value}, {"output", output}, {"log_sum", log_sum}};
+}
+
 void AttentionBackward::check() const {
     const ShapeCheck check("attention_backward", query.dtype);
     check_shape(check, shape, query);
@@ -73,6 +77,12 @@ Cost AttentionBackward::cost() const {
     return {.kernel = "attention_backward",
             .flops = products * product_flops(shape, query.columns),
             .bytes = static_cast<double>(read + written)};
+}
+
+NamedTensors AttentionBackward::tensors() const {
+    return {{"query", query},           {"key", key},           {"value", value},
+            {"output", output},         {"log_sum", log_sum},   {"grad_output", grad_output},
+            {"grad_query", grad_query}, {"grad_key", grad_key}, {"grad_value", grad_value}};
 }
 
 }  // namespace trireme

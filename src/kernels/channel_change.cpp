@@ -16,4 +16,8 @@ Cost ChannelChange::cost() const {
             .bytes = static_cast<double>(weight.bytes() + before.bytes() + 2 * change.bytes())};
 }
 
+NamedTensors ChannelChange::tensors() const {
+    return {{"weight", weight}, {"before", before}, {"change", change}};
+}
+
 }  // namespace trireme

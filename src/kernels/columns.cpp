@@ -16,6 +16,10 @@ Cost GatherColumns::cost() const {
     return {.kernel = "gather_columns", .bytes = static_cast<double>(columns.bytes() + 2 * output.bytes())};
 }
 
+NamedTensors GatherColumns::tensors() const {
+    return {{"input", input}, {"columns", columns}, {"output", output}};
+}
+
 void ScatterColumns::check() const {
     const ShapeCheck check("scatter_columns", input.dtype);
     check.matrix("input", input, input.rows, input.columns);
@@ -28,6 +32,10 @@ Cost ScatterColumns::cost() const {
     return {
         .kernel = "scatter_columns",
         .bytes = static_cast<double>(columns.bytes() + scattered_bytes(input, output, unnamed, accumulate))};
+}
+
+NamedTensors ScatterColumns::tensors() const {
+    return {{"input", input}, {"columns", columns}, {"output", output}};
 }
 
 }  // namespace trireme

@@ -21,4 +21,8 @@ Cost CrossEntropy::cost() const {
     return {.kernel = "cross_entropy", .bytes = static_cast<double>(bytes)};
 }
 
+NamedTensors CrossEntropy::tensors() const {
+    return {{"logits", logits}, {"targets", targets}, {"losses", losses}, {"choices", choices}};
+}
+
 }  // namespace trireme

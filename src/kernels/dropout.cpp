@@ -32,6 +32,10 @@ Cost ResidualAdd::cost() const {
     return {.kernel = residual.is_present() ? "residual_add" : "dropout", .bytes = static_cast<double>(bytes)};
 }
 
+NamedTensors ResidualAdd::tensors() const {
+    return {{"residual", residual}, {"input", input}, {"output", output}};
+}
+
 void DropoutBackward::check() const {
     const ShapeCheck check("dropout_backward", grad_output.dtype);
     check.matrix("grad_output", grad_output, grad_output.rows, grad_output.columns);
@@ -42,6 +46,10 @@ void DropoutBackward::check() const {
 Cost DropoutBackward::cost() const {
     const std::size_t bytes = grad_output.bytes() + grad_input.bytes() + dropout_bytes(dropout);
     return {.kernel = "dropout_backward", .bytes = static_cast<double>(bytes)};
+}
+
+NamedTensors DropoutBackward::tensors() const {
+    return {{"grad_output", grad_output}, {"grad_input", grad_input}};
 }
 
 }  // namespace trireme

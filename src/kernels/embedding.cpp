@@ -52,6 +52,16 @@ Cost Embedding::cost() const {
     return {.kernel = "embedding", .bytes = static_cast<double>(read + output.bytes())};
 }
 
+NamedTensors Embedding::tensors() const {
+    return {{"tokens", tokens},
+            {"positions", positions},
+            {"token_table", token_table},
+            {"position_table", position_table},
+            {"types", types},
+            {"type_table", type_table},
+            {"output", output}};
+}
+
 void EmbeddingBackward::check() const {
     const ShapeCheck check("embedding_backward", grad_output.dtype);
     check.vector_of(DType::i32, "tokens", tokens, grad_output.rows);
@@ -74,6 +84,16 @@ Cost EmbeddingBackward::cost() const {
                                touched_bytes(grad_position_table, grad_output.rows) +
                                touched_bytes(grad_type_table, grad_output.rows);
     return {.kernel = "embedding_backward", .bytes = static_cast<double>(read + 2 * summed)};
+}
+
+NamedTensors EmbeddingBackward::tensors() const {
+    return {{"tokens", tokens},
+            {"positions", positions},
+            {"grad_output", grad_output},
+            {"grad_token_table", grad_token_table},
+            {"grad_position_table", grad_position_table},
+            {"types", types},
+            {"grad_type_table", grad_type_table}};
 }
 
 }  // namespace trireme

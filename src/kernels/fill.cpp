@@ -11,6 +11,8 @@ void Fill::check() const {
 
 Cost Fill::cost() const { return {.kernel = "fill", .bytes = static_cast<double>(output.bytes())}; }
 
+NamedTensors Fill::tensors() const { return {{"output", output}}; }
+
 void FillNormal::check() const {
     const ShapeCheck check("fill_normal", output.dtype);
     check.matrix("output", output, output.rows, output.columns);
@@ -21,5 +23,7 @@ void FillNormal::check() const {
 Cost FillNormal::cost() const {
     return {.kernel = "fill_normal", .bytes = static_cast<double>(output.bytes())};
 }
+
+NamedTensors FillNormal::tensors() const { return {{"output", output}}; }
 
 }  // namespace trireme

@@ -31,6 +31,11 @@ Cost ImageRows::cost() const {
     return {.kernel = "image_rows", .bytes = static_cast<double>(read + output.bytes())};
 }
 
+NamedTensors ImageRows::tensors() const {
+    return {
+        {"patches", patches}, {"class_token", class_token}, {"place_table", place_table}, {"output", output}};
+}
+
 void ImageRowsBackward::check() const {
     const ShapeCheck check("image_rows_backward", grad_output.dtype);
     const std::size_t rows = image_rows(check, grad_patches, grad_place_table);
@@ -44,6 +49,13 @@ Cost ImageRowsBackward::cost() const {
     const std::size_t summed = grad_class_token.bytes() + grad_place_table.bytes();
     return {.kernel = "image_rows_backward",
             .bytes = static_cast<double>(grad_output.bytes() + grad_patches.bytes() + 2 * summed)};
+}
+
+NamedTensors ImageRowsBackward::tensors() const {
+    return {{"grad_output", grad_output},
+            {"grad_patches", grad_patches},
+            {"grad_class_token", grad_class_token},
+            {"grad_place_table", grad_place_table}};
 }
 
 }  // namespace trireme

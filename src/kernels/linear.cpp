@@ -39,6 +39,10 @@ Cost Linear::cost() const {
                         input.bytes() + weight.bytes() + bias.bytes() + output.bytes() + activated.bytes());
 }
 
+NamedTensors Linear::tensors() const {
+    return {{"input", input}, {"weight", weight}, {"bias", bias}, {"output", output}, {"activated", activated}};
+}
+
 void LinearBackwardInput::check() const {
     const ShapeCheck check("linear_backward_input", grad_output.dtype);
     check.matrix("grad_output", grad_output, grad_input.rows, grad_output.columns);
@@ -53,6 +57,13 @@ Cost LinearBackwardInput::cost() const {
     return product_cost("linear_backward_input", {grad_input.rows, grad_input.columns, grad_output.columns},
                         grad_output.bytes() + weight.bytes() + (accumulate ? 2 : 1) * grad_input.bytes() +
                             activated_from.bytes());
+}
+
+NamedTensors LinearBackwardInput::tensors() const {
+    return {{"grad_output", grad_output},
+            {"weight", weight},
+            {"grad_input", grad_input},
+            {"activated_from", activated_from}};
 }
 
 void LinearBackwardWeight::check() const {
@@ -70,6 +81,11 @@ Cost LinearBackwardWeight::cost() const {
                         input.bytes() + grad_output.bytes() + 2 * grad_weight.bytes() + 2 * grad_bias.bytes());
 }
 
+NamedTensors LinearBackwardWeight::tensors() const {
+    return {
+        {"input", input}, {"grad_output", grad_output}, {"grad_weight", grad_weight}, {"grad_bias", grad_bias}};
+}
+
 void ColumnSums::check() const {
     const ShapeCheck check("column_sums", input.dtype);
     check.matrix("input", input, input.rows, input.columns);
@@ -79,5 +95,7 @@ void ColumnSums::check() const {
 Cost ColumnSums::cost() const {
     return {.kernel = "column_sums", .bytes = static_cast<double>(input.bytes() + 2 * sums.bytes())};
 }
+
+NamedTensors ColumnSums::tensors() const { return {{"input", input}, {"sums", sums}}; }
 
 }  // namespace trireme

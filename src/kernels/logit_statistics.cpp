@@ -24,6 +24,10 @@ Cost LogitStatistics::cost() const {
     return {.kernel = "logit_statistics", .bytes = static_cast<double>(bytes)};
 }
 
+NamedTensors LogitStatistics::tensors() const {
+    return {{"logits", logits}, {"targets", targets}, {"statistics", statistics}};
+}
+
 void MergeLogitStatistics::check() const {
     const std::size_t rows = targets.columns;
     const ShapeCheck check("merge_logit_statistics", parts.dtype);
@@ -44,6 +48,14 @@ Cost MergeLogitStatistics::cost() const {
             .bytes = static_cast<double>(parts.bytes() + targets.bytes() + written)};
 }
 
+NamedTensors MergeLogitStatistics::tensors() const {
+    return {{"parts", parts},
+            {"targets", targets},
+            {"log_sums", log_sums},
+            {"losses", losses},
+            {"choices", choices}};
+}
+
 void LogitGradients::check() const {
     const ShapeCheck check("logit_gradients", logits.dtype);
     check.matrix("logits", logits, logits.rows, logits.columns);
@@ -58,6 +70,10 @@ void LogitGradients::check() const {
 Cost LogitGradients::cost() const {
     const std::size_t bytes = 2 * logits.bytes() + targets.bytes() + log_sums.bytes();
     return {.kernel = "logit_gradients", .bytes = static_cast<double>(bytes)};
+}
+
+NamedTensors LogitGradients::tensors() const {
+    return {{"logits", logits}, {"targets", targets}, {"log_sums", log_sums}};
 }
 
 }  // namespace trireme

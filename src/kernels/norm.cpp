@@ -19,6 +19,12 @@ double forward_bytes(const ResidualAdd& sum, const ConstTensor& input, std::size
     return made + static_cast<double>(others);
 }
 
+// What the norm reads: its input, or what that is the sum of.
+NamedTensors tensors_of_input(const ConstTensor& input, const ResidualAdd& sum) {
+    if (!sum.is_present()) return {{"input", input}};
+    return {{"residual", sum.residual}, {"input", sum.input}, {"sum", sum.output}};
+}
+
 }  // namespace
 
 bool joins_sum(const Stream& stream) { return stream.is_on_gpu(); }
@@ -41,6 +47,13 @@ Cost LayerNorm::cost() const {
             .bytes = forward_bytes(sum, input, read + written)};
 }
 
+NamedTensors LayerNorm::tensors() const {
+    NamedTensors all = tensors_of_input(input, sum);
+    all.insert(all.end(),
+               {{"gain", gain}, {"bias", bias}, {"output", output}, {"mean", mean}, {"inv_std", inv_std}});
+    return all;
+}
+
 void LayerNormBackwardInput::check() const {
     const ShapeCheck check("layer_norm_backward_input", input.dtype);
     check.matrix("input", input, input.rows, input.columns);
@@ -60,6 +73,16 @@ Cost LayerNormBackwardInput::cost() const {
     return {.kernel = kernel, .bytes = static_cast<double>(read + grad_input.bytes())};
 }
 
+NamedTensors LayerNormBackwardInput::tensors() const {
+    return {{"input", input},
+            {"gain", gain},
+            {"mean", mean},
+            {"inv_std", inv_std},
+            {"grad_output", grad_output},
+            {"residual", residual},
+            {"grad_input", grad_input}};
+}
+
 void LayerNormBackwardWeight::check() const {
     const ShapeCheck check("layer_norm_backward_weight", input.dtype);
     check.matrix("input", input, input.rows, input.columns);
@@ -76,6 +99,12 @@ Cost LayerNormBackwardWeight::cost() const {
     return {.kernel = "layer_norm_backward_weight", .bytes = static_cast<double>(read + 2 * summed)};
 }
 
+NamedTensors LayerNormBackwardWeight::tensors() const {
+    return {{"input", input},         {"mean", mean},
+            {"inv_std", inv_std},     {"grad_output", grad_output},
+            {"grad_gain", grad_gain}, {"grad_bias", grad_bias}};
+}
+
 void RmsNorm::check() const {
     const ShapeCheck check("rms_norm", input.dtype);
     check.matrix("input", input, input.rows, input.columns);
@@ -88,6 +117,12 @@ void RmsNorm::check() const {
 Cost RmsNorm::cost() const {
     return {.kernel = sum.is_present() ? "residual_add_and_rms_norm" : "rms_norm",
             .bytes = forward_bytes(sum, input, gain.bytes() + output.bytes() + inv_rms.bytes())};
+}
+
+NamedTensors RmsNorm::tensors() const {
+    NamedTensors all = tensors_of_input(input, sum);
+    all.insert(all.end(), {{"gain", gain}, {"output", output}, {"inv_rms", inv_rms}});
+    return all;
 }
 
 void RmsNormBackwardInput::check() const {
@@ -108,6 +143,12 @@ Cost RmsNormBackwardInput::cost() const {
     return {.kernel = kernel, .bytes = static_cast<double>(read + grad_input.bytes())};
 }
 
+NamedTensors RmsNormBackwardInput::tensors() const {
+    return {{"input", input},       {"gain", gain},
+            {"inv_rms", inv_rms},   {"grad_output", grad_output},
+            {"residual", residual}, {"grad_input", grad_input}};
+}
+
 void RmsNormBackwardWeight::check() const {
     const ShapeCheck check("rms_norm_backward_weight", input.dtype);
     check.matrix("input", input, input.rows, input.columns);
@@ -119,6 +160,10 @@ void RmsNormBackwardWeight::check() const {
 Cost RmsNormBackwardWeight::cost() const {
     const std::size_t read = input.bytes() + inv_rms.bytes() + grad_output.bytes();
     return {.kernel = "rms_norm_backward_weight", .bytes = static_cast<double>(read + 2 * grad_gain.bytes())};
+}
+
+NamedTensors RmsNormBackwardWeight::tensors() const {
+    return {{"input", input}, {"inv_rms", inv_rms}, {"grad_output", grad_output}, {"grad_gain", grad_gain}};
 }
 
 }  // namespace trireme

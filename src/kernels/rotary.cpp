@@ -24,4 +24,6 @@ Cost Rotary::cost() const {
     return {.kernel = "rotary", .bytes = static_cast<double>(bytes)};
 }
 
+NamedTensors Rotary::tensors() const { return {{"values", values}, {"positions", positions}}; }
+
 }  // namespace trireme

@@ -16,6 +16,8 @@ Cost GatherRows::cost() const {
     return {.kernel = "gather_rows", .bytes = static_cast<double>(rows.bytes() + 2 * output.bytes())};
 }
 
+NamedTensors GatherRows::tensors() const { return {{"input", input}, {"rows", rows}, {"output", output}}; }
+
 void ScatterRows::check() const {
     const ShapeCheck check("scatter_rows", input.dtype);
     check.matrix("input", input, input.rows, input.columns);
@@ -29,6 +31,8 @@ Cost ScatterRows::cost() const {
             .bytes = static_cast<double>(rows.bytes() + scattered_bytes(input, output, unnamed, accumulate))};
 }
 
+NamedTensors ScatterRows::tensors() const { return {{"input", input}, {"rows", rows}, {"output", output}}; }
+
 void Copy::check() const {
     const ShapeCheck check_input("copy", input.dtype);
     check_input.matrix("input", input, input.rows, input.columns);
@@ -39,5 +43,7 @@ void Copy::check() const {
 Cost Copy::cost() const {
     return {.kernel = "copy", .bytes = static_cast<double>(input.bytes() + output.bytes())};
 }
+
+NamedTensors Copy::tensors() const { return {{"input", input}, {"output", output}}; }
 
 }  // namespace trireme

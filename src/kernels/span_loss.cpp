@@ -19,6 +19,10 @@ Cost SpanLoss::cost() const {
     return {.kernel = "span_loss", .bytes = static_cast<double>(bytes)};
 }
 
+NamedTensors SpanLoss::tensors() const {
+    return {{"logits", logits}, {"answers", answers}, {"losses", losses}};
+}
+
 void BestSpan::check() const {
     const ShapeCheck check("best_span", logits.dtype);
     check.matrix("logits", logits, logits.rows, 2);
@@ -31,6 +35,10 @@ void BestSpan::check() const {
 Cost BestSpan::cost() const {
     const std::size_t bytes = logits.bytes() + contexts.bytes() + choices.bytes();
     return {.kernel = "best_span", .bytes = static_cast<double>(bytes)};
+}
+
+NamedTensors BestSpan::tensors() const {
+    return {{"logits", logits}, {"contexts", contexts}, {"choices", choices}};
 }
 
 }  // namespace trireme

@@ -37,6 +37,11 @@ Cost AdamWUpdate::cost() const {
     return {.kernel = "adamw", .bytes = static_cast<double>(bytes + rounded.bytes())};
 }
 
+NamedTensors AdamWUpdate::tensors() const {
+    return {{"parameter", parameter}, {"gradient", gradient}, {"moment1", moment1},
+            {"moment2", moment2},     {"decaying", decaying}, {"rounded", rounded}};
+}
+
 void SgdUpdate::check() const {
     const ShapeCheck check("sgd", parameter.dtype);
     check.alike("gradient", gradient, parameter);
@@ -50,6 +55,14 @@ Cost SgdUpdate::cost() const {
     return {.kernel = "sgd", .bytes = static_cast<double>(bytes + rounded.bytes())};
 }
 
+NamedTensors SgdUpdate::tensors() const {
+    return {{"parameter", parameter},
+            {"gradient", gradient},
+            {"velocity", velocity},
+            {"decaying", decaying},
+            {"rounded", rounded}};
+}
+
 void SumOfSquares::check() const {
     const ShapeCheck check("sum_of_squares", input.dtype);
     check.vector_of(DType::f64, "result", result, 1);
@@ -58,5 +71,7 @@ void SumOfSquares::check() const {
 Cost SumOfSquares::cost() const {
     return {.kernel = "sum_of_squares", .bytes = static_cast<double>(input.bytes() + result.bytes())};
 }
+
+NamedTensors SumOfSquares::tensors() const { return {{"input", input}, {"result", result}}; }
 
 }  // namespace trireme

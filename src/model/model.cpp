@@ -36,6 +36,16 @@ const char* kind_of(const Layer& layer) {
     return kinds[layer.index()];
 }
 
+// The halves of a block begin the names of all their parameters with the block's.
+std::string name_of(const Layer& layer) {
+    const bool is_in_block =
+        std::holds_alternative<AttentionHalf>(layer) || std::holds_alternative<MlpHalf>(layer);
+    if (!is_in_block) return kind_of(layer);
+    const std::string name = parameters_of(layer).front().name;
+    const std::size_t number = name.find_first_of("0123456789");
+    return name.substr(0, name.find('.', number) + 1) + kind_of(layer);
+}
+
 std::vector<ParameterSpec> parameters_of(const Layer& layer) {
     return std::visit([](const auto& l) { return l.parameters(); }, layer);
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model/family.hpp"
+#include "trireme/kernels/norm.hpp"
 #include "trireme/kernels/rows.hpp"
 #include "trireme/model/tensor_group.hpp"
 
@@ -26,6 +27,13 @@ ProjectionPlace first_place(std::size_t block, Site site) {
 
 ProjectionPlace last_place(std::size_t block, Site site) {
     return {block, site == Site::attention_residual ? Product::attention_out : Product::mlp_out};
+}
+
+// For a check of values: the norm belongs to the next layer, "transformer.h.1.ln_1".
+void name_norm(const Pass& pass, const Norm& norm) {
+    if (pass.stream.check == nullptr) return;
+    const std::string weight = norm.parameters().front().name;
+    pass.stream.check->begin_layer(weight.substr(0, weight.rfind('.')));
 }
 
 double last_deviation(const ModelConfig& config) {
@@ -105,7 +113,10 @@ Tensor ResidualBranch::close(const Pass& pass, Weights weights, ConstTensor inpu
 void ResidualBranch::make_next_norm(const Pass& pass, const ResidualAdd& sum, Arena& kept) const {
     const auto& [norm, weights, state, normed, is_normed] = *pass.next_norm;
     normed = kept.tensor(pass.dtype, sum.output.rows, width_);
-    norm.forward(pass, weights, sum.output, normed, state, kept, sum);
+    const bool joins = joins_sum(pass.stream);
+    if (!joins) launch(pass.stream, sum);
+    name_norm(pass, norm);
+    norm.forward(pass, weights, sum.output, normed, state, kept, joins ? sum : ResidualAdd{});
     is_normed = true;
 }
 

@@ -162,6 +162,10 @@ void LocalStages::sent(const Instruction& send) {
 
 void LocalStages::run(const Instruction& instruction) {
     if (has_micro_batch(instruction.op) && rows(instruction.micro_batch) == 0) return;
+    if (stream_->check != nullptr) {
+        stream_->check->begin_pass(instruction.stage, instruction.micro_batch % round_->shape.micro_batches,
+                                   instruction.op != Op::forward);
+    }
     execute(instruction);
     stream_->slowness.settle();
 }

@@ -107,6 +107,10 @@ bool Stage::keeps_inputs_alone(const Pass& pass) const {
     return !pass.is_training || spec_.recompute == Recompute::full;
 }
 
+void Stage::name_layer(const Pass& pass, std::size_t l) const {
+    if (pass.stream.check != nullptr) pass.stream.check->begin_layer(name_of(layers_[l]));
+}
+
 Tensor Stage::forward(const Pass& pass, ConstTensor input, Flight& flight, Workspace& workspace) const {
     flight.inputs.resize(layers_.size());
     for (const Layer& layer : layers_) flight.states.push_back(make_state(layer));
@@ -130,6 +134,7 @@ Tensor Stage::run_layers(const Pass& pass, Range layers, ConstTensor input, Flig
     Tensor output;
     for (std::size_t l = layers.begin; l < layers.end(); ++l) {
         flight.inputs[l] = input;
+        name_layer(pass, l);
         const std::optional<NextNorm> next_norm =
             l + 1 < layers.end() ? norm_of_input(pass, l + 1, flight) : std::nullopt;
         Pass own = pass;
@@ -162,6 +167,7 @@ Tensor Stage::run_blocks(const Pass& pass, ConstTensor input, Flight& flight, Ar
 
 void Stage::backward_layer(const Pass& pass, std::size_t l, ConstTensor grad_output, Tensor grad_input,
                            Flight& flight) const {
+    name_layer(pass, l);
     const ArenaScope scope(pass.scratch);  // what the halves of one layer leave for each other
     visit_layer(layers_[l], flight.states[l], [&]<class L>(const L& layer, typename L::State& state) {
         const ConstTensor input = flight.inputs[l];
@@ -209,6 +215,7 @@ void Stage::backward_input(const Pass& pass, ConstTensor grad_output, Tensor gra
     own.keeps_little = spec_.recompute == Recompute::selective;
     flight.grad_outputs.resize(layers_.size());
     for (std::size_t l = layers_.size(); l-- > 0;) {
+        name_layer(pass, l);
         flight.grad_outputs[l] = grad_output;
         const bool is_given = l == 0 && grad_input.is_present();
         const Tensor target =
@@ -226,6 +233,7 @@ void Stage::backward_weight(const Pass& pass, Flight& flight, const LayerLeft& l
     Pass own = pass;
     own.keeps_little = spec_.recompute == Recompute::selective;
     for (std::size_t l = layers_.size(); l-- > 0;) {
+        name_layer(pass, l);
         const ArenaScope scope(pass.scratch);
         visit_layer(layers_[l], flight.states[l], [&](const auto& layer, auto& state) {
             layer.backward_weight(own, weights_[flight.weights][l], flight.inputs[l], flight.grad_outputs[l],

@@ -212,7 +212,10 @@ void Console::step(std::size_t step, const StepOutcome& outcome, const ModelFlop
     seconds_ += outcome.seconds;
     ++steps_;
     const bool is_due = (step + 1) % config_.run.log_every == 0 || step + 1 == setup_.steps;
-    if (config_.run.quiet || !is_due) return;
+    if (config_.run.quiet) return;
+    if (config_.run.on_nan == OnNan::skip && !outcome.non_finite.empty())
+        out_ << fmt::format("step {:>5}/{}  {}\n", step + 1, setup_.steps, outcome.non_finite) << std::flush;
+    if (!is_due) return;
     const double mfu = flops.of_step(outcome.size) / (outcome.seconds * peak_flops);
     const double left = seconds_ / static_cast<double>(steps_) * static_cast<double>(setup_.steps - step - 1);
     out_ << fmt::format("step {:>5}/{}  {}{:>7.0f} tokens/s  MFU {:>4.1f} %  {}{} left{}\n", step + 1,

@@ -1,22 +1,57 @@
 #include "train/divergence.hpp"
 
+#include <cmath>
+
+#include "train/switching.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/number_list.hpp"
 
 namespace trireme {
 namespace {
 
 constexpr int most_skipped_in_a_row = 20;
 
+std::string describe_number(double value) {
+    return std::isfinite(value) ? cat(value) : describe_non_finite(value);
+}
+
+std::string describe_without_repetition(const StepOutcome& outcome, const Plan& plan) {
+    return cat("the step cannot be repeated, because schedule ", plan.schedule,
+               " has updated parameters since; the loss or gradient is not finite on rank ",
+               number_list(outcome.non_finite_ranks));
+}
+
 }  // namespace
+
+void Divergence::locate(StepOutcome& outcome, const RunningPlan& running) {
+    if (!outcome.is_skipped || !first_cause_.empty()) return;
+    const Plan& plan = running.setup.plan;
+    if (can_repeat_step(plan.training, on_nan_)) {
+        running.trainer->drain();
+        if (running.trace != nullptr) running.trace->begin_step(0, 0);  // what follows belongs to no step
+        const std::string found =
+            describe_first(running.control, running.trainer->repeat_with_checks(outcome.step));
+        outcome.non_finite = found.empty()
+                                 ? "every kernel output was finite when the step was repeated: suspect a "
+                                   "fault of memory or network"
+                                 : cat("first non-finite value: ", found);
+    } else {
+        outcome.non_finite = describe_without_repetition(outcome, plan);
+    }
+    first_skipped_ = outcome.step + 1;
+    first_cause_ = outcome.non_finite;
+}
 
 std::optional<std::string> Divergence::complaint_about(const StepOutcome& outcome) {
     skipped_in_a_row_ = outcome.is_skipped ? skipped_in_a_row_ + 1 : 0;
     const int most = on_nan_ == OnNan::stop ? 1 : most_skipped_in_a_row;
     if (skipped_in_a_row_ < most) return std::nullopt;
-    return cat("step ", outcome.step + 1, " has loss ", outcome.loss, " and gradient norm ",
-               outcome.gradient_norm,
-               most == 1 ? "; lower --lr, or leave such steps out with --on-nan skip"
-                         : cat(", as had the ", most - 1, " steps before it; lower --lr"));
+    const std::string numbers = cat("step ", outcome.step + 1, " has loss ", describe_number(outcome.loss),
+                                    " and gradient norm ", describe_number(outcome.gradient_norm));
+    if (most == 1)
+        return cat(numbers, "; ", first_cause_, "; lower --lr, or skip such updates with --on-nan skip");
+    return cat(numbers, ", as had the ", most - 1, " steps before it; step ", first_skipped_,
+               " was the first of the run; ", first_cause_, "; lower --lr");
 }
 
 }  // namespace trireme

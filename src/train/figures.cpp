@@ -127,4 +127,10 @@ Figures FigureSum::finish(const std::optional<Evaluation>& validation) const {
     return figures;
 }
 
+Figures FigureSum::finish_invalid(const std::string& complaint) const {
+    Figures figures = finish(std::nullopt);
+    figures.complaint = complaint;
+    return figures;
+}
+
 }  // namespace trireme

@@ -93,6 +93,7 @@ public:
     void add_change_of_plan(const PlanChange& change, double bubble_limit);
     void add_look(double seconds);
     Figures finish(const std::optional<Evaluation>& validation) const;
+    Figures finish_invalid(const std::string& complaint) const;
 
 private:
     void add_energy(const StepOutcome& outcome);

@@ -237,7 +237,9 @@ Gathered RankTrainer::take(Tally& tally, const char* wait) {
 void RankTrainer::judge(StepInFlight& step) {
     const Gathered all = take(updates_, "wait for norms");
     const double norm = std::sqrt(all.sum(UpdateFields::squares));
-    step.outcome.is_skipped = !std::isfinite(all.sum(UpdateFields::loss)) || !std::isfinite(norm);
+    const bool is_finite = std::isfinite(all.sum(UpdateFields::loss)) && std::isfinite(norm);
+    if (!is_finite && config_.run.on_nan == OnNan::stop) has_diverged_ = true;
+    step.outcome.is_skipped = !is_finite || has_diverged_;
     step.scale = clip_scale(norm, config_.optimizer.clip);
     step.is_judged = true;
     may_go_ahead_ = step.scale == 1 && !step.outcome.is_skipped;
@@ -341,6 +343,39 @@ std::size_t RankTrainer::end_stretch_early() {
     const int begun = executed_ + setup_.plan.training.look_ahead;
     end_ = std::min(end_, first_ + static_cast<std::size_t>(begun));
     return end_;
+}
+
+void RankTrainer::drain() {
+    end_stretch_early();
+    while (first_ + static_cast<std::size_t>(executed_) < end_) step();
+}
+
+std::optional<NonFiniteFinding> RankTrainer::repeat_with_checks(std::size_t step) {
+    if (model_.is_idle()) return std::nullopt;
+    const std::unique_ptr<StepInFlight> repeated = prepared(step);
+    ValueCheck check;
+    stream_.check = &check;
+    model_.begin(stream_, setup_.plan.training,
+                 {.dropout_key = RandomKey{config_.run.seed}.then("dropout"),
+                  .label_smoothing = config_.task.label_smoothing,
+                  .update = [&](int) { check_gradients(check); },
+                  .validate = [](int) { return true; }});
+    model_.add_step(repeated->views, 1 / static_cast<double>(repeated->outcome.size.targets));
+    model_.begin_steps();
+    model_.execute_step(0);
+    model_.finish();
+    stream_.check = nullptr;
+    if (!check.finding()) return std::nullopt;
+    return name_input(*check.finding(), model_.stages().parameters());
+}
+
+// The sums over micro-batches and ranks, which no kernel has made, and their squares.
+void RankTrainer::check_gradients(ValueCheck& check) {
+    GradientExchange& exchange = exchanges_.front();
+    exchange.finish();
+    check.begin_pass(-1, -1, true);
+    check.begin_layer("gradient norm");
+    sum_of_squares(stream_, model_.stages().parameters().gradients(), exchange.own_shards(), *scratch_);
 }
 
 }  // namespace trireme

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "train/evaluation.hpp"
+#include "train/non_finite.hpp"
 #include "train/rank_model.hpp"
 #include "train/state_moves.hpp"
 #include "train/step_energy.hpp"
@@ -55,6 +56,11 @@ public:
 
     // On all ranks behind the same step. Begins no step that is not begun: the end of the stretch, from now on.
     std::size_t end_stretch_early();
+    void drain();  // executes the steps that are begun
+
+    // Collective over all ranks; between stretches. Executes a step again, without its update, on a stream that
+    // checks values. The parameters must be those that the step had.
+    std::optional<NonFiniteFinding> repeat_with_checks(std::size_t step);
 
     // Collective over `control`. On the validation samples; between stretches.
     Evaluation evaluate(Communicator& control);
@@ -97,6 +103,7 @@ private:
     bool validate(int step);
     Gathered take(Tally& tally, const char* wait);
     void judge(StepInFlight& step);
+    void check_gradients(ValueCheck& check);
     void prepare_to_share_products();
     void go_on_resizing();
     void know_spared();
@@ -136,7 +143,8 @@ private:
     int contributed_ = 0;  // steps whose gradients have been added up here
 
     StepEnergy energy_{setup_.gpu.get()};
-    bool may_go_ahead_ = true;  // the last update that was judged had nothing to scale or to leave out
+    bool has_diverged_ = false;  // With --on-nan stop, no later step changes the parameters.
+    bool may_go_ahead_ = true;   // the last update that was judged had nothing to scale or to leave out
 };
 
 }  // namespace trireme

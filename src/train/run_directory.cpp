@@ -91,6 +91,7 @@ Json step_record(std::size_t step, const StepOutcome& outcome, const ModelFlops&
     record["lr"] = outcome.rate;
     if (outcome.peak_bytes > 0) record["peak_bytes"] = outcome.peak_bytes;
     if (outcome.is_skipped) record["skipped"] = true;
+    if (!outcome.non_finite.empty()) record["non_finite"] = outcome.non_finite;
     if (outcome.is_rolled_back) record["rolled_back"] = *outcome.is_rolled_back;
     return record;
 }

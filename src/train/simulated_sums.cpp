@@ -12,6 +12,7 @@ struct SumOfRanks {
 
     void check() const {}
     Cost cost() const { return {.kernel = "copy", .bytes = bytes}; }
+    NamedTensors tensors() const { return {}; }
 };
 
 // Done by whoever received the terms.

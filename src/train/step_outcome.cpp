@@ -45,6 +45,16 @@ Stop stop_of_ranks(const Gathered& all) {
             .rank = static_cast<int>(first - wishes.begin())};
 }
 
+std::vector<int> non_finite_ranks(const Gathered& all) {
+    const std::vector<double> losses = all.of_ranks(RecordFields::loss);
+    const std::vector<double> squares = all.of_ranks(RecordFields::squares);
+    std::vector<int> ranks;
+    for (std::size_t r = 0; r < losses.size(); ++r) {
+        if (!std::isfinite(losses[r]) || !std::isfinite(squares[r])) ranks.push_back(static_cast<int>(r));
+    }
+    return ranks;
+}
+
 }  // namespace
 
 std::size_t fields_of_record(Place place) {
@@ -67,6 +77,7 @@ void add_records(const Gathered& all, StepOutcome& outcome) {
     outcome.loss = all.sum(RecordFields::loss) / static_cast<double>(outcome.size.targets);
     outcome.gradient_norm = std::sqrt(all.sum(RecordFields::squares));
     outcome.is_skipped = all.sum(RecordFields::skipped) > 0;
+    outcome.non_finite_ranks = non_finite_ranks(all);
     outcome.seconds = all.most(RecordFields::seconds);
     for (const RankTimes& times : outcome.ranks) outcome.compute_seconds += times.busy() / ranks;
     outcome.wait_seconds = all.sum(RecordFields::wait) / ranks;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "train/rank_gpu.hpp"
@@ -38,6 +39,8 @@ struct StepOutcome {
     double gradient_norm = 0;
     double rate = 0;
     bool is_skipped = false;  // something was not finite, and the update was left out, or that of a stage was
+    std::vector<int> non_finite_ranks = {};  // Ranks with a part of the loss or gradient that is not finite
+    std::string non_finite = {};  // Describes the first value that is not finite; empty: not searched.
     StepSize size = {};
     std::optional<bool> is_rolled_back = {};  // its update went ahead of the norm, was wrong, and was made
                                               // again; none: updates wait for the norm

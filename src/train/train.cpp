@@ -112,8 +112,7 @@ private:
         refuse_more_than_memory(memory_.copy_beside_gpu, Place::memory, session_, control_);
         agree(control_, [&] {
             if (twin_) refuse_more_than_is_left(*twin_, most_twin_bytes_, session_);
-            const bool is_new = is_first_ && !config_.run.run_dir.empty() && !is_in_place_;
-            if (is_new) refuse_used(config_.run.run_dir);
+            if (is_first_ && !is_in_place_ && !config_.run.run_dir.empty()) refuse_used(config_.run.run_dir);
         });
     }
 
@@ -246,6 +245,7 @@ private:
 
     void record(StepOutcome& outcome, FigureSum& sum) {
         sum.add(outcome);
+        divergence_.locate(outcome, running_);
         const std::vector<SlownessChange> changes = deciding_.observe(outcome);
         if (is_first_) {
             directory_->add_step(outcome.step + 1, outcome, flops_, manifest_.peak.flops);
@@ -261,7 +261,7 @@ private:
         if (!complaint) return;
         saving_->finish();  // what was good before
         write_trace();
-        if (is_first_) directory_->write_summary(sum.finish(std::nullopt));
+        if (is_first_) directory_->write_summary(sum.finish_invalid(*complaint));
         throw ConfigError(*complaint);
     }
 

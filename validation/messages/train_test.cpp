@@ -215,7 +215,7 @@ TEST_F(Train, EndsInvalidWhereTheLossIsNoNumber) {
 
     EXPECT_EQ(outcome.code, 2) << outcome.err;
     ASSERT_EQ(sentences(outcome).size(), 1U) << outcome.err;
-    EXPECT_NE(outcome.err.find("lower --lr, or leave such steps out with --on-nan skip"), std::string::npos);
+    EXPECT_NE(outcome.err.find("lower --lr, or skip such updates with --on-nan skip"), std::string::npos);
     EXPECT_NE(read("run/summary.json").find("INVALID"), std::string::npos);
 }
 

@@ -83,6 +83,7 @@ struct ProductWork {
 };
 
 class GpuTimes;
+class ValueCheck;
 
 struct Stream {
     std::variant<ReferenceStream, CpuStream, CudaStream, GhostStream> backend;
@@ -93,6 +94,7 @@ struct Stream {
     KernelSeconds seconds_of = {};  // of a simulated device; none: kernels take what they take
     double clock = 1;               // of the device, as a share of its highest
     Slowness slowness = {};
+    ValueCheck* check = nullptr;  // sees what kernels read and write; null: no check
 
     Place place() const;  // of the tensors that its kernels are given
     bool is_on_gpu() const { return std::holds_alternative<CudaStream>(backend); }

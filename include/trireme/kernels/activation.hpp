@@ -18,6 +18,7 @@ struct Activation {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 struct ActivationBackward {
@@ -28,6 +29,7 @@ struct ActivationBackward {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 // output = silu(gate) * up, silu(x) = x / (1 + exp(-x)): Llama's MLP. (Shazeer, 2020)
@@ -38,6 +40,7 @@ struct SiluGate {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 struct SiluGateBackward {
@@ -49,6 +52,7 @@ struct SiluGateBackward {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 void run(ReferenceStream& stream, const Activation& op);

@@ -52,6 +52,7 @@ struct Attention {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 struct AttentionBackward {
@@ -68,6 +69,7 @@ struct AttentionBackward {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 void run(ReferenceStream& stream, const Attention& op);

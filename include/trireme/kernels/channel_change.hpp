@@ -14,6 +14,7 @@ struct ChannelChange {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 void run(ReferenceStream& stream, const ChannelChange& op);

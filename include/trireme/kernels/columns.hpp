@@ -15,6 +15,7 @@ struct GatherColumns {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 // output[r, columns[i]] = input[r, i]; added to what is there if `accumulate`, and so is what the others
@@ -28,6 +29,7 @@ struct ScatterColumns {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 void run(ReferenceStream& stream, const GatherColumns& op);

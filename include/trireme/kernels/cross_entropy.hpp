@@ -22,6 +22,7 @@ struct CrossEntropy {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 void run(ReferenceStream& stream, const CrossEntropy& op);

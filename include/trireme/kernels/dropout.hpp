@@ -36,6 +36,7 @@ struct ResidualAdd {
     bool is_present() const { return input.is_present(); }  // as a part of another operation
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 // grad_input = dropout'(grad_output)
@@ -46,6 +47,7 @@ struct DropoutBackward {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 void run(ReferenceStream& stream, const ResidualAdd& op);

@@ -21,6 +21,7 @@ struct Embedding {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 // grad_token_table[tokens[r] - first_token] += grad_output[r], in the order of the rows, where the table has
@@ -38,6 +39,7 @@ struct EmbeddingBackward {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 void run(ReferenceStream& stream, const Embedding& op);

@@ -14,6 +14,7 @@ struct Fill {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 // output = normally distributed numbers. Element e of the flattened global tensor comes from block e / 4 of the
@@ -28,6 +29,7 @@ struct FillNormal {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 void run(ReferenceStream& stream, const Fill& op);

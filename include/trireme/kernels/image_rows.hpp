@@ -17,6 +17,7 @@ struct ImageRows {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 // grad_patches is overwritten; the other two are added to, image after image.
@@ -28,6 +29,7 @@ struct ImageRowsBackward {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 void run(ReferenceStream& stream, const ImageRows& op);

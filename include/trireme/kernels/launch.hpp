@@ -1,5 +1,6 @@
 // The one place where a kernel meets a backend: an operation is a struct that names its tensors, a backend is
-// an overload of run(). A missing overload is a compile error.
+// an overload of run(). A missing overload is a compile error, and so is an operation without check() for its
+// shapes, cost() for the ledger or tensors() for a check of values.
 #pragma once
 
 #include <span>
@@ -9,6 +10,7 @@
 #include "trireme/device/clock.hpp"
 #include "trireme/device/gpu_times.hpp"
 #include "trireme/device/stream.hpp"
+#include "trireme/kernels/value_check.hpp"
 
 namespace trireme {
 
@@ -27,11 +29,10 @@ void launch_on_gpu(Stream& stream, const Cost& cost, const Work& work) {
     if (stream.seconds_of) stream.settle();
 }
 
-// Checks the shapes once, runs, takes the time that a simulated or a slowed device needs, and enters cost and
-// seconds into the stream's ledger. Gives these seconds, as far as they are known.
+// Runs, takes the time that a simulated or a slowed device needs, and enters cost and seconds into the stream's
+// ledger. Gives these seconds, as far as they are known.
 template <class Op>
-double launch(Stream& stream, const Op& op) {
-    op.check();
+double launch_unchecked(Stream& stream, const Op& op) {
     if (stream.gpu_times) {
         launch_on_gpu(stream, op.cost(), op);
         return 0;
@@ -45,11 +46,30 @@ double launch(Stream& stream, const Op& op) {
     return seconds;
 }
 
+// Shows the stream's check what the operation reads and what it has made.
+template <class Op>
+double launch_checked(Stream& stream, const Op& op) {
+    const NamedTensors tensors = op.tensors();
+    stream.check->before(stream, tensors);
+    const double seconds = launch_unchecked(stream, op);
+    stream.check->after(stream, op.cost().kernel, tensors);
+    return seconds;
+}
+
+// Checks the shapes once, and then the values if the stream has a check. Gives the seconds that it took, as far
+// as they are known.
+template <class Op>
+double launch(Stream& stream, const Op& op) {
+    op.check();
+    if (stream.check != nullptr) return launch_checked(stream, op);
+    return launch_unchecked(stream, op);
+}
+
 // Operations of one kind, none of which reads what another one writes: all at once on a GPU, where to start
 // each of them would take longer than most of them last, and one after the other elsewhere.
 template <class Op>
 void launch_each(Stream& stream, const std::vector<Op>& ops) {
-    if (!stream.gpu_times) {
+    if (!stream.gpu_times || stream.check != nullptr) {
         for (const Op& op : ops) launch(stream, op);
         return;
     }

@@ -23,6 +23,7 @@ struct Linear {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 // grad_input = grad_output W^T; added to what is there if `accumulate`. Where the input was `activated_from`
@@ -38,6 +39,7 @@ struct LinearBackwardInput {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 // grad_weight += input^T grad_output; grad_bias += column sums of grad_output
@@ -50,6 +52,7 @@ struct LinearBackwardWeight {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 // sums += column sums of input: what LinearBackwardWeight does for a bias, alone
@@ -59,6 +62,7 @@ struct ColumnSums {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 // Whether a product does an activation along with its own work, so that it is worth to be asked for both at

@@ -29,6 +29,7 @@ struct LogitStatistics {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 // log_sums[r] = log(sum exp(logits[r])) over all columns; losses and choices as CrossEntropy gives them.
@@ -43,6 +44,7 @@ struct MergeLogitStatistics {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 // Overwrites the logits with gradient_scale * d losses[r] / d logits[r].
@@ -57,6 +59,7 @@ struct LogitGradients {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 void run(ReferenceStream& stream, const LogitStatistics& op);

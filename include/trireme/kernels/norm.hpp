@@ -21,6 +21,7 @@ struct LayerNorm {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 // grad_input = d loss / d input, plus `residual`, the gradient that passes the norm by, if there is one.
@@ -36,6 +37,7 @@ struct LayerNormBackwardInput {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 // grad_gain += sum over rows of grad_output * normalised input; grad_bias += sum over rows of grad_output
@@ -49,6 +51,7 @@ struct LayerNormBackwardWeight {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 // output[r, c] = input[r, c] * inv_rms[r] * gain[c],  inv_rms[r] = 1 / sqrt(mean over c of input[r, c]^2 +
@@ -63,6 +66,7 @@ struct RmsNorm {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 // As LayerNormBackwardInput.
@@ -76,6 +80,7 @@ struct RmsNormBackwardInput {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 // grad_gain += sum over rows of grad_output * normalised input
@@ -87,6 +92,7 @@ struct RmsNormBackwardWeight {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 // Whether the sum that a norm reads gains by being made along with it. Elsewhere each of them has a time of its

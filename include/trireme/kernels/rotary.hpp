@@ -21,6 +21,7 @@ struct Rotary {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 void run(ReferenceStream& stream, const Rotary& op);

@@ -14,6 +14,7 @@ struct GatherRows {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 // What becomes of the rows, or the columns, that no index names: they stay, are zero, or the mean of all that
@@ -31,6 +32,7 @@ struct ScatterRows {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 // output = input, rounded to the output's type
@@ -40,6 +42,7 @@ struct Copy {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 void run(ReferenceStream& stream, const GatherRows& op);

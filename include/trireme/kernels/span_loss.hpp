@@ -21,6 +21,7 @@ struct SpanLoss {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 // choices[s] = the first and last row, counted from the segment's begin, with the largest sum of their two
@@ -35,6 +36,7 @@ struct BestSpan {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 void run(ReferenceStream& stream, const SpanLoss& op);

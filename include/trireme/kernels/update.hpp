@@ -31,6 +31,7 @@ struct AdamWUpdate {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 // g = gradient_scale * gradient + weight_decay * parameter;  velocity = momentum * velocity + g
@@ -48,6 +49,7 @@ struct SgdUpdate {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 // result[0] = sum of input^2, added in double in an order that depends on the size alone; where rows lie apart,
@@ -58,6 +60,7 @@ struct SumOfSquares {
 
     void check() const;
     Cost cost() const;
+    NamedTensors tensors() const;
 };
 
 void run(ReferenceStream& stream, const AdamWUpdate& op);

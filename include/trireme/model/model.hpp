@@ -2,6 +2,7 @@
 // norm or what bert has in its place, and the head (27 for gpt2).
 #pragma once
 
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -30,6 +31,7 @@ inline constexpr bool is_head = std::is_same_v<L, Head> || std::is_same_v<L, Spa
 // All layers of the model, or a tensor rank's part of each.
 std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& part = {});
 const char* kind_of(const Layer& layer);  // "attention"
+std::string name_of(const Layer& layer);  // "h.5.attention"; of a layer outside the blocks, its kind
 std::vector<ParameterSpec> parameters_of(const Layer& layer);
 std::vector<ProjectionShape> projections_of(const Layer& layer);  // those of a block's halves; others have none
 LayerState make_state(const Layer& layer);

@@ -1,0 +1,76 @@
+#include "trireme/kernels/value_check.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/host_values.hpp"
+
+namespace trireme {
+namespace {
+
+bool is_float(DType dtype) { return dtype != DType::i32 && dtype != DType::i64; }
+
+template <class T>
+std::optional<NonFiniteValue> first_in(const Elements<const T>& elements) {
+    for (std::size_t r = 0; r < elements.rows; ++r) {
+        for (std::size_t c = 0; c < elements.columns; ++c) {
+            const double value = elements(r, c);
+            if (!std::isfinite(value))
+                return NonFiniteValue{.tensor = {}, .row = r, .column = c, .value = value};
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<NonFiniteValue> first_in(const HostValues& values, DType dtype) {
+    std::optional<NonFiniteValue> found;
+    if (dtype == DType::bf16) {
+        found = first_in(values.as<Bf16>());
+    } else {
+        visit_float(dtype, [&]<class T>(T) { found = first_in(values.as<T>()); });
+    }
+    return found;
+}
+
+}  // namespace
+
+std::optional<NonFiniteValue> find_non_finite(Stream& stream, const NamedTensor& named) {
+    const ConstTensor& tensor = named.tensor;
+    if (stream.is_ghost() || !tensor.is_present() || !is_float(tensor.dtype)) return std::nullopt;
+    std::optional<NonFiniteValue> found = first_in(HostValues(stream, tensor), tensor.dtype);
+    if (!found) return std::nullopt;
+    found->tensor = named.name;
+    found->data = tensor.data;
+    return found;
+}
+
+std::string describe_non_finite(double value) {
+    if (std::isnan(value)) return "nan";
+    return value > 0 ? "inf" : "-inf";
+}
+
+void ValueCheck::begin_pass(int stage, int microbatch, bool is_backward) {
+    place_ = {.stage = stage, .microbatch = microbatch, .is_backward = is_backward};
+}
+
+// An operation may overwrite what it reads, so its inputs are looked at before it runs.
+void ValueCheck::before(Stream& stream, const NamedTensors& tensors) {
+    input_.reset();
+    if (finding_) return;
+    for (const NamedTensor& named : tensors) {
+        if (!named.is_written && !input_) input_ = find_non_finite(stream, named);
+    }
+}
+
+void ValueCheck::after(Stream& stream, std::string_view kernel, const NamedTensors& tensors) {
+    if (finding_) return;
+    for (const NamedTensor& named : tensors) {
+        if (!named.is_written) continue;
+        const std::optional<NonFiniteValue> output = find_non_finite(stream, named);
+        if (!output) continue;
+        finding_ = {.place = place_, .kernel = std::string(kernel), .output = *output, .input = input_};
+        return;
+    }
+}
+
+}  // namespace trireme

@@ -1,0 +1,93 @@
+// A check of values in whole models of every family, which together call every operation of a training step.
+#include "trireme/kernels/value_check.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "unit/stage/small_models.hpp"
+
+namespace trireme {
+namespace {
+
+struct Trial {
+    const char* name;
+    Stream stream;
+    SmallModel model;
+
+    friend void PrintTo(const Trial& trial, std::ostream* out) {
+        *out << trial.name << "_" << trial.model.name;
+    }
+};
+
+std::vector<Trial> every_trial() {
+    std::vector<Trial> trials;
+    for (const SmallModel& model : every_small_model()) {
+        trials.push_back({"reference", {.backend = ReferenceStream{}}, model});
+        trials.push_back({"cpu", {.backend = CpuStream{}}, model});
+    }
+    return trials;
+}
+
+class ValueCheckOf : public testing::TestWithParam<Trial> {
+protected:
+    ValueCheckOf() {
+        stream_.check = &check_;
+        scatter_weights(model_);
+    }
+
+    void train(BackwardHalves halves = BackwardHalves::together) {
+        model_.forward_backward(stream_, rows_.batch(), {.dropout_key = RandomKey{77}}, halves);
+    }
+
+    const ModelConfig config_ = config_of(GetParam().model);
+    // Two samples with padding between them.
+    const TokenRows rows_{std::array{make_sample(config_, 3, 5), make_sample(config_, 4, 9)},
+                          config_.reads_images() ? 0U : 9U};
+    Stream stream_ = GetParam().stream;
+    WholeModel model_{config_, DType::f32, Place::memory,
+                      larger_of(predict(config_, DType::f32, rows_.shape()),
+                                predict(config_, DType::f32, rows_.shape(), BackwardHalves::apart))};
+    ValueCheck check_;
+};
+
+TEST_P(ValueCheckOf, FindsNothingWhereAllIsFinite) {
+    train();
+    train(BackwardHalves::apart);
+    model_.evaluate(stream_, rows_.batch());
+
+    EXPECT_FALSE(check_.finding()) << check_.finding()->kernel << " in " << check_.finding()->place.layer;
+}
+
+// Of every parameter.
+TEST_P(ValueCheckOf, FindsTheLayerThatReadsAParameterThatIsNoNumber) {
+    for (std::size_t p = 0; p < model_.parameters().size(); ++p) {
+        const std::string& name = model_.parameters()[p].name;
+        SCOPED_TRACE(name);
+        scatter_weights(model_);
+        const Tensor values = model_.values()[p];
+        for (std::size_t r = 0; r < values.rows; ++r)
+            values.as<float>()(r, 0) = std::numeric_limits<float>::quiet_NaN();
+        ValueCheck check;
+        stream_.check = &check;
+
+        train();
+
+        ASSERT_TRUE(check.finding());
+        const NonFiniteOutput& found = *check.finding();
+        ASSERT_TRUE(found.input) << found.kernel << " in " << found.place.layer;
+        const auto* const begin = static_cast<const std::byte*>(values.data);
+        const auto* const read = static_cast<const std::byte*>(found.input->data);
+        EXPECT_TRUE(begin <= read && read < begin + values.bytes())
+            << found.input->tensor << " of " << found.kernel;
+        const std::size_t block = name.find_first_of("01");  // of a block's parameter, its number
+        if (block == std::string::npos) continue;
+        EXPECT_EQ(found.place.layer.rfind(name.substr(0, block + 2), 0), 0U) << found.place.layer;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ValueCheckOf, testing::ValuesIn(every_trial()), [](const auto& trial) {
+    return std::string(trial.param.name) + '_' + trial.param.model.name;
+});
+
+}  // namespace
+}  // namespace trireme
