@@ -33,7 +33,7 @@ def bounds(products, factors):
 
 def read(path):
     with open(path, newline="") as file:
-        return list(csv.DictReader(file))
+        return list(csv.DictReader(line for line in file if not line.startswith("#")))
 
 
 def row(name, seconds, healthy, products, factors):
