@@ -31,7 +31,8 @@ bool csv_names_origin(const CsvTable& table) {
     const bool has_command = std::ranges::any_of(
         table.comments, [](const std::string& line) { return line.starts_with("# command: "); });
     return has_command && table.has_column("program") && std::ranges::all_of(table.rows, [&](const auto& row) {
-               return names_commit(table.cell(row, "program")) || !table.cell(row, "failure").empty();
+               const bool has_failed = table.has_column("failure") && !table.cell(row, "failure").empty();
+               return names_commit(table.cell(row, "program")) || has_failed;
            });
 }
 
