@@ -5,22 +5,28 @@
 #
 #   jobs/quickstart.sh               400 steps
 #   jobs/quickstart.sh --steps 50    more options go to `trireme train`, and win
+#
+# From the environment:
+#   BUILD=FOLDER    uses the program that is built there; nothing is installed and built
+#   RUNS=FOLDER     where run directories go; runs if unset
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 say() { echo "quickstart: $*" >&2; }
 
 ranks=2
-build=build/release
+build=${BUILD:-build/release}
 program=$build/bin/trireme
-folder=runs/quickstart
+folder=${RUNS:-runs}/quickstart
 cores=$(nproc)
 threads=$((cores > ranks ? cores / ranks : 1))
 
-jobs/install.sh
-say "building $program on $cores cores"
-cmake --preset release
-cmake --build --preset release --target trireme
+if [ -z "${BUILD:-}" ]; then
+    jobs/install.sh
+    say "building $program on $cores cores"
+    cmake --preset release
+    cmake --build --preset release --target trireme
+fi
 
 mkdir -p "$folder"
 corpus=$folder/sample.h5

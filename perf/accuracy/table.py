@@ -1,6 +1,6 @@
 """Puts the runs of perf/accuracy/run.sh into a table: RESULTS/runs.csv has a line for each, RESULTS/table.md means over
 seeds with the smallest and the largest, and what each way costs beside the dense run of the same seed. Lines of runs that
-are not in RUNS stay.
+are not in RUNS stay. Each line names the version of the program that ran it.
 
     python3 perf/accuracy/table.py RUNS RESULTS
 """
@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 LAST = 50  # steps whose losses stand for the end of training
-FIELDS = ["model", "way", "seed", "steps", "training_loss", "validation_loss", "accuracy"]
+FIELDS = ["model", "way", "seed", "steps", "training_loss", "validation_loss", "accuracy", "program"]
+COMMAND = "perf/accuracy/run.sh BUILD RUNS RESULTS"
 MODELS = ["gpt2", "gpt2-longer", "mnist", "cifar", "gpt2-124m", "vit-tiny"]
 WAYS = ["dense", "priority", "random", "priority-average", "random-average", "priority-long", "random-long"]
 COLUMNS = {"validation_loss": "validation loss", "accuracy": "accuracy, %",
@@ -26,10 +27,11 @@ def run(folder):
     summary = json.loads((folder / "summary.json").read_text())
     lines = map(json.loads, (folder / "steps.jsonl").read_text().splitlines())
     losses = [line["loss"] for line in lines if "grad_norm" in line]
+    manifest = json.loads((folder / "manifest.json").read_text())
     accuracy = (summary.get("validation") or {}).get("accuracy")
     return {"model": folder.parent.name, "way": way, "seed": int(seed), "steps": summary["steps"],
             "training_loss": round(mean(losses[-LAST:]), 4), "validation_loss": round(summary["loss"]["validation"], 4),
-            "accuracy": "" if accuracy is None else round(100 * accuracy, 2)}
+            "accuracy": "" if accuracy is None else round(100 * accuracy, 2), "program": manifest["version"]}
 
 
 def number(text):
@@ -40,8 +42,9 @@ def runs_before(path):
     if not path.exists():
         return []
     with open(path, newline="") as file:
-        return [{**line, "seed": int(line["seed"]), "steps": int(line["steps"]),
-                 **{field: number(line[field]) for field in COLUMNS}} for line in csv.DictReader(file)]
+        lines = csv.DictReader(line for line in file if not line.startswith("#"))
+        return [{"program": "", **line, "seed": int(line["seed"]), "steps": int(line["steps"]),
+                 **{field: number(line[field]) for field in COLUMNS}} for line in lines]
 
 
 def all_runs(folder, results):
@@ -86,6 +89,7 @@ def table(runs):
 def main(folder, results):
     runs = all_runs(folder, results)
     with open(results / "runs.csv", "w", newline="") as file:
+        file.write(f"# command: {COMMAND}\n")
         writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(runs)

@@ -12,6 +12,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "provenance.hpp"
 #include "train/rank_memory.hpp"
 #include "train/running_state.hpp"
 #include "train/saving.hpp"
@@ -184,6 +185,8 @@ nlohmann::ordered_json measure_saving(Bench& bench, const Shape& shape) {
     return {{"tokens", cat(samples, " x ", shape.length)},
             {"step_s", median(plain)},
             {"step_while_saving_s", median(saving)},
+            {"step_while_saving_to_step", median(saving) / median(plain)},
+            {"by_repeat", {{"step_s", plain}, {"step_while_saving_s", saving}}},
             {"stall_s", stall},
             {"stall_of_step", {{"value", stall / median(plain)}, {"limit", 0.02}}}};
 }
@@ -214,7 +217,7 @@ nlohmann::ordered_json measure_loading(Bench& bench) {
             {"load_of_disk", {{"value", median(raw) / median(loaded)}, {"limit", 0.8}}}};
 }
 
-nlohmann::ordered_json measure(const fs::path& folder) {
+nlohmann::ordered_json measure(const fs::path& folder, const nlohmann::ordered_json& origin) {
     nlohmann::ordered_json saving = nlohmann::ordered_json::array();
     nlohmann::ordered_json loading;
     for (const Shape& shape : shapes) {
@@ -222,7 +225,7 @@ nlohmann::ordered_json measure(const fs::path& folder) {
         saving.push_back(measure_saving(bench, shape));
         if (loading.empty()) loading = measure_loading(bench);
     }
-    return {{"processor", processor_name()}, {"saving", saving}, {"loading", loading}};
+    return {{"provenance", origin}, {"processor", processor_name()}, {"saving", saving}, {"loading", loading}};
 }
 
 }  // namespace
@@ -233,6 +236,6 @@ int main(int argc, char** argv) {
         std::cerr << "perf_checkpoint FOLDER > checkpoint.json\n";
         return 2;
     }
-    std::cout << trireme::measure(argv[1]).dump(2) << '\n';
+    std::cout << trireme::measure(argv[1], trireme::perf::provenance(argc, argv)).dump(2) << '\n';
     return 0;
 }

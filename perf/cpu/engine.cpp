@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "provenance.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/comm/session.hpp"
 #include "trireme/device/clock.hpp"
@@ -132,15 +133,13 @@ void print(const char* name, const char* unit, const Timing& timing) {
                 unit);
 }
 
-void run(const Size& size, const Session& session) {
+void run(const Size& size, const Session& session, const nlohmann::ordered_json& origin) {
     if (session.size() != ranks) throw ConfigError("this benchmark needs two ranks: mpiexec -n 2");
     const auto control = session.all_ranks("control", {});
     const Timing message = measure_message(session, *control, size);
-    nlohmann::ordered_json result{{"mpi_library", session.library()},
-                                  {"processor", processor_name()},
-                                  {"micro_batches", size.micro_batches},
-                                  {"repeats", size.repeats},
-                                  {"message", json_of(message)}};
+    nlohmann::ordered_json result{{"provenance", origin},          {"mpi_library", session.library()},
+                                  {"processor", processor_name()}, {"micro_batches", size.micro_batches},
+                                  {"repeats", size.repeats},       {"message", json_of(message)}};
     if (session.rank() == 0) print("to and fro", "message", message);
     for (const ScheduleKind kind : {ScheduleKind::one_f_one_b, ScheduleKind::gpipe}) {
         const Programs programs = prove(kind, size.micro_batches);
@@ -158,6 +157,6 @@ void run(const Size& size, const Session& session) {
 
 int main(int argc, char** argv) {
     trireme::Session session(argc, argv);
-    trireme::perf::run(trireme::perf::parse(argc, argv), session);
+    trireme::perf::run(trireme::perf::parse(argc, argv), session, trireme::perf::provenance(argc, argv));
     return 0;
 }

@@ -8,6 +8,7 @@
 
 #include "cases.hpp"
 #include "floors.hpp"
+#include "provenance.hpp"
 
 namespace trireme::perf {
 namespace {
@@ -55,7 +56,7 @@ Limits measure_limits() {
     return {flops / product.least, copy_bandwidth(copied_bytes, 30)};
 }
 
-void measure_all(const char* json_path) {
+void measure_all(const char* json_path, const nlohmann::ordered_json& origin) {
     const Limits limits = measure_limits();
     std::printf("512^3 product %.1f GFLOP/s, copy bandwidth %.2f GB/s\n", limits.flops_per_s * 1e-9,
                 limits.bytes_per_s * 1e-9);
@@ -65,7 +66,8 @@ void measure_all(const char* json_path) {
     const auto add = [&](const Case& work) { rows.push_back(row_of(work, limits)); };
     for (const std::size_t length : {64, 512}) for_each_case(4, length, add);
     if (json_path == nullptr) return;
-    std::ofstream(json_path) << nlohmann::json{{"product_flops_per_s", limits.flops_per_s},
+    std::ofstream(json_path) << nlohmann::json{{"provenance", origin},
+                                               {"product_flops_per_s", limits.flops_per_s},
                                                {"copy_bytes_per_s", limits.bytes_per_s},
                                                {"kernels", rows}}
                                     .dump(1)
@@ -81,6 +83,6 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "usage: %s [--json FILE]\n", argv[0]);
         return 2;
     }
-    trireme::perf::measure_all(has_json ? argv[2] : nullptr);
+    trireme::perf::measure_all(has_json ? argv[2] : nullptr, trireme::perf::provenance(argc, argv));
     return 0;
 }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "provenance.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/device/machine.hpp"
@@ -124,8 +125,8 @@ nlohmann::ordered_json measured(const Case& of, int repeats) {
             {"slots", shape.slots}};
 }
 
-void run(int repeats, const std::string& result) {
-    nlohmann::ordered_json all{{"processor", processor_name()}, {"repeats", repeats}};
+void run(int repeats, const std::string& result, const nlohmann::ordered_json& origin) {
+    nlohmann::ordered_json all{{"provenance", origin}, {"processor", processor_name()}, {"repeats", repeats}};
     std::printf("%-38s %9s %9s %9s %9s %9s\n", "", "search s", "plan s", "step", "fixed", "limit");
     for (const Case& of : cases()) {
         const nlohmann::ordered_json row = measured(of, repeats);
@@ -142,6 +143,7 @@ void run(int repeats, const std::string& result) {
 
 int main(int argc, char** argv) {
     const std::vector<std::string> words(argv + 1, argv + argc);
-    trireme::perf::run(words.empty() ? 5 : std::stoi(words[0]), words.size() > 1 ? words[1] : "");
+    trireme::perf::run(words.empty() ? 5 : std::stoi(words[0]), words.size() > 1 ? words[1] : "",
+                       trireme::perf::provenance(argc, argv));
     return 0;
 }

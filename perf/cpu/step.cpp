@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "floors.hpp"
+#include "provenance.hpp"
 #include "trireme/base/random.hpp"
 #include "trireme/device/machine.hpp"
 #include "trireme/kernels/fill.hpp"
@@ -28,6 +29,7 @@ struct Shape {
     std::size_t repeats = 7;
     int threads = 1;
     std::string result;
+    nlohmann::ordered_json provenance = {};
 
     std::size_t rows() const { return samples * length; }
 };
@@ -229,7 +231,8 @@ void report(const Shape& shape, const Measured& measured, const std::vector<Line
                 1e-6 * static_cast<double>(predicted), 1e-6 * static_cast<double>(grown), memory_ratio);
     if (shape.result.empty()) return;
     write_json(shape, lines,
-               {{"model", shape.model},
+               {{"provenance", shape.provenance},
+                {"model", shape.model},
                 {"samples", shape.samples},
                 {"length", shape.length},
                 {"threads", shape.threads},
@@ -245,6 +248,7 @@ void report(const Shape& shape, const Measured& measured, const std::vector<Line
 
 Shape parse(int argc, char** argv) {
     Shape shape;
+    shape.provenance = perf::provenance(argc, argv);
     const std::vector<std::string> words(argv + 1, argv + argc);
     if (words.size() > 0) shape.model = words[0];
     if (words.size() > 1) shape.samples = std::stoul(words[1]);

@@ -22,6 +22,7 @@ length=${LENGTH:-64}
 changes=${CHANGES:-6}
 period=${PERIOD:-4}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+source "$here/../provenance.sh"
 records=$(mktemp -d "${RUNS:-/tmp}/moves.XXXXXX")
 trap 'rm -rf "$records"' EXIT
 
@@ -70,7 +71,7 @@ cat > "$records/settings.json" <<END
 {"model": "gpt2", "layers": $layers, "tied": false, "dtype": "f32", "ranks": 2, "threads_per_rank": 1,
  "cores": "$CORES", "samples": $samples, "length": $length, "changes": $changes, "steps_between": $period,
  "rounds": $rounds, "started": "$(date --utc +%FT%TZ)", "load_at_start": $(cut -d ' ' -f 1 /proc/loadavg),
- "commit": "$(git -C "$here" describe --always --dirty 2> /dev/null || echo unknown)"}
+ $(provenance perf/moves/run.sh "$@")}
 END
 "$program" prepare --synthetic csn --count 200 --quiet --output "$records/corpus.h5"
 

@@ -29,6 +29,7 @@ micro_samples=${MICRO_SAMPLES:-1}
 first_blocks=${FIRST_BLOCKS:-8}
 steps=$((${STEPS:-2} + 1))
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+source "$here/../provenance.sh"
 records=$(mktemp -d)
 trap 'rm -rf "$records"' EXIT
 
@@ -121,7 +122,7 @@ cat > "$records/settings.json" <<END
               "length": $length, "tied": false, "blocks": [$first_blocks, $((layers - first_blocks))]},
  "measured_steps": $((steps - 1)), "rounds": $rounds, "started": "$(date --utc +%FT%TZ)",
  "load_at_start": $(cut -d ' ' -f 1 /proc/loadavg),
- "commit": "$(git -C "$here" describe --always --dirty 2> /dev/null || echo unknown)"}
+ $(provenance perf/parallel/run.sh "$@")}
 END
 "$program" --version > "$records/version.txt"
 "$program" prepare --synthetic csn --count 200 --quiet --output "$records/corpus.h5"

@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
+#include "provenance.hpp"
 #include "tools/equal_layers.hpp"
 #include "tools/measure_kernels.hpp"
 #include "trireme/base/median.hpp"
-#include "trireme/base/version.hpp"
 #include "trireme/device/machine.hpp"
 #include "trireme/train/specimen.hpp"
 
@@ -183,7 +183,7 @@ int main(int argc, char** argv) {
         return 2;
     }
     perf::Json result{{"machine", processor_name()},
-                      {"version", build_facts().version},
+                      {"provenance", perf::provenance(argc, argv)},
                       {"threads", 1},
                       {"rounds", std::stoul(argv[2])},
                       {"bound", perf::bound}};

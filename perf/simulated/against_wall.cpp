@@ -2,6 +2,11 @@
 //
 //   perf_against_wall cluster PROFILE.json CLUSTER.json     two devices, joined by the profile's link
 //   perf_against_wall judge RECORDS ROUNDS OUTPUT.json      medians of what was recorded
+//   perf_against_wall rejudge RESULT.json OUTPUT.json       the same from a result's `by_round`
+//
+// The criterion: in each row the median over the rounds of simulated seconds / (seconds by the wall x drift) is
+// within a tenth of 1. The drift is the machine's speed around the run, relative to that around the profile. A
+// result with a row beyond that is INVALID.
 //
 // RECORDS has settings.json, version.txt and, of each round, a folder with gemm-alone.json, MODEL-profile.json,
 // MODEL-LAYOUT-wall.jsonl and -simulated.jsonl, and what the cores multiplied before and behind the profile and
@@ -15,8 +20,8 @@
 #include <string>
 #include <vector>
 
-#include "trireme/base/median.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/median.hpp"
 #include "trireme/plan/profile.hpp"
 
 namespace trireme::perf {
@@ -113,6 +118,26 @@ double calibration_of(const fs::path& round, const std::string& first_model) {
     return both / read_json(round / "gemm-alone.json").at("gflops").get<double>();
 }
 
+// One row of the result, from its figures of each round.
+Json row_of(const std::string& model, const std::string& layout, const std::vector<double>& wall,
+            const std::vector<double>& simulated, const std::vector<double>& drift) {
+    std::vector<double> calibrated;
+    for (std::size_t r = 0; r < wall.size(); ++r) calibrated.push_back(simulated[r] / (wall[r] * drift[r]));
+    const double ratio = median_of(calibrated);
+    return {{"model", model},
+            {"layout", layout},
+            {"wall_s", median_of(wall)},
+            {"simulated_s", median_of(simulated)},
+            {"simulated_to_wall", median_of(simulated) / median_of(wall)},
+            {"simulated_to_calibrated_wall", ratio},
+            {"is_within_bound", std::abs(ratio - 1) <= bound},
+            {"by_round",
+             {{"wall_s", wall},
+              {"simulated_s", simulated},
+              {"speed_to_that_of_the_profile", drift},
+              {"simulated_to_calibrated_wall", calibrated}}}};
+}
+
 Json compare(const Records& records, const std::string& model, const std::string& layout) {
     const std::string name = cat(model, "-", layout);
     const std::vector<double> wall =
@@ -122,21 +147,7 @@ Json compare(const Records& records, const std::string& model, const std::string
     const std::vector<double> drift = records.of_rounds([&](const fs::path& round) {
         return rate_around(round, model, layout) / rate_around(round, model, "profile");
     });
-    std::vector<double> calibrated;
-    for (std::size_t r = 0; r < wall.size(); ++r) calibrated.push_back(simulated[r] / (wall[r] * drift[r]));
-    const double ratio = median_of(simulated) / median_of(wall);
-    return {{"model", model},
-            {"layout", layout + " 2"},
-            {"wall_s", median_of(wall)},
-            {"simulated_s", median_of(simulated)},
-            {"simulated_to_wall", ratio},
-            {"simulated_to_calibrated_wall", median_of(calibrated)},
-            {"is_within_bound", std::abs(ratio - 1) <= bound},
-            {"by_round",
-             {{"wall_s", wall},
-              {"simulated_s", simulated},
-              {"speed_to_that_of_the_profile", drift},
-              {"simulated_to_calibrated_wall", calibrated}}}};
+    return row_of(model, layout + " 2", wall, simulated, drift);
 }
 
 Json links_of(const Records& records, const std::string& model) {
@@ -149,21 +160,36 @@ Json links_of(const Records& records, const std::string& model) {
     return {{"latency", figure("latency")}, {"bandwidth", figure("bandwidth")}};
 }
 
-std::string complaint(const Records& records, double calibration) {
-    if (records.rounds() < least_rounds)
-        return cat("rounds: ", records.rounds(), " of the ", least_rounds, " that are needed");
-    if (calibration >= least_calibration) return {};
+// Why the result does not count; empty if it does.
+std::string complaint(int rounds, double calibration, const Json& rows) {
+    if (rounds < least_rounds) return cat("rounds: ", rounds, " of the ", least_rounds, " that are needed");
+    std::string beyond;
+    std::size_t count = 0;
+    for (const Json& row : rows) {
+        if (row.at("is_within_bound")) continue;
+        beyond += cat(++count == 1 ? "" : ", ", row.at("model").get<std::string>(), " ",
+                      row.at("layout").get<std::string>(), " at ",
+                      row.at("simulated_to_calibrated_wall").get<double>());
+    }
+    if (calibration >= least_calibration && count == 0) return {};
+    if (count > 0)
+        return cat(count, " of ", rows.size(), " rows differ from the calibrated wall time by more than ",
+                   bound, ": ", beyond);
     return cat("two processes at once reached ", calibration, " of what one does alone, and ",
                least_calibration, " is needed: the two cores are threads of one, or had other work");
+}
+
+void give_verdict(Json& result, int rounds) {
+    const std::string why = complaint(rounds, result.at("calibration").at("median"), result.at("steps"));
+    result["verdict"] = why.empty() ? "VALID" : "INVALID";
+    result["reason"] = why;
 }
 
 Json judge(const Records& records) {
     const Json settings = records.settings();
     const std::vector<double> calibration = records.of_rounds(
         [&](const fs::path& round) { return calibration_of(round, settings.at("models").at(0)); });
-    const std::string why = complaint(records, median_of(calibration));
-    Json result{{"verdict", why.empty() ? "VALID" : "INVALID"}};
-    if (!why.empty()) result["reason"] = why;
+    Json result{{"verdict", ""}, {"reason", ""}};
     result["version"] = records.version();
     result["settings"] = settings;
     result["calibration"] = {{"what", "f32 products of two processes at once, of one alone"},
@@ -176,22 +202,36 @@ Json judge(const Records& records) {
         for (const std::string layout : settings.at("layouts"))
             result["steps"].push_back(compare(records, model, layout));
     }
+    give_verdict(result, records.rounds());
+    return result;
+}
+
+// Works the rows and the verdict out again from the figures of each round.
+Json rejudge(const Json& before) {
+    Json result{{"verdict", ""}, {"reason", ""}};
+    for (const auto& [name, value] : before.items()) result[name] = value;
+    for (Json& row : result.at("steps")) {
+        const Json by_round = row.at("by_round");
+        row = row_of(row.at("model"), row.at("layout"), by_round.at("wall_s"), by_round.at("simulated_s"),
+                     by_round.at("speed_to_that_of_the_profile"));
+    }
+    give_verdict(result, result.at("settings").at("rounds"));
     return result;
 }
 
 void print(const Json& result) {
     for (const Json& step : result.at("steps")) {
-        std::printf("%-10s %-9s wall %.4f s  simulated %.4f s  ratio %.3f (%s), at the profile's speed %.3f\n",
+        std::printf("%-10s %-9s wall %.4f s  simulated %.4f s  ratio %.3f, to calibrated wall %.3f (%s)\n",
                     step.at("model").get<std::string>().c_str(), step.at("layout").get<std::string>().c_str(),
                     step.at("wall_s").get<double>(), step.at("simulated_s").get<double>(),
                     step.at("simulated_to_wall").get<double>(),
-                    step.at("is_within_bound").get<bool>() ? "within a tenth" : "NOT within a tenth",
-                    step.at("simulated_to_calibrated_wall").get<double>());
+                    step.at("simulated_to_calibrated_wall").get<double>(),
+                    step.at("is_within_bound").get<bool>() ? "within a tenth" : "NOT within a tenth");
     }
     std::printf("two processes at once: %.3f of what one multiplies alone (least %.2f)\n%s%s\n",
                 result.at("calibration").at("median").get<double>(), least_calibration,
                 result.at("verdict").get<std::string>().c_str(),
-                result.contains("reason") ? cat(": ", result.at("reason").get<std::string>()).c_str() : "");
+                result.at("reason") == "" ? "" : cat(": ", result.at("reason").get<std::string>()).c_str());
 }
 
 int act(const std::vector<std::string>& words) {
@@ -205,9 +245,16 @@ int act(const std::vector<std::string>& words) {
         print(result);
         return 0;
     }
+    if (words.size() == 3 && words[0] == "rejudge") {
+        const Json result = rejudge(read_json(words[1]));
+        std::ofstream(words[2]) << result.dump(1) << '\n';
+        print(result);
+        return 0;
+    }
     std::fprintf(stderr,
                  "usage: perf_against_wall cluster PROFILE.json CLUSTER.json\n"
-                 "       perf_against_wall judge RECORDS ROUNDS OUTPUT.json\n");
+                 "       perf_against_wall judge RECORDS ROUNDS OUTPUT.json\n"
+                 "       perf_against_wall rejudge RESULT.json OUTPUT.json\n");
     return 2;
 }
 

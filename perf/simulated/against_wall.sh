@@ -8,7 +8,8 @@
 # second round in the opposite order, and then simulates them, without arithmetic. The speed of such a machine drifts:
 # before and behind each profile and each run by the wall it is measured what two cores multiply together, so that a
 # run can be compared with a profile of another minute. In every round it is measured beside what one does alone: below
-# 0.85 the result is INVALID, and with fewer than 7 rounds. From the environment, too:
+# 0.85 the result is INVALID, with fewer than 7 rounds, and where a layout is beyond a tenth of the calibrated wall time.
+# From the environment, too:
 #   MODELS="gpt2-tiny gpt2"
 #   CORES="0 1"           of the two ranks; no two threads of one core
 #   STEPS=4               measured, of every run; one more warms up
@@ -23,6 +24,7 @@ read -ra cores <<< "${CORES:-0 1}"
 steps=$((${STEPS:-4} + 1))
 program=${PROGRAM:-$build/bin/trireme}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+source "$here/../provenance.sh"
 records=$(mktemp -d)
 trap 'rm -rf "$records"' EXIT
 
@@ -131,7 +133,7 @@ cat > "$records/settings.json" <<END
  "threads_per_rank": 1, "cores": "$CORES",
  "measured_steps": $((steps - 1)), "rounds": $rounds, "started": "$(date --utc +%FT%TZ)",
  "load_at_start": $(cut -d ' ' -f 1 /proc/loadavg),
- "commit": "$(git -C "$here" describe --always --dirty 2> /dev/null || echo unknown)"}
+ $(provenance perf/simulated/against_wall.sh "$@")}
 END
 "$program" --version > "$records/version.txt"
 "$program" prepare --synthetic csn --count 200 --quiet --output "$records/corpus.h5"

@@ -36,7 +36,7 @@ def last_decision(folder, row):
 
 def main(folder):
     with open(folder / "beyond-teams.csv", newline="") as file:
-        rows = list(csv.DictReader(file))
+        rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
     seconds = {(layout_of(r), r["slow"], r["straggler"]): float(r["step_s/last"]) for r in rows}
     print("| | `off` | `uneven` | formula | `uneven`, beside what was predicted |\n|---|---|---|---|---|")
     for row in rows:

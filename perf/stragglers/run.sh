@@ -23,6 +23,7 @@ steps=${STEPS:-7}
 before=8  # steps until the slow rank is known, and the plan has changed
 program=$build/bin/trireme
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+source "$here/../provenance.sh"
 records=$(mktemp -d)
 trap 'rm -rf "$records"' EXIT
 
@@ -80,7 +81,7 @@ cat > "$records/settings.json" <<END
 {"model": "gpt2", "layers": $layers, "dtype": "f32", "tensor": 2, "samples": 4, "length": 64, "factor": $factor,
  "cores": "${cores[*]}", "measured_steps": $steps, "steps_before": $before, "rounds": $rounds,
  "started": "$(date --utc +%FT%TZ)", "load_at_start": $(cut -d ' ' -f 1 /proc/loadavg),
- "commit": "$(git -C "$here" describe --always --dirty 2> /dev/null || echo unknown)"}
+ $(provenance perf/stragglers/run.sh "$@")}
 END
 "$program" --version > "$records/version.txt"
 "$program" prepare --synthetic csn --count 200 --quiet --output "$records/corpus.h5"

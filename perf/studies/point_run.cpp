@@ -18,6 +18,7 @@ using Json = nlohmann::json;
 
 struct Run {
     Json summary = {};         // null: it failed
+    std::string program = {};  // the version that ran it
     std::string failure = {};  // its first sentence
 };
 
@@ -51,8 +52,14 @@ std::string sentence_of(const std::string& log) {
     return last;
 }
 
-Json summary_in(const fs::path& folder) {
-    return Json::parse(read_text(folder / "summary.json"), nullptr, false);
+Json json_in(const fs::path& file) { return Json::parse(read_text(file), nullptr, false); }
+
+// The run in `folder`, if it is complete.
+std::optional<Run> complete_run(const fs::path& folder) {
+    const Json summary = json_in(folder / "summary.json");
+    const Json manifest = json_in(folder / "manifest.json");
+    if (!summary.is_object() || !manifest.is_object()) return std::nullopt;
+    return Run{.summary = summary, .program = manifest.value("version", "")};
 }
 
 Run run_of(const Study& study, const Point& point, const std::string& program, const fs::path& records) {
@@ -60,14 +67,12 @@ Run run_of(const Study& study, const Point& point, const std::string& program, c
     const fs::path command = records / (point.folder + ".command");
     const std::vector<std::string> words = words_for(study, point, program, folder);
     const std::string text = fmt::format("{}\n", fmt::join(words, "\n"));
-    Json known = summary_in(folder);
-    if (known.is_object() && read_text(command) == text) return {.summary = known};
+    if (const auto known = complete_run(folder); known && read_text(command) == text) return *known;
     fs::remove_all(folder);  // what a run that was cut off, or was another, has left
     write_text(command, text);
     const fs::path log = records / (point.folder + ".log");
     const int code = run(words, log);
-    known = summary_in(folder);
-    if (code == 0 && known.is_object()) return {.summary = known};
+    if (const auto done = complete_run(folder); code == 0 && done) return *done;
     return {.failure = cat("exit code ", code, ": ", sentence_of(read_text(log)))};
 }
 
@@ -90,9 +95,12 @@ std::map<std::string, Json> figures_in(const Json& summary, const Study& study) 
 Row row_of(const Study& study, const Point& point, const std::string& program, const fs::path& records) {
     const Run own = run_of(study, point, program, records);
     Row row{.figures = figures_in(own.summary, study), .failure = own.failure};
+    if (!own.summary.is_null()) row.figures["program"] = own.program;
     if (!study.beside || own.summary.is_null()) return row;
     const Run other = run_of(study, beside(point, *study.beside), program, records);
     row.failure = other.failure;
+    if (!other.program.empty() && other.program != own.program)
+        row.figures["program"] = cat(own.program, " and ", other.program);
     for (const auto& [name, figure] : study.beside->saved) {
         const Json whole = figure_in(own.summary, figure);
         const Json rest = figure_in(other.summary, figure);

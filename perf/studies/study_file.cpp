@@ -127,7 +127,8 @@ Study read_study(const std::filesystem::path& file) {
     const Json json = parsed(file);
     const std::string place = file.string();
     if (json.value("schema", Json()) != 1) refuse(cat(place, ": schema"), "1 for this program");
-    Study study{.name = plain(text_in(json, "name", place)),
+    Study study{.file = place,
+                .name = plain(text_in(json, "name", place)),
                 .source = text_in(json, "source", place),
                 .command = text_in(json, "command", place),
                 .launch = texts_in(json, "launch", place),

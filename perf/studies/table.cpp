@@ -44,10 +44,10 @@ std::vector<std::string> columns_of(const std::vector<Point>& points) {
 std::string csv_of(const Study& study, const std::vector<std::string>& columns,
                    const std::vector<TableRow>& rows) {
     const std::vector<std::string> figures = figures_of(study);
-    std::string csv;
+    std::string csv = cat("# command: perf/study ", study.file, "\n");
     for (const std::string& column : columns) csv += cell(column) + ",";
     for (const std::string& figure : figures) csv += cell(figure) + ",";
-    csv += "clock,failure\n";
+    csv += "clock,program,failure\n";
     for (const auto& [point, row] : rows) {
         for (const std::string& column : columns) {
             const auto value = point->own.find(column);
@@ -57,8 +57,11 @@ std::string csv_of(const Study& study, const std::vector<std::string>& columns,
             const Json value = figure_of(row, figure);
             csv += (value.is_null() ? "" : value.is_string() ? cell(value) : value.dump()) + ",";
         }
-        const Json clock = figure_of(row, "clock");
-        csv += (clock.is_string() ? clock.get<std::string>() : "") + "," + cell(row.failure) + "\n";
+        for (const char* const figure : {"clock", "program"}) {
+            const Json value = figure_of(row, figure);
+            csv += (value.is_string() ? cell(value) : "") + ",";
+        }
+        csv += cell(row.failure) + "\n";
     }
     return csv;
 }

@@ -12,8 +12,9 @@ struct TableRow {
     Row row = {};
 };
 
-// OUTPUT/NAME.csv and, for each chart, OUTPUT/NAME-FIGURE.svg. `points` are all of the study: what their axes
-// say are the columns, whichever of them have rows.
+// OUTPUT/NAME.csv, whose first line is a comment that names the command, and whose column "program" names the
+// version that ran each row; and, for each chart, OUTPUT/NAME-FIGURE.svg. `points` are all of the study: what
+// their axes say are the columns, whichever of them have rows.
 void write_table(const Study& study, const std::vector<Point>& points, const std::vector<TableRow>& rows,
                  const std::filesystem::path& output);
 

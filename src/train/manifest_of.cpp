@@ -24,7 +24,7 @@ std::string device_text(const RunPlace& run) {
 
 Manifest manifest_of(const RunPlace& run) {
     const Setup& setup = run.setup;
-    return {.version = build_facts().version,
+    return {.version = version(),
             .mpi_library = run.session.library(),
             .started = now_text(),
             .corpus = setup.corpus ? setup.corpus->info().path : "",

@@ -2,8 +2,8 @@
 // that the file has as equal are not run again, so that the command goes on where it was stopped, or where a
 // fault was found.
 //
-//   equivalence_product OUTPUT.csv [WAYS [gpu]]     every combination of levels of WAYS factors (3)
-//                                                   0: every case
+//   equivalence_product OUTPUT.csv [WAYS [emulated-gpu]]     every combination of levels of WAYS factors (3)
+//                                                            0: every case
 //
 // In the simulation; or, much slower, on emulated GPUs, for six steps.
 #include <filesystem>
@@ -17,6 +17,7 @@
 #include "equivalence/trials.hpp"
 #include "messages/program.hpp"
 #include "scratch_folder.hpp"
+#include "trireme/base/error.hpp"
 #include "trireme/base/version.hpp"
 
 namespace trireme::equivalence {
@@ -40,33 +41,48 @@ std::size_t count_cases(const Product& product) {
 struct Question {
     fs::path output;
     int ways = 3;
-    bool is_on_gpu = false;
+    bool is_on_emulated_gpu = false;
 };
 
-std::string header(const Product& product, int ways, std::size_t cases) {
+constexpr const char* on_emulated_gpus = "emulated-gpu";
+
+std::string header(const Product& product, const Question& asked, std::size_t cases) {
     std::ostringstream text;
-    text << "# " << cases << " cases, which hold every combination of levels of " << ways
+    text << "# " << cases << " cases, which hold every combination of levels of " << asked.ways
          << " factors (0: of all), of " << count_cases(product)
          << " in the whole product; one line for each that was run\n"
-         << "# trireme " << version() << ", " << build_facts().compiler << "; the largest relative differences "
-         << "from one rank\n"
+         << "# ranks: "
+         << (asked.is_on_emulated_gpu ? "processes that share emulated GPUs, on a processor; no GPU was used"
+                                      : "simulated, on a processor")
+         << "; figures are the largest relative differences from one rank\n"
+         << "# command: validation/equivalence/whole_product.sh BUILD " << asked.output.string() << ' '
+         << asked.ways << (asked.is_on_emulated_gpu ? cat(" ", on_emulated_gpus) : "") << '\n'
          << "case,losses,gradient norms,parameters,verdict\n";
     return text.str();
 }
 
+// Heads the lines of one program. The tree had changes if "with changes" follows the commit.
+constexpr const char* program_mark = "# lines below are by trireme ";
+
+std::string program_line() {
+    return cat(program_mark, version(), ", ", build_facts().compiler,
+               build_facts().revision.ends_with(" with changes") ? "" : ", clean tree");
+}
+
 bool is_equal(const std::string& line) { return line.ends_with(",equal"); }
 
-Figures figures_of(Trials& trials, const Case& chosen, bool is_on_gpu) {
-    if (!is_on_gpu) return trials.run(chosen, messages::programs() - 1);
+Figures figures_of(Trials& trials, const Case& chosen, bool is_on_emulated_gpu) {
+    if (!is_on_emulated_gpu) return trials.run(chosen, messages::programs() - 1);
     const std::size_t any = std::accumulate(chosen.begin(), chosen.end(), std::size_t{0});
     return trials.run_on_gpu(chosen, precision_of(chosen), any % messages::mpi_libraries());
 }
 
-std::string line_of(Trials& trials, const Case& chosen, bool is_on_gpu) {
+std::string line_of(Trials& trials, const Case& chosen, bool is_on_emulated_gpu) {
     std::ostringstream line;
     line << name_of(chosen) << ',';
     try {
-        const Difference apart = difference(figures_of(trials, chosen, is_on_gpu), trials.one_rank(chosen));
+        const Difference apart =
+            difference(figures_of(trials, chosen, is_on_emulated_gpu), trials.one_rank(chosen));
         line << apart.losses << ',' << apart.norms << ',' << apart.parameters << ','
              << (keeps_bars(apart, chosen) ? "equal" : "UNEQUAL");
     } catch (const std::runtime_error& error) {
@@ -82,14 +98,18 @@ public:
     Report(const fs::path& output, const std::string& header) {
         std::ifstream before(output);
         std::ostringstream kept;
+        std::string program;
         for (std::string line; std::getline(before, line) && !before.eof();) {
-            if (!is_equal(line)) continue;
+            if (line.starts_with(program_mark)) program = line;
+            if (!is_equal(line) && !line.starts_with(program_mark)) continue;
             kept << line << '\n';
             equal_.insert(line.substr(0, line.find(',')));
         }
         before.close();
         out_.open(output);
-        out_ << header << kept.str() << std::flush;
+        out_ << header << kept.str();
+        if (program != program_line()) out_ << program_line() << '\n';
+        out_ << std::flush;
     }
 
     bool has(const Case& chosen) const { return equal_.contains(name_of(chosen)); }
@@ -103,14 +123,15 @@ private:
 // How many were not equal.
 int run_all(const Question& asked) {
     const validation::ScratchFolder folder;
-    Trials trials(folder.file(""), asked.is_on_gpu ? "--steps 6 --eval-every 3" : "--steps 20 --eval-every 10");
+    Trials trials(folder.file(""),
+                  asked.is_on_emulated_gpu ? "--steps 6 --eval-every 3" : "--steps 20 --eval-every 10");
     const Product product = product_of_factors();
     const std::vector<Case> cases = cases_of(product, asked.ways);
-    Report report(asked.output, header(product, asked.ways, cases.size()));
+    Report report(asked.output, header(product, asked, cases.size()));
     int unequal = 0;
     for (const Case& chosen : cases) {
         if (report.has(chosen)) continue;
-        const std::string line = line_of(trials, chosen, asked.is_on_gpu);
+        const std::string line = line_of(trials, chosen, asked.is_on_emulated_gpu);
         unequal += is_equal(line) ? 0 : 1;
         report.add(line);
     }
@@ -121,8 +142,9 @@ int run_all(const Question& asked) {
 }  // namespace trireme::equivalence
 
 int main(int count, char** arguments) {
-    if (count < 2 || count > 4 || (count == 4 && std::string_view(arguments[3]) != "gpu")) {
-        std::cerr << "usage: equivalence_product OUTPUT.csv [WAYS [gpu]]\n";
+    if (count < 2 || count > 4 ||
+        (count == 4 && std::string_view(arguments[3]) != trireme::equivalence::on_emulated_gpus)) {
+        std::cerr << "usage: equivalence_product OUTPUT.csv [WAYS [emulated-gpu]]\n";
         return 2;
     }
     const int ways = count > 2 ? std::stoi(arguments[2]) : 3;

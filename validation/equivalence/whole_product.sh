@@ -5,11 +5,14 @@
 #
 #   validation/equivalence/whole_product.sh BUILD OUTPUT.csv         every combination of levels of 3 factors
 #   validation/equivalence/whole_product.sh BUILD OUTPUT.csv 4       of 4 factors; 0: all of the some 1.2 million cases
-#   validation/equivalence/whole_product.sh BUILD OUTPUT.csv 2 gpu   of 2 factors, on emulated GPUs
+#   validation/equivalence/whole_product.sh BUILD OUTPUT.csv 2 emulated-gpu   of 2 factors, on emulated GPUs
+#
+# The file's header names what ran the cases, the commit, whether the tree was clean when the program was built, and the
+# command. A file that is continued by a program of another commit says so above the first line of that program.
 set -euo pipefail
 
 if [[ $# -lt 2 || $# -gt 4 ]]; then
-    echo "usage: $0 BUILD OUTPUT.csv [WAYS [gpu]]" >&2
+    echo "usage: $0 BUILD OUTPUT.csv [WAYS [emulated-gpu]]" >&2
     exit 2
 fi
 cmake --build "$1" --target equivalence_product

@@ -16,8 +16,8 @@ struct Settings {
     void (*stand_until)(void* stream, std::function<bool()> is_over) = nullptr;
 
     // What it does on purpose.
-    int version = 22'809;
-    bool never_opens = false;           // communicators of this process
+    int version = 999'999;     // 99.99.99, which no release of NCCL has: records made with the stand-in show it
+    bool never_opens = false;  // communicators of this process
     int operations_until_failure = -1;  // of this process; below 0: none fails
     std::int64_t process = 0;           // which it says that it is; 0: the one it is
 };

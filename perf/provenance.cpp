@@ -1,0 +1,22 @@
+#include "provenance.hpp"
+
+#include <filesystem>
+#include <string>
+
+#include "trireme/base/version.hpp"
+
+namespace trireme::perf {
+
+nlohmann::ordered_json provenance(int argc, const char* const* argv) {
+    const std::string changed = " with changes";
+    std::string commit = build_facts().revision;
+    const bool is_clean = !commit.ends_with(changed);
+    if (!is_clean) commit.resize(commit.size() - changed.size());
+    std::string command = std::filesystem::path(argv[0]).filename().string();
+    for (int word = 1; word < argc; ++word) command += std::string(" ") + argv[word];
+    return {{"commit", commit.empty() ? "unknown" : commit},
+            {"tree", is_clean ? "clean" : "with changes"},
+            {"command", command}};
+}
+
+}  // namespace trireme::perf

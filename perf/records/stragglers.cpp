@@ -1,0 +1,116 @@
+#include "records/stragglers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "records/csv.hpp"
+
+namespace trireme::records {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int heads = 16;
+constexpr std::array ways{"off", "resize", "semi", "migrate", "uneven"};
+
+using Setting = std::tuple<std::string, int, double>;  // model, ranks, factor of the slow rank
+using Seconds = std::map<std::string, double>;         // of a step, by --straggler
+using Steps = std::map<Setting, Seconds>;
+
+Steps steps_in(const fs::path& file) {
+    const CsvTable table = read_csv(file);
+    Steps steps;
+    for (const auto& row : table.rows) {
+        const Setting setting{table.cell(row, "model"), std::stoi(table.cell(row, "tensor")),
+                              number_in(table.cell(row, "factor"))};
+        steps[setting][table.cell(row, "straggler")] = number_in(table.cell(row, "step_s/last"));
+    }
+    return steps;
+}
+
+double healthy_seconds(const Steps& steps, const std::string& model, int ranks) {
+    return steps.at({model, ranks, 1}).at("off");
+}
+
+// The fraction of matmuls in a healthy step.
+double matmul_fraction(const Steps& steps, const std::string& model, int ranks) {
+    return (steps.at({model, ranks, 8}).at("off") / healthy_seconds(steps, model, ranks) - 1) / 7;
+}
+
+// The shortest time for all heads if each rank has at least one, relative to an even cut.
+double best_heads(const std::vector<double>& factors) {
+    double best = std::numeric_limits<double>::infinity();
+    for (const double factor : factors) {
+        for (int count = 1; count <= heads; ++count) {
+            const double time = factor * count;
+            int done = 0, least = heads;
+            for (const double of_rank : factors) {
+                const int own = static_cast<int>(time / of_rank + 1e-9);
+                done += own;
+                least = std::min(least, own);
+            }
+            if (least > 0 && done >= heads) best = std::min(best, time);
+        }
+    }
+    return best * static_cast<double>(factors.size()) / heads;
+}
+
+std::string row_of(const std::string& name, const Seconds& seconds, double healthy, double matmuls,
+                   const std::vector<double>& factors) {
+    double speed = 0;
+    for (const double factor : factors) speed += 1 / factor;
+    const double even = static_cast<double>(factors.size()) / speed;
+    std::string row = "| " + name + " |";
+    for (const char* const way : ways) row += fmt::format(" {:.2f} x |", seconds.at(way) / healthy);
+    return row + fmt::format(" {:.2f} x | {:.2f} x |\n", 1 - matmuls + matmuls * even,
+                             1 - matmuls + matmuls * (best_heads(factors) / 3 + even * 2 / 3));
+}
+
+}  // namespace
+
+std::string stragglers_table(const fs::path& folder) {
+    const Steps steps = steps_in(folder / "stragglers.csv");
+    std::string text = "| |";
+    for (const char* const way : ways) text += fmt::format(" `{}` |", way);
+    text += " formula | best cut into whole heads |\n|---|---|---|---|---|---|---|---|\n";
+    for (const auto& [setting, seconds] : steps) {
+        const auto& [model, ranks, factor] = setting;
+        if (factor == 1) continue;
+        std::vector<double> factors(static_cast<std::size_t>(ranks), 1);
+        factors.front() = factor;
+        text += row_of(fmt::format("{}, {} ranks, one of them {:.0f} x", model, ranks, factor), seconds,
+                       healthy_seconds(steps, model, ranks), matmul_fraction(steps, model, ranks), factors);
+    }
+    const CsvTable table = read_csv(folder / "four-stragglers.csv");
+    std::map<std::string, Seconds> four;
+    for (const auto& row : table.rows)
+        four[table.cell(row, "model")][table.cell(row, "straggler")] =
+            number_in(table.cell(row, "step_s/last"));
+    for (const auto& [model, seconds] : four)
+        text +=
+            row_of(model + ", 8 ranks, four of them 8, 6, 4, 2 x", seconds, healthy_seconds(steps, model, 8),
+                   matmul_fraction(steps, model, 8), {8, 6, 4, 2, 1, 1, 1, 1});
+    return text;
+}
+
+std::string half_stragglers_table(const fs::path& folder) {
+    const Steps steps = steps_in(folder / "stragglers.csv");
+    std::string text =
+        "| at most half left out | `resize` | `semi` | `migrate`, for comparison |\n|---|---|---|---|\n";
+    for (const auto& [setting, seconds] : steps_in(folder / "half-stragglers.csv")) {
+        const auto& [model, ranks, factor] = setting;
+        const double healthy = healthy_seconds(steps, model, ranks);
+        text += fmt::format("| {}, {} ranks, one of them {:.0f} x | {:.2f} x | {:.2f} x | {:.2f} x |\n", model,
+                            ranks, factor, seconds.at("resize") / healthy, seconds.at("semi") / healthy,
+                            steps.at(setting).at("migrate") / healthy);
+    }
+    return text;
+}
+
+}  // namespace trireme::records

@@ -1,0 +1,21 @@
+// The tables of perf/studies/stragglers.json, four-stragglers.json and half-stragglers.json.
+//
+// In a step of healthy ranks, m is the fraction of matmuls, read off what a factor of 8 costs if nothing is
+// done. A third of them belongs to attention, whose 16 heads stay whole, the rest to MLP columns. With shares u
+// of a width U, p ranks that take x times as long need max(x u) p / U of a healthy step's matmuls.
+//     formula    1 - m + m p / sum(1/x)
+//     best cut   1 - m + m (1/3 best heads + 2/3 p / sum(1/x))
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace trireme::records {
+
+// Step times relative to healthy ranks, from stragglers.csv and four-stragglers.csv in `folder`.
+std::string stragglers_table(const std::filesystem::path& folder);
+
+// The same with at most half of the matmuls skipped, from half-stragglers.csv.
+std::string half_stragglers_table(const std::filesystem::path& folder);
+
+}  // namespace trireme::records

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Runs jobs/quickstart.sh for two steps with the program of a build folder, and looks for what the README promises: the
+# records, the figures of merit, and memory that grows by what was predicted, within 15 %. (The prediction counts what
+# the program allocates. The growth is of resident pages, with those of MPI and of allocators.)
+#
+#   validation/promises/quickstart_test.sh BUILD SCRATCH
+set -euo pipefail
+
+build=$(realpath "$1")
+scratch=$2
+rm -rf "$scratch"
+mkdir -p "$scratch"
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+
+BUILD=$build RUNS=$scratch "$here/../../jobs/quickstart.sh" --steps 2 2>&1 | tee "$scratch/output"
+
+fail() { echo "quickstart_test: $*" >&2; exit 1; }
+run=$(find "$scratch/quickstart" -name steps.jsonl -printf '%h\n')
+[[ $(wc -l <<< "$run") == 1 ]] || fail "there is not one run directory in $scratch/quickstart, but: $run"
+steps=$(grep -c '"grad_norm"' "$run/steps.jsonl") || true
+[[ $steps == 2 ]] || fail "$run/steps.jsonl has $steps steps, not 2"
+[[ -s $run/report.html ]] || fail "there is no $run/report.html"
+for words in "Figures of merit" "tokens/s" "memory " "written to $run"; do
+    grep -qF -- "$words" "$scratch/output" || fail "the output does not say: $words"
+done
+bytes() { sed -nE "/\"memory_bytes\"/,/\}/s/.*\"$1\": ([0-9]+).*/\1/p" "$run/summary.json"; }
+predicted=$(bytes predicted) grown=$(bytes growth)
+[[ $predicted -gt 0 && $grown -gt 0 ]] || fail "$run/summary.json has no memory_bytes"
+((100 * grown >= 85 * predicted && 100 * grown <= 115 * predicted)) ||
+    fail "memory grew by $grown bytes a rank, which is not within 15 % of the $predicted predicted"
+rm -rf "$scratch"
