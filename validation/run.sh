@@ -68,5 +68,4 @@ stage cluster test_cluster
 [ $sanitizers = no ] || stage sanitizers run_tests asan --parallel "$cores"
 stage release test_release
 [ $sanitizers = no ] || stage variant validation/variants.sh --today
-stage huggingface validation/huggingface/run.sh build/release/bin/trireme
 report_times
