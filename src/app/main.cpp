@@ -161,6 +161,7 @@ std::chrono::system_clock::time_point common_moment() {
 int run(int argc, char** argv) {
     const Words words(argv + (argc > 0 ? 1 : 0), argv + argc);
     if (!needs_session(words)) return run_alone(words);
+    std::signal(SIGPIPE, SIG_IGN);       // a closed console fails its writes and does not end the ranks
     std::optional<StopSignals> signals;  // of what can go on another time
     if (is_command("train", words) && !is_simulated) signals.emplace();
     try {

@@ -28,12 +28,15 @@ public:
     void finish(const Figures& figures, const std::string& peak_is, const std::string& run_dir);
 
 private:
+    void flush();
+
     std::ostream& out_;
     const RunConfig& config_;
     const Setup& setup_;
     double seconds_ = 0;  // of the steps so far
     std::size_t steps_ = 0;
     bool has_said_wait_ = false;
+    bool has_said_loss_ = false;
 };
 
 }  // namespace trireme
