@@ -82,7 +82,12 @@ option(TRIREME_WITH_CUDA "Build what runs on NVIDIA's GPUs, where nvcc is found"
 set(TRIREME_CUDA_ARCHITECTURES "80-virtual;90a-real" CACHE STRING
     "GPUs to compile for: 90a-real is Hopper's machine code, 80-virtual what drivers translate for all from Ampere on")
 find_program(NVCC nvcc HINTS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
+include(${CMAKE_CURRENT_LIST_DIR}/CudaCompiler.cmake)
+set(cuda_complaint "nvcc was not found, or TRIREME_WITH_CUDA is OFF, or TRIREME_SANITIZE is ON")
 if(TRIREME_WITH_CUDA AND NVCC AND NOT TRIREME_SANITIZE)
+  find_cuda_complaint(${NVCC} cuda_complaint)
+endif()
+if(NOT cuda_complaint)
   set(CMAKE_CUDA_COMPILER ${NVCC})
   set(CMAKE_CUDA_ARCHITECTURES ${TRIREME_CUDA_ARCHITECTURES})
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
@@ -93,7 +98,7 @@ if(TRIREME_WITH_CUDA AND NVCC AND NOT TRIREME_SANITIZE)
   target_compile_options(trireme_cuda INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;--diag-suppress=554>)
 else()
   set(TRIREME_WITH_CUDA OFF)
-  message(STATUS "nvcc was not found, or TRIREME_WITH_CUDA is OFF, or TRIREME_SANITIZE is ON: no --device cuda")
+  message(STATUS "${cuda_complaint}: no --device cuda")
 endif()
 
 # Looked for when the program runs, so that its header is enough; that comes with CUDA's toolkit, or beside it.
@@ -111,7 +116,7 @@ if(NCCL_INCLUDE_DIR AND CUDA_RUNTIME_INCLUDE_DIR)
   endif()
 endif()
 if(NOT TRIREME_WITH_NCCL)
-  message(STATUS "nccl.h of NCCL 2.18 or later was not found: messages of GPUs go by the machine's memory (Debian: libnccl-dev)")
+  message(STATUS "nccl.h of NCCL 2.18 or later was not found: messages of GPUs go by the machine's memory (NVIDIA's package repository has libnccl-dev; Debian has none)")
 endif()
 
 # --- message passing --------------------------------------------------------------------------------------
