@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,9 +10,5 @@ namespace trireme {
 std::size_t peak_resident_bytes();  // of this process since it began (VmHWM); 0 where the system does not tell
 std::string processor_name();       // "Intel(R) Xeon(R) ..."; "unknown processor" where it does not tell
 std::vector<int> usable_cores();    // the numbers of those that this process may run on; at least one
-
-// What this node can still give before it starts to swap or to kill: free memory and what the system would give
-// back, within the limit of the job's control group. Nothing where the system does not tell.
-std::optional<std::size_t> available_memory_bytes();
 
 }  // namespace trireme
