@@ -207,6 +207,11 @@ void Console::introduce(const Manifest& manifest, const RankMemory& memory, cons
     flush();
 }
 
+void Console::remarks(const std::vector<std::string>& remarks) {
+    for (const std::string& remark : remarks) out_ << "records   " << remark << '\n';
+    flush();
+}
+
 void Console::step(std::size_t step, const StepOutcome& outcome, const ModelFlops& flops, double peak_flops) {
     seconds_ += outcome.seconds;
     ++steps_;
@@ -309,8 +314,12 @@ void Console::finish(const Figures& f, const std::string& peak_is, const std::st
         f.grown_bytes ? fmt::format("grew by {} MB a rank; ", megabytes(*f.grown_bytes)) : "";
     out_ << fmt::format("  memory          {}{} MB predicted\n", grown, megabytes(f.predicted_bytes));
     if (f.stopped) {
-        out_ << fmt::format("  stopped         behind step {} of {}: {}; --resume auto goes on\n",
-                            f.stopped->step, setup_.steps, f.stopped->because);
+        out_ << fmt::format("  stopped         behind step {} of {}: {}{}\n", f.stopped->step, setup_.steps,
+                            f.stopped->because, f.stopped->is_saved ? "; --resume auto goes on" : "");
+        if (f.stopped->is_saved)
+            out_ << fmt::format(
+                "                  scripts can test the file {}/stopped: some launchers lose exit code 75\n",
+                run_dir);
     }
     out_ << (f.complaint.empty() ? "  VALID" : "  INVALID: " + f.complaint) << '\n';
     out_ << "  written to " << run_dir << '\n';

@@ -1,5 +1,4 @@
 // Runs that lose their console, their terminal or their disk, and what they leave for the next start.
-#include <sys/mount.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -59,7 +58,7 @@ TEST_F(LifeCycle, ContinuesAfterItsConsoleIsClosed) {
     EXPECT_TRUE(has("run/summary.json", "\"verdict\": "));
 }
 
-TEST_F(LifeCycle, StopsWithACheckpointWhenItsTerminalIsLost) {
+TEST_F(LifeCycle, StopsWithACheckpointWhenItsTerminalIsLostAndResumes) {
     const int code = shell(command("--steps 1000000") +
                            " > out 2> err &\n"
                            "until [ -s run/steps.jsonl ] || ! kill -0 $!; do sleep 0.01; done\n"
@@ -68,7 +67,59 @@ TEST_F(LifeCycle, StopsWithACheckpointWhenItsTerminalIsLost) {
     EXPECT_EQ(code, 75) << read("err");
     const std::string step = std::to_string(lines_of("run/steps.jsonl"));
     EXPECT_TRUE(has("out", "behind step " + step + " of 1000000: SIGHUP came to rank 0")) << read("out");
+    EXPECT_TRUE(has("out", "run/stopped")) << read("out");
     EXPECT_EQ(read("run/checkpoints/latest"), "step-" + step + "\n");
+    EXPECT_EQ(read("run/stopped"), "{\"step\":" + step + ",\"because\":\"SIGHUP came to rank 0\"}\n");
+
+    const std::string records = read("run/steps.jsonl");
+    const std::string damaged = "no record\n" + records + "{\"step\":999999}\n";
+    write("run/steps.jsonl", damaged);
+    const std::string steps = std::to_string(std::stoul(step) + 2);
+
+    EXPECT_EQ(shell(command("--resume auto --steps " + steps) + " > out 2> err"), 0) << read("err");
+    EXPECT_TRUE(
+        has("out",
+            "records   run/steps.jsonl: dropped 1 line that cannot be read, from line 1 on; the file as "
+            "it was is run/steps.jsonl.damaged\n"
+            "records   run/steps.jsonl: dropped 1 line after step " +
+                step + "; this run repeats those steps\n"))
+        << read("out");
+    EXPECT_EQ(read("run/steps.jsonl.damaged"), damaged);
+    EXPECT_EQ(read("run/steps.jsonl").substr(0, records.size()), records);
+    EXPECT_EQ(std::to_string(lines_of("run/steps.jsonl")), steps);
+    EXPECT_FALSE(fs::exists(path("run/stopped")));
+}
+
+// A file where the folder should be: nobody can write there.
+TEST_F(LifeCycle, RecordsThatTheLastCheckpointIsLost) {
+    for (const int ranks : {0, 2}) {
+        write("run/checkpoints", "a file");
+        write("run/summary.json", "{\"verdict\": \"VALID\"}");
+
+        const Outcome outcome =
+            run("train --corpus corpus.h5 --layers 1 --width 16 --heads 2 --max-length 16 "
+                "--batch 4 --device reference --threads 1 --run-dir run --resume auto "
+                "--steps 3",
+                ranks);
+
+        EXPECT_EQ(outcome.code, 2);
+        EXPECT_TRUE(has("run/summary.json", "\"verdict\": \"INVALID\"")) << read("run/summary.json");
+        EXPECT_TRUE(has("run/summary.json", "\"reason\": \"the last checkpoint was not written: "));
+        EXPECT_NE(outcome.out.find("  INVALID: the last checkpoint was not written: "), std::string::npos);
+        EXPECT_EQ(sentences(outcome).size(), 1U) << outcome.err;
+        fs::remove_all(path("run"));
+    }
+}
+
+TEST_F(LifeCycle, NeedsNoLocksOfTheFileSystem) {
+    const int code = shell("export LD_PRELOAD=" TRIREME_NO_LOCKS "\n" + command("--steps 2") + " > out 2> err");
+
+    EXPECT_EQ(code, 0) << read("err");
+    EXPECT_TRUE(
+        has("out",
+            "records   run/lock cannot be locked (No locks available): a second job in this run directory "
+            "would not be refused\n"))
+        << read("out");
 }
 
 }  // namespace
