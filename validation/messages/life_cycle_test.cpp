@@ -16,6 +16,12 @@ class LifeCycle : public Workplace {
 protected:
     void SetUp() override { make_corpus(); }
 
+    // Open MPI's daemon may still be removing its own files there.
+    void TearDown() override {
+        std::error_code ignored;
+        fs::remove_all(beside_, ignored);
+    }
+
     // `train` on one rank without a launcher, as words of a shell.
     static std::string command(const std::string& options) {
         return program_path() +
@@ -26,7 +32,7 @@ protected:
 
     // The exit code of a shell script that runs in the folder, with Open MPI's files beside it.
     int shell(const std::string& script) const {
-        write("script.sh", "export TMPDIR=$PWD/tmp; mkdir -p tmp\n" + script + "\n");
+        write("script.sh", "export TMPDIR=" + beside_ + "; mkdir -p $TMPDIR\n" + script + "\n");
         const int status = std::system(("cd " + path("").string() + " && sh script.sh").c_str());
         return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     }
@@ -39,6 +45,9 @@ protected:
     bool has(const std::string& file, const std::string& words) const {
         return read(file).find(words) != std::string::npos;
     }
+
+private:
+    const std::string beside_ = path("").parent_path().string() + ".tmp";
 };
 
 TEST_F(LifeCycle, ContinuesAfterItsConsoleIsClosed) {
