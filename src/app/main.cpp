@@ -201,6 +201,7 @@ int run(int argc, char** argv) {
     ParsedLine line(words);
     const bool joins = needs_session(words) || (line.has_failed() && is_one_of_several());
     if (!joins) return run_alone(line);
+    std::signal(SIGPIPE, SIG_IGN);       // a closed console fails its writes and does not end the ranks
     std::optional<StopSignals> signals;  // of what can go on another time
     if (is_command("train", words) && !is_simulated) signals.emplace();
     try {

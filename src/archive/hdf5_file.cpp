@@ -35,9 +35,20 @@ void write_scalar(hid_t object, const std::string& name, hid_t file_type, hid_t 
     check_hdf5(H5Awrite(attribute.get(), memory_type, value), what, free_space);
 }
 
+// HDF5 would refuse to open a file on the cluster file systems that have no locks. None is needed: a file
+// appears under its name only when it is whole, and nothing writes it afterwards.
+herr_t leave_out_locks(hid_t access) {
+#if H5_VERSION_GE(1, 10, 7)
+    return H5Pset_file_locking(access, false, true);
+#else
+    return access < 0 ? -1 : 0;
+#endif
+}
+
 // How files of ours are written.
 Handle access_to_write(const std::string& what) {
     Handle access(check_hdf5(H5Pcreate(H5P_FILE_ACCESS), what, free_space), H5Pclose);
+    check_hdf5(leave_out_locks(access.get()), what, free_space);
     check_hdf5(H5Pset_fapl_sec2(access.get()), what, free_space);
     check_hdf5(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V110, H5F_LIBVER_V110), what, free_space);
     return access;
@@ -70,10 +81,7 @@ Handle open_read_only(const std::filesystem::path& path, std::string_view next) 
     const PositionedFile readable(path);  // HDF5 would wait at a pipe
     const std::string what = cat(path.string(), " cannot be opened: it is cut short or damaged");
     const Handle access(check_hdf5<ConfigError>(H5Pcreate(H5P_FILE_ACCESS), what, next), H5Pclose);
-#if H5_VERSION_GE(1, 10, 7)
-    // Nothing is written: locks would only fail on the cluster file systems that have none.
-    check_hdf5<ConfigError>(H5Pset_file_locking(access.get(), false, true), what, next);
-#endif
+    check_hdf5<ConfigError>(leave_out_locks(access.get()), what, next);
     return Handle(check_hdf5<ConfigError>(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), what, next),
                   H5Fclose);
 }

@@ -3,8 +3,8 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <fstream>
+#include <optional>
 
 #include "device/affinity.hpp"
 
@@ -18,13 +18,6 @@ std::optional<std::size_t> number_after(const char* path, const std::string& lab
     for (std::string word; file >> word;) {
         if (word == label && file >> number) return number;
     }
-    return std::nullopt;
-}
-
-std::optional<std::size_t> first_number(const char* path) {
-    std::ifstream file(path);
-    std::size_t number = 0;
-    if (file >> number) return number;
     return std::nullopt;
 }
 
@@ -49,17 +42,6 @@ std::vector<int> usable_cores() {
 int most_threads() {
     constexpr long usual = 64;
     return static_cast<int>(std::max(usual, sysconf(_SC_NPROCESSORS_CONF)));
-}
-
-std::optional<std::size_t> available_memory_bytes() {
-    const auto kibibytes = number_after("/proc/meminfo", "MemAvailable:");
-    if (!kibibytes) return std::nullopt;
-    std::size_t available = *kibibytes * 1024;
-    // Absent without control groups (version 2), and "max" where there is no limit.
-    const auto limit = first_number("/sys/fs/cgroup/memory.max");
-    const auto used = first_number("/sys/fs/cgroup/memory.current");
-    if (limit && used) available = std::min(available, *limit - std::min(*limit, *used));
-    return available;
 }
 
 }  // namespace trireme

@@ -7,13 +7,6 @@
 namespace trireme {
 namespace {
 
-sigset_t set_of_signals() {
-    sigset_t set;
-    sigemptyset(&set);
-    for (const int signal : StopSignals::numbers) sigaddset(&set, signal);
-    return set;
-}
-
 // Runs in a thread that a library had started before signals were blocked. The thread gets none from here on,
 // and this one goes to the process again, in which one thread waits for it.
 void pass_on(int signal, siginfo_t*, void* context) {
@@ -48,18 +41,32 @@ StopSignals::~StopSignals() {
     pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
 }
 
+// `nohup` starts programs with SIGHUP ignored, so that they outlive their terminal.
+bool StopSignals::takes(std::size_t number) const {
+    return numbers[number] != SIGHUP || before_[number].sa_handler != SIG_IGN;
+}
+
+sigset_t StopSignals::set_of_taken() const {
+    sigset_t set;
+    sigemptyset(&set);
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+        if (takes(i)) sigaddset(&set, numbers[i]);
+    return set;
+}
+
 void StopSignals::take_back() {
-    const sigset_t set = set_of_signals();
+    const sigset_t set = set_of_taken();
     pthread_sigmask(SIG_BLOCK, &set, nullptr);
     struct sigaction action {};
     action.sa_sigaction = pass_on;
     action.sa_flags = SA_SIGINFO | SA_RESTART;
     action.sa_mask = set;
-    for (const int signal : numbers) sigaction(signal, &action, nullptr);
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+        if (takes(i)) sigaction(numbers[i], &action, nullptr);
 }
 
 void StopSignals::listen() {
-    const sigset_t set = set_of_signals();
+    const sigset_t set = set_of_taken();
     for (bool was_interrupted = false;;) {
         int signal = 0;
         sigwait(&set, &signal);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iostream>
 #include <map>
 #include <numeric>
 #include <ostream>
@@ -205,7 +206,12 @@ void Console::introduce(const Manifest& manifest, const RankMemory& memory, cons
     out_ << cores_line(manifest) << memory_line(memory);
     if (!manifest.slow.empty()) out_ << "slow      on purpose: " << words_of(manifest.slow) << '\n';
     if (!run_dir.empty()) out_ << "run       " << run_dir << '\n';
-    out_ << std::flush;
+    flush();
+}
+
+void Console::remarks(const std::vector<std::string>& remarks) {
+    for (const std::string& remark : remarks) out_ << "records   " << remark << '\n';
+    flush();
 }
 
 void Console::step(std::size_t step, const StepOutcome& outcome, const ModelFlops& flops, double peak_flops) {
@@ -228,21 +234,22 @@ void Console::step(std::size_t step, const StepOutcome& outcome, const ModelFlop
             outcome.seconds, outcome.compute_seconds, outcome.wait_seconds, outcome.size.tokens,
             outcome.padded_tokens);
     }
-    out_ << std::flush;
+    flush();
 }
 
 void Console::evaluation(std::size_t step, const Evaluation& evaluation) {
     if (config_.run.quiet) return;
-    out_ << fmt::format("step {:>5}/{}  validation {}\n", step, setup_.steps, describe(evaluation))
-         << std::flush;
+    out_ << fmt::format("step {:>5}/{}  validation {}\n", step, setup_.steps, describe(evaluation));
+    flush();
 }
 
 void Console::saved(const SaveOutcome& outcome) {
     if (!outcome.complaint.empty()) {
-        out_ << fmt::format("step {:>5}/{}  NOT SAVED: {}\n", outcome.step, setup_.steps, outcome.complaint)
-             << std::flush;
+        out_ << fmt::format("step {:>5}/{}  NOT SAVED: {}\n", outcome.step, setup_.steps, outcome.complaint);
+        flush();
     } else if (config_.run.verbose) {
-        out_ << fmt::format("step {:>5}/{}  saved\n", outcome.step, setup_.steps) << std::flush;
+        out_ << fmt::format("step {:>5}/{}  saved\n", outcome.step, setup_.steps);
+        flush();
     }
 }
 
@@ -251,10 +258,10 @@ void Console::waited_to_save(const SaveWait& wait) {
     if (has_said_wait_ || wait.seconds < worth_a_line) return;
     has_said_wait_ = true;
     out_ << fmt::format(
-                "step {:>5}/{}  the checkpoint waited {:.1f} s for the one before; save less often, or on a "
-                "faster disk\n",
-                wait.step, setup_.steps, wait.seconds)
-         << std::flush;
+        "step {:>5}/{}  the checkpoint waited {:.1f} s for the one before; save less often, or on a "
+        "faster disk\n",
+        wait.step, setup_.steps, wait.seconds);
+    flush();
 }
 
 void Console::slowness(std::size_t step, const SlownessChange& change, const Manifest& manifest) {
@@ -264,21 +271,22 @@ void Console::slowness(std::size_t step, const SlownessChange& change, const Man
                                ? "is as fast as others again"
                                : fmt::format("is slow: {:.1f} times as long as others", change.factor);
     out_ << fmt::format("step {:>5}/{}  rank {} on {}, {}, {}\n", step + 1, setup_.steps, change.rank, host,
-                        device_of(setup_, manifest, change.rank), is)
-         << std::flush;
+                        device_of(setup_, manifest, change.rank), is);
+    flush();
 }
 
 void Console::stays_with_plan(std::size_t step, const std::string& why) {
     if (config_.run.quiet) return;
-    out_ << fmt::format("step {:>5}/{}  stays with its plan: {}\n", step, setup_.steps, why) << std::flush;
+    out_ << fmt::format("step {:>5}/{}  stays with its plan: {}\n", step, setup_.steps, why);
+    flush();
 }
 
 void Console::change_of_plan(const Decision& decision, const PlanChange& change) {
     if (config_.run.quiet) return;
     out_ << fmt::format("step {:>5}/{}  plan {} -> {}{}: {}\n", decision.step, setup_.steps, change.from,
                         change.to, decision.reason.empty() ? "" : " (" + decision.reason + ")",
-                        what_changes(decision, change))
-         << std::flush;
+                        what_changes(decision, change));
+    flush();
 }
 
 void Console::finish(const Figures& f, const std::string& peak_is, const std::string& run_dir) {
@@ -311,11 +319,25 @@ void Console::finish(const Figures& f, const std::string& peak_is, const std::st
         f.grown_bytes ? fmt::format("grew by {} MB a rank; ", megabytes(*f.grown_bytes)) : "";
     out_ << fmt::format("  memory          {}{} MB predicted\n", grown, megabytes(f.predicted_bytes));
     if (f.stopped) {
-        out_ << fmt::format("  stopped         behind step {} of {}: {}; --resume auto goes on\n",
-                            f.stopped->step, setup_.steps, f.stopped->because);
+        out_ << fmt::format("  stopped         behind step {} of {}: {}{}\n", f.stopped->step, setup_.steps,
+                            f.stopped->because, f.stopped->is_saved ? "; --resume auto goes on" : "");
+        if (f.stopped->is_saved)
+            out_ << fmt::format(
+                "                  scripts can test the file {}/stopped: some launchers lose exit code 75\n",
+                run_dir);
     }
     out_ << (f.complaint.empty() ? "  VALID" : "  INVALID: " + f.complaint) << '\n';
-    out_ << "  written to " << run_dir << '\n' << std::flush;
+    out_ << "  written to " << run_dir << '\n';
+    flush();
+}
+
+// A stream that failed once takes nothing more: the run goes on, and only its console is lost.
+void Console::flush() {
+    out_ << std::flush;
+    if (out_ || has_said_loss_) return;
+    has_said_loss_ = true;
+    std::cerr << "trireme: standard output is closed or full; the run continues without it and keeps writing "
+                 "its records to the run directory\n";
 }
 
 }  // namespace trireme

@@ -16,6 +16,8 @@ public:
     Console(std::ostream& out, const RunConfig& config, const Setup& setup);
 
     void introduce(const Manifest& manifest, const RankMemory& memory, const std::string& run_dir);
+    // What the run directory says about its records; also with --quiet.
+    void remarks(const std::vector<std::string>& remarks);
     void step(std::size_t step, const StepOutcome& outcome, const ModelFlops& flops, double peak_flops);
     void evaluation(std::size_t step, const Evaluation& evaluation);
     void saved(const SaveOutcome& outcome);
@@ -28,12 +30,15 @@ public:
     void finish(const Figures& figures, const std::string& peak_is, const std::string& run_dir);
 
 private:
+    void flush();
+
     std::ostream& out_;
     const RunConfig& config_;
     const Setup& setup_;
     double seconds_ = 0;  // of the steps so far
     std::size_t steps_ = 0;
     bool has_said_wait_ = false;
+    bool has_said_loss_ = false;
 };
 
 }  // namespace trireme

@@ -36,6 +36,7 @@ struct PlanChange {
 struct EarlyEnd {
     std::size_t step = 0;  // so many are behind it
     std::string because;
+    bool is_saved = true;  // its last checkpoint is on disk
 };
 
 // What summary.json and the last lines on the console say.

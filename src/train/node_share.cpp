@@ -2,28 +2,65 @@
 
 #include <algorithm>
 #include <array>
+#include <sstream>
 
+#include "train/shared_room.hpp"
 #include "trireme/base/number_list.hpp"
 #include "trireme/comm/agreement.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/device/gpu.hpp"
 #include "trireme/device/machine.hpp"
+#include "trireme/device/usable_memory.hpp"
 
 namespace trireme {
 namespace {
 
-// Where the tensors of a rank are, which others may share.
-struct Room {
-    std::string name;
-    const char* kind;
-    std::optional<std::size_t> bytes_left;  // none: nobody tells
-};
+// Ranks of a simulation are all in this process, whatever their hosts are called.
+std::string key_of(const Session& session, const std::string& identity) {
+    return time_is_simulated() ? identity : cat(session.host(), ' ', identity);
+}
 
-Room room_of(Place place, const Session& session) {
-    if (place != Place::gpu) return {session.host(), "node", available_memory_bytes()};
+SharedRoom shared_room(const UsableMemory& room, const Session& session) {
+    SharedRoom shared{.key = key_of(session, room.identity),
+                      .ranks = session.host(),
+                      .name = "the node",
+                      .more = "more nodes",
+                      .left = room.left};
+    if (room.group.empty()) return shared;
+    shared.name = cat("the memory control group ", room.group, ", limited to ", room.bytes / 1'000'000, " MB,");
+    shared.more = "ask for more memory (Slurm: --mem)";
+    return shared;
+}
+
+// Where the tensors of a rank are, which others may share; empty where the system does not say what is left.
+std::vector<SharedRoom> rooms_of(Place place, const Session& session) {
+    std::vector<SharedRoom> rooms;
+    if (place != Place::gpu) {
+        for (const UsableMemory& room : usable_memory()) rooms.push_back(shared_room(room, session));
+        return rooms;
+    }
     const GpuFacts gpu = gpu_in_use();
-    return {cat(gpu.name, ' ', gpu.bus_id, " of ", session.host()), "GPU", free_gpu_memory()};
+    const std::string name = cat(gpu.name, ' ', gpu.bus_id, " of ", session.host());
+    rooms.push_back(
+        {.key = name, .ranks = name, .name = "the GPU", .more = "more GPUs", .left = free_gpu_memory()});
+    return rooms;
+}
+
+// Collective over `control`. What all ranks need, and where.
+std::vector<RankNeed> needs_of_all(std::size_t rank_bytes, const std::vector<SharedRoom>& own,
+                                   Communicator& control) {
+    std::string keys;
+    for (const SharedRoom& room : own) keys += room.key + '\n';
+    const std::vector<std::string> keys_of_ranks = gather_all(control, keys);
+    const std::vector<double> bytes = gather_all(control, std::array{static_cast<double>(rank_bytes)});
+    std::vector<RankNeed> needs;
+    for (std::size_t rank = 0; rank < bytes.size(); ++rank) {
+        needs.push_back({.rooms = {}, .bytes = static_cast<std::size_t>(bytes[rank])});
+        std::istringstream lines(keys_of_ranks[rank]);
+        for (std::string key; std::getline(lines, key);) needs.back().rooms.push_back(key);
+    }
+    return needs;
 }
 
 }  // namespace
@@ -56,25 +93,11 @@ std::vector<std::string> cores_of_ranks(Communicator& control) {
 
 void refuse_more_than_memory(std::size_t rank_bytes, Place place, const Session& session,
                              Communicator& control) {
-    const Room own = room_of(place, session);
-    const std::vector<std::string> rooms = gather_all(control, own.name);
-    const std::vector<double> bytes = gather_all(control, std::array{static_cast<double>(rank_bytes)});
-    int sharers = 0;
-    double needed = 0;
-    double most = 0;
-    for (std::size_t r = 0; r < rooms.size(); ++r) {
-        if (rooms[r] != own.name && !time_is_simulated()) continue;
-        sharers += 1;
-        needed += bytes[r];
-        most = std::max(most, bytes[r]);
-    }
-    const auto megabytes = [](double count) { return static_cast<std::size_t>(count / 1e6); };
+    const std::vector<SharedRoom> own = rooms_of(place, session);
+    const std::vector<RankNeed> needs = needs_of_all(rank_bytes, own, control);
     agree(control, [&] {
-        if (!own.bytes_left || needed <= static_cast<double>(*own.bytes_left)) return;
-        throw ConfigError(cat(
-            "the ", sharers, " ranks of ", own.name, " need ", megabytes(needed), " MB (", megabytes(most),
-            " the fullest) and the ", own.kind, " has ", *own.bytes_left / 1'000'000,
-            " MB left; use a smaller --batch or --max-length, more --microbatches, or more ", own.kind, "s"));
+        const std::string complaint = complaint_about(own, needs);
+        if (!complaint.empty()) throw ConfigError(complaint);
     });
 }
 

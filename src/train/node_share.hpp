@@ -22,8 +22,8 @@ int threads_per_rank(const RunConfig& config, const Session& session, Communicat
 // Collective over `control`. The cores that each rank may run on: "0-3"; nothing in a simulation.
 std::vector<std::string> cores_of_ranks(Communicator& control);
 
-// Collective over `control`. Throws ConfigError, on all ranks, where a node, or the GPU that ranks share, has
-// less memory left than these need.
+// Collective over `control`. Throws ConfigError, on all ranks, where a node, a memory control group (the limit
+// of a Slurm job or a container) or a GPU has less memory left than the ranks that share it need.
 void refuse_more_than_memory(std::size_t rank_bytes, Place place, const Session& session,
                              Communicator& control);
 

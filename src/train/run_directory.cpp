@@ -10,7 +10,9 @@
 #include <numeric>
 #include <optional>
 
+#include "train/kept_records.hpp"
 #include "train/run_starts.hpp"
+#include "trireme/archive/partial_file.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/device/clock.hpp"
 
@@ -172,29 +174,20 @@ std::ofstream opened(const fs::path& path) {
         cat(path.string(), " cannot be written: ", std::strerror(errno), "; choose another --run-dir"));
 }
 
-// The step of a record; nothing of a line that was not written to its end.
-std::optional<std::size_t> step_of(const std::string& line) {
-    const Json record = Json::parse(line, nullptr, false);
-    if (!record.is_object() || !record.contains("step") || !record.at("step").is_number_unsigned())
-        return std::nullopt;
-    return record.at("step").get<std::size_t>();
-}
+// The files of a run directory, which are all the run's own.
+constexpr std::array own_files{"lock",        "starts.jsonl",    "config.ini",   "manifest.json",
+                               "steps.jsonl", "decisions.jsonl", "summary.json", "stopped"};
 
-// Cuts the file before the first line that is of a later step: lines are in the order of their steps.
-void drop_records_behind(const fs::path& path, std::size_t step) {
-    std::uintmax_t kept = 0;
-    {
-        std::ifstream lines(path, std::ios::binary);
-        for (std::string line; std::getline(lines, line) && !lines.eof(); kept += line.size() + 1) {
-            const auto found = step_of(line);
-            if (!found || *found > step) break;
-        }
+// A symbolic link could make the run overwrite a file that is not its own.
+const fs::path& without_links(const fs::path& path) {
+    for (const char* name : own_files) {
+        std::error_code error;
+        if (!fs::is_symlink(fs::symlink_status(path / name, error))) continue;
+        throw ConfigError(cat((path / name).string(),
+                              " is a symbolic link, which a run does not write through; remove it, or choose "
+                              "another --run-dir"));
     }
-    std::error_code error;
-    fs::resize_file(path, kept, error);
-    if (error)
-        throw ConfigError(
-            cat(path.string(), " cannot be written: ", error.message(), "; choose another --run-dir"));
+    return path;
 }
 
 }  // namespace
@@ -209,16 +202,33 @@ std::string now_text() {
 }
 
 RunDirectory::RunDirectory(const fs::path& path, std::optional<std::size_t> kept_steps, const Job& job)
-    : path_(created(path)),
+    : path_(without_links(created(path))),
       lock_(path / "lock", words_of_holder(job)),
-      steps_(opened(path / "steps.jsonl")),
       keeps_decisions_(kept_steps && fs::exists(path / "decisions.jsonl")) {
+    if (!lock_.complaint().empty()) add_remarks({lock_.complaint()});
     if (!kept_steps) refuse_used(path);
     note_start(path / "starts.jsonl", job, kept_steps.value_or(0));
-    if (kept_steps) drop_records_behind(path / "steps.jsonl", *kept_steps);
+    if (kept_steps) keep_records_of(*kept_steps);
+    steps_ = opened(path / "steps.jsonl");
+}
+
+// The verdict of an earlier start says nothing about this one.
+void RunDirectory::keep_records_of(std::size_t steps) {
+    add_remarks(keep_records(path_ / "steps.jsonl", steps));
     // One that was followed behind the last of the steps will be followed again.
-    if (keeps_decisions_)
-        drop_records_behind(path / "decisions.jsonl", std::max<std::size_t>(*kept_steps, 1) - 1);
+    const std::size_t decided = std::max<std::size_t>(steps, 1) - 1;
+    add_remarks(keep_records(path_ / "decisions.jsonl", decided));
+    for (const char* name : {"summary.json", "stopped"}) {
+        std::error_code error;
+        fs::remove(path_ / name, error);
+        if (error)
+            throw ConfigError(cat((path_ / name).string(), " cannot be removed: ", error.message(),
+                                  "; remove it, or choose another --run-dir"));
+    }
+}
+
+void RunDirectory::add_remarks(const std::vector<std::string>& remarks) {
+    remarks_.insert(remarks_.end(), remarks.begin(), remarks.end());
 }
 
 void RunDirectory::write_config(const std::string& ini) { write_file("config.ini", ini); }
@@ -280,10 +290,20 @@ void RunDirectory::write_summary(const Figures& figures) {
     write_file("summary.json", text_of(summary_of(figures, peak_is_), 2));
 }
 
+void RunDirectory::write_stopped(const EarlyEnd& end) {
+    write_file("stopped", text_of(Json{{"step", end.step}, {"because", end.because}}));
+}
+
 void RunDirectory::write_file(const char* name, const std::string& text) const {
-    std::ofstream file(path_ / name);
-    file << text << std::flush;
-    if (!file) throw ResourceError(cat((path_ / name).string(), " could not be written; is the disk full?"));
+    const fs::path path = path_ / name;
+    if (!fs::is_directory(path_))
+        throw ResourceError(cat("the run directory ", path_.string(), " is gone, and ", name,
+                                " cannot be written; was it removed during the run?"));
+    PartialFile file(path);
+    std::ofstream out(file.partial_path());
+    out << text << std::flush;
+    if (!out) throw ResourceError(cat(path.string(), " could not be written; is the disk full?"));
+    file.keep(text.size());
 }
 
 void RunDirectory::add_line(std::ofstream& file, const char* name, const std::string& line) const {

@@ -1,5 +1,5 @@
 // What a run leaves behind: starts.jsonl, config.ini, manifest.json, steps.jsonl, decisions.jsonl,
-// summary.json.
+// summary.json, and `stopped` where it can be resumed.
 #pragma once
 
 #include <filesystem>
@@ -41,8 +41,9 @@ std::string now_text();
 // Owned by rank 0. A start of a run, by `job`, until it ends.
 class RunDirectory {
 public:
-    // Throws ConfigError if the folder cannot be written, is in use, or holds the steps of an earlier run; of
-    // one that goes on, records of its first `kept_steps` steps stay and others are dropped.
+    // Throws ConfigError if the folder cannot be written, is in use, holds the steps of an earlier run, or has
+    // a symbolic link in place of a file. If a run is resumed in it, records of its first `kept_steps` steps
+    // stay; others, summary.json and `stopped` are removed.
     explicit RunDirectory(const std::filesystem::path& path,
                           std::optional<std::size_t> kept_steps = std::nullopt, const Job& job = {});
 
@@ -53,10 +54,17 @@ public:
     void add_decision(const Decision& decision);
     void add_evaluation(std::size_t step, const Evaluation& evaluation);
     void write_summary(const Figures& figures);
+    // For scripts: the run stopped early, and its last checkpoint is on disk.
+    void write_stopped(const EarlyEnd& end);
 
+    // Sentences for the console: records that were dropped, and a file system without locks.
+    const std::vector<std::string>& remarks() const { return remarks_; }
+    const std::string& peak_is() const { return peak_is_; }
     const std::filesystem::path& path() const { return path_; }
 
 private:
+    void keep_records_of(std::size_t steps);
+    void add_remarks(const std::vector<std::string>& remarks);
     void write_file(const char* name, const std::string& text) const;
     void add_line(std::ofstream& file, const char* name, const std::string& line) const;
 
@@ -66,6 +74,7 @@ private:
     bool keeps_decisions_;                 // of the run that goes on
     std::ofstream decisions_;              // open once there is one
     std::string peak_is_ = PeakRate{}.is;  // what the steps are compared with
+    std::vector<std::string> remarks_;
     std::string plan_;  // the hash of what the steps are made with, once the manifest is written
 };
 

@@ -40,18 +40,27 @@ std::string words_of_holder(const Job& job) {
 }
 
 RunLock::RunLock(const std::filesystem::path& path, const std::string& holder)
-    : descriptor_(::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666)) {
+    : descriptor_(::open(path.c_str(), O_CREAT | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0666)) {
+    if (descriptor_ < 0 && errno == ELOOP) {
+        throw ConfigError(cat(path.string(),
+                              " is a symbolic link, which a run does not write through; remove it, or choose "
+                              "another --run-dir"));
+    }
     if (descriptor_ < 0) {
         throw ConfigError(
             cat(path.string(), " cannot be written: ", std::strerror(errno), "; choose another --run-dir"));
     }
-    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    const int refusal = ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+    if (refusal == EWOULDBLOCK) {
         const std::string other = text_in(descriptor_);
         ::close(descriptor_);
         throw ConfigError(cat("the run directory ", path.parent_path().string(), " is in use by ",
                               other.empty() ? "another job" : other,
                               "; wait until that has ended, or choose another --run-dir"));
     }
+    if (refusal != 0)
+        complaint_ = cat(path.string(), " cannot be locked (", std::strerror(refusal),
+                         "): a second job in this run directory would not be refused");
     replace_text(descriptor_, holder);
 }
 

@@ -8,6 +8,7 @@
 
 #include "trireme/archive/partial_folder.hpp"
 #include "trireme/base/sha256.hpp"
+#include "trireme/comm/agreement.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/device/wait.hpp"
@@ -119,6 +120,7 @@ void Saving::begin(std::uint64_t step, const RunState& state, bool is_awaited) {
     has_reported_ = false;
     copied_ = written_ = completed_ = std::nullopt;
     complaint_.clear();
+    failure_ = nullptr;
     ++saves_;
     try {
         lay_out();
@@ -137,7 +139,7 @@ std::filesystem::path Saving::save_at_once(std::uint64_t step, const RunState& s
     if (!has_saved(step)) {
         begin(step, state, true);
         finish();
-        barrier(*group_);  // rank 0 has ended it
+        refuse_lost();  // after it, rank 0 has ended the save
     }
     return place_of_checkpoint(plan_.checkpoints, step);
 }
@@ -277,14 +279,23 @@ void Saving::report() {
     tickets_.push_back(group_->start_send({own.data(), DType::i32, 1, own.size(), own.size()}, completer));
 }
 
-// A save that must not fail ends the run here, where the reason is known.
+// A save that must not fail ends the run here, where the reason is known; one that is awaited fails on all
+// ranks together, once rank 0 has recorded why.
 void Saving::fail(std::exception_ptr error) {
     try {
         std::rethrow_exception(error);
     } catch (const Error& known) {
-        if (!plan_.goes_on || is_awaited_) throw;
+        if (!plan_.goes_on && !is_awaited_) throw;
+        if (is_awaited_ && !failure_) failure_ = error;
         complaint_ = known.what();
     }
+}
+
+void Saving::refuse_lost() {
+    barrier(*group_);
+    agree(*group_, [this] {
+        if (failure_) std::rethrow_exception(failure_);
+    });
 }
 
 bool Saving::have_all_reported() {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <exception>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -66,8 +67,8 @@ public:
     ~Saving();
 
     // All ranks call it after the same step, when nothing is in flight; what is viewed changes only behind
-    // before_update(). Where the save `is_awaited`, they do not change before finish(),
-    // and the run ends if it fails. Waits for an earlier checkpoint that is still being written. Throws
+    // before_update(). Where the save `is_awaited`, they do not change before finish(), and the run ends if it
+    // fails: see refuse_lost(). Waits for an earlier checkpoint that is still being written. Throws
     // ResourceError or ConfigError where the run is to stop.
     void begin(std::uint64_t step, const RunState& state, bool is_awaited);
     // Likewise, and awaits it, unless this run has just saved that step. Behind it all of the state is on disk,
@@ -79,6 +80,9 @@ public:
     void advance();
     // Until all is done.
     void finish();
+    // Collective over the group, after finish(). Throws where an awaited save failed: the ConfigError of the
+    // lowest rank on all ranks, or a rank's own ResourceError once all ranks are here.
+    void refuse_lost();
     // Ranks answer for other parts from now on; nothing is being written.
     void change_parts(std::vector<CheckpointPart> parts);
 
@@ -125,7 +129,8 @@ private:
     double begun_ = 0;           // when
     bool is_awaited_ = false;
     bool has_reported_ = false;
-    std::string complaint_;  // of this rank
+    std::string complaint_;       // of this rank
+    std::exception_ptr failure_;  // of this rank, in an awaited save
     std::optional<StateViews> views_;
     std::optional<PartWriter> writer_;
     std::optional<WritableFile> resizing_;  // written, and not synced yet

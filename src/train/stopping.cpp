@@ -28,6 +28,8 @@ StopReason reason_of(int signal) {
             return StopReason::interrupt;
         case SIGTERM:
             return StopReason::terminate;
+        case SIGHUP:
+            return StopReason::hangup;
         default:
             return StopReason::user_signal;
     }
@@ -49,6 +51,8 @@ std::string words_of(const Stop& stop, const RunConfig& config) {
             return cat("SIGINT came to rank ", stop.rank);
         case StopReason::terminate:
             return cat("SIGTERM came to rank ", stop.rank);
+        case StopReason::hangup:
+            return cat("SIGHUP came to rank ", stop.rank);
     }
     throw BugError("a reason to stop without words");
 }

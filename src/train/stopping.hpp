@@ -10,7 +10,7 @@
 namespace trireme {
 
 // A larger one is said where ranks have several.
-enum class StopReason { none, time_limit, end_of_job, user_signal, interrupt, terminate };
+enum class StopReason { none, time_limit, end_of_job, user_signal, interrupt, terminate, hangup };
 
 // What made a run stop. Equal on all ranks.
 struct Stop {

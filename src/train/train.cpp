@@ -10,6 +10,7 @@
 #include "train/divergence.hpp"
 #include "train/figures.hpp"
 #include "train/ghosts.hpp"
+#include "train/last_records.hpp"
 #include "train/manifest_of.hpp"
 #include "train/node_share.hpp"
 #include "train/peak_rate.hpp"
@@ -93,6 +94,7 @@ public:
             directory_->write_config(config_.resolved);
             directory_->write_manifest(manifest_);
             console_.introduce(manifest_, memory_, directory_->path().string());
+            console_.remarks(directory_->remarks());
         }
         FigureSum sum(flops_, manifest_.peak.flops, control_.size(),
                       bubble_of_schedule(setup_.plan, control_.size()));
@@ -301,26 +303,19 @@ private:
         for (const SaveOutcome& outcome : saving_->take_outcomes()) {
             stopping_.saved_in(outcome.seconds);
             console_.saved(outcome);
+            lost_ = outcome.complaint;
         }
     }
 
     void write_trace() { tracing_.write(is_first_ ? directory_->path() : "", session_.host()); }
 
     void finish(Figures figures) {
-        const auto grown = gather_all(control_, std::array{static_cast<double>(grown_bytes())});
-        const auto predicted = gather_all(control_, std::array{static_cast<double>(most_bytes_)});
-        if (is_first_) {
-            figures.grown_bytes = static_cast<std::size_t>(std::ranges::max(grown));
-            figures.predicted_bytes = static_cast<std::size_t>(std::ranges::max(predicted));
-            figures.saves = saving_->saves();
-            figures.save_seconds = saving_->stall_seconds();
-            for (const SaveWait& wait : saving_->waits()) figures.save_wait_seconds += wait.seconds;
-            directory_->write_summary(figures);
-        }
+        add_costs(figures, *saving_, {.grown = grown_bytes(), .predicted = most_bytes_}, control_);
         saving_->finish();
-        write_trace();
         say_what_was_saved();
-        if (is_first_) console_.finish(figures, manifest_.peak.is, directory_->path().string());
+        write_trace();
+        if (is_first_) write_last_records(std::move(figures), lost_, *directory_, console_);
+        saving_->refuse_lost();
     }
 
     const RunConfig& config_;
@@ -365,6 +360,7 @@ private:
     std::unique_ptr<RunDirectory> directory_;  // of rank 0
     bool is_in_place_;                         // the run directory is that of the run that goes on
     std::optional<Saving> saving_;
+    std::string lost_;  // on rank 0: why the newest checkpoint that ended is not on disk; empty: it is
 };
 
 }  // namespace

@@ -191,6 +191,7 @@ TEST_F(SmallDisk, FullIsSaidAndLosesNothing) {
     EXPECT_EQ(full.code, 3);
     EXPECT_NE(full.out.find("NOT SAVED: "), std::string::npos) << full.out;
     EXPECT_NE(full.err.find("No space left on device; free some space"), std::string::npos) << full.err;
+    EXPECT_NE(read("disk/run/summary.json").find("\"verdict\": \"INVALID\""), std::string::npos);
     EXPECT_EQ(names_in("disk/run/checkpoints"), (std::vector<std::string>{"latest", "step-2"}));
 
     fs::remove(path("disk/ballast"));

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,9 +13,5 @@ std::string processor_name();       // "Intel(R) Xeon(R) ..."; "unknown processo
 // more threads than cores. Beyond that threads only wait for each other.
 int most_threads();
 std::vector<int> usable_cores();  // the numbers of those that this process may run on; at least one
-
-// What this node can still give before it starts to swap or to kill: free memory and what the system would give
-// back, within the limit of the job's control group. Nothing where the system does not tell.
-std::optional<std::size_t> available_memory_bytes();
 
 }  // namespace trireme

@@ -12,8 +12,8 @@ namespace trireme {
 
 // One in a process, made before any other thread that the program starts.
 //
-// A thread waits for SIGUSR1, SIGTERM and SIGINT, which end nothing from here on. A second SIGINT ends the
-// process at once, as it would have without this.
+// A thread waits for SIGUSR1, SIGTERM, SIGINT and SIGHUP, which end nothing from here on. A second SIGINT ends
+// the process at once, as it would have without this. SIGHUP stays ignored if it was ignored before (nohup).
 class StopSignals {
 public:
     StopSignals();
@@ -24,7 +24,7 @@ public:
     // A library may have taken them since, for this thread or for all. Called by the thread that made this.
     void take_back();
 
-    // The first that came: SIGUSR1, SIGTERM or SIGINT; 0: none.
+    // The first that came, one of `numbers`; 0: none.
     int received() const { return received_; }
 
     // What has to be done at once when the first comes, whatever the process is about: done by a thread of its
@@ -32,9 +32,11 @@ public:
     // returns, what was to be done before is over.
     void call_at_first(std::function<void()> call);
 
-    static constexpr std::array<int, 3> numbers{SIGUSR1, SIGTERM, SIGINT};
+    static constexpr std::array<int, 4> numbers{SIGUSR1, SIGTERM, SIGINT, SIGHUP};
 
 private:
+    bool takes(std::size_t number) const;
+    sigset_t set_of_taken() const;
     void listen();
     void call();
 

@@ -78,6 +78,8 @@ Json value_of(const RankFacts& rank) {
                {"gpus", Json::array()},
                {"node_gpus", rank.node_gpus}};
     if (rank.available_bytes > 0) value["available_bytes"] = rank.available_bytes;
+    if (!rank.memory_group.empty())
+        value["memory_group"] = {{"path", rank.memory_group}, {"bytes", rank.group_bytes}};
     for (std::size_t i = 0; i < rank.gpus.size(); ++i) {
         Json& gpu = value["gpus"].emplace_back(value_of(rank.gpus[i]));
         if (i < rank.gpu_states.size()) add_state(gpu, rank.gpu_states[i]);
@@ -167,6 +169,9 @@ RankFacts rank_of_json(const std::string& text) {
         rank.gpu_states.push_back(state_of(gpu));
     }
     rank.cuda_complaint = value.value("cuda_complaint", "");
+    const Json group = value.value("memory_group", Json::object());
+    rank.memory_group = group.value("path", std::string());
+    rank.group_bytes = group.value("bytes", 0.0);
     if (value.contains("scratch")) rank.scratch = scratch_of(value["scratch"]);
     return rank;
 }

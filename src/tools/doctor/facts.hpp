@@ -33,7 +33,9 @@ struct RankFacts {
     double flops = 0;  // a second, of these threads: multiplications and additions in f32
     double node_bytes = 0;
     double available_bytes = 0;
-    std::vector<Gpu> gpus = {};                // that it may use
+    std::string memory_group = {};  // the control group whose limit leaves the least; empty: the node does
+    double group_bytes = 0;         // that limit
+    std::vector<Gpu> gpus = {};     // that it may use
     std::vector<GpuState> gpu_states = {};     // of each of them
     std::string cuda_complaint = {};           // why CUDA uses none of them; empty: it does, or is not there
     int node_gpus = 0;                         // that its machine shows

@@ -102,7 +102,9 @@ Finding gpu_finding(const Facts& facts) {
     return {.name = "GPUs",
             .status = Status::missing,
             .text = "built without CUDA: kernels run on cores; " + finding.text,
-            .advice = "Debian: nvidia-cuda-toolkit; Spack: cuda; then build again"};
+            .advice =
+                "CUDA 12 or later: module load cuda; NVIDIA's repository: cuda-toolkit; Spack: cuda; "
+                "then build again"};
 }
 
 }  // namespace trireme::doctor

@@ -70,6 +70,13 @@ Finding memory_finding(const Facts& facts) {
     constexpr double gigabyte = 1e9;
     const RankFacts& least = *std::ranges::min_element(facts.ranks, {}, &RankFacts::available_bytes);
     const std::size_t nodes = ranks_of_nodes(facts.ranks).size();
+    if (!least.memory_group.empty())
+        return {.name = "memory",
+                .status = Status::ok,
+                .text = fmt::format("{:.1f} GB left of {:.1f}, the limit of the memory control group {} on {}, "
+                                    "which has {:.1f}",
+                                    least.available_bytes / gigabyte, least.group_bytes / gigabyte,
+                                    least.memory_group, least.host, least.node_bytes / gigabyte)};
     if (least.available_bytes == 0)
         return {.name = "memory",
                 .status = Status::ok,

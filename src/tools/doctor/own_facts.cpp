@@ -2,15 +2,29 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "trireme/base/version.hpp"
 #include "trireme/device/gpu.hpp"
 #include "trireme/device/machine.hpp"
+#include "trireme/device/usable_memory.hpp"
 
 namespace trireme::doctor {
 namespace {
 
 double memory_of_node() {
     return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+}
+
+// The node or control group that has the least left.
+void add_memory(RankFacts& facts) {
+    const std::vector<UsableMemory> rooms = usable_memory();
+    const auto least = std::ranges::min_element(rooms, {}, &UsableMemory::left);
+    if (least == rooms.end()) return;
+    facts.available_bytes = static_cast<double>(least->left);
+    if (least->group.empty()) return;
+    facts.memory_group = least->group;
+    facts.group_bytes = static_cast<double>(least->bytes);
 }
 
 // Where the system hides what is behind a device's number, as containers do, CUDA tells.
@@ -33,9 +47,9 @@ RankFacts own_facts(const DoctorPlace& place) {
                     .node_cores = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)),
                     .threads = place.threads,
                     .node_bytes = memory_of_node(),
-                    .available_bytes = static_cast<double>(available_memory_bytes().value_or(0)),
                     .gpus = visible_gpus(gpus_of_machine("/"), place.job.visible_devices),
                     .node_gpus = gpus_shown("/")};
+    add_memory(facts);
     look_with_cuda(facts);
     facts.gpu_states = states_of(facts.gpus);
     return facts;

@@ -16,7 +16,30 @@ bool has_received(const StopSignals& signals, int signal) {
     return signals.received() == signal;
 }
 
+// Under nohup a test program would ignore it.
+class HangUp {
+public:
+    explicit HangUp(void (*action)(int)) : before_(std::signal(SIGHUP, action)) {}
+    ~HangUp() { std::signal(SIGHUP, before_); }
+    HangUp(const HangUp&) = delete;
+    HangUp& operator=(const HangUp&) = delete;
+
+private:
+    void (*before_)(int);
+};
+
+TEST(StopSignals, LeaveHangUpIgnoredUnderNohup) {
+    const HangUp ignored(SIG_IGN);
+    StopSignals signals;
+
+    ::kill(::getpid(), SIGHUP);
+    ::kill(::getpid(), SIGTERM);
+
+    EXPECT_TRUE(has_received(signals, SIGTERM));
+}
+
 TEST(StopSignals, AreKeptUntilSomebodyLooks) {
+    const HangUp usual(SIG_DFL);
     for (const int signal : StopSignals::numbers) {
         StopSignals signals;
         EXPECT_EQ(signals.received(), 0);
@@ -66,6 +89,7 @@ TEST(StopSignals, AreTakenBack) {
 }
 
 TEST(StopSignals, DoAfterwardsWhatTheyDidBefore) {
+    const HangUp usual(SIG_DFL);
     struct sigaction action {};
     { StopSignals signals; }
     for (const int signal : StopSignals::numbers) {

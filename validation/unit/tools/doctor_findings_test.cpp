@@ -158,5 +158,15 @@ TEST(Findings, SayHowToGetWhatIsMissing) {
     EXPECT_TRUE(do_all_work(findings_of(facts)));  // a run does without
 }
 
+TEST(Findings, NameTheControlGroupThatLimitsMemory) {
+    Facts facts = facts_of(1, 1);
+    facts.ranks[0].available_bytes = 6e9;
+    facts.ranks[0].memory_group = "/slurm/job_7";
+    facts.ranks[0].group_bytes = 8e9;
+
+    EXPECT_EQ(finding(facts, "memory").text,
+              "6.0 GB left of 8.0, the limit of the memory control group /slurm/job_7 on n0, which has 64.0");
+}
+
 }  // namespace
 }  // namespace trireme::doctor

@@ -30,6 +30,40 @@ TEST(KeptRecords, AreThoseOfTheStepsBeforeTheCheckpoint) {
     EXPECT_EQ(std::count(records.begin(), records.end(), '\n'), 4);
 }
 
+TEST(KeptRecords, AreAlsoThoseAfterALineThatCannotBeRead) {
+    const ScratchFolder folder;
+    const std::string damaged = std::string(R"({"step":1,"loss":3})") + "\n\n{\"step\":\n" +
+                                R"({"step":2,"loss":2})" + "\n{\"step\":3}\n{\"step\":4}\n";
+    folder.write("steps.jsonl", damaged);
+
+    const RunDirectory run(folder.file(""), 2);
+
+    EXPECT_EQ(read_whole(folder.file("steps.jsonl")), "{\"step\":1,\"loss\":3}\n{\"step\":2,\"loss\":2}\n");
+    EXPECT_EQ(read_whole(folder.file("steps.jsonl.damaged")), damaged);
+    ASSERT_EQ(run.remarks().size(), 2U);
+    EXPECT_NE(
+        run.remarks()[0].find("steps.jsonl: dropped 2 lines that cannot be read, from line 2 on; the file as "
+                              "it was is "),
+        std::string::npos)
+        << run.remarks()[0];
+    EXPECT_NE(run.remarks()[1].find("steps.jsonl: dropped 2 lines after step 2; this run repeats those steps"),
+              std::string::npos)
+        << run.remarks()[1];
+}
+
+TEST(KeptRecords, LeaveNoVerdictOfAnEarlierStart) {
+    const ScratchFolder folder;
+    folder.write("steps.jsonl", two_steps);
+    folder.write("summary.json", "{\"verdict\": \"VALID\"}");
+    folder.write("stopped", "{\"step\":2}");
+
+    const RunDirectory run(folder.file(""), 2);
+
+    EXPECT_EQ(run.remarks(), std::vector<std::string>());
+    EXPECT_FALSE(std::filesystem::exists(folder.file("summary.json")));
+    EXPECT_FALSE(std::filesystem::exists(folder.file("stopped")));
+}
+
 // It was killed before its first checkpoint.
 TEST(KeptRecords, AreNoneWhereTheRunBeginsAgain) {
     const ScratchFolder folder;

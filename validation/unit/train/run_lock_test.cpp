@@ -33,6 +33,20 @@ TEST(RunLock, IsFreeAgainBehindItsHolder) {
     EXPECT_NO_THROW(RunLock(folder.file("lock"), words_of_holder({})));
 }
 
+TEST(RunLock, RefusesASymbolicLink) {
+    const ScratchFolder folder;
+    folder.write("precious", "text");
+    std::filesystem::create_symlink("precious", folder.file("lock"));
+
+    const std::string message = message_of<ConfigError>([&] { RunLock(folder.file("lock"), "a job"); });
+
+    EXPECT_EQ(message,
+              folder.file("lock") +
+                  " is a symbolic link, which a run does not write through; remove it, or choose another "
+                  "--run-dir");
+    EXPECT_EQ(validation::read_whole(folder.file("precious")), "text");
+}
+
 TEST(RunLock, DoesNotOutliveAProcessThatWasKilled) {
     const ScratchFolder folder;
     std::array<int, 2> pipe{};

@@ -70,6 +70,7 @@ TEST(Stopping, SaysWhy) {
     EXPECT_EQ(words_of({.reason = StopReason::time_limit}, config), "--time-limit 3h50m is near");
     EXPECT_EQ(words_of({.reason = StopReason::user_signal, .rank = 2}, config), "SIGUSR1 came to rank 2");
     EXPECT_EQ(words_of({.reason = StopReason::interrupt, .rank = 0}, config), "SIGINT came to rank 0");
+    EXPECT_EQ(words_of({.reason = StopReason::hangup, .rank = 1}, config), "SIGHUP came to rank 1");
 }
 
 }  // namespace

@@ -1,0 +1,28 @@
+// What a run leaves behind its last step.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "train/console.hpp"
+#include "train/figures.hpp"
+#include "train/run_directory.hpp"
+#include "train/saving.hpp"
+#include "trireme/comm/communicator.hpp"
+
+namespace trireme {
+
+// Memory of one rank.
+struct RankBytes {
+    std::size_t grown = 0;
+    std::size_t predicted = 0;
+};
+
+// Collective over `control`. Adds the memory of the fullest rank, and what checkpoints cost this rank.
+void add_costs(Figures& figures, const Saving& saving, const RankBytes& own, Communicator& control);
+
+// On rank 0, when the last checkpoint is on disk or lost; `lost` is the reason, empty if it is on disk. A run
+// that stopped early and can be resumed also leaves a file `stopped`.
+void write_last_records(Figures figures, const std::string& lost, RunDirectory& directory, Console& console);
+
+}  // namespace trireme

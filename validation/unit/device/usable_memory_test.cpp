@@ -1,0 +1,126 @@
+#include "trireme/device/usable_memory.hpp"
+
+#include <gtest/gtest.h>
+
+#include "scratch_folder.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::ScratchFolder;
+
+constexpr std::size_t kibi = 1024;
+
+// A node of 1000 KiB, of which 800 are left, with control groups in a folder.
+class MemoryLimits : public ::testing::Test {
+protected:
+    MemoryLimits() { write("proc/meminfo", "MemTotal: 1000 kB\nMemFree: 100 kB\nMemAvailable: 800 kB\n"); }
+
+    void write(const std::string& name, const std::string& text) {
+        std::filesystem::create_directories(std::filesystem::path(folder_.file(name)).parent_path());
+        folder_.write(name, text);
+    }
+
+    void group_1(const std::string& path, const std::string& limit, std::size_t used, std::size_t cached = 0) {
+        write(path + "/memory.limit_in_bytes", limit + "\n");
+        write(path + "/memory.usage_in_bytes", std::to_string(used) + "\n");
+        write(path + "/memory.stat", "active_file 9\ntotal_inactive_file " + std::to_string(cached) + "\n");
+    }
+
+    void group_2(const std::string& path, const std::string& limit, std::size_t used, std::size_t cached = 0) {
+        write(path + "/memory.max", limit + "\n");
+        write(path + "/memory.current", std::to_string(used) + "\n");
+        write(path + "/memory.stat", "anon 5\nactive_file " + std::to_string(cached) + "\n");
+    }
+
+    // Of each room: its group, its size and what is left.
+    using Row = std::tuple<std::string, std::size_t, std::size_t>;
+    std::vector<Row> rows() const {
+        std::vector<Row> rows;
+        for (const UsableMemory& room : usable_memory(folder_.file("")))
+            rows.emplace_back(room.group, room.bytes, room.left);
+        return rows;
+    }
+
+    ScratchFolder folder_;
+    const Row node_{"", 1000 * kibi, 800 * kibi};
+};
+
+TEST_F(MemoryLimits, AreTheNodeAloneWithoutGroups) { EXPECT_EQ(rows(), std::vector<Row>({node_})); }
+
+TEST_F(MemoryLimits, AreNoneWhereTheSystemDoesNotSay) {
+    const ScratchFolder empty;
+    EXPECT_TRUE(usable_memory(empty.file("")).empty());
+}
+
+TEST_F(MemoryLimits, HaveTheGroupOfVersion2AndItsParents) {
+    write("proc/self/cgroup", "0::/slurm/job_7/task_1\n");
+    group_2("sys/fs/cgroup/slurm", "max", 500);
+    group_2("sys/fs/cgroup/slurm/job_7", "400000", 100000, 30000);
+    group_2("sys/fs/cgroup/slurm/job_7/task_1", "90000", 20000);
+
+    EXPECT_EQ(rows(), std::vector<Row>(
+                          {node_, {"/slurm/job_7/task_1", 90000, 70000}, {"/slurm/job_7", 400000, 330000}}));
+}
+
+TEST_F(MemoryLimits, HaveTheGroupOfVersion1AndItsParents) {
+    write("proc/self/cgroup", "9:cpu,cpuacct:/other\n4:memory:/slurm/job_7/step_0\n1:name=systemd:/x\n");
+    group_1("sys/fs/cgroup/memory", "9223372036854771712", 500);
+    group_1("sys/fs/cgroup/memory/slurm/job_7", "400000", 100000, 30000);
+    group_1("sys/fs/cgroup/memory/slurm/job_7/step_0", "9223372036854771712", 100000);
+
+    EXPECT_EQ(rows(), std::vector<Row>({node_, {"/slurm/job_7", 400000, 330000}}));
+}
+
+// Both versions are mounted, and memory belongs to the first.
+TEST_F(MemoryLimits, AreThoseOfVersion1OnAHybridSystem) {
+    write("proc/self/cgroup", "4:memory:/job\n0::/job\n");
+    group_1("sys/fs/cgroup/memory/job", "400000", 0);
+    group_2("sys/fs/cgroup/unified/job", "300000", 0);
+
+    EXPECT_EQ(rows(), std::vector<Row>({node_, {"/job", 400000, 400000}}));
+}
+
+// The path is one outside of the container, whose own limit is that of its topmost group.
+TEST_F(MemoryLimits, HaveTheLimitOfAContainer) {
+    for (const std::string path : {"/docker/0123", "/../../docker/0123", "/"}) {
+        write("proc/self/cgroup", "0::" + path + "\n");
+        group_2("sys/fs/cgroup", "500000", 600000, 200000);
+
+        EXPECT_EQ(rows(), std::vector<Row>({node_, {"/", 500000, 100000}})) << path;
+    }
+}
+
+TEST_F(MemoryLimits, LeaveOutLimitsThatTheNodeDoesNotReach) {
+    write("proc/self/cgroup", "0::/job\n");
+    group_2("sys/fs/cgroup/job", "2000000", 0);
+
+    EXPECT_EQ(rows(), std::vector<Row>({node_}));
+}
+
+// It holds more than it may, and is about to be killed.
+TEST_F(MemoryLimits, HaveNothingLeftAboveTheLimit) {
+    write("proc/self/cgroup", "0::/job\n");
+    group_2("sys/fs/cgroup/job", "1000", 2000);
+
+    EXPECT_EQ(rows(), std::vector<Row>({node_, {"/job", 1000, 0}}));
+}
+
+TEST_F(MemoryLimits, AreTheSameForProcessesOfAGroup) {
+    group_2("sys/fs/cgroup/job", "90000", 0);
+    group_2("sys/fs/cgroup/job/task_0", "40000", 0);
+    group_2("sys/fs/cgroup/job/task_1", "40000", 0);
+    write("proc/self/cgroup", "0::/job/task_0\n");
+    const auto first = usable_memory(folder_.file(""));
+    write("proc/self/cgroup", "0::/job/task_1\n");
+    const auto second = usable_memory(folder_.file(""));
+
+    ASSERT_EQ(first.size(), 3U);
+    ASSERT_EQ(second.size(), 3U);
+    EXPECT_EQ(first[0].identity, second[0].identity);
+    EXPECT_NE(first[1].identity, second[1].identity);
+    EXPECT_EQ(first[2].identity, second[2].identity);
+}
+
+}  // namespace
+}  // namespace trireme
