@@ -1,9 +1,12 @@
 // The program: `train`, `evaluate`, `profile` and `doctor` join the MPI job that they were started in,
 // everything else never touches MPI.
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <iostream>
 #include <optional>
 #include <string_view>
@@ -41,6 +44,19 @@ void say(const Failure& failure, const std::string& place = "") {
 int finish(const Failure& failure) {
     say(failure);
     return static_cast<int>(failure.code);
+}
+
+// The exit code of a command that has printed its result: `code`, or that of a failure to print it.
+int finish_output(int code) {
+    std::cout.flush();
+    if (code != 0 || (std::cout.good() && std::ferror(stdout) == 0)) return code;
+    errno = 0;
+    std::fputc('\n', stdout);  // the stream keeps no reason: another write fails for the same one
+    const int reason = errno;
+    if (reason == EPIPE) return 128 + SIGPIPE;  // the reader has enough; no error worth a sentence
+    const std::string why = reason == 0 ? "" : cat(" (", std::strerror(reason), ")");
+    return finish({ExitCode::resource, cat("standard output could not be written", why,
+                                           "; free some space, or write to another file")});
 }
 
 void carry_out(const ShowText& command) { std::cout << command.text; }
@@ -102,13 +118,20 @@ bool is_one_of_several() {
     return start.processes > 1 && can_meet;
 }
 
+// True if standard output is all that a command leaves. Training goes on without a console: it keeps records.
+bool prints_result(Words words) {
+    const bool dumps =
+        std::ranges::any_of(words, [](std::string_view word) { return word == "--dump-config"; });
+    return dumps || !is_command("train", words);
+}
+
 int run_alone(ParsedLine& line) {
     try {
         std::visit([](const auto& wanted) { carry_out(wanted); }, line.command());
     } catch (...) {
         return finish(failure_of(std::current_exception()));
     }
-    return static_cast<int>(ExitCode::done);
+    return finish_output(static_cast<int>(ExitCode::done));
 }
 
 // What a process knows before it joins the others.
@@ -219,7 +242,7 @@ int run(int argc, char** argv) {
         session.end([rank = session.rank(), library = session.library(), code] {
             leave_without_mpi(rank, library, code);
         });
-        return code;
+        return prints_result(words) ? finish_output(code) : code;
     } catch (...) {  // MPI itself
         return finish(failure_of(std::current_exception()));
     }

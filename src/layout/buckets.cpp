@@ -72,6 +72,14 @@ private:
     std::map<std::vector<int>, std::size_t> open_;  // holders: the number of their last bucket of small pieces
 };
 
+// In the order in which holders are given rows.
+struct Owner {
+    std::size_t elements = 0;  // so far
+    int rank = 0;
+
+    friend auto operator<=>(const Owner&, const Owner&) = default;
+};
+
 // Gives rows to owners and remembers who has how many elements.
 class Owners {
 public:
@@ -89,16 +97,33 @@ public:
 
 private:
     void spread_rows(Bucket& bucket, std::size_t piece, const Box& box) {
-        std::vector<int> owners = bucket.holders;
-        std::ranges::stable_sort(owners, {}, [&](int rank) { return elements(rank); });
-        const std::size_t parts = box.rows.count < owners.size() ? 1 : owners.size();
-        const std::vector<Range> ranges = cut_evenly(box.rows.count, parts);
-        for (std::size_t i = 0; i < parts; ++i) {
+        const bool is_cut = box.rows.count >= bucket.holders.size();
+        const std::vector<Owner> owners = is_cut ? by_elements(bucket.holders) : fewest(bucket.holders);
+        const std::vector<Range> ranges = cut_evenly(box.rows.count, owners.size());
+        if (bucket.shards.empty()) bucket.shards.reserve(owners.size());
+        for (std::size_t i = 0; i < owners.size(); ++i) {
             const Range rows{box.rows.begin + ranges[i].begin, ranges[i].count};
-            bucket.shards.push_back({piece, {rows, box.columns}, owners[i]});
-            elements(owners[i]) += rows.count * box.columns.count;
+            bucket.shards.push_back({piece, {rows, box.columns}, owners[i].rank});
+            elements(owners[i].rank) += rows.count * box.columns.count;
         }
     }
+
+    // All holders, which ascend, those with the fewest elements first.
+    std::vector<Owner> by_elements(const std::vector<int>& holders) const {
+        std::vector<Owner> owners;
+        owners.reserve(holders.size());
+        for (const int rank : holders) owners.push_back({elements(rank), rank});
+        std::ranges::sort(owners);
+        return owners;
+    }
+
+    // The first holder with the fewest elements.
+    std::vector<Owner> fewest(const std::vector<int>& holders) const {
+        const int rank = *std::ranges::min_element(holders, {}, [&](int holder) { return elements(holder); });
+        return {{elements(rank), rank}};
+    }
+
+    std::size_t elements(int rank) const { return elements_[static_cast<std::size_t>(rank)]; }
 
     std::size_t& elements(int rank) { return elements_[static_cast<std::size_t>(rank)]; }
 

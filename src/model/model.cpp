@@ -1,32 +1,61 @@
 #include "trireme/model/model.hpp"
 
 #include <array>
+#include <limits>
 #include <unordered_set>
+#include <utility>
 
 #include "model/family.hpp"
+#include "trireme/model/layer_range.hpp"
 
 namespace trireme {
 
+namespace {
+
+// Builds the layers in a range, and counts the others.
+class LayerList {
+public:
+    explicit LayerList(Range wanted) : wanted_(wanted) {}
+
+    template <class L, class... Arguments>
+    void add(const Arguments&... arguments) {
+        const std::size_t number = next_++;
+        if (number < wanted_.begin || number >= wanted_.end()) return;
+        layers_.emplace_back(std::in_place_type<L>, arguments...);
+    }
+    std::vector<Layer> take() { return std::move(layers_); }
+
+private:
+    Range wanted_;
+    std::size_t next_ = 0;
+    std::vector<Layer> layers_;
+};
+
+}  // namespace
+
 std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& part) {
-    std::vector<Layer> layers;
-    layers.reserve(2 * config.layers + 3);
+    return build_layers(config, part, {0, std::numeric_limits<std::size_t>::max()});
+}
+
+std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& part, Range wanted) {
+    LayerList list(wanted);
     if (config.reads_images()) {
-        layers.emplace_back(PatchEmbedding(config, part));
+        list.add<PatchEmbedding>(config, part);
     } else {
-        layers.emplace_back(EmbeddingLayer(config, part));
+        list.add<EmbeddingLayer>(config, part);
     }
     for (std::size_t block = 0; block < config.layers; ++block) {
-        layers.emplace_back(AttentionHalf(config, part, block));
-        layers.emplace_back(MlpHalf(config, part, block));
+        list.add<AttentionHalf>(config, part, block);
+        list.add<MlpHalf>(config, part, block);
     }
-    if (!traits_of(config.family).final_norm.empty()) layers.emplace_back(FinalNorm(config));
-    if (config.family == Family::bert && config.task != Task::span) layers.emplace_back(HeadTransform(config));
+    if (!traits_of(config.family).final_norm.empty()) list.add<FinalNorm>(config);
+    if (config.family == Family::bert && config.task != Task::span) list.add<HeadTransform>(config);
     if (config.task == Task::span) {
-        layers.emplace_back(SpanHead(config, part));
+        list.add<SpanHead>(config, part);
     } else {
-        layers.emplace_back(Head(config, part));
+        list.add<Head>(config, part);
     }
-    return layers;
+    return list.take();
 }
 
 const char* kind_of(const Layer& layer) {

@@ -5,6 +5,7 @@
 
 #include "schedule/abstract_machine.hpp"
 #include "schedule/collective_order.hpp"
+#include "schedule/equal_rows.hpp"
 #include "schedule/instruction_rules.hpp"
 #include "schedule/message_table.hpp"
 #include "schedule/missing_work.hpp"
@@ -114,8 +115,34 @@ Proof proof_of(const PipelineShape& shape, const WorkRecord& done) {
     return proof;
 }
 
+Verdict verdict_of(const std::vector<Program>& programs, const PipelineShape& shape) {
+    WorkRecord done(shape);
+    Found fault = broken_instruction(programs, shape, done);
+    if (!fault) fault = missing_work(programs, shape, done);
+    if (!fault) fault = conflict(programs, shape);
+    if (fault) return {std::move(fault), {}};
+    return {std::nullopt, proof_of(shape, done)};
+}
+
+// The proof of each row, one after the other.
+template <class OfTeam>
+void repeat_rows(std::vector<OfTeam>& of_teams, int rows) {
+    const std::vector<OfTeam> of_row = of_teams;
+    for (int row = 1; row < rows; ++row) of_teams.insert(of_teams.end(), of_row.begin(), of_row.end());
+}
+
+Proof proof_of_rows(Proof proof, int rows) {
+    repeat_rows(proof.peak_activations, rows);
+    repeat_rows(proof.peak_of_stage, rows);
+    repeat_rows(proof.peak_gradients, rows);
+    repeat_rows(proof.weight_versions, rows);
+    return proof;
+}
+
 }  // namespace
 
+// Equal rows wait for each other at their collectives alone, to which they come at the same time: the proof of
+// one is that of all. A fault is looked for again among all programs, whose numbers it names.
 Verdict check(const std::vector<Program>& programs, const PipelineShape& shape) {
     require_sound(shape);
     if (static_cast<int>(programs.size()) != shape.teams) {
@@ -124,12 +151,11 @@ Verdict check(const std::vector<Program>& programs, const PipelineShape& shape) 
                           programs.size())},
                 {}};
     }
-    WorkRecord done(shape);
-    Found fault = broken_instruction(programs, shape, done);
-    if (!fault) fault = missing_work(programs, shape, done);
-    if (!fault) fault = conflict(programs, shape);
-    if (fault) return {std::move(fault), {}};
-    return {std::nullopt, proof_of(shape, done)};
+    if (const std::optional<FirstRow> row = first_of_equal_rows(programs, shape)) {
+        Verdict verdict = verdict_of(row->programs, row->shape);
+        if (verdict.is_proved()) return {std::nullopt, proof_of_rows(std::move(verdict.proof), row->rows)};
+    }
+    return verdict_of(programs, shape);
 }
 
 }  // namespace trireme

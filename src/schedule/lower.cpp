@@ -6,6 +6,7 @@
 #include <optional>
 #include <tuple>
 
+#include "schedule/equal_rows.hpp"
 #include "schedule/message_ends.hpp"
 #include "schedule/step_starts.hpp"
 #include "trireme/base/error.hpp"
@@ -247,6 +248,9 @@ PipelineShape to_be_folded(const Phases& compute, PipelineShape shape) {
 std::vector<Program> lower(const std::vector<Program>& compute, const PipelineShape& shape) {
     if (shape.slots < 1) {
         throw BugError(cat("a channel with ", shape.slots, " slots carries nothing; it needs at least 1"));
+    }
+    if (const std::optional<FirstRow> row = first_of_equal_rows(compute, shape)) {
+        return FirstRow{row->rows, row->shape, lower(row->programs, row->shape)}.programs_of_all();
     }
     std::vector<Program> programs = compute;
     if (std::none_of(programs.begin(), programs.end(), has_messages)) add_messages(programs, shape);

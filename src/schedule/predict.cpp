@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "schedule/abstract_machine.hpp"
+#include "schedule/equal_rows.hpp"
 #include "schedule/message_table.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/schedule/check.hpp"
@@ -17,6 +19,40 @@ double bubble_of(double seconds, const std::vector<double>& busy) {
     if (seconds <= 0 || busy.empty()) return 0;
     const double mean = std::accumulate(busy.begin(), busy.end(), 0.0) / static_cast<double>(busy.size());
     return 1 - mean / seconds;
+}
+
+// Of programs that are proved. All but the peaks.
+Prediction executed(const std::vector<Program>& programs, const PipelineShape& shape,
+                    const std::vector<StageCost>& costs, const TeamFactors& factors) {
+    Prediction prediction;
+    prediction.busy.resize(programs.size());
+    prediction.spans.resize(programs.size());
+    const MessageTable messages(programs, shape);
+    AbstractMachine machine(programs, shape, messages, costs, factors);
+    machine.run([&](int team, const Span& span) {
+        const auto t = static_cast<std::size_t>(team);
+        prediction.busy[t] += span.end - span.begin;
+        prediction.spans[t].push_back(span);
+    });
+    for (int team = 0; team < shape.teams; ++team) {
+        prediction.makespan = std::max(prediction.makespan, machine.clock(team));
+    }
+    return prediction;
+}
+
+// Equal rows take the same time. Only the first one is executed.
+Prediction prediction_of_rows(const FirstRow& row, const std::vector<StageCost>& costs) {
+    const Prediction of_first = executed(row.programs, row.shape, costs, {});
+    Prediction prediction;
+    prediction.makespan = of_first.makespan;
+    for (int number = 0; number < row.rows; ++number) {
+        prediction.busy.insert(prediction.busy.end(), of_first.busy.begin(), of_first.busy.end());
+        for (const std::vector<Span>& spans : of_first.spans) {
+            std::vector<Span>& own = prediction.spans.emplace_back(spans);
+            for (Span& span : own) span.instruction = row.in_row(number, span.instruction);
+        }
+    }
+    return prediction;
 }
 
 }  // namespace
@@ -49,22 +85,11 @@ Prediction predict(const std::vector<Program>& programs, const PipelineShape& sh
     if (costs.size() != shape.holders.size()) {
         throw BugError(cat("costs of ", costs.size(), " stages for ", shape.holders.size()));
     }
+    const std::optional<FirstRow> row = factors.empty() ? first_of_equal_rows(programs, shape) : std::nullopt;
     Verdict verdict = check(programs, shape);
     if (!verdict.is_proved()) throw BugError(cat("these programs cannot run: ", verdict.fault->what));
-    Prediction prediction;
-    prediction.busy.resize(programs.size());
-    prediction.spans.resize(programs.size());
+    Prediction prediction = row ? prediction_of_rows(*row, costs) : executed(programs, shape, costs, factors);
     prediction.peak_activations = std::move(verdict.proof.peak_activations);
-    const MessageTable messages(programs, shape);
-    AbstractMachine machine(programs, shape, messages, costs, factors);
-    machine.run([&](int team, const Span& span) {
-        const auto t = static_cast<std::size_t>(team);
-        prediction.busy[t] += span.end - span.begin;
-        prediction.spans[t].push_back(span);
-    });
-    for (int team = 0; team < shape.teams; ++team) {
-        prediction.makespan = std::max(prediction.makespan, machine.clock(team));
-    }
     return prediction;
 }
 

@@ -9,6 +9,12 @@ namespace trireme {
 namespace {
 
 constexpr int kinds_of_cargo = 3;
+constexpr std::size_t cache_line = 64;
+
+// Every tensor begins on a cache line.
+std::size_t padded_bytes(std::size_t elements, DType dtype) {
+    return (elements * bytes_of(dtype) + cache_line - 1) / cache_line * cache_line;
+}
 
 // Where the elements of a portion are one run of memory, that run; absent elsewhere.
 Tensor run_of(const Portion& portion, const ParameterTensors& tensors) {
@@ -153,20 +159,37 @@ void BucketTransfer::unload() {
     });
 }
 
-std::size_t transfer_bytes(const HeldBucket& bucket, const ParameterTensors& tensors) {
-    Arena memory("bucket", 0, Place::ghost);  // counts what the two kinds of transfer take
-    gradients_of_others(bucket, tensors, memory);
-    for (std::size_t holder = 0; holder < bucket.portions.size(); ++holder) {
-        const Portion& portion = bucket.portions[holder];
-        if (holder != bucket.self && portion.elements > 0) parcel_of(portion, tensors, memory);
+TransferSizes::TransferSizes(std::size_t holders, const ParameterTensors& tensors)
+    : tensors_(tensors), portions_(holders) {}
+
+TransferSizes::TransferSizes(const HeldBucket& bucket, const ParameterTensors& tensors)
+    : TransferSizes(bucket.portions.size(), tensors) {
+    for (std::size_t owner = 0; owner < bucket.portions.size(); ++owner) {
+        for (const ParameterShard& shard : bucket.portions[owner].shards) add(owner, shard);
     }
-    memory.release(0);
-    for (const Portion& portion : bucket.portions) {
-        if (portion.elements > 0) parcel_of(portion, tensors, memory);
-    }
-    // In whichever order tensors are taken: each begins on a cache line, and only the last one's end is bare.
-    constexpr std::size_t cache_line = 64;
-    return (memory.peak() + cache_line - 1) / cache_line * cache_line;
+}
+
+// Like run_of(), shard by shard.
+void TransferSizes::add(std::size_t owner, const ParameterShard& shard) {
+    Gathered& portion = portions_[owner];
+    const Tensor view = shard_of(tensors_, shard);
+    const bool goes_on = portion.elements == 0 || portion.end == view.data;
+    all_copies_ -= copied_bytes(portion);
+    portion.is_run = portion.is_run && goes_on && view.is_contiguous();
+    portion.end = view.is_contiguous() ? view.at(view.size()) : nullptr;
+    portion.elements += view.size();
+    all_copies_ += copied_bytes(portion);
+}
+
+std::size_t TransferSizes::copied_bytes(const Gathered& portion) const {
+    return portion.is_run ? 0 : padded_bytes(portion.elements, tensors_[0].dtype);
+}
+
+// To sum, it receives what the others have of its portion, and copies theirs. To share, it copies all portions.
+std::size_t TransferSizes::bytes(std::size_t holder) const {
+    const Gathered& own = portions_[holder];
+    const std::size_t received = padded_bytes((portions_.size() - 1) * own.elements, tensors_[0].dtype);
+    return std::max(received + all_copies_ - copied_bytes(own), all_copies_);
 }
 
 }  // namespace trireme

@@ -60,7 +60,32 @@ private:
     Tensor gradients_;  // (other holders, elements of the own portion); absent where the portion is
 };
 
-// Bytes of memory that any transfer of the bucket needs at most.
-std::size_t transfer_bytes(const HeldBucket& bucket, const ParameterTensors& tensors);
+// Transfers that an exchange has in flight at once, at most.
+inline constexpr std::size_t most_in_flight = 4;
+
+// Memory that any transfer of a bucket needs at most, for each of its holders: their tensors lie in memory like
+// `tensors`. Its shards are added piece by piece.
+class TransferSizes {
+public:
+    TransferSizes(std::size_t holders, const ParameterTensors& tensors);
+    TransferSizes(const HeldBucket& bucket, const ParameterTensors& tensors);
+
+    void add(std::size_t owner, const ParameterShard& shard);
+    std::size_t bytes(std::size_t holder) const;  // once all have been added
+
+private:
+    // What is known of a portion so far.
+    struct Gathered {
+        std::size_t elements = 0;
+        void* end = nullptr;  // of its last shard, where it is one run of memory
+        bool is_run = true;
+    };
+
+    std::size_t copied_bytes(const Gathered& portion) const;
+
+    const ParameterTensors& tensors_;
+    std::vector<Gathered> portions_;  // per holder
+    std::size_t all_copies_ = 0;      // bytes
+};
 
 }  // namespace trireme

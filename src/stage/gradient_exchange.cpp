@@ -10,8 +10,6 @@
 namespace trireme {
 namespace {
 
-constexpr std::size_t most_in_flight = 4;
-
 // Memory for one bucket in flight.
 struct Slot {
     explicit Slot(std::size_t bytes, Place place) : memory("bucket", bytes, place) {}
@@ -104,8 +102,8 @@ GradientExchange::State::State(const GradientPlan& plan, int rank, const std::ve
     buckets_ = shared_ones(std::move(held));
     buckets_of_ = buckets_by_parameter(buckets_, specs.size());
     for (const HeldBucket& bucket : buckets_) {
-        slot_bytes_ =
-            std::max({slot_bytes_, transfer_bytes(bucket, gradients), transfer_bytes(bucket, values)});
+        slot_bytes_ = std::max({slot_bytes_, TransferSizes(bucket, gradients).bytes(bucket.self),
+                                TransferSizes(bucket, values).bytes(bucket.self)});
     }
     for (std::size_t s = 0; s < std::min(most_in_flight, buckets_.size()); ++s)
         slots_.emplace_back(slot_bytes_, place);

@@ -1,7 +1,6 @@
 #include "stage/held_bucket.hpp"
 
 #include <algorithm>
-#include <unordered_map>
 
 namespace trireme {
 namespace {
@@ -24,53 +23,15 @@ bool is_shifted_like(const Placement& first, const Box& box, const std::vector<P
     return covered == box.size();
 }
 
-// Finds pieces of global tensors in the memory of one rank.
-class Places {
-public:
-    Places(const GradientPlan& plan, int rank, const std::vector<ParameterSpec>& specs)
-        : plan_(plan), rank_(rank), specs_(specs) {
-        for (std::size_t i = 0; i < specs.size(); ++i) numbers_[specs[i].name] = i;
-    }
-
-    std::size_t parameter_of(std::size_t piece) const {
-        const std::string& name = plan_.tensors[plan_.pieces[piece].tensor].name;
-        const auto number = numbers_.find(name);
-        if (number == numbers_.end()) {
-            throw BugError(cat("rank ", rank_, " is to hold a piece of ", name, " and has no such parameter"));
-        }
-        return number->second;
-    }
-
-    // Where a part of the piece is.
-    ParameterShard local(std::size_t piece, const Box& part) const {
-        const std::size_t parameter = parameter_of(piece);
-        const Placement& first = placement_of(parameter, plan_.pieces[piece].box);
-        return {.parameter = parameter,
-                .box = {{part.rows.begin - first.box.rows.begin + first.row, part.rows.count},
-                        {part.columns.begin - first.box.columns.begin + first.column, part.columns.count}}};
-    }
-
-private:
-    // The placement that has the first element of a piece.
-    const Placement& placement_of(std::size_t parameter, const Box& piece) const {
-        const ParameterSpec& spec = specs_[parameter];
-        const Box corner{{piece.rows.begin, 1}, {piece.columns.begin, 1}};
-        for (const Placement& placement : spec.placements) {
-            if (intersection(placement.box, corner).is_empty()) continue;
-            if (is_shifted_like(placement, piece, spec.placements)) return placement;
-        }
-        throw BugError(cat("rank ", rank_, " is to hold ", text_of(piece), " of ", spec.name,
-                           " as one piece and has it not, or not in one place"));
-    }
-
-    const GradientPlan& plan_;
-    int rank_;
-    const std::vector<ParameterSpec>& specs_;
-    std::unordered_map<std::string, std::size_t> numbers_;
-};
-
 std::size_t place_among(const std::vector<int>& ranks, int rank) {
     return static_cast<std::size_t>(std::ranges::lower_bound(ranks, rank) - ranks.begin());
+}
+
+// Where a part of a piece is, whose first element is in the placement `first`.
+ParameterShard local(std::size_t parameter, const Placement& first, const Box& part) {
+    return {.parameter = parameter,
+            .box = {{part.rows.begin - first.box.rows.begin + first.row, part.rows.count},
+                    {part.columns.begin - first.box.columns.begin + first.column, part.columns.count}}};
 }
 
 Communicator* group_of(const std::vector<int>& holders, int rank, const DataGroups& groups) {
@@ -82,16 +43,16 @@ Communicator* group_of(const std::vector<int>& holders, int rank, const DataGrou
     return group->second.get();
 }
 
-HeldBucket held_bucket(const Bucket& bucket, int rank, const Places& places) {
+HeldBucket held_bucket(const Bucket& bucket, std::size_t number, int rank, const HeldShards& shards) {
     HeldBucket held;
+    held.number = number;
     held.portions.resize(bucket.holders.size());
     held.self = place_among(bucket.holders, rank);
-    for (const Shard& shard : bucket.shards) {
-        Portion& portion = held.portions[place_among(bucket.holders, shard.owner)];
-        portion.shards.push_back(places.local(shard.piece, shard.box));
-        portion.elements += shard.box.size();
-    }
-    for (const std::size_t piece : bucket.pieces) held.parameters.push_back(places.parameter_of(piece));
+    shards.for_each(number, [&](std::size_t owner, const ParameterShard& shard) {
+        held.portions[owner].shards.push_back(shard);
+        held.portions[owner].elements += shard.box.size();
+    });
+    for (const std::size_t piece : bucket.pieces) held.parameters.push_back(shards.parameter_of(piece));
     std::ranges::sort(held.parameters);
     const auto repeated = std::ranges::unique(held.parameters);
     held.parameters.erase(repeated.begin(), repeated.end());
@@ -100,15 +61,60 @@ HeldBucket held_bucket(const Bucket& bucket, int rank, const Places& places) {
 
 }  // namespace
 
+HeldShards::HeldShards(const GradientPlan& plan, int rank, const std::vector<ParameterSpec>& specs)
+    : plan_(plan), rank_(rank), specs_(specs) {
+    for (std::size_t i = 0; i < specs.size(); ++i) numbers_[specs[i].name] = i;
+}
+
+std::vector<std::size_t> HeldShards::buckets() const {
+    std::vector<std::size_t> numbers;
+    for (std::size_t b = 0; b < plan_.buckets.size(); ++b) {
+        const std::vector<int>& holders = plan_.buckets[b].holders;
+        if (rank_ < holders.front() || rank_ > holders.back()) continue;
+        if (std::ranges::binary_search(holders, rank_)) numbers.push_back(b);
+    }
+    return numbers;
+}
+
+void HeldShards::for_each(std::size_t bucket, const Use& use) const {
+    const auto& [holders, last_use, pieces, shards, elements] = plan_.buckets[bucket];
+    for (auto shard = shards.begin(); shard != shards.end();) {
+        const std::size_t piece = shard->piece;
+        const std::size_t parameter = parameter_of(piece);
+        const Placement& first = placement_of(parameter, plan_.pieces[piece].box);
+        for (; shard != shards.end() && shard->piece == piece; ++shard)
+            use(place_among(holders, shard->owner), local(parameter, first, shard->box));
+    }
+}
+
+std::size_t HeldShards::parameter_of(std::size_t piece) const {
+    const std::string& name = plan_.tensors[plan_.pieces[piece].tensor].name;
+    const auto number = numbers_.find(name);
+    if (number == numbers_.end()) {
+        throw BugError(cat("rank ", rank_, " is to hold a piece of ", name, " and has no such parameter"));
+    }
+    return number->second;
+}
+
+// The placement that has the first element of a piece.
+const Placement& HeldShards::placement_of(std::size_t parameter, const Box& piece) const {
+    const ParameterSpec& spec = specs_[parameter];
+    const Box corner{{piece.rows.begin, 1}, {piece.columns.begin, 1}};
+    for (const Placement& placement : spec.placements) {
+        if (intersection(placement.box, corner).is_empty()) continue;
+        if (is_shifted_like(placement, piece, spec.placements)) return placement;
+    }
+    throw BugError(cat("rank ", rank_, " is to hold ", text_of(piece), " of ", spec.name,
+                       " as one piece and has it not, or not in one place"));
+}
+
 std::vector<HeldBucket> held_buckets(const GradientPlan& plan, int rank,
                                      const std::vector<ParameterSpec>& specs, const DataGroups& groups) {
-    const Places places(plan, rank, specs);
+    const HeldShards shards(plan, rank, specs);
     std::vector<HeldBucket> held;
-    for (std::size_t b = 0; b < plan.buckets.size(); ++b) {
-        const Bucket& bucket = plan.buckets[b];
-        if (!std::ranges::binary_search(bucket.holders, rank)) continue;
-        held.push_back(held_bucket(bucket, rank, places));
-        held.back().number = b;
+    for (const std::size_t number : shards.buckets()) {
+        const Bucket& bucket = plan.buckets[number];
+        held.push_back(held_bucket(bucket, number, rank, shards));
         held.back().group = group_of(bucket.holders, rank, groups);
     }
     return held;

@@ -1,6 +1,9 @@
 // A bucket as one of its holders sees it.
 #pragma once
 
+#include <functional>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "trireme/comm/communicator.hpp"
@@ -30,5 +33,32 @@ struct HeldBucket {
 // fit together.
 std::vector<HeldBucket> held_buckets(const GradientPlan& plan, int rank,
                                      const std::vector<ParameterSpec>& specs, const DataGroups& groups);
+
+// The shards of the buckets that a rank holds, as they lie in its memory.
+class HeldShards {
+public:
+    // All are kept by reference.
+    HeldShards(const GradientPlan& plan, int rank, const std::vector<ParameterSpec>& specs);
+
+    // Numbers of its buckets, in the order of the plan.
+    std::vector<std::size_t> buckets() const;
+
+    // A shard, and the place among the bucket's holders of the rank that owns it.
+    using Use = std::function<void(std::size_t owner, const ParameterShard& shard)>;
+
+    // Calls `use` for each shard of a bucket, piece by piece. Throws BugError like held_buckets().
+    void for_each(std::size_t bucket, const Use& use) const;
+
+    // The number of the parameter that a piece is a part of.
+    std::size_t parameter_of(std::size_t piece) const;
+
+private:
+    const Placement& placement_of(std::size_t parameter, const Box& piece) const;
+
+    const GradientPlan& plan_;
+    int rank_;
+    const std::vector<ParameterSpec>& specs_;
+    std::unordered_map<std::string, std::size_t> numbers_;
+};
 
 }  // namespace trireme

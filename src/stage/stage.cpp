@@ -1,15 +1,14 @@
 #include "trireme/stage/stage.hpp"
 
 #include "trireme/kernels/rows.hpp"
+#include "trireme/model/layer_range.hpp"
 #include "trireme/model/tensor_group.hpp"
 
 namespace trireme {
 namespace {
 
 std::vector<Layer> layers_of(const ModelConfig& config, const StageSpec& spec) {
-    std::vector<Layer> all = build_layers(config, spec.part);
-    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(spec.layers.begin);
-    return {begin, begin + static_cast<std::ptrdiff_t>(spec.layers.count)};
+    return build_layers(config, spec.part, spec.layers);
 }
 
 // The halves of a block go together; every other layer stands alone.

@@ -9,6 +9,7 @@
 
 #include "train/closed_form.hpp"
 #include "train/planning.hpp"
+#include "train/rank_classes.hpp"
 #include "train/stage_costs.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/schedule/search.hpp"
@@ -103,10 +104,10 @@ double bubble_of(const Forecast& forecast) {
 // Of the ranks that hold the same stages, that which needs most; in the order of the stages.
 std::vector<std::size_t> bytes_by_stages(const Forecast& forecast) {
     std::map<std::vector<int>, std::size_t> most;
-    for (std::size_t rank = 0; rank < forecast.peak_bytes.size(); ++rank) {
-        const int team = forecast.plan.team_of(static_cast<int>(rank));
-        if (team < 0) continue;
-        std::size_t& bytes = most[forecast.plan.teams[static_cast<std::size_t>(team)].stages];
+    const std::vector<int> teams = teams_of_ranks(forecast.plan.teams, forecast.peak_bytes.size());
+    for (std::size_t rank = 0; rank < teams.size(); ++rank) {
+        if (teams[rank] < 0) continue;
+        std::size_t& bytes = most[forecast.plan.teams[static_cast<std::size_t>(teams[rank])].stages];
         bytes = std::max(bytes, forecast.peak_bytes[rank]);
     }
     std::vector<std::size_t> bytes;

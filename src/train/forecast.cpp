@@ -103,11 +103,10 @@ std::vector<std::size_t> parameters_of_stages(const ModelConfig& model, const La
 std::vector<std::size_t> bytes_of_ranks(const Case& of, const RunConfig& run, int ranks) {
     const SizedPlan sized(of.model, of.plan, of.dtype, of.largest, place_of(run.precision.device));
     const GradientPlan gradients = gradient_plan(sized);
+    const bool saves = run.run.checkpoint_every > 0;
     std::vector<std::size_t> bytes;
-    for (int rank = 0; rank < ranks; ++rank) {
-        bytes.push_back(
-            plan_memory(sized, &run.optimizer, gradients, rank, run.run.checkpoint_every > 0).total());
-    }
+    for (const RankMemory& memory : memory_of_ranks(sized, &run.optimizer, gradients, ranks, saves))
+        bytes.push_back(memory.total());
     return bytes;
 }
 

@@ -26,10 +26,8 @@ std::vector<Need> needs_of(const Plan& plan, const PlannedRun& run) {
     const OptimizerConfig* optimizer = run.trains ? &run.config.optimizer : nullptr;
     const bool saves = run.config.run.checkpoint_every > 0;
     std::vector<Need> needs;
-    for (int rank = 0; rank < run.ranks; ++rank) {
-        needs.push_back({.bytes = plan_memory(sized, optimizer, gradients, rank, saves).total(),
-                         .activation = work_of(sized, rank).memory.activations});
-    }
+    for (const RankMemory& memory : memory_of_ranks(sized, optimizer, gradients, run.ranks, saves))
+        needs.push_back({.bytes = memory.total(), .activation = memory.activation});
     return needs;
 }
 

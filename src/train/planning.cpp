@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <unordered_map>
 
 #include "train/measured_layout.hpp"
@@ -9,6 +10,7 @@
 #include "train/stage_costs.hpp"
 #include "train/text_file.hpp"
 #include "trireme/layout/balanced_cut.hpp"
+#include "trireme/model/layer_range.hpp"
 #include "trireme/model/model.hpp"
 #include "trireme/schedule/predict.hpp"
 #include "trireme/schedule/schedule_text.hpp"
@@ -123,36 +125,69 @@ Layout checked_layout_of(const RunConfig& config, const ModelConfig& model, int 
     return layout;
 }
 
-// Of a tied table that two layers of a rank use, one slice.
-void add_slices(const ParameterSpec& spec, int rank, HeldTensor& tensor) {
-    for (const Slice& slice : tensor.slices) {
-        if (slice.rank == rank) return;
+// The parameters of some layers, of each tensor part that ranks hold of them; equal parts are built once.
+class PartSpecs {
+public:
+    using OfLayers = std::vector<std::vector<ParameterSpec>>;
+
+    PartSpecs(const ModelConfig& model, Range layers) : model_(model), layers_(layers) {}
+
+    const OfLayers& of(const TensorPart& part) {
+        const auto [at, is_new] = specs_.try_emplace({part.rank, part.shares});
+        if (is_new) {
+            for (const Layer& layer : build_layers(model_, part, layers_))
+                at->second.push_back(parameters_of(layer));
+        }
+        return at->second;
     }
-    for (const Placement& placement : spec.placements) tensor.slices.push_back({rank, placement.box});
-}
+
+private:
+    const ModelConfig& model_;
+    Range layers_;
+    std::map<std::pair<int, std::vector<std::size_t>>, OfLayers> specs_;
+};
 
 class HeldList {
 public:
-    // What `rank` holds for layer `layer`.
+    // What `rank` holds for layer `layer`. Of a tied table that two layers of a rank use, one slice.
     void add(const std::vector<ParameterSpec>& specs, std::size_t layer, int rank) {
         for (const ParameterSpec& spec : specs) {
-            const auto [at, is_new] = numbers_.emplace(spec.name, tensors_.size());
-            if (is_new) {
-                tensors_.push_back({.name = spec.name,
-                                    .rows = spec.all_rows,
-                                    .columns = spec.all_columns,
-                                    .last_use = layer,
-                                    .slices = {}});
-            }
-            HeldTensor& tensor = tensors_[at->second];
+            const std::size_t number = number_of(spec, layer);
+            HeldTensor& tensor = tensors_[number];
             tensor.last_use = std::min(tensor.last_use, layer);
-            add_slices(spec, rank, tensor);
+            if (is_first_slice(number, rank)) {
+                for (const Placement& placement : spec.placements)
+                    tensor.slices.push_back({rank, placement.box});
+            }
         }
     }
     std::vector<HeldTensor> take() { return std::move(tensors_); }
 
 private:
+    std::size_t number_of(const ParameterSpec& spec, std::size_t layer) {
+        const auto [at, is_new] = numbers_.emplace(spec.name, tensors_.size());
+        if (is_new) {
+            tensors_.push_back({.name = spec.name,
+                                .rows = spec.all_rows,
+                                .columns = spec.all_columns,
+                                .last_use = layer,
+                                .slices = {}});
+            holders_.emplace_back();
+        }
+        return at->second;
+    }
+
+    bool is_first_slice(std::size_t tensor, int rank) {
+        std::vector<bool>& holders = holders_[tensor];
+        const auto r = static_cast<std::size_t>(rank);
+        if (r >= holders.size()) holders.resize(r + 1);
+        if (holders[r]) return false;
+        holders[r] = true;
+        return true;
+    }
+
     std::vector<HeldTensor> tensors_;
+    std::vector<std::vector<bool>> holders_;  // per tensor and rank
     std::unordered_map<std::string, std::size_t> numbers_;
 };
 
@@ -318,15 +353,14 @@ TensorPart part_of_rank(const Plan& plan, int stage, int rank) {
 
 std::vector<HeldTensor> held_tensors(const Plan& plan, const ModelConfig& model) {
     HeldList held;
-    for (std::size_t s = 0; s < plan.layout.stages.size(); ++s) {
-        const StageLayout& stage = plan.layout.stages[s];
+    for (const StageLayout& stage : plan.layout.stages) {
+        PartSpecs specs(model, stage.layers);
         for (const ReplicaLayout& replica : stage.replicas) {
-            for (const int rank : replica.ranks) {
-                const std::vector<Layer> layers =
-                    build_layers(model, part_of_rank(plan, static_cast<int>(s), rank));
-                for (std::size_t l = stage.layers.begin; l < stage.layers.end(); ++l) {
-                    held.add(parameters_of(layers[l]), l, rank);
-                }
+            for (std::size_t r = 0; r < replica.ranks.size(); ++r) {
+                const PartSpecs::OfLayers& of_layers =
+                    specs.of({.rank = static_cast<int>(r), .shares = replica.shares});
+                for (std::size_t l = 0; l < of_layers.size(); ++l)
+                    held.add(of_layers[l], stage.layers.begin + l, replica.ranks[r]);
             }
         }
     }

@@ -1,12 +1,15 @@
 #include "train/rank_memory.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <unordered_map>
 
 #include "train/planning.hpp"
+#include "train/rank_classes.hpp"
 #include "trireme/kernels/gpu_stream.hpp"
-#include "trireme/layout/held_state.hpp"
 #include "trireme/layout/shares.hpp"
 #include "trireme/schedule/row_buffers.hpp"
+#include "trireme/stage/exchange_sizes.hpp"
 #include "trireme/stage/sent_batch.hpp"
 
 namespace trireme {
@@ -19,12 +22,8 @@ std::size_t most_rows(const SizedPlan& sized, std::size_t tensor_ranks) {
     return sized.plan.cuts_rows ? cut_evenly(rows, tensor_ranks).front().count : rows;
 }
 
-bool has_op(const Program& program, Op op) {
-    return std::any_of(program.begin(), program.end(), [&](const auto& each) { return each.op == op; });
-}
-
 // As the program of a team goes backward: whole, or in halves.
-StageMemory largest(const SizedPlan& sized, const StageSpec& spec, const Program& program,
+StageMemory largest(const SizedPlan& sized, const StageSpec& spec, bool has_halves,
                     const std::vector<Migration>& migrations) {
     StageMemory most;
     PassKind kind{.dtype = sized.dtype,
@@ -35,7 +34,7 @@ StageMemory largest(const SizedPlan& sized, const StageSpec& spec, const Program
     for (const BatchShape& shape : sized.largest) {
         kind.halves = BackwardHalves::together;
         most = larger_of(most, predict(sized.model, spec, shape, kind));
-        if (!has_op(program, Op::backward_input)) continue;
+        if (!has_halves) continue;
         kind.halves = BackwardHalves::apart;
         most = larger_of(most, predict(sized.model, spec, shape, kind));
     }
@@ -52,14 +51,14 @@ bool has_onward_messages(const PipelineShape& shape, int team, int stage) {
 }
 
 // Micro-batches that a team keeps at once. One that is only evaluated is kept until it has been sent.
-std::size_t flights(const Plan& plan, const LocalWork& work) {
+std::size_t flights(const Plan& plan, int team) {
     const PipelineShape& evaluation = plan.evaluation.shape;
     std::size_t evaluated = 0;
-    for (const int stage : work.stages) {
-        const bool sends = has_onward_messages(evaluation, work.team, stage);
+    for (const int stage : plan.teams[static_cast<std::size_t>(team)].stages) {
+        const bool sends = has_onward_messages(evaluation, team, stage);
         evaluated += 1 + (sends ? static_cast<std::size_t>(evaluation.slots) : 0);
     }
-    const int trained = plan.training.proof.peak_activations[static_cast<std::size_t>(work.team)];
+    const int trained = plan.training.proof.peak_activations[static_cast<std::size_t>(team)];
     return std::max(static_cast<std::size_t>(trained), evaluated);
 }
 
@@ -71,22 +70,31 @@ Copies copies_of(const Proof& proof, std::size_t team) {
             .gradients = static_cast<std::size_t>(std::max(1, proof.peak_gradients[team]))};
 }
 
-// Of inputs that wait or are kept, of gradients that come and go.
-std::size_t row_buffers(const Plan& plan, const LocalWork& work) {
-    const auto most = [&](const ProvedPrograms& proved) {
-        return most_row_buffers(proved.long_program(work.team), work.team, proved.shape);
-    };
-    return std::max(most(plan.training), most(plan.evaluation));
-}
+// The programs of all teams over so many steps that all others are like one of them.
+class LongPrograms {
+public:
+    explicit LongPrograms(const ProvedPrograms& proved)
+        : shape_(proved.shape),
+          phases_(proved.phases()),
+          steps_(enough_steps(phases_, proved.shape.micro_batches)) {}
 
-// Micro-batches of a step, or of a round, that pass a team.
-std::size_t batches_of(const PipelineShape& shape, int team) {
+    // Buffers for inputs that wait or are kept, and for gradients that come and go.
+    std::size_t row_buffers(int team) const {
+        return most_row_buffers(unrolled_of(team, phases_, shape_, steps_), team, shape_);
+    }
+
+private:
+    const PipelineShape& shape_;
+    Phases phases_;
+    int steps_;
+};
+
+// Micro-batches of a step, or of a round, that pass a team, which holds these stages.
+std::size_t batches_of(const PipelineShape& shape, int team, const std::vector<int>& stages) {
     std::size_t count = 0;
     for (int m = 0; m < shape.micro_batches; ++m) {
-        bool is_passed = false;
-        for (int stage = 0; stage < shape.stages(); ++stage)
-            is_passed = is_passed || shape.executor_of(stage, m) == team;
-        count += is_passed ? 1 : 0;
+        const auto is_executor = [&](int stage) { return shape.executor_of(stage, m) == team; };
+        count += std::ranges::any_of(stages, is_executor) ? 1 : 0;
     }
     return count;
 }
@@ -96,8 +104,9 @@ std::size_t batches_of(const PipelineShape& shape, int team) {
 std::size_t batches_at_once(const Plan& plan, int team) {
     const auto ahead = static_cast<std::size_t>(plan.training.look_ahead);
     const std::size_t steps = ahead == 0 ? 2 : 2 * ahead + 3;
-    const std::size_t of_step = batches_of(plan.training.shape, team);
-    return std::max(steps * of_step, of_step + batches_of(plan.evaluation.shape, team));
+    const std::vector<int>& stages = plan.teams[static_cast<std::size_t>(team)].stages;
+    const std::size_t of_step = batches_of(plan.training.shape, team, stages);
+    return std::max(steps * of_step, of_step + batches_of(plan.evaluation.shape, team, stages));
 }
 
 std::size_t most_bytes_to_send(const SizedPlan& sized) {
@@ -118,34 +127,108 @@ std::size_t filling_bytes(const SizedPlan& sized, const LocalParameters& held) {
     return most;
 }
 
-// As many others as there will be, and nobody there.
-DataGroups ghost_groups(const std::vector<Bucket>& buckets, int rank) {
-    DataGroups groups;
-    for (const Bucket& bucket : buckets) {
-        const auto at = std::lower_bound(bucket.holders.begin(), bucket.holders.end(), rank);
-        if (at == bucket.holders.end() || *at != rank) continue;
-        groups.emplace(bucket.holders, ghost_group("data", static_cast<int>(at - bucket.holders.begin()),
-                                                   static_cast<int>(bucket.holders.size())));
+// What an optimizer takes for shards of different sizes, each size counted once.
+class OptimizerSizes {
+public:
+    OptimizerSizes(const SizedPlan& sized, const OptimizerConfig& optimizer)
+        : sized_(sized), optimizer_(optimizer) {}
+
+    std::size_t bytes(const std::vector<std::size_t>& shards) {
+        std::size_t sum = 0;
+        for (const std::size_t elements : shards) sum += bytes_of_shard(elements);
+        return sum;
     }
-    return groups;
+
+private:
+    std::size_t bytes_of_shard(std::size_t elements) {
+        const auto [at, is_new] = known_.try_emplace(elements);
+        if (is_new) {
+            const std::vector<ParameterSpec> shard{{.name = "shard", .columns = elements}};
+            at->second = Optimizer(optimizer_, shard, whole_parameters(shard), sized_.dtype, Place::ghost,
+                                   sized_.plan.training.shape.validates)
+                             .bytes();
+        }
+        return at->second;
+    }
+
+    const SizedPlan& sized_;
+    const OptimizerConfig& optimizer_;
+    std::unordered_map<std::size_t, std::size_t> known_;
+};
+
+// Adds what training needs. Before anything is in flight, first values take memory that is given back.
+void add_training(const SizedPlan& sized, const OptimizerConfig& optimizer,
+                  const std::vector<ExchangeSize>& sizes, const LocalParameters& held,
+                  std::vector<RankMemory>& memories) {
+    OptimizerSizes optimizer_sizes(sized, optimizer);
+    std::vector<std::size_t> whole;
+    for (const ParameterSpec& spec : held.specs()) whole.push_back(spec.size());
+    const std::size_t filling = filling_bytes(sized, held);
+    for (std::size_t i = 0; i < memories.size(); ++i) {
+        RankMemory& memory = memories[i];
+        const std::vector<std::size_t>& updated = sized.plan.shards_optimizer ? sizes[i].own_shards : whole;
+        memory.gradients = held.gradient_bytes();
+        memory.optimizer = optimizer_sizes.bytes(updated);
+        memory.workspace += norm_scratch_bytes(sizes[i].own_shards.size());
+        memory.workspace += filling - std::min(filling, memory.activations + memory.messages);
+        memory.messages += held.copies().gradients * sizes[i].bytes;
+    }
 }
 
-// Before anything is in flight, first values take memory that is given back.
-void add_training(const SizedPlan& sized, const OptimizerConfig& optimizer, const GradientPlan& gradients,
-                  int rank, const LocalParameters& held, RankMemory& memory) {
-    const DataGroups groups = ghost_groups(gradients.buckets, rank);
-    const GradientExchange exchange(gradients, rank, held.specs(), held.values(), held.gradients(), groups,
-                                    Place::ghost);
-    memory.gradients = held.gradient_bytes();
-    memory.optimizer = Optimizer(optimizer, held.specs(), updated_shards(sized, exchange, held.specs()),
-                                 sized.dtype, Place::ghost, sized.plan.training.shape.validates)
-                           .bytes();
-    const std::size_t to_come = memory.activations + memory.messages;
-    const std::size_t filling = filling_bytes(sized, held);
-    memory.workspace += norm_scratch_bytes(held.gradients(), exchange.own_shards());
-    memory.workspace += filling - std::min(filling, to_come);
-    memory.messages += held.copies().gradients * exchange.bytes();
+// Adds the copy that a checkpoint is written from: what a rank owns, with its moments.
+void add_copies(const SizedPlan& sized, const OptimizerConfig& optimizer,
+                const std::vector<ExchangeSize>& sizes, std::vector<RankMemory>& memories) {
+    for (std::size_t i = 0; i < memories.size(); ++i) {
+        const auto& own = sizes[i].own_shards;
+        const std::size_t elements = std::accumulate(own.begin(), own.end(), std::size_t{0});
+        std::size_t& copy = sized.place == Place::gpu ? memories[i].copy_beside_gpu : memories[i].copy;
+        copy = elements * bytes_of(wide_of(sized.dtype)) * (1 + moments_of(optimizer));
+    }
 }
+
+// The part of its memory that all ranks of a class have.
+RankMemory memory_of_work(const SizedPlan& sized, const LocalWork& work, const InFlight& most,
+                          const LocalParameters& held) {
+    const StageMemory& memory = work.memory;
+    RankMemory rank_memory{
+        .parameters = held.value_bytes(),
+        .activations = most.flights * memory.activations,
+        .workspace = memory.scratch + memory.again + memory.exchange,
+        .messages = most.row_buffers * work.most_rows * sized.model.width * bytes_of(sized.dtype),
+        .activation = memory.activations};
+    if (sized.place == Place::gpu) rank_memory.kernels = gpu_stream_bytes() + most.batches * most.batch_bytes;
+    return rank_memory;
+}
+
+// Counts the memory of ranks that hold equal parts and do alike work: `work` is that of any of them.
+class ClassWalk {
+public:
+    ClassWalk(const SizedPlan& sized, const OptimizerConfig* optimizer, const GradientPlan& gradients,
+              bool saves)
+        : sized_(sized), optimizer_(optimizer), gradients_(gradients), saves_(saves) {}
+
+    std::vector<RankMemory> memory_of(const std::vector<int>& ranks, const LocalWork& work,
+                                      const InFlight& most) const {
+        const LocalStages stages(work, nullptr, false, Place::ghost);
+        const LocalParameters& held = stages.parameters();
+        std::vector<RankMemory> memories(ranks.size(), memory_of_work(sized_, work, most, held));
+        if (optimizer_ == nullptr) return memories;
+        const std::vector<ExchangeSize> sizes = exchange_sizes(gradients_, ranks, held);
+        add_training(sized_, *optimizer_, sizes, held, memories);
+        if (saves_) add_copies(sized_, *optimizer_, sizes, memories);
+        if (!shares_products(sized_.plan)) return memories;
+        Stream stream{.backend = GhostStream{}};
+        const Resizer resizer(stream, resizer_config(sized_), projections_of(work.model, work.specs), held);
+        for (RankMemory& memory : memories) memory.workspace += resizer.bytes();
+        return memories;
+    }
+
+private:
+    const SizedPlan& sized_;
+    const OptimizerConfig* optimizer_;
+    const GradientPlan& gradients_;
+    bool saves_;
+};
 
 }  // namespace
 
@@ -154,7 +237,7 @@ LocalWork work_of(const SizedPlan& sized, int rank) {
     LocalWork work{.model = sized.model, .team = plan.team_of(rank), .dtype = sized.dtype};
     if (work.team < 0) return work;
     const Team& team = plan.teams[static_cast<std::size_t>(work.team)];
-    const Program program = plan.training.long_program(work.team);
+    const bool has_halves = goes_back_in_halves(plan.training, work.team);
     const std::vector<Migration> migrations = within(plan.migrations, team.ranks);
     work.stages = team.stages;
     work.most_rows = most_rows(sized, team.ranks.size());
@@ -164,15 +247,36 @@ LocalWork work_of(const SizedPlan& sized, int rank) {
         work.specs.push_back({.layers = plan.layout.stages[s].layers,
                               .part = part_of_rank(plan, stage, rank),
                               .recompute = plan.recompute[s]});
-        work.memory = larger_of(work.memory, largest(sized, work.specs.back(), program, migrations));
+        work.memory = larger_of(work.memory, largest(sized, work.specs.back(), has_halves, migrations));
     }
     return work;
 }
 
+bool goes_back_in_halves(const ProvedPrograms& training, int team) {
+    const auto t = static_cast<std::size_t>(team);
+    const auto is_half = [](const Instruction& each) { return each.op == Op::backward_input; };
+    return std::ranges::any_of(training.programs[t], is_half) ||
+           std::ranges::any_of(training.prologue[t], is_half);
+}
+
+std::vector<InFlight> in_flight_of_teams(const Plan& plan) {
+    const LongPrograms training(plan.training);
+    const LongPrograms evaluation(plan.evaluation);
+    std::vector<InFlight> all;
+    for (int team = 0; team < static_cast<int>(plan.teams.size()); ++team) {
+        all.push_back({.flights = flights(plan, team),
+                       .row_buffers = std::max(training.row_buffers(team), evaluation.row_buffers(team)),
+                       .batches = batches_at_once(plan, team)});
+    }
+    return all;
+}
+
 InFlight in_flight(const SizedPlan& sized, const LocalWork& work) {
-    return {.flights = flights(sized.plan, work),
-            .row_buffers = row_buffers(sized.plan, work),
-            .batches = batches_at_once(sized.plan, work.team),
+    const Plan& plan = sized.plan;
+    return {.flights = flights(plan, work.team),
+            .row_buffers = std::max(LongPrograms(plan.training).row_buffers(work.team),
+                                    LongPrograms(plan.evaluation).row_buffers(work.team)),
+            .batches = batches_at_once(plan, work.team),
             .batch_bytes = most_bytes_to_send(sized)};
 }
 
@@ -200,46 +304,30 @@ std::vector<ParameterShard> updated_shards(const SizedPlan& sized, const Gradien
     return sized.plan.shards_optimizer ? exchange.own_shards() : whole_parameters(specs);
 }
 
-std::size_t saved_bytes(const SizedPlan& sized, const OptimizerConfig& optimizer, const GradientPlan& gradients,
-                        int rank) {
-    std::size_t elements = 0;
-    for (const TensorBox& held :
-         held_state(gradients.tensors, gradients.pieces, gradients.buckets, true, rank).owned)
-        elements += held.box.size();
-    return elements * bytes_of(wide_of(sized.dtype)) * (1 + moments_of(optimizer));
-}
-
-std::size_t norm_scratch_bytes(const ParameterTensors& gradients, const std::vector<ParameterShard>& shards) {
-    Stream stream{.backend = GhostStream{}};
-    Arena counter("norm", 0, Place::ghost);
-    sum_of_squares(stream, gradients, shards, counter);
-    return counter.peak();
-}
+std::size_t norm_scratch_bytes(std::size_t shards) { return shards * bytes_of(DType::f64); }
 
 RankMemory plan_memory(const SizedPlan& sized, const OptimizerConfig* optimizer, const GradientPlan& gradients,
                        int rank, bool saves) {
     const LocalWork work = work_of(sized, rank);
     if (work.team < 0) return {};
-    const LocalStages stages(work, nullptr, false, Place::ghost);
-    const LocalParameters& held = stages.parameters();
-    const StageMemory& memory = work.memory;
-    const InFlight most = in_flight(sized, work);
-    RankMemory rank_memory{
-        .parameters = held.value_bytes(),
-        .activations = most.flights * memory.activations,
-        .workspace = memory.scratch + memory.again + memory.exchange,
-        .messages = most.row_buffers * work.most_rows * sized.model.width * bytes_of(sized.dtype)};
-    if (sized.place == Place::gpu) rank_memory.kernels = gpu_stream_bytes() + most.batches * most.batch_bytes;
-    if (optimizer == nullptr) return rank_memory;
-    add_training(sized, *optimizer, gradients, rank, held, rank_memory);
-    if (shares_products(sized.plan)) {
-        Stream stream{.backend = GhostStream{}};
-        rank_memory.workspace +=
-            Resizer(stream, resizer_config(sized), projections_of(work.model, work.specs), held).bytes();
+    return ClassWalk(sized, optimizer, gradients, saves)
+        .memory_of({rank}, work, in_flight(sized, work))
+        .front();
+}
+
+std::vector<RankMemory> memory_of_ranks(const SizedPlan& sized, const OptimizerConfig* optimizer,
+                                        const GradientPlan& gradients, int ranks, bool saves) {
+    std::vector<RankMemory> all(static_cast<std::size_t>(ranks));
+    const ClassWalk walk(sized, optimizer, gradients, saves);
+    const std::size_t batch_bytes = most_bytes_to_send(sized);
+    for (RankClass& alike : rank_classes(sized.plan)) {
+        alike.most.batch_bytes = batch_bytes;
+        const LocalWork work = work_of(sized, alike.ranks.front());
+        const std::vector<RankMemory> memories = walk.memory_of(alike.ranks, work, alike.most);
+        for (std::size_t i = 0; i < memories.size(); ++i)
+            all[static_cast<std::size_t>(alike.ranks[i])] = memories[i];
     }
-    std::size_t& copy = sized.place == Place::gpu ? rank_memory.copy_beside_gpu : rank_memory.copy;
-    if (saves) copy = saved_bytes(sized, *optimizer, gradients, rank);
-    return rank_memory;
+    return all;
 }
 
 }  // namespace trireme

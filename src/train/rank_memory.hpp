@@ -20,6 +20,7 @@ struct RankMemory {
     std::size_t copy = 0;             // of what a checkpoint is written from while the run goes on
     std::size_t kernels = 0;          // of a GPU's kernels alone, and of batches that were sent to it
     std::size_t copy_beside_gpu = 0;  // where all else is a GPU's: the copy, which is in the machine's memory
+    std::size_t activation = 0;       // the part of `activations` that one micro-batch takes in one stage
 
     // In one place, the GPU where there is one.
     std::size_t total() const {
@@ -54,6 +55,12 @@ struct InFlight {
 };
 InFlight in_flight(const SizedPlan& sized, const LocalWork& work);
 
+// Likewise per team, without `batch_bytes`: of the plan alone.
+std::vector<InFlight> in_flight_of_teams(const Plan& plan);
+
+// True if the program of the team divides backward passes.
+bool goes_back_in_halves(const ProvedPrograms& training, int team);
+
 // Whether some rank may leave out a part of its products, or computes one of another's.
 bool shares_products(const Plan& plan);
 
@@ -67,16 +74,17 @@ GradientPlan gradient_plan(const SizedPlan& sized, const BucketRules& rules = {}
 std::vector<ParameterShard> updated_shards(const SizedPlan& sized, const GradientExchange& exchange,
                                            const std::vector<ParameterSpec>& specs);
 
-// Memory for sum_of_squares() of those.
-std::size_t norm_scratch_bytes(const ParameterTensors& gradients, const std::vector<ParameterShard>& shards);
+// Memory for sum_of_squares() of that many shards.
+std::size_t norm_scratch_bytes(std::size_t shards);
 
 // Without optimizer and gradients where the rank only evaluates: `optimizer` is none. With the copy that
 // checkpoints are written from where the run `saves` on its way.
 RankMemory plan_memory(const SizedPlan& sized, const OptimizerConfig* optimizer, const GradientPlan& gradients,
                        int rank, bool saves = false);
 
-// Of what a rank owns, with its moments.
-std::size_t saved_bytes(const SizedPlan& sized, const OptimizerConfig& optimizer, const GradientPlan& gradients,
-                        int rank);
+// plan_memory() of each of the ranks 0 to ranks - 1. The work of a class of equal ranks is walked once: see
+// rank_classes().
+std::vector<RankMemory> memory_of_ranks(const SizedPlan& sized, const OptimizerConfig* optimizer,
+                                        const GradientPlan& gradients, int ranks, bool saves = false);
 
 }  // namespace trireme

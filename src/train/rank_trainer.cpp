@@ -65,8 +65,7 @@ RankTrainer::RankTrainer(const RunConfig& config, const Setup& setup, const Grad
     const std::vector<ParameterShard>& own_shards = exchanges_.front().own_shards();
     optimizer_.emplace(config.optimizer, held.specs(), updated_shards(setup, exchanges_.front(), held.specs()),
                        setup.dtype, setup.place, setup.plan.training.shape.validates);
-    scratch_.emplace("norm", is_of_ghosts() ? 0 : norm_scratch_bytes(held.gradients(), own_shards),
-                     setup.place);
+    scratch_.emplace("norm", is_of_ghosts() ? 0 : norm_scratch_bytes(own_shards.size()), setup.place);
     model_.stages().sum_with(&exchanges_);
     model_.call_now_and_then([this] {
         contribute();

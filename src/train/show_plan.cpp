@@ -8,6 +8,7 @@
 #include "train/closed_form.hpp"
 #include "train/number_text.hpp"
 #include "train/planning.hpp"
+#include "train/rank_classes.hpp"
 #include "trireme/layout/rank_list.hpp"
 #include "trireme/schedule/schedule_text.hpp"
 
@@ -18,24 +19,21 @@ using Json = nlohmann::ordered_json;
 
 std::string unit_of(const Forecast& forecast) { return forecast.profiles ? "s" : "cost units"; }
 
-// The team of a rank, as an index; only for ranks that work.
-std::size_t team_at(const Plan& plan, std::size_t rank) {
-    return static_cast<std::size_t>(plan.team_of(static_cast<int>(rank)));
+// Per rank, the number of its team; -1 for an idle rank.
+std::vector<int> teams_of_ranks(const Forecast& forecast) {
+    return teams_of_ranks(forecast.plan.teams, forecast.peak_bytes.size());
 }
-
-bool is_idle(const Plan& plan, std::size_t rank) { return plan.team_of(static_cast<int>(rank)) < 0; }
 
 // In micro-batches of a whole stage: chunks are parts of one.
-double activations_of(const Forecast& forecast, std::size_t rank) {
-    if (is_idle(forecast.plan, rank)) return 0;
-    const std::size_t team = team_at(forecast.plan, rank);
-    return static_cast<double>(forecast.plan.training.proof.peak_activations[team]) /
-           static_cast<double>(forecast.plan.teams[team].stages.size());
+double activations_of(const Forecast& forecast, int team) {
+    if (team < 0) return 0;
+    const auto t = static_cast<std::size_t>(team);
+    return static_cast<double>(forecast.plan.training.proof.peak_activations[t]) /
+           static_cast<double>(forecast.plan.teams[t].stages.size());
 }
 
-double idle_of(const Forecast& forecast, std::size_t rank) {
-    return is_idle(forecast.plan, rank) ? forecast.step.seconds
-                                        : forecast.step.idle(team_at(forecast.plan, rank));
+double idle_of(const Forecast& forecast, int team) {
+    return team < 0 ? forecast.step.seconds : forecast.step.idle(static_cast<std::size_t>(team));
 }
 
 std::string text_of(const StageCost& cost) {
@@ -126,29 +124,30 @@ std::string bubble_line(const Forecast& forecast) {
 
 std::string rank_lines(const Forecast& forecast) {
     std::string text = "\nrank        idle  activations    peak MB\n";
-    for (std::size_t rank = 0; rank < forecast.peak_bytes.size(); ++rank) {
-        text +=
-            fmt::format("{:4}  {:10g}  {:11.4g}  {:>9.1f}\n", rank, idle_of(forecast, rank),
-                        activations_of(forecast, rank), static_cast<double>(forecast.peak_bytes[rank]) * 1e-6);
+    const std::vector<int> teams = teams_of_ranks(forecast);
+    for (std::size_t rank = 0; rank < teams.size(); ++rank) {
+        text += fmt::format("{:4}  {:10g}  {:11.4g}  {:>9.1f}\n", rank, idle_of(forecast, teams[rank]),
+                            activations_of(forecast, teams[rank]),
+                            static_cast<double>(forecast.peak_bytes[rank]) * 1e-6);
     }
     return text;
 }
 
 Json programs_of_ranks(const Forecast& forecast, const std::vector<Program>& of_teams) {
+    std::vector<std::string> texts;  // per team
+    for (const Program& program : of_teams) texts.push_back(text_of(program));
     Json programs = Json::array();
-    for (std::size_t rank = 0; rank < forecast.peak_bytes.size(); ++rank) {
-        const bool works = !is_idle(forecast.plan, rank);
-        programs.push_back(works ? text_of(of_teams[team_at(forecast.plan, rank)]) : std::string());
-    }
+    for (const int team : teams_of_ranks(forecast))
+        programs.push_back(team < 0 ? std::string() : texts[static_cast<std::size_t>(team)]);
     return programs;
 }
 
 Json prediction_of(const Forecast& forecast) {
     Json idle = Json::array();
     Json activations = Json::array();
-    for (std::size_t rank = 0; rank < forecast.peak_bytes.size(); ++rank) {
-        idle.push_back(idle_of(forecast, rank));
-        activations.push_back(activations_of(forecast, rank));
+    for (const int team : teams_of_ranks(forecast)) {
+        idle.push_back(idle_of(forecast, team));
+        activations.push_back(activations_of(forecast, team));
     }
     return {{"unit", unit_of(forecast)},
             {"seconds", forecast.step.seconds},

@@ -1,0 +1,27 @@
+// Equal rows of teams, as a grid with several replicas has them: each row executes the same programs with
+// micro-batches of its own, so that what is true of the first row is true of all.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "trireme/schedule/instruction.hpp"
+#include "trireme/schedule/pipeline_shape.hpp"
+
+namespace trireme {
+
+// The first of several equal rows, by itself. Team t of row d is team d * shape.teams + t of all.
+struct FirstRow {
+    int rows = 1;
+    PipelineShape shape;
+    std::vector<Program> programs;
+
+    // The instruction of row `row` that `instruction`, of the first row, stands for.
+    Instruction in_row(int row, Instruction instruction) const;
+    std::vector<Program> programs_of_all() const;
+};
+
+// None where there is one row only, or where rows differ in teams, micro-batches, bounds or programs.
+std::optional<FirstRow> first_of_equal_rows(const std::vector<Program>& programs, const PipelineShape& shape);
+
+}  // namespace trireme

@@ -1,0 +1,142 @@
+// Equal rows of a grid are handled once: with the same results as when each row is looked at.
+#include "schedule/equal_rows.hpp"
+
+#include <gtest/gtest.h>
+
+#include "trireme/schedule/check.hpp"
+#include "trireme/schedule/generate.hpp"
+#include "trireme/schedule/lower.hpp"
+#include "trireme/schedule/phases.hpp"
+#include "trireme/schedule/predict.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr int rows = 3;
+
+struct Subject {
+    ScheduleKind kind;
+    PipelineShape shape;
+};
+
+std::vector<Subject> subjects() {
+    std::vector<Subject> all;
+    for (const ScheduleKind kind :
+         {ScheduleKind::inter_layer, ScheduleKind::gpipe, ScheduleKind::one_f_one_b, ScheduleKind::zb_h1,
+          ScheduleKind::zb_h2, ScheduleKind::pipedream, ScheduleKind::pipedream_2bw}) {
+        all.push_back({kind, grid_shape(3, rows, 1, 4)});
+    }
+    for (const ScheduleKind kind : {ScheduleKind::interleaved, ScheduleKind::looped_bfs})
+        all.push_back({kind, grid_shape(2, rows, 2, 4)});
+    all.push_back({ScheduleKind::zb_v, v_shape(2, rows, 4)});
+    for (Subject& subject : all) subject.shape = with_updates_of(subject.kind, subject.shape);
+    return all;
+}
+
+// Bounds that no team reaches, unlike ones, so that no two rows of the shape are equal.
+PipelineShape with_unlike_rows(PipelineShape shape) {
+    for (int team = 0; team < shape.teams; ++team) shape.most_activations.push_back(1000 + team);
+    return shape;
+}
+
+std::vector<StageCost> costs_of(const PipelineShape& shape) {
+    std::vector<StageCost> costs;
+    for (int stage = 0; stage < shape.stages(); ++stage) {
+        const double factor = 1 + 0.1 * stage;
+        costs.push_back({factor, 1.3 * factor, 0.7 * factor, 0.05, 0.2, 0.1});
+    }
+    return costs;
+}
+
+bool are_equal(const Span& a, const Span& b) {
+    return a.instruction == b.instruction && a.begin == b.begin && a.end == b.end;
+}
+
+TEST(EqualRows, AreFoundInEveryScheduleOfAGrid) {
+    for (const auto& [kind, shape] : subjects()) {
+        const std::vector<Program> programs = lower_phases(generate_phases(kind, shape), shape).body;
+
+        const std::optional<FirstRow> first = first_of_equal_rows(programs, shape);
+
+        ASSERT_TRUE(first) << name_of(kind);
+        EXPECT_EQ(first->rows, rows);
+        EXPECT_EQ(first->shape.teams, shape.teams / rows);
+        EXPECT_EQ(first->shape.micro_batches, 4);
+        EXPECT_EQ(first->programs_of_all(), programs) << name_of(kind);
+    }
+}
+
+TEST(EqualRows, AreNotThereWhereOneProgramDiffers) {
+    const PipelineShape shape = grid_shape(2, rows, 1, 4);
+    std::vector<Program> programs = lower(generate(ScheduleKind::gpipe, shape), shape);
+    ASSERT_TRUE(first_of_equal_rows(programs, shape));
+
+    std::swap(programs.back()[1], programs.back()[2]);
+
+    EXPECT_FALSE(first_of_equal_rows(programs, shape));
+}
+
+TEST(EqualRows, AreNotThereInOneRowOrInUnevenStages) {
+    const PipelineShape one = grid_shape(2, 1, 1, 4);
+    const PipelineShape uneven = uneven_shape({2, 1}, 4);
+    const PipelineShape in_turns = uneven_shape({2, 2}, 4);  // replicas take turns: rows are not blocks
+
+    EXPECT_FALSE(first_of_equal_rows(generate(ScheduleKind::gpipe, one), one));
+    EXPECT_FALSE(first_of_equal_rows(generate(ScheduleKind::gpipe, uneven), uneven));
+    EXPECT_FALSE(first_of_equal_rows(generate(ScheduleKind::gpipe, in_turns), in_turns));
+}
+
+TEST(EqualRows, AreLoweredProvedAndTimedAsIfEachRowWereLookedAt) {
+    for (const auto& [kind, shape] : subjects()) {
+        for (const int slots : {1, 3}) {
+            PipelineShape with_slots = shape;
+            with_slots.slots = slots;
+            const Phases compute = generate_phases(kind, shape);
+            if (!obstacle_to_lowering(compute, with_slots).empty()) continue;
+            const Phases phases = lower_phases(compute, with_slots);
+            PipelineShape many = with_slots;
+            many.steps = enough_steps(phases, shape.micro_batches) + 1;
+            const PipelineShape unlike = with_unlike_rows(many);
+            const std::vector<Program> programs = unrolled(phases, with_slots, many.steps);
+            ASSERT_TRUE(first_of_equal_rows(programs, many)) << name_of(kind);
+            ASSERT_FALSE(first_of_equal_rows(programs, unlike)) << name_of(kind);
+
+            EXPECT_EQ(lower_phases(compute, with_unlike_rows(with_slots)).body, phases.body) << name_of(kind);
+            const Verdict once = check(programs, many);
+            const Verdict each = check(programs, unlike);
+            ASSERT_EQ(once.is_proved(), each.is_proved()) << name_of(kind);
+            if (!once.is_proved()) continue;
+            EXPECT_EQ(once.proof.peak_activations, each.proof.peak_activations) << name_of(kind);
+            EXPECT_EQ(once.proof.peak_of_stage, each.proof.peak_of_stage) << name_of(kind);
+            EXPECT_EQ(once.proof.peak_gradients, each.proof.peak_gradients) << name_of(kind);
+            EXPECT_EQ(once.proof.weight_versions, each.proof.weight_versions) << name_of(kind);
+
+            const Prediction of_one = predict(programs, many, costs_of(shape));
+            const Prediction of_all = predict(programs, unlike, costs_of(shape));
+            EXPECT_EQ(of_one.makespan, of_all.makespan) << name_of(kind);
+            EXPECT_EQ(of_one.busy, of_all.busy) << name_of(kind);
+            EXPECT_EQ(of_one.peak_activations, of_all.peak_activations) << name_of(kind);
+            ASSERT_EQ(of_one.spans.size(), of_all.spans.size()) << name_of(kind);
+            for (std::size_t team = 0; team < of_all.spans.size(); ++team) {
+                EXPECT_TRUE(std::ranges::equal(of_one.spans[team], of_all.spans[team], are_equal))
+                    << name_of(kind) << ", team " << team;
+            }
+        }
+    }
+}
+
+TEST(EqualRows, NameAFaultWithTheNumbersOfAllTeams) {
+    const PipelineShape shape = grid_shape(2, 2, 1, 2);
+    std::vector<Program> programs = lower(generate(ScheduleKind::gpipe, shape), shape);
+    for (Program& program : programs) program.pop_back();  // the STEP
+    ASSERT_TRUE(first_of_equal_rows(programs, shape));
+
+    const Verdict once = check(programs, shape);
+    const Verdict each = check(programs, with_unlike_rows(shape));
+
+    ASSERT_FALSE(once.is_proved());
+    EXPECT_EQ(once.fault->what, each.fault->what);
+}
+
+}  // namespace
+}  // namespace trireme
