@@ -7,7 +7,7 @@ namespace {
 
 int quotient_up(int number, int divisor) { return (number + divisor - 1) / divisor; }
 
-bool fits(const LayerLoad& load, const Standing& rank, const SharingRules& rules) {
+bool fits(const LayerLoad& load, const Standing& rank, const LayerSharingRules& rules) {
     if (rules.memory_limit == 0) return true;
     const auto waiting = static_cast<std::size_t>(quotient_up(rank.behind, rank.copies));
     const std::size_t version = rules.stashes_weights ? load.parameter_bytes : 0;

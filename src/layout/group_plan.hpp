@@ -16,7 +16,7 @@ inline constexpr double never = std::numeric_limits<double>::infinity();
 // What is shared out, and what that costs.
 struct SharingTask {
     RunLoads loads;
-    SharingRules rules;
+    LayerSharingRules rules;
     std::vector<GroupLevel> levels;
 };
 

@@ -111,7 +111,7 @@ private:
 
 }  // namespace
 
-SharedLayers share_layers(const std::vector<LayerLoad>& layers, const SharingRules& rules) {
+SharedLayers share_layers(const std::vector<LayerLoad>& layers, const LayerSharingRules& rules) {
     if (rules.ranks > most_ranks) {
         throw ConfigError(cat("--partition pipedream shares layers among up to ", most_ranks, " ranks, not ",
                               rules.ranks, "; use a grid, or a layout file"));

@@ -11,7 +11,7 @@
 
 namespace trireme {
 
-struct SharingRules {
+struct LayerSharingRules {
     int ranks = 1;
     std::vector<LinkLevel> links = {};  // none: messages take no time
     int micro_batches = 1;              // of a step, over all replicas
@@ -40,6 +40,6 @@ struct SharedLayers {
 // Replicas are listed such that a micro-batch stays within its node. A stage with b ranks behind it keeps
 // ceil(b / r) micro-batches beside the one it computes; it may not need more than the limit. Throws ConfigError
 // where all do, where groups of linked ranks do not divide the ranks, and for more than 1,024 ranks.
-SharedLayers share_layers(const std::vector<LayerLoad>& layers, const SharingRules& rules);
+SharedLayers share_layers(const std::vector<LayerLoad>& layers, const LayerSharingRules& rules);
 
 }  // namespace trireme

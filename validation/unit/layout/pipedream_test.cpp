@@ -23,7 +23,7 @@ std::vector<LayerLoad> taking(const std::vector<double>& seconds) {
     return layers;
 }
 
-std::string refusal(const std::vector<LayerLoad>& layers, const SharingRules& rules) {
+std::string refusal(const std::vector<LayerLoad>& layers, const LayerSharingRules& rules) {
     return validation::message_of<ConfigError>([&] { share_layers(layers, rules); });
 }
 
@@ -84,7 +84,7 @@ TEST(PipeDream, KeepsTheLimitOfEveryRank) {
     layers[0].kept_bytes = 10;
     layers[0].held_bytes = 5;
     layers[0].parameter_bytes = 4;
-    SharingRules rules{.ranks = 3, .micro_batches = 6, .memory_limit = 35};
+    LayerSharingRules rules{.ranks = 3, .micro_batches = 6, .memory_limit = 35};
 
     EXPECT_EQ(shown(share_layers(layers, rules)), "0-2: 0 1 2");  // 15 bytes
     layers[1].held_bytes = layers[2].held_bytes = 15;
@@ -142,7 +142,7 @@ struct Structure {
 // Every structure there is, one after the other, for groups of groups.
 class AllStructures {
 public:
-    AllStructures(const std::vector<LayerLoad>& layers, const SharingRules& rules)
+    AllStructures(const std::vector<LayerLoad>& layers, const LayerSharingRules& rules)
         : layers_(layers), rules_(rules), levels_(group_levels(rules.links, rules.ranks)) {}
 
     double least_seconds() const {
@@ -223,11 +223,11 @@ private:
     }
 
     const std::vector<LayerLoad>& layers_;
-    const SharingRules& rules_;
+    const LayerSharingRules& rules_;
     std::vector<GroupLevel> levels_;
 };
 
-SharingRules random_rules(int ranks, std::vector<LinkLevel> links, std::uint64_t seed) {
+LayerSharingRules random_rules(int ranks, std::vector<LinkLevel> links, std::uint64_t seed) {
     const RandomBlock block = random_block(RandomKey{seed}.then("rules"), static_cast<std::uint64_t>(ranks));
     return {.ranks = ranks,
             .links = std::move(links),
@@ -246,7 +246,8 @@ std::vector<LinkLevel> random_links(int inner, std::uint64_t seed) {
 
 // That the layout has all layers and ranks once, and takes the time that is said of it where it is known: sums
 // and messages of several levels do not show in it.
-void expect_whole(const std::vector<LayerLoad>& layers, const SharingRules& rules, const SharedLayers& shared) {
+void expect_whole(const std::vector<LayerLoad>& layers, const LayerSharingRules& rules,
+                  const SharedLayers& shared) {
     EXPECT_NO_THROW(check_layout(shared.layout, rules.ranks, layers.size(), "it"));
     EXPECT_TRUE(shared.layout.idle.empty());
     Structure structure;
@@ -266,7 +267,7 @@ TEST(PipeDream, IsAsGoodAsTryingAllStructures) {
     for (const Case& each : {Case{5, 1, 0}, {5, 2, 0}, {6, 5, 0}, {4, 4, 2}, {4, 6, 3}, {3, 8, 2}}) {
         for (std::uint64_t seed = 0; seed < 25; ++seed) {
             const std::vector<LayerLoad> layers = random_loads(each.layers, seed);
-            const SharingRules rules = random_rules(each.ranks, random_links(each.inner, seed), seed);
+            const LayerSharingRules rules = random_rules(each.ranks, random_links(each.inner, seed), seed);
             const double least = AllStructures(layers, rules).least_seconds();
             if (least == never) {
                 ++refused;
