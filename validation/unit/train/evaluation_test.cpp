@@ -34,8 +34,9 @@ protected:
         config.model.width = 4;
         config.model.heads = 1;
         config.model.groups = 1;
-        config.model.image_size = 2;
-        config.model.patch = 1;
+        const bool reads_images = name.starts_with("vit");
+        if (reads_images) config.model.image_size = 2;
+        if (reads_images) config.model.patch = 1;
         config.run.steps = 1;
         config.run.batch = samples;
         config.precision = {.dtype = Precision::f64, .device = DeviceKind::reference};
