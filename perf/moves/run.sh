@@ -22,6 +22,7 @@ length=${LENGTH:-64}
 changes=${CHANGES:-6}
 period=${PERIOD:-4}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=perf/provenance.sh
 source "$here/../provenance.sh"
 records=$(mktemp -d "${RUNS:-/tmp}/moves.XXXXXX")
 trap 'rm -rf "$records"' EXIT

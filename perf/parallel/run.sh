@@ -29,6 +29,7 @@ micro_samples=${MICRO_SAMPLES:-1}
 first_blocks=${FIRST_BLOCKS:-8}
 steps=$((${STEPS:-2} + 1))
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=perf/provenance.sh
 source "$here/../provenance.sh"
 records=$(mktemp -d)
 trap 'rm -rf "$records"' EXIT

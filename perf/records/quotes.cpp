@@ -70,20 +70,33 @@ Value value_in_json(const fs::path& file, const std::string& pointer) {
     return value.get<double>();
 }
 
-Value value_in_csv(const fs::path& file, const std::vector<std::string>& words) {
+// "schedule=zb-h1" is the cell of a column, "case~precision=f64" a part of it.
+bool is_selected(const CsvTable& table, const std::vector<std::string>& row, const std::string& word) {
+    const std::size_t sign = word.find_first_of("=~");
+    if (sign == std::string::npos) throw ConfigError(cat(word, " selects no cell"));
+    const std::string& cell = table.cell(row, word.substr(0, sign));
+    const std::string value = word.substr(sign + 1);
+    return word[sign] == '=' ? cell == value : cell.find(value) != std::string::npos;
+}
+
+// The words after the file: a column and what selects one row; or "max", which takes the largest of several
+// rows. An underscore in the column's name stands for a blank.
+Value value_in_csv(const fs::path& file, std::vector<std::string> words) {
+    const bool is_largest = words.front() == "max";
+    if (is_largest) words.erase(words.begin());
+    if (words.empty()) throw ConfigError("no column is named");
     const CsvTable table = read_csv(file);
-    std::optional<std::string> found;
+    std::string column = words.front();
+    if (!table.has_column(column)) std::ranges::replace(column, '_', ' ');
+    std::vector<double> found;
     for (const auto& row : table.rows) {
-        const bool is_it = std::all_of(words.begin() + 2, words.end(), [&](const std::string& word) {
-            const std::size_t sign = word.find('=');
-            return table.cell(row, word.substr(0, sign)) == word.substr(sign + 1);
-        });
-        if (!is_it) continue;
-        if (found) throw ConfigError("several rows have these cells");
-        found = table.cell(row, words[1]);
+        if (std::all_of(words.begin() + 1, words.end(),
+                        [&](const std::string& word) { return is_selected(table, row, word); }))
+            found.push_back(number_in(table.cell(row, column)));
     }
-    if (!found) throw ConfigError("no row has these cells");
-    return number_in(*found);
+    if (found.empty()) throw ConfigError("no row has these cells");
+    if (found.size() > 1 && !is_largest) throw ConfigError("several rows have these cells");
+    return std::ranges::max(found);
 }
 
 Value value_of(const std::string& reference, const fs::path& records) {
@@ -92,7 +105,8 @@ Value value_of(const std::string& reference, const fs::path& records) {
     for (std::string word; in >> word;) words.push_back(word);
     if (words.size() < 2) throw ConfigError(cat("\"", reference, "\" names no file and value"));
     const fs::path file = records / words[0];
-    return words[1].starts_with("/") ? value_in_json(file, words[1]) : value_in_csv(file, words);
+    return words[1].starts_with("/") ? value_in_json(file, words[1])
+                                     : value_in_csv(file, {words.begin() + 1, words.end()});
 }
 
 double median_in(const std::string& references, const fs::path& records) {

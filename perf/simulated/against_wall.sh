@@ -24,6 +24,7 @@ read -ra cores <<< "${CORES:-0 1}"
 steps=$((${STEPS:-4} + 1))
 program=${PROGRAM:-$build/bin/trireme}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=perf/provenance.sh
 source "$here/../provenance.sh"
 records=$(mktemp -d)
 trap 'rm -rf "$records"' EXIT

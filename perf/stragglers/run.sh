@@ -23,6 +23,7 @@ steps=${STEPS:-7}
 before=8  # steps until the slow rank is known, and the plan has changed
 program=$build/bin/trireme
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=perf/provenance.sh
 source "$here/../provenance.sh"
 records=$(mktemp -d)
 trap 'rm -rf "$records"' EXIT

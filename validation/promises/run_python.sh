@@ -12,6 +12,6 @@ command -v "$python" > /dev/null || { echo "skipped: there is no $python"; exit 
 packages=$(sed -nE 's/^(import|from) (h5py|numpy|safetensors|torch|transformers).*/\2/p' "$script" | sort -u)
 for package in $packages; do
     "$python" -c "import $package" 2> /dev/null ||
-        { echo "skipped: $python has no $package, which $(basename "$script") needs: pip install" $packages; exit 77; }
+        { echo "skipped: $python has no $package, which $(basename "$script") needs: pip install ${packages//$'\n'/ }"; exit 77; }
 done
 exec "$python" "$script" "$program"
