@@ -12,6 +12,7 @@
 
 #include "train/run_starts.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/json_text.hpp"
 #include "trireme/device/clock.hpp"
 
 namespace trireme {
@@ -172,11 +173,12 @@ std::ofstream opened(const fs::path& path) {
 }
 
 // The step of a record; nothing of a line that was not written to its end.
-std::optional<std::size_t> step_of(const std::string& line) {
-    const Json record = Json::parse(line, nullptr, false);
-    if (!record.is_object() || !record.contains("step") || !record.at("step").is_number_unsigned())
+std::optional<std::size_t> step_of(const std::string& line, const fs::path& path) {
+    const auto record = try_parse_json<Json>(line, path.string());
+    if (!record || !record->is_object() || !record->contains("step") ||
+        !record->at("step").is_number_unsigned())
         return std::nullopt;
-    return record.at("step").get<std::size_t>();
+    return record->at("step").get<std::size_t>();
 }
 
 // Cuts the file before the first line that is of a later step: lines are in the order of their steps.
@@ -184,8 +186,9 @@ void drop_records_behind(const fs::path& path, std::size_t step) {
     std::uintmax_t kept = 0;
     {
         std::ifstream lines(path, std::ios::binary);
+        lines.exceptions(std::ios::badbit);  // no memory is an error, not the end of the file
         for (std::string line; std::getline(lines, line) && !lines.eof(); kept += line.size() + 1) {
-            const auto found = step_of(line);
+            const auto found = step_of(line, path);
             if (!found || *found > step) break;
         }
     }
