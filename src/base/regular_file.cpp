@@ -59,8 +59,8 @@ std::string read_all(int descriptor, const std::string& subject, std::uint64_t m
     for (std::size_t end = 0;; end = bytes.size()) {
         if (std::max<std::uint64_t>(size, end) > max_bytes)
             throw ConfigError(cat(subject, " has ", std::max<std::uint64_t>(size, end),
-                                  " bytes, more than the limit of ", max_bytes,
-                                  " for a file of its kind; check that it is the right file"));
+                                  " bytes; no file of its kind has more than ", max_bytes,
+                                  ": check that it is the right file"));
         bytes.resize(std::max<std::size_t>(size + 1, end + smallest_read));
         const ssize_t count = ::read(descriptor, bytes.data() + end, bytes.size() - end);
         const int code = errno;

@@ -94,9 +94,7 @@ TEST(RegularFile, HasALimitWhereOneIsSet) {
 
     EXPECT_EQ(read_regular_file(path, "", 5), "12345");
     EXPECT_EQ(message_of<ConfigError>([&] { read_regular_file(path, "", 4); }),
-              path +
-                  " has 5 bytes, more than the limit of 4 for a file of its kind; check that it is the right "
-                  "file");
+              path + " has 5 bytes; no file of its kind has more than 4: check that it is the right file");
 }
 
 // Reads the file in a process that may not have as much memory; ends it.
