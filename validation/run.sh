@@ -8,7 +8,7 @@
 #   build       the release: programs and tests
 #   cluster     tests under Slurm and tests that kill ranks; they mostly wait, so the sanitizers are built beside them
 #   sanitizers  unit tests, the emulated GPU's kernels, and rank tests on two ranks, under the address and
-#               undefined-behaviour sanitizers
+#               undefined-behaviour sanitizers; tests of threads under ThreadSanitizer
 #   release     all other tests
 #   variant     another configuration, chosen by the day, is built and trains a model: see variants.sh
 # It ends with the seconds of each stage and of the longest tests, and fails if the tests took too long.
@@ -40,6 +40,8 @@ build_release() {
 build_sanitizers() {
     cmake --preset asan
     nice -n 10 cmake --build --preset asan --parallel "$cores"
+    cmake --preset tsan
+    nice -n 10 cmake --build --preset tsan --parallel "$cores"
 }
 
 test_cluster() {
@@ -51,6 +53,10 @@ test_cluster() {
     else
         run_tests release --label-regex '^(slurm|kills)$'
     fi
+}
+
+test_sanitizers() {
+    run_tests tsan && run_tests asan --parallel "$cores"
 }
 
 test_release() {
@@ -65,7 +71,7 @@ begin_log build/tests.log
 stage build build_release
 calibrate
 stage cluster test_cluster
-[ $sanitizers = no ] || stage sanitizers run_tests asan --parallel "$cores"
+[ $sanitizers = no ] || stage sanitizers test_sanitizers
 stage release test_release
 [ $sanitizers = no ] || stage variant validation/variants.sh --today
 report_times

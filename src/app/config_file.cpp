@@ -1,12 +1,13 @@
 #include "app/config_file.hpp"
 
-#include <fstream>
 #include <map>
+#include <sstream>
 #include <string_view>
 
 #include "trireme/base/error.hpp"
 #include "trireme/base/nearest.hpp"
 #include "trireme/base/quoted.hpp"
+#include "trireme/base/regular_file.hpp"
 
 namespace trireme::app {
 namespace {
@@ -123,10 +124,8 @@ std::string entry(const Option& option) {
 
 std::vector<Setting> read_config_file(const std::filesystem::path& path,
                                       const std::vector<OptionGroup>& groups) {
-    std::ifstream in(path);
-    if (!in || std::filesystem::is_directory(path)) {
-        throw ConfigError(cat("the config file ", in_quotes(path.string()), " cannot be read; check --config"));
-    }
+    std::istringstream in(read_regular_file(path, "--config"));
+    in.exceptions(std::ios::badbit);  // no memory is an error, not the end of the file
     Reader reader(path.string(), groups);
     for (std::string line; std::getline(in, line);) reader.take(line);
     return std::move(reader).settings();

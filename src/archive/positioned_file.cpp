@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "trireme/base/error.hpp"
+#include "trireme/base/regular_file.hpp"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -21,21 +22,15 @@ namespace {
 
 }  // namespace
 
-PositionedFile::PositionedFile(fs::path path)
-    : path_(std::move(path)),
-      // A pipe that nobody writes to would keep a blocking open() waiting.
-      descriptor_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-    if (descriptor_ < 0) refuse(path_, errno);
+PositionedFile::PositionedFile(fs::path path) : path_(std::move(path)), descriptor_(open_regular_file(path_)) {
     struct stat facts {};
-    const int code = ::fstat(descriptor_, &facts) == 0 ? 0 : errno;
-    if (code == 0 && S_ISREG(facts.st_mode)) {
+    if (::fstat(descriptor_, &facts) == 0) {
         size_ = static_cast<std::uint64_t>(facts.st_size);
         return;
     }
+    const int code = errno;
     ::close(descriptor_);
-    if (code != 0) refuse(path_, code);
-    throw ConfigError(
-        cat(path_.string(), S_ISDIR(facts.st_mode) ? " is a folder" : " is no regular file", "; name a file"));
+    refuse(path_, code);
 }
 
 PositionedFile::PositionedFile(PositionedFile&& other) noexcept

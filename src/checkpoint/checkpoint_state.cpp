@@ -6,6 +6,7 @@
 #include "checkpoint/schema.hpp"
 #include "trireme/archive/float_types.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/json_text.hpp"
 
 namespace trireme {
 namespace {
@@ -97,16 +98,6 @@ CheckpointState state_of(const Json& json) {
     return state;
 }
 
-// A state.json has few levels. What goes much deeper means harm, and is not built.
-Json parsed(std::string_view text) {
-    constexpr int deepest = 32;
-    const auto is_kept = [&](int depth, Json::parse_event_t, const Json&) {
-        if (depth <= deepest) return true;
-        throw ConfigError("is nested too deep");
-    };
-    return Json::parse(text, is_kept);
-}
-
 }  // namespace
 
 const char* name_of(StateField field) {
@@ -146,8 +137,9 @@ CheckpointState state_from_json(std::string_view text, const std::string& place)
     const auto refuse = [&](const std::string& fault) {
         throw ConfigError(cat(place, ' ', fault, "; ", copy_again));
     };
+    const Json json = parse_json<Json>(text, place);
     try {
-        return state_of(parsed(text));
+        return state_of(json);
     } catch (const ConfigError& error) {
         refuse(error.what());
     } catch (const Json::exception&) {

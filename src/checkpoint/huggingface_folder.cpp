@@ -5,6 +5,7 @@
 #include "checkpoint/model_files.hpp"
 #include "checkpoint/schema.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/json_text.hpp"
 #include "trireme/base/quoted.hpp"
 #include "trireme/model/config_json.hpp"
 
@@ -17,20 +18,9 @@ using nlohmann::json;
 
 constexpr std::string_view again = "copy or download the folder again";
 
-// An index has two levels. What goes much deeper means harm, and is not built.
-json parsed_index(const fs::path& path) {
-    constexpr int deepest = 8;
-    const auto is_kept = [&](int depth, json::parse_event_t, const json&) {
-        if (depth <= deepest) return true;
-        throw ConfigError(
-            cat(path.string(), " is nested deeper than ", deepest, " levels; no index is: ", again));
-    };
-    return json::parse(read_small_file(path), is_kept, false);
-}
-
 // Tensor to shard, as the index says.
 std::map<std::string, std::string> read_index(const fs::path& path) {
-    const json index = parsed_index(path);
+    const json index = parse_json<json>(read_small_file(path), path.string());
     const auto map = index.is_object() ? index.find("weight_map") : index.end();
     if (!index.is_object() || map == index.end() || !map->is_object())
         throw ConfigError(

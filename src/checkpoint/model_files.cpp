@@ -4,6 +4,7 @@
 
 #include "trireme/archive/positioned_file.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/regular_file.hpp"
 
 namespace trireme {
 namespace {
@@ -51,13 +52,7 @@ bool is_there(const std::filesystem::path& path) {
 
 std::string read_small_file(const std::filesystem::path& path) {
     constexpr std::uint64_t most_bytes = std::uint64_t{256} << 20;
-    const PositionedFile file(path);
-    if (file.size() > most_bytes)
-        throw ConfigError(cat(path.string(), " has ", file.size(), " bytes; no file of its kind has more than ",
-                              most_bytes, ": copy it again"));
-    std::string bytes(file.size(), '\0');
-    file.read(0, std::as_writable_bytes(std::span(bytes)));
-    return bytes;
+    return read_regular_file(path, {}, most_bytes);
 }
 
 }  // namespace trireme

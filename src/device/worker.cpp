@@ -21,8 +21,13 @@ struct Worker::Shared {
     bool ends = false;
     std::thread thread;  // none before the first job, and in a simulation
 
+    bool has_thrown() {
+        const std::lock_guard lock(mutex);
+        return thrown != nullptr;
+    }
+
     void carry_out(const std::function<void()>& job) {
-        if (thrown == nullptr) {
+        if (!has_thrown()) {
             try {
                 job();
             } catch (...) {

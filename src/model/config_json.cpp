@@ -1,39 +1,20 @@
 // Reading a config.json: what it is of, and what every family says alike.
 #include "trireme/model/config_json.hpp"
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <sstream>
-
 #include "model/architectures.hpp"
 #include "model/config_fields.hpp"
 #include "model/family_settings.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/json_text.hpp"
+#include "trireme/base/regular_file.hpp"
 
 namespace trireme {
 namespace {
 
 using Json = nlohmann::json;
 
-// Far deeper and longer than any model's: what goes beyond is no config.json, or means harm.
-constexpr int deepest_nesting = 64;
+// Far longer than any model's: what goes beyond is no config.json, or means harm.
 constexpr std::uintmax_t most_bytes = std::uintmax_t{16} << 20;
-
-Json parsed(std::string_view text, const std::string& place) {
-    const auto is_kept = [&](int depth, Json::parse_event_t, const Json&) {
-        if (depth <= deepest_nesting) return true;
-        throw ConfigError(cat(place, " is nested deeper than ", deepest_nesting, " levels; no config.json is"));
-    };
-    try {
-        return Json::parse(text, is_kept);
-    } catch (const Json::parse_error& error) {
-        throw ConfigError(cat(place, " is not whole JSON: it breaks at byte ", error.byte, " of ", text.size(),
-                              "; fetch it again"));
-    } catch (const Json::out_of_range&) {
-        throw ConfigError(cat(place, " is not JSON that can be read: a number in it is too large"));
-    }
-}
 
 // The class that the file says it is of; none where it says nothing.
 const Architecture* said_architecture(const ConfigFields& fields) {
@@ -130,7 +111,7 @@ void check_whole(ModelConfig config, const std::string& place) {
 }  // namespace
 
 ModelConfig model_from_config_json(std::string_view text, const std::string& place) {
-    const Json file = parsed(text, place);
+    const Json file = parse_json<Json>(text, place);
     if (!file.is_object()) throw ConfigError(cat(place, " is not an object of settings, as a config.json is"));
     const ConfigFields fields(file, place);
     const Architecture architecture = architecture_in(fields);
@@ -156,21 +137,7 @@ ModelConfig model_from_config_json(std::string_view text, const std::string& pla
 }
 
 ModelConfig read_config_json(const std::filesystem::path& file) {
-    const std::string place = file.string();
-    std::error_code error;
-    const std::uintmax_t bytes = std::filesystem::file_size(file, error);
-    if (error) throw ConfigError(cat("cannot read ", place, ": ", error.message(), "; check the path"));
-    if (bytes > most_bytes) {
-        throw ConfigError(cat(place, " has ", bytes, " bytes; no config.json has more than ", most_bytes));
-    }
-    std::ifstream stream(file, std::ios::binary);
-    std::ostringstream text;
-    if (stream.is_open() && bytes > 0) text << stream.rdbuf();
-    if (!stream.is_open() || stream.bad() || text.bad()) {
-        throw ConfigError(
-            cat("cannot read ", place, ": ", std::strerror(errno), "; check the path and its permissions"));
-    }
-    return model_from_config_json(text.view(), place);
+    return model_from_config_json(read_regular_file(file, {}, most_bytes), file.string());
 }
 
 }  // namespace trireme

@@ -4,6 +4,7 @@
 
 #include "model/architectures.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/json_text.hpp"
 #include "trireme/model/config_json.hpp"
 
 namespace trireme {
@@ -170,7 +171,7 @@ std::string config_json_of(const ModelConfig& config, const std::string& dtype, 
         file["tie_word_embeddings"] = config.tied;
     }
     if (config.task == Task::classify && config.labels > 0) add_labels(config, file);
-    Json whole = Json::parse(base, nullptr, false);
+    Json whole = try_parse_json<Json>(base, "the model's earlier config.json").value_or(Json::object());
     if (!whole.is_object()) whole = Json::object();
     whole.erase("num_labels");  // the names of the classes say how many there are
     if (!config.label_names.empty()) {

@@ -3,6 +3,7 @@
 
 #include "plan/json_node.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/json_text.hpp"
 #include "trireme/plan/cluster.hpp"
 
 namespace trireme {
@@ -209,7 +210,7 @@ void check_latencies(const JsonNode& whole, const Cluster& cluster) {
 }  // namespace
 
 Cluster cluster_from_json(std::string_view text, const std::string& place) {
-    const nlohmann::json file = json_of_file(text, place);
+    const nlohmann::json file = parse_json<nlohmann::json>(text, place);
     const JsonNode whole(file, place);
     check_schema(whole);
     Cluster cluster{.name = whole.at("name").text(),

@@ -6,6 +6,7 @@
 #include "plan/json_node.hpp"
 #include "plan/layout_json.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/json_text.hpp"
 #include "trireme/plan/decision.hpp"
 #include "trireme/plan/plan.hpp"
 
@@ -65,7 +66,7 @@ std::vector<Migration> migrations_of(const JsonNode& node) {
 }
 
 Decision decision_of(const std::string& text, const std::string& place) {
-    const nlohmann::json line = json_of_file(text, place);
+    const nlohmann::json line = parse_json<nlohmann::json>(text, place);
     const JsonNode node(line, place);
     const std::array<std::string, 2> needed{"step", "layout"};
     const std::array<std::string, 10> optional{"policy",   "from",       "to",     "microbatches", "schedule",
@@ -108,6 +109,7 @@ Json json_value_of(const std::map<std::string, double>& terms) {
 std::vector<Decision> decisions_from_jsonl(std::string_view text, const std::string& file) {
     std::vector<Decision> decisions;
     std::istringstream lines{std::string(text)};
+    lines.exceptions(std::ios::badbit);  // no memory is an error, not the end of the text
     std::size_t number = 0;
     for (std::string line; std::getline(lines, line);) {
         ++number;

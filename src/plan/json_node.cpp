@@ -10,8 +10,7 @@ namespace {
 
 constexpr std::uint64_t most_counted = std::uint64_t{1} << 24;  // far beyond any machine
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 53;    // exact in JSON of any program
-constexpr int deepest_nesting = 16;
-constexpr std::size_t most_shown = 40;  // bytes of a value in a message
+constexpr std::size_t most_shown = 40;                          // bytes of a value in a message
 
 bool is_among(const std::string& key, std::span<const std::string> keys) {
     return std::find(keys.begin(), keys.end(), key) != keys.end();
@@ -88,22 +87,6 @@ std::string JsonNode::text() const {
 bool JsonNode::is_true() const {
     if (!value_->is_boolean()) refuse("true or false");
     return value_->get<bool>();
-}
-
-nlohmann::json json_of_file(std::string_view text, std::string_view file) {
-    using Json = nlohmann::json;
-    const auto is_kept = [&](int depth, Json::parse_event_t, const Json&) {
-        if (depth <= deepest_nesting) return true;
-        throw ConfigError(cat(file, " is nested deeper than ", deepest_nesting, " levels; no file of ours is"));
-    };
-    try {
-        return Json::parse(text, is_kept);
-    } catch (const Json::parse_error& error) {
-        throw ConfigError(cat(file, " is not whole JSON: it breaks at byte ", error.byte, " of ", text.size(),
-                              "; mend it there"));
-    } catch (const Json::out_of_range&) {
-        throw ConfigError(cat(file, " is not JSON that can be read: a number in it is too large"));
-    }
 }
 
 }  // namespace trireme

@@ -43,7 +43,4 @@ private:
     std::string path_;  // "stages[0].layers"; empty: the whole file
 };
 
-// Throws ConfigError for what is no JSON, or nested deeper than any of ours.
-nlohmann::json json_of_file(std::string_view text, std::string_view file);
-
 }  // namespace trireme

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "plan/json_node.hpp"
+#include "trireme/base/json_text.hpp"
 #include "trireme/plan/plan.hpp"
 
 namespace trireme {
@@ -61,7 +62,7 @@ Json json_value_of(const ReplicaLayout& replica) {
 }  // namespace
 
 Layout layout_from_json(std::string_view text, const std::string& place) {
-    const nlohmann::json file = json_of_file(text, place);
+    const nlohmann::json file = parse_json<nlohmann::json>(text, place);
     const JsonNode all(file, place);
     const JsonNode whole = all.has("layout") ? all.at("layout") : all;
     const std::array<std::string, 2> needed{"layers", "stages"};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 #include "trireme/base/error.hpp"
 
@@ -94,16 +95,20 @@ bool validates(const Phases& programs, const std::string& place) {
     const Instruction* validation = nullptr;
     const Instruction* other_step = nullptr;
     for (const Program& program : programs.body) {
+        std::set<int> validated;  // stages
         for (const Instruction& instruction : program) {
-            if (instruction.op == Op::validate) validation = &instruction;
-            const Instruction wanted{Op::validate, instruction.stage};
-            const bool is_alone = std::find(program.begin(), program.end(), wanted) == program.end();
-            if (instruction.op == Op::step && is_alone) other_step = &instruction;
+            if (instruction.op != Op::validate) continue;
+            validation = &instruction;
+            validated.insert(instruction.stage);
+        }
+        for (const Instruction& instruction : program) {
+            if (instruction.op == Op::step && !validated.contains(instruction.stage)) other_step = &instruction;
         }
     }
     if (validation == nullptr || other_step == nullptr) return validation != nullptr;
-    throw ConfigError(cat(place, " has ", text_of(*validation), ", but no VALIDATE", other_step->stage, " behind ",
-                          text_of(*other_step), " in the same line; validate all updates, or none"));
+    throw ConfigError(cat(place, " has ", text_of(*validation), ", but no VALIDATE", other_step->stage,
+                          " behind ", text_of(*other_step),
+                          " in the same line; validate all updates, or none"));
 }
 
 Phases forward_part(const Phases& phases, const PipelineShape& shape) {

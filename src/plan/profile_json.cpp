@@ -2,6 +2,7 @@
 
 #include "plan/json_node.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/json_text.hpp"
 #include "trireme/plan/profile.hpp"
 
 namespace trireme {
@@ -168,7 +169,7 @@ std::string json_of(const Profile& profile) {
 }
 
 Profile profile_from_json(std::string_view text, const std::string& place) {
-    const nlohmann::json file = json_of_file(text, place);
+    const nlohmann::json file = parse_json<nlohmann::json>(text, place);
     const JsonNode whole(file, place);
     check_schema(whole);
     Profile profile{.machine = whole.at("machine").text(),

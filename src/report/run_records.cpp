@@ -1,11 +1,10 @@
 #include "report/run_records.hpp"
 
-#include <fstream>
-#include <iterator>
-
 #include "report/json_fields.hpp"
 #include "report/number_text.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/json_text.hpp"
+#include "trireme/base/regular_file.hpp"
 
 namespace trireme::report {
 namespace {
@@ -13,21 +12,15 @@ namespace {
 namespace fs = std::filesystem;
 
 Words content_of(const fs::path& path) {
-    std::ifstream in(path, std::ios::binary);
     if (!fs::exists(path)) return std::nullopt;
-    std::string text{std::istreambuf_iterator<char>(in), {}};
-    if (!in) throw ConfigError(cat(path.string(), " cannot be read; check its permissions"));
-    return text;
+    return read_regular_file(path);
 }
-
-// Discarded where the text is no JSON.
-Json parsed(const std::string& text) { return Json::parse(text, nullptr, false); }
 
 std::optional<Json> object_in(const fs::path& path) {
     const Words text = content_of(path);
     if (!text) return std::nullopt;
-    Json json = parsed(*text);
-    if (!json.is_object()) {
+    auto json = try_parse_json<Json>(*text, path.string());
+    if (!json || !json->is_object()) {
         throw ConfigError(
             cat(path.string(), " is no JSON object; it is damaged: remove it to report what the rest says"));
     }
@@ -150,9 +143,10 @@ void add_lines(RunRecords& records, const std::string& text, const fs::path& pat
     std::size_t begin = 0;
     for (std::size_t number = 1; begin < text.size(); ++number) {
         const std::size_t end = std::min(text.find('\n', begin), text.size());
-        const Json json = parsed(text.substr(begin, end - begin));
-        const bool is_unfinished = end == text.size() && json.is_discarded();
-        if (!is_unfinished) add_line(records, json, cat(path.string(), ", line ", number));
+        const std::string place = cat(path.string(), ", line ", number);
+        const auto json = try_parse_json<Json>(std::string_view(text).substr(begin, end - begin), place);
+        const bool is_unfinished = end == text.size() && !json;
+        if (!is_unfinished) add_line(records, json.value_or(Json()), place);
         begin = end + 1;
     }
 }

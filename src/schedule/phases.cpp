@@ -14,7 +14,9 @@ namespace {
 class Unrolling {
 public:
     Unrolling(const Program& body, const PipelineShape& shape, int steps)
-        : body_(body), micro_batches_(shape.micro_batches), steps_(steps) {}
+        : micro_batches_(shape.micro_batches), steps_(steps) {
+        for (const Instruction& instruction : body) ++of_body_[instruction.op][instruction.stage];
+    }
 
     void append(const Program& part, int step) {
         for (const Instruction& instruction : shifted(part, step * micro_batches_)) {
@@ -26,14 +28,16 @@ public:
 private:
     bool is_wanted(const Instruction& instruction) {
         if (has_micro_batch(instruction.op)) return instruction.micro_batch < steps_ * micro_batches_;
-        const auto each = static_cast<int>(std::count(body_.begin(), body_.end(), instruction));
+        const int each = of_body_[instruction.op][instruction.stage];
         return counts_[instruction.op][instruction.stage]++ < steps_ * each;
     }
 
-    const Program& body_;
+    using Counts = std::map<Op, std::map<int, int>>;  // by stage
+
     int micro_batches_;
     int steps_;
-    std::map<Op, std::map<int, int>> counts_;  // of REDUCEs and STEPs, by stage
+    Counts of_body_;
+    Counts counts_;  // so far, of REDUCEs, STEPs and VALIDATEs
     Program program_;
 };
 

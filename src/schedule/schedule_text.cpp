@@ -1,6 +1,7 @@
 #include "trireme/schedule/schedule_text.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "trireme/base/error.hpp"
@@ -31,8 +32,23 @@ struct Line {
     Program body;
 };
 
+// The numbered work of a step or of what comes before it, and the cell that each was found in.
+using CellNumbers = std::unordered_map<std::string, int>;
+
+// A check of the whole programs finds repeated work, too, but lowers them first: a file of many equal cells
+// would take minutes. REDUCE, STEP and VALIDATE may stand several times before the first step.
+void require_new(Instruction work, int number, CellNumbers& known, const std::string& place) {
+    if (!has_micro_batch(work.op)) return;
+    work.age = 0;
+    const auto [first, is_new] = known.emplace(text_of(work), number);
+    if (!is_new)
+        throw ConfigError(
+            cat(place, ": ", first->first, " is in cell ", first->second, " already; keep one of them"));
+}
+
 Line read_line(std::string_view line, const std::string& place) {
     Line cells;
+    CellNumbers known;
     bool has_mark = false;
     for (int number = 1; !line.empty(); ++number) {
         const std::string_view cell = trimmed(cut(line, ','));
@@ -41,8 +57,11 @@ Line read_line(std::string_view line, const std::string& place) {
                 throw ConfigError(cat(place, ", cell ", number, ": there is one ", body_mark, " already"));
             has_mark = true;
             cells.prologue = std::exchange(cells.body, {});
+            known.clear();
         } else if (!cell.empty()) {
-            cells.body.push_back(parse_instruction(cell, cat(place, ", cell ", number)));
+            const std::string cell_place = cat(place, ", cell ", number);
+            cells.body.push_back(parse_instruction(cell, cell_place));
+            require_new(cells.body.back(), number, known, cell_place);
         }
     }
     return cells;

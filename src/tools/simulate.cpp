@@ -14,23 +14,15 @@
 
 #include "tools/platform.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/regular_file.hpp"
 
 namespace trireme {
 namespace {
 
 namespace fs = std::filesystem;
 
-Cluster described(const std::string& path) {
-    std::ifstream file(path);
-    std::ostringstream text;
-    text << file.rdbuf();
-    if (!file || fs::is_directory(path))
-        throw ConfigError(cat("--cluster ", path, " cannot be read; name a file"));
-    return cluster_from_json(text.str(), path);
-}
-
 Cluster cluster_of(const SimulateConfig& config) {
-    Cluster cluster = described(config.cluster);
+    Cluster cluster = cluster_from_json(read_regular_file(config.cluster, "--cluster"), config.cluster);
     return config.is_network_free ? with_free_network(std::move(cluster)) : cluster;
 }
 

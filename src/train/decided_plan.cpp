@@ -7,9 +7,9 @@
 #include "train/number_text.hpp"
 #include "train/planning.hpp"
 #include "train/straggler_check.hpp"
-#include "train/text_file.hpp"
 #include "train/twin_moves.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/regular_file.hpp"
 
 namespace trireme {
 
@@ -223,8 +223,8 @@ DecidedPlan decided_plan(const RunConfig& config, const Setup& setup, const Size
 RecordedPlans recorded_plans(const RunConfig& config, const Setup& setup, int ranks) {
     RecordedPlans recorded;
     if (config.policy.decisions.empty()) return recorded;
-    recorded.decisions =
-        decisions_from_jsonl(read_text(config.policy.decisions, "--decisions"), config.policy.decisions);
+    recorded.decisions = decisions_from_jsonl(read_regular_file(config.policy.decisions, "--decisions"),
+                                              config.policy.decisions);
     for (const Decision& decision : recorded.decisions) {
         if (decision.step >= setup.steps) {
             throw ConfigError(cat(place_of(config, decision), ": the run has ", setup.steps,

@@ -6,6 +6,7 @@
 
 #include "trireme/archive/partial_file.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/json_text.hpp"
 
 namespace trireme {
 namespace {
@@ -22,20 +23,22 @@ struct Lines {
 };
 
 // The step of a record; nothing if the line is not a record.
-std::optional<std::size_t> step_of(const std::string& line) {
-    const auto record = nlohmann::json::parse(line, nullptr, false);
-    if (!record.is_object() || !record.contains("step") || !record.at("step").is_number_unsigned())
+std::optional<std::size_t> step_of(const std::string& line, const fs::path& path) {
+    const auto record = try_parse_json<nlohmann::json>(line, path.string());
+    if (!record || !record->is_object() || !record->contains("step") ||
+        !record->at("step").is_number_unsigned())
         return std::nullopt;
-    return record.at("step").get<std::size_t>();
+    return record->at("step").get<std::size_t>();
 }
 
 Lines sorted_lines(const fs::path& path, std::size_t step) {
     Lines found;
     std::ifstream file(path, std::ios::binary);
+    file.exceptions(std::ios::badbit);  // no memory is an error, not the end of the file
     std::size_t number = 0;
     for (std::string line; std::getline(file, line);) {
         ++number;
-        const auto own = step_of(line);
+        const auto own = step_of(line, path);
         if (found.later > 0 || file.eof() || own.value_or(0) > step) {
             found.later += 1;
         } else if (own) {

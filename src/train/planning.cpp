@@ -8,7 +8,7 @@
 #include "train/measured_layout.hpp"
 #include "train/profile_choice.hpp"
 #include "train/stage_costs.hpp"
-#include "train/text_file.hpp"
+#include "trireme/base/regular_file.hpp"
 #include "trireme/layout/balanced_cut.hpp"
 #include "trireme/model/layer_range.hpp"
 #include "trireme/model/model.hpp"
@@ -74,7 +74,7 @@ bool is_known(const std::string& schedule) {
 Phases programs_of_file(const std::string& schedule) {
     check_schedule_name(schedule);
     if (is_known(schedule)) return {};
-    return phases_from_csv(read_text(schedule, "--schedule"), schedule);
+    return phases_from_csv(read_regular_file(schedule, "--schedule"), schedule);
 }
 
 PlanWish wish_for(const RunConfig& config, Layout layout) {
@@ -111,7 +111,7 @@ Layout layout_of(const RunConfig& config, const ModelConfig& model, int ranks) {
     const std::string& path = config.layout.layout;
     if (!path.empty()) {
         refuse_grid_options(config, "--layout " + path);
-        return layout_from_json(read_text(path, "--layout"), path);
+        return layout_from_json(read_regular_file(path, "--layout"), path);
     }
     if (!is_pipedream(config.layout)) return grid_of(config, model, ranks);
     refuse_grid_options(config, "--partition pipedream");
@@ -278,7 +278,7 @@ int ranks_for(const RunConfig& config) {
         throw ConfigError("--partition pipedream shares layers among ranks; say among how many with --ranks N");
     }
     if (options.layout.empty()) return ranks_of_grid(options);
-    const Layout layout = layout_from_json(read_text(options.layout, "--layout"), options.layout);
+    const Layout layout = layout_from_json(read_regular_file(options.layout, "--layout"), options.layout);
     int last = -1;
     for (const int rank : layout.idle) last = std::max(last, rank);
     for (const StageLayout& stage : layout.stages) {

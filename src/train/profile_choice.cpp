@@ -5,8 +5,8 @@
 #include <sstream>
 
 #include "train/simulated_device.hpp"
-#include "train/text_file.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/regular_file.hpp"
 #include "trireme/comm/agreement.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/gpu.hpp"
@@ -69,7 +69,7 @@ std::map<std::string, std::size_t> files_by_device(const std::vector<ProfileFile
     for (std::size_t f = 0; f < files.size(); ++f) {
         if (!is_for_others(files[f])) continue;
         const std::string& path = files[f].path;
-        const Profile profile = profile_from_json(read_text(path, "--profile"), path);
+        const Profile profile = profile_from_json(read_regular_file(path, "--profile"), path);
         const auto [known, is_new] = by_device.emplace(profile.machine, f);
         if (is_new) continue;
         throw ConfigError(cat("--profile names ", files[known->second].path, " and ", path,

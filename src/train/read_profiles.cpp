@@ -4,8 +4,8 @@
 #include <array>
 
 #include "train/setup.hpp"
-#include "train/text_file.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/regular_file.hpp"
 
 namespace trireme {
 namespace {
@@ -72,7 +72,7 @@ RankProfiles read_profiles(const RunConfig& config) {
     const std::vector<std::string> paths = profile_paths(config.costs.profiles);
     RankProfiles profiles{.kinds = {}, .of_ranks = kinds_of_ranks(config.costs.profiles, paths)};
     for (const std::string& path : paths) {
-        profiles.kinds.push_back(profile_from_json(read_text(path, "--profile"), path));
+        profiles.kinds.push_back(profile_from_json(read_regular_file(path, "--profile"), path));
         check_numbers(profiles.kinds.back(), path, config);
         check_alike(profiles.kinds.front(), profiles.kinds.back(), {paths.front(), path});
     }

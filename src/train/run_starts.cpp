@@ -7,6 +7,7 @@
 
 #include "train/run_directory.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/json_text.hpp"
 
 namespace trireme {
 namespace {
@@ -18,11 +19,12 @@ using Json = nlohmann::ordered_json;
 std::size_t starts_in_vain(const std::filesystem::path& file, const Job& job, std::size_t first_step) {
     std::size_t count = 0;
     std::ifstream lines(file);
+    lines.exceptions(std::ios::badbit);  // no memory is an error, not the end of the file
     for (std::string line; std::getline(lines, line);) {
-        const Json record = Json::parse(line, nullptr, false);
-        if (!record.is_object()) continue;
-        const bool is_in_vain = record.value("job", Json()) == Json(job.id) &&
-                                record.value("behind_step", Json()) == Json(first_step);
+        const auto record = try_parse_json<Json>(line, file.string());
+        if (!record || !record->is_object()) continue;
+        const bool is_in_vain = record->value("job", Json()) == Json(job.id) &&
+                                record->value("behind_step", Json()) == Json(first_step);
         count = is_in_vain ? count + 1 : 0;
     }
     return count;

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "train/setup.hpp"
-#include "train/text_file.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/regular_file.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/plan/cluster.hpp"
 
@@ -23,7 +23,7 @@ DeviceRates rates_of(const ClusterDevice& device, const RunConfig& config) {
 }
 
 Cluster cluster_for(const std::string& path, int ranks) {
-    Cluster cluster = cluster_from_json(read_text(path, "--cluster"), path);
+    Cluster cluster = cluster_from_json(read_regular_file(path, "--cluster"), path);
     if (static_cast<std::size_t>(ranks) > cluster.devices()) {
         throw ConfigError(cat("the job has ", ranks, " ranks and --cluster ", path, " describes ",
                               cluster.devices(), " devices; start fewer ranks, or describe more"));

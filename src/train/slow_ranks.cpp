@@ -5,9 +5,9 @@
 #include <optional>
 #include <utility>
 
-#include "train/text_file.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/random.hpp"
+#include "trireme/base/regular_file.hpp"
 
 namespace trireme {
 namespace {
@@ -115,7 +115,8 @@ SlowRun slow_run(std::vector<SlowRank> slow, const SlowTurns& turns) {
         check_rank(each, turns.ranks);
         check_steps(each, each.first_step, turns.steps);
         if (each.choice != SlowChoice::trace || run.traces.contains(each.trace)) continue;
-        SlowTrace trace = slow_trace_from_csv(read_text(each.trace, "--slow trace"), each.trace, turns.ranks);
+        SlowTrace trace =
+            slow_trace_from_csv(read_regular_file(each.trace, "--slow trace"), each.trace, turns.ranks);
         if (!trace.changes.empty()) check_steps(each, *trace.changes.begin(), turns.steps);
         run.traces.emplace(each.trace, std::move(trace));
     }

@@ -1,15 +1,11 @@
 // Any line is a row, or a row with a fault; what a row holds lies within it.
-#include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
 
-#include "trireme/base/error.hpp"
+#include "fuzz/target.hpp"
 #include "trireme/data/source.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    using namespace trireme;
-    const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+void trireme::fuzz::jsonl(std::string_view bytes) {
     SourceRow row;
 
     // The same row takes line after line, as in a file.
@@ -21,5 +17,4 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (row.is_ids && row.ids.size() > line.size()) throw BugError("more ids than bytes");
         if (!row.is_ids && row.text_field < 0) throw BugError("a row without text has no fault");
     }
-    return 0;
 }

@@ -7,12 +7,13 @@
 #include <string>
 #include <string_view>
 
+#include "fuzz/target.hpp"
 #include "trireme/archive/safetensors.hpp"
-#include "trireme/base/error.hpp"
 
 namespace {
 
 using namespace trireme;
+using fuzz::require;
 
 // Headers that are nearly right get further than any bytes do. The length before each is as long as it should
 // be.
@@ -24,10 +25,6 @@ const std::array<std::string, 6> headers{
     R"({"a":{"dtype":"F64","shape":[1],"data_offsets":[18446744073709551608,18446744073709551615]}})",
     R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})",
     R"({"a":{"dtype":"U8","shape":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[)"};
-
-void require(bool is_kept, const char* promise) {
-    if (!is_kept) throw BugError(promise);
-}
 
 void expect_tiles(const SafetensorsHeader& header, std::uint64_t data_bytes) {
     std::uint64_t end = 0;
@@ -86,11 +83,9 @@ void expect_damage_to_be_seen(std::string_view input) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    const std::string_view input(reinterpret_cast<const char*>(data), size);
+void trireme::fuzz::safetensors(std::string_view input) {
     expect_file_or_refusal(input);
-    expect_header_or_refusal(input, size);
+    expect_header_or_refusal(input, input.size());
     expect_damage_to_be_seen(input);
-    for (const std::string& header : headers) expect_header_or_refusal(header, size % 32);
-    return 0;
+    for (const std::string& header : headers) expect_header_or_refusal(header, input.size() % 32);
 }

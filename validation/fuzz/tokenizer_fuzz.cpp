@@ -5,22 +5,19 @@
 #include <string>
 #include <string_view>
 
-#include "trireme/base/error.hpp"
+#include "fuzz/target.hpp"
 #include "trireme/data/tokenizer.hpp"
 
 namespace {
 
 using namespace trireme;
+using fuzz::require;
 
 const std::array<std::string, 3> texts{
     "the oars of the trireme, the thranites' oars; it's 62 and 54 and 54",
     "def oars(banks):\n    return sum(banks)\n\n\ndef banks():\n    return 3\n",
     "\xce\xbc\xce\xb5\xcf\x84\xcf\x81\xce\xad\xcf\x89 \xce\xbc\xce\xb5"};
 const std::array<Tokenizer, 2> tokenizers{Tokenizer::bytes(), Tokenizer::trained(texts, 300)};
-
-void require(bool is_kept, const char* promise) {
-    if (!is_kept) throw BugError(promise);
-}
 
 void expect_round_trip(const Tokenizer& tokenizer, std::string_view text) {
     require(tokenizer.decode(tokenizer.encode(text)) == text, "decode(encode(x)) is not x");
@@ -50,10 +47,8 @@ void expect_damage_to_be_seen(std::string_view input) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    const std::string_view input(reinterpret_cast<const char*>(data), size);
+void trireme::fuzz::tokenizer(std::string_view input) {
     for (const Tokenizer& tokenizer : tokenizers) expect_round_trip(tokenizer, input);
     expect_tokenizer_or_refusal(input);
     expect_damage_to_be_seen(input);
-    return 0;
 }

@@ -150,7 +150,7 @@ TEST_F(Convert, NamesAnIndexThatIsNestedWithoutEnd) {
     write("model/model.safetensors.index.json",
           "{\"weight_map\":{\"a\":" + std::string(2'000'000, '[') + std::string(2'000'000, ']') + "}}");
 
-    expect_refusal("convert model out", {"model/model.safetensors.index.json is nested deeper than 8 levels"});
+    expect_refusal("convert model out", {"model/model.safetensors.index.json is nested deeper than 64 levels"});
 }
 
 TEST_F(Convert, LeavesOtherFoldersAlone) {

@@ -29,7 +29,9 @@ TEST_F(Decisions, AreFollowedWhereNothingIsWrong) {
 }
 
 TEST_F(Decisions, OfAFileThatIsNotThereAreRefused) {
-    expect_train_refusal("--decisions none.jsonl", {"--decisions none.jsonl cannot be read; name a file"}, 2);
+    expect_train_refusal("--decisions none.jsonl",
+                         {"--decisions none.jsonl cannot be read: No such file or directory; check its name"},
+                         2);
 }
 
 TEST_F(Decisions, ForMoreRanksThanThereAreAreRefused) {

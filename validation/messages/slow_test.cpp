@@ -163,7 +163,8 @@ TEST_F(Slow, TraceThatCannotBeFollowedIsRefused) {
     write("order.csv", header + "2,0,2,all\n1,1,2,all\n");
     write("late.csv", header + "3,0,2,all\n");
 
-    expect_train_refusal("--slow trace=none.csv", {"--slow trace none.csv cannot be read; name a file"});
+    expect_train_refusal("--slow trace=none.csv",
+                         {"--slow trace none.csv cannot be read: No such file or directory; check its name"});
     expect_train_refusal("--slow trace=column.csv", {"column.csv, line 1: ", "did you mean factor?"});
     expect_train_refusal("--slow trace=factor.csv",
                          {"factor.csv, line 3: factor expects a number from 1 to 1000, not '0.5'"});

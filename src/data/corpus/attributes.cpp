@@ -74,7 +74,7 @@ void read_special_tokens(hdf5::Id file, CorpusInfo& info) {
 
 void read_classes(hdf5::Id file, CorpusInfo& info) {
     if (info.rows > 0) info.classes = number_up_to(file, info.path, "classes", most_classes);
-    auto names = corpus_schema::class_names_of(text_of(file, info.path, "class_names"));
+    auto names = corpus_schema::class_names_of(text_of(file, info.path, "class_names"), info.path);
     if (!names) refuse(info.path, "its attribute 'class_names' is no list of names");
     if (!names->empty() && names->size() != info.classes)
         refuse(info.path, "it has ", names->size(), " names for ", info.classes, " classes");

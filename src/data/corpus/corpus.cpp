@@ -1,14 +1,13 @@
 #include "trireme/data/corpus.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
+#include <span>
 
 #include "data/corpus/attributes.hpp"
 #include "data/corpus/contents.hpp"
 #include "data/corpus/schema.hpp"
 #include "trireme/archive/hdf5_file.hpp"
+#include "trireme/archive/positioned_file.hpp"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -32,18 +31,12 @@ void check_is_hdf5(const fs::path& path) {
                               "`"));
     if (fs::is_directory(status))
         throw ConfigError(cat("the corpus ", path.string(), " is a folder; name the .h5 file in it"));
-    if (!fs::is_regular_file(status))
-        throw ConfigError(cat("the corpus ", path.string(), " is no regular file; name an .h5 file"));
 
-    std::ifstream file(path, std::ios::binary);
-    if (!file)
-        throw ConfigError(cat("the corpus ", path.string(), " cannot be read: ", std::strerror(errno),
-                              "; check its permissions"));
+    const PositionedFile file(path);
     constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";
-    std::string begin(signature.size(), '\0');
-    file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
-    if (file.gcount() == 0)
-        throw ConfigError(cat("the corpus ", path.string(), " is empty; ", corpus_schema::make_again));
+    std::string begin(std::min<std::uint64_t>(signature.size(), file.size()), '\0');
+    file.read(0, std::as_writable_bytes(std::span(begin)));
+    if (begin.empty()) throw ConfigError(cat("the corpus ", path.string(), " is empty; ", make_again));
     if (begin != signature)
         throw ConfigError(cat(path.string(),
                               " is not an HDF5 file; a corpus is made from text with `trireme prepare ",
@@ -80,7 +73,7 @@ Corpus Corpus::open(const fs::path& path) {
     hdf5::Handle file = hdf5::open_read_only(path);
     CorpusInfo info = read_attributes(file.get(), path);
     CorpusContents contents = open_contents(std::move(file), info);
-    return Corpus(std::move(info), std::make_unique<Storage>(std::move(contents)));
+    return Corpus(std::move(info), std::unique_ptr<Storage>(new Storage{std::move(contents)}));
 }
 
 Corpus::Corpus(CorpusInfo info, std::unique_ptr<Storage> storage)

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "trireme/base/error.hpp"
+#include "trireme/base/json_text.hpp"
 #include "trireme/base/sha256.hpp"
 
 namespace trireme {
@@ -93,11 +94,11 @@ std::string class_names_text(const std::vector<std::string>& names) {
     return nlohmann::json(names).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-std::optional<std::vector<std::string>> class_names_of(std::string_view text) {
-    const nlohmann::json list = nlohmann::json::parse(text, nullptr, false);
-    if (!list.is_array()) return std::nullopt;
+std::optional<std::vector<std::string>> class_names_of(std::string_view text, const std::string& source) {
+    const auto list = try_parse_json<nlohmann::json>(text, cat("the list class_names of ", source));
+    if (!list || !list->is_array()) return std::nullopt;
     std::vector<std::string> names;
-    for (const nlohmann::json& name : list) {
+    for (const nlohmann::json& name : *list) {
         if (!name.is_string()) return std::nullopt;
         names.push_back(name.get<std::string>());
     }

@@ -1,5 +1,7 @@
 #include "data/source/input_file.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -9,6 +11,7 @@
 #include <string_view>
 
 #include "trireme/base/error.hpp"
+#include "trireme/base/regular_file.hpp"
 
 namespace trireme {
 namespace {
@@ -38,15 +41,28 @@ void refuse_unread_forms(const std::string& path, std::string_view begin) {
             throw ConfigError(cat(path, " is ", form.name, " file, which is not read; ", form.advice));
 }
 
+// A pipe on standard input has a writer, and is the one input that need not be a regular file.
+int open_input(const std::filesystem::path& path) {
+    if (is_standard_input_pipe(path.string())) return ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    return open_regular_file(path, "the input");
+}
+
 }  // namespace
+
+bool is_standard_input_pipe(const std::string& name) {
+    std::error_code ignored;
+    return name == "/dev/stdin" && std::filesystem::is_fifo(name, ignored);
+}
 
 void InputFile::Close::operator()(gzFile_s* file) const { gzclose(file); }
 
-InputFile::InputFile(const std::filesystem::path& path)
-    : path_(path.string()), file_(gzopen(path.c_str(), "rb")), buffer_(buffer_bytes) {
-    if (!file_)
-        throw ConfigError(
-            cat(path_, " cannot be read: ", std::strerror(errno), "; check its name and permissions"));
+InputFile::InputFile(const std::filesystem::path& path) : path_(path.string()), buffer_(buffer_bytes) {
+    const int descriptor = open_input(path);
+    file_.reset(gzdopen(descriptor, "rb"));  // which then closes it
+    if (!file_) {
+        ::close(descriptor);
+        throw ResourceError(cat("there is no memory to read ", path_, "; use a machine with more"));
+    }
     gzbuffer(file_.get(), buffer_bytes);
     fill();
     refuse_unread_forms(path_, portion());

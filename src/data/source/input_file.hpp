@@ -12,11 +12,15 @@ struct gzFile_s;
 
 namespace trireme {
 
+// True if `name` is /dev/stdin and a pipe is connected to it.
+bool is_standard_input_pipe(const std::string& name);
+
 class InputFile {
 public:
     static constexpr std::uint64_t longest_row = std::uint64_t{1} << 30;  // bytes, unpacked, of a row
 
-    // Throws ConfigError where the file cannot be opened, or is of another packed or binary form.
+    // Throws ConfigError where the file cannot be opened, is neither a regular file nor a pipe on /dev/stdin,
+    // or is of another packed or binary form.
     explicit InputFile(const std::filesystem::path& path);
 
     // Throw ConfigError where the file cannot be read on, or would give more than `most` bytes.

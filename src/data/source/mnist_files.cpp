@@ -29,7 +29,7 @@ struct HeadedFile {
 };
 
 HeadedFile read_headed(const std::string& name) {
-    if (std::filesystem::is_fifo(name))
+    if (is_standard_input_pipe(name))
         throw ConfigError(cat(
             name, " is a pipe, but MNIST files are looked at before they are read; write it to a file first"));
     InputFile file(name);

@@ -30,14 +30,15 @@ std::uint64_t checked_size(const std::string& name) {
     if (!fs::exists(status)) throw ConfigError(cat("the input ", name, " does not exist; check its name"));
     if (fs::is_directory(status))
         throw ConfigError(cat("the input ", name, " is a folder; name its files: ", name, "/*.jsonl"));
+    if (is_standard_input_pipe(name)) return 0;
     const std::uintmax_t size = fs::file_size(name, error);
-    return error ? 0 : size;  // a pipe has none
+    return error ? 0 : size;  // opening it says why
 }
 
 SourcePart part_of(const std::string& name, SourceFormat format) {
     SourcePart part{.file = name, .labels = {}, .format = format, .image = {}, .size = checked_size(name)};
     if (part.format == SourceFormat::automatic) part.format = format_of_name(name, part.size);
-    if (part.format == SourceFormat::automatic && fs::is_regular_file(name)) {
+    if (part.format == SourceFormat::automatic && !is_standard_input_pipe(name)) {
         InputFile file(name);
         part.format = format_of_content(file);
     }

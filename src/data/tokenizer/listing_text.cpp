@@ -4,18 +4,6 @@
 
 namespace trireme {
 
-nlohmann::json parse_json(std::string_view text, const std::string& source) {
-    try {
-        return nlohmann::json::parse(text);
-    } catch (const nlohmann::json::parse_error& error) {
-        throw ConfigError(cat(source, " is not whole JSON: it breaks at byte ", error.byte, " of ", text.size(),
-                              "; fetch it again"));
-    } catch (const nlohmann::json::out_of_range&) {
-        throw ConfigError(
-            cat(source, " is not JSON that can be read: a number in it is too large; fetch it again"));
-    }
-}
-
 std::vector<ListedToken> parse_tokens(const nlohmann::json& object, const std::string& source) {
     if (!object.is_object())
         throw ConfigError(

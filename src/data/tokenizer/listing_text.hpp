@@ -12,9 +12,6 @@
 
 namespace trireme {
 
-// Throws ConfigError with the byte where the text stops being JSON; `source` names it.
-nlohmann::json parse_json(std::string_view text, const std::string& source);
-
 // The object {"spelling": id, ...}. Throws ConfigError if it is anything else.
 std::vector<ListedToken> parse_tokens(const nlohmann::json& object, const std::string& source);
 

@@ -1,12 +1,11 @@
 #include "data/tokenizer/tokenizer_files.hpp"
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <sstream>
 
 #include "data/tokenizer/listing_text.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/json_text.hpp"
+#include "trireme/base/regular_file.hpp"
 
 namespace trireme {
 namespace {
@@ -20,21 +19,12 @@ struct FilePair {
 
 constexpr FilePair file_pairs[] = {{"encoder.json", "vocab.bpe"}, {"vocab.json", "merges.txt"}};
 
-std::string read_text(const fs::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream text;
-    if (file.is_open() && file.peek() != std::ifstream::traits_type::eof()) text << file.rdbuf();
-    if (!file.is_open() || file.bad() || text.bad())
-        throw ConfigError(cat("cannot read ", path.string(), ": ", std::strerror(errno),
-                              "; check the path and its permissions"));
-    return std::move(text).str();
-}
-
 // A line for each merge, below an optional line "#version: 0.2".
 std::vector<std::pair<std::string, std::string>> parse_merge_lines(const std::string& text,
                                                                    const std::string& source) {
     std::vector<std::pair<std::string, std::string>> merges;
     std::istringstream lines(text);
+    lines.exceptions(std::ios::badbit);  // no memory is an error, not the end of the text
     std::string line;
     for (bool is_first = true; std::getline(lines, line); is_first = false) {
         if (!line.empty() && line.back() == '\r') line.pop_back();
@@ -49,13 +39,14 @@ Vocabulary read_pair(const fs::path& tokens, const fs::path& merges) {
     const std::string merges_source = merges.string();
     return checked({.vocabulary_source = tokens_source,
                     .merges_source = merges_source,
-                    .tokens = parse_tokens(parse_json(read_text(tokens), tokens_source), tokens_source),
+                    .tokens = parse_tokens(parse_json<nlohmann::json>(read_regular_file(tokens), tokens_source),
+                                           tokens_source),
                     .specials = {},
-                    .merges = parse_merge_lines(read_text(merges), merges_source)});
+                    .merges = parse_merge_lines(read_regular_file(merges), merges_source)});
 }
 
 Vocabulary read_tokenizer_json(const fs::path& path) {
-    return parse_tokenizer_json(read_text(path), path.string());
+    return parse_tokenizer_json(read_regular_file(path), path.string());
 }
 
 }  // namespace

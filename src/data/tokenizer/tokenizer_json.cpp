@@ -5,6 +5,7 @@
 #include "data/tokenizer/listing_text.hpp"
 #include "data/tokenizer/tokenizer_files.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/json_text.hpp"
 
 namespace trireme {
 namespace {
@@ -108,7 +109,7 @@ json spelled_merges(const Vocabulary& vocabulary) {
 }  // namespace
 
 Vocabulary parse_tokenizer_json(std::string_view text, const std::string& source) {
-    const json file = parse_json(text, source);
+    const json file = parse_json<json>(text, source);
     if (!file.is_object() || !member(file, "model").is_object())
         refuse(source, "has no \"model\": it is no tokenizer.json");
     const json& model = file["model"];

@@ -82,8 +82,9 @@ TEST(ConfigFile, NamesTheLineAndTheNearestKnownName) {
 
 TEST(ConfigFile, MustBeReadable) {
     EXPECT_EQ(complaint("train --config /nowhere/base.ini"),
-              "the config file '/nowhere/base.ini' cannot be read; check --config");
-    EXPECT_EQ(complaint("train --config /tmp"), "the config file '/tmp' cannot be read; check --config");
+              "--config /nowhere/base.ini cannot be read: No such file or directory; check its name");
+    EXPECT_EQ(complaint("train --config /tmp"),
+              "--config /tmp is not a regular file (it is a directory); name a file");
 }
 
 TEST(ConfigFile, KeepsMarksAndBlanksWithinQuotes) {

@@ -232,7 +232,7 @@ TEST_F(Checkpoint, ADamagedStateIsNotBelieved) {
         says(refusal_of("[0,0,5,0,4]", "[0,0,9,0,4]"), "state.json puts what no tensor has into part 0"));
     EXPECT_TRUE(says(refusal_of("\"rows\":5", "\"rows\":6"), "state.json contradicts itself about"));
     EXPECT_TRUE(says(refusal_of("\"schema_version\":2", "\"schema_version\":3"), "by a newer Trireme"));
-    EXPECT_TRUE(says(refusal_of("{", "["), "state.json is damaged: it is not what a checkpoint's state is"));
+    EXPECT_TRUE(says(refusal_of("{", "["), "state.json is not whole JSON"));
 }
 
 TEST_F(Checkpoint, AnotherTokenizerIsNotTaken) {
@@ -285,7 +285,7 @@ TEST_F(Checkpoint, APipeInPlaceOfAPartIsNotWaitedFor) {
     fs::remove(name);
     ASSERT_EQ(::mkfifo(name.c_str(), 0600), 0);
 
-    EXPECT_TRUE(says(refusal(), name.string() + " is no regular file"));
+    EXPECT_TRUE(says(refusal(), name.string() + " is not a regular file (it is a FIFO)"));
 }
 
 TEST_F(Checkpoint, OneOfTheSameStepIsLeftAloneWhereThatIsSaid) {

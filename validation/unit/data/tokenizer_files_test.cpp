@@ -128,11 +128,13 @@ TEST(TokenizerJson, CutShortIsRefusedWithThePlaceWhereItEnds) {
     const std::string whole = small_file().dump();
 
     EXPECT_EQ(refusal_of(whole.substr(0, 1000)),
-              "the stored tokenizer is not whole JSON: it breaks at byte 1001 of 1000; fetch it again");
-    EXPECT_EQ(refusal_of(std::string()),
-              "the stored tokenizer is not whole JSON: it breaks at byte 1 of 0; fetch it again");
+              "the stored tokenizer is not whole JSON: it breaks at byte 1001 of 1000; correct it there, or "
+              "copy it again");
+    EXPECT_EQ(
+        refusal_of(std::string()),
+        "the stored tokenizer is not whole JSON: it breaks at byte 1 of 0; correct it there, or copy it again");
     EXPECT_EQ(refusal_of(std::string(R"({"model": 1e999})")),
-              "the stored tokenizer is not JSON that can be read: a number in it is too large; fetch it again");
+              "the stored tokenizer is not JSON that can be read: a number in it is too large");
 }
 
 TEST(Vocabulary, WithHolesOrIdsGivenTwiceIsRefused) {
@@ -244,8 +246,8 @@ TEST_F(TokenizerFolder, WithoutATokenizerIsRefused) {
 TEST_F(TokenizerFolder, NamesTheFileThatIsMissing) {
     write("encoder.json", small_file()["model"]["vocab"].dump());
 
-    EXPECT_EQ(refusal(), "cannot read " + (folder_ / "vocab.bpe").string() +
-                             ": No such file or directory; check the path and its permissions");
+    EXPECT_EQ(refusal(),
+              (folder_ / "vocab.bpe").string() + " cannot be read: No such file or directory; check its name");
 }
 
 TEST_F(TokenizerFolder, NamesTheFileThatIsWrong) {
@@ -263,8 +265,9 @@ TEST_F(TokenizerFolder, NamesTheFileThatIsWrong) {
                   ": merge 2, \"abc\", is not two tokens with one space between; fetch the file again");
 
     write("encoder.json", "{\"a\": 1");
-    EXPECT_EQ(refusal(), (folder_ / "encoder.json").string() +
-                             " is not whole JSON: it breaks at byte 8 of 7; fetch it again");
+    EXPECT_EQ(refusal(),
+              (folder_ / "encoder.json").string() +
+                  " is not whole JSON: it breaks at byte 8 of 7; correct it there, or copy it again");
 }
 
 TEST(TokenizerPath, ThatDoesNotExistIsNamed) {
@@ -273,8 +276,7 @@ TEST(TokenizerPath, ThatDoesNotExistIsNamed) {
         FAIL() << "a missing file was read";
     } catch (const ConfigError& error) {
         EXPECT_STREQ(error.what(),
-                     "cannot read /no/such/tokenizer.json: No such file or directory; check the path and its "
-                     "permissions");
+                     "/no/such/tokenizer.json cannot be read: No such file or directory; check its name");
     }
 }
 

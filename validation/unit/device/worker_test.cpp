@@ -36,6 +36,26 @@ TEST(Worker, WorksBehindTheOneThatMadeIt) {
     EXPECT_TRUE(worker.is_done(job));
 }
 
+// Under ThreadSanitizer this shows whether the worker looks for an error under the lock before it begins a job:
+// the caller clears the error of the first job while the second runs. Relaxed flags order nothing else.
+TEST(Worker, LooksForErrorsUnderTheLock) {
+    std::atomic<bool> has_begun = false;
+    std::atomic<bool> may_end = false;
+    Worker worker;
+
+    const Worker::Job first = worker.start([] {});
+    const Worker::Job second = worker.start([&] {
+        has_begun.store(true, std::memory_order_relaxed);
+        while (!may_end.load(std::memory_order_relaxed)) std::this_thread::yield();
+    });
+    while (!has_begun.load(std::memory_order_relaxed)) std::this_thread::yield();
+    worker.finish(first);
+    may_end.store(true, std::memory_order_relaxed);
+    worker.finish(second);
+
+    EXPECT_TRUE(worker.is_done(second));
+}
+
 TEST(Worker, GivesBackWhatAJobThrowsAndLeavesTheNextOut) {
     bool is_reached = false;
     Worker worker;

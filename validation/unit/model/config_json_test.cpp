@@ -342,7 +342,8 @@ TEST(ConfigJson, RefusesSizesThatContradictEachOther) {
 }
 
 TEST(ConfigJson, RefusesTextThatIsNoObjectOfJson) {
-    EXPECT_EQ(complaint(""), "config.json is not whole JSON: it breaks at byte 1 of 0; fetch it again");
+    EXPECT_EQ(complaint(""),
+              "config.json is not whole JSON: it breaks at byte 1 of 0; correct it there, or copy it again");
     EXPECT_TRUE(says(complaint(R"({"n_layer": )"), "config.json is not whole JSON: it breaks at byte"));
     EXPECT_TRUE(says(complaint(R"({"n_layer": 1e999})"), "a number in it is too large"));
     EXPECT_TRUE(says(complaint("[1]"), "config.json is not an object of settings"));
@@ -380,9 +381,10 @@ TEST(ConfigJson, IsReadFromAFile) {
     };
 
     EXPECT_EQ(read_config_json(file), model_named("gpt2"));
-    EXPECT_EQ(complaint_of(empty), empty + " is not whole JSON: it breaks at byte 1 of 0; fetch it again");
-    EXPECT_TRUE(says(complaint_of(folder.file("absent.json")), "No such file or directory; check the path"));
-    EXPECT_TRUE(says(complaint_of(folder.file("")), "Is a directory"));
+    EXPECT_EQ(complaint_of(empty),
+              empty + " is not whole JSON: it breaks at byte 1 of 0; correct it there, or copy it again");
+    EXPECT_TRUE(says(complaint_of(folder.file("absent.json")), "No such file or directory; check its name"));
+    EXPECT_TRUE(says(complaint_of(folder.file("")), "is not a regular file (it is a directory)"));
 }
 
 }  // namespace

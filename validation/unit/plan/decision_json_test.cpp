@@ -60,8 +60,9 @@ TEST(DecisionJson, NeedsNoMoreThanStepAndLayout) {
 }
 
 TEST(DecisionJson, NamesLineAndPlaceOfWhatItCannotRead) {
-    EXPECT_EQ(refusal(line(1) + R"({"step": 2)"),
-              "my.jsonl, line 2 is not whole JSON: it breaks at byte 11 of 10; mend it there");
+    EXPECT_EQ(
+        refusal(line(1) + R"({"step": 2)"),
+        "my.jsonl, line 2 is not whole JSON: it breaks at byte 11 of 10; correct it there, or copy it again");
     EXPECT_EQ(refusal(R"({"step": 2})"),
               "my.jsonl, line 1 has no \"layout\"; its keys are step, layout, policy, from, to, microbatches, "
               "schedule, left_out, migrations, reason, terms, seconds");

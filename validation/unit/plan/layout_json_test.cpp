@@ -59,9 +59,10 @@ TEST(LayoutJson, LeavesSharesOfOneOut) {
 
 TEST(LayoutJson, MustBeJson) {
     EXPECT_EQ(refusal(R"({"layers": 4,)"),
-              "my.json is not whole JSON: it breaks at byte 14 of 13; mend it there");
-    EXPECT_EQ(refusal(""), "my.json is not whole JSON: it breaks at byte 1 of 0; mend it there");
-    EXPECT_EQ(refusal(std::string(1000, '[')), "my.json is nested deeper than 16 levels; no file of ours is");
+              "my.json is not whole JSON: it breaks at byte 14 of 13; correct it there, or copy it again");
+    EXPECT_EQ(refusal(""),
+              "my.json is not whole JSON: it breaks at byte 1 of 0; correct it there, or copy it again");
+    EXPECT_TRUE(refusal(std::string(1000, '[')).starts_with("my.json is nested deeper than 64 levels"));
     EXPECT_EQ(refusal(R"({"layers": 1e999})"),
               "my.json is not JSON that can be read: a number in it is too large");
 }

@@ -140,7 +140,7 @@ TEST(Lower, ComputeInstructionsComeBackInTheirOrder) {
 TEST(Lower, WrongProgramsAreLoweredForTheCheckerToRefuse) {
     const PipelineShape shape = grid_shape(2, 1, 1, 2);
     for (const std::string csv : {"0F0,0F1,0B0,0B1\n", "0F0\n1F0\n1F1\n", "7F0,0F9,0B9\n1F0,2B0\n",
-                                  "0F0,0F0,0B0\n1F1,1B1\n", "1F0\n0F0\n"}) {
+                                  "0F0,0I0,0B0\n1F1,1B1\n", "1F0\n0F0\n"}) {
         const std::vector<Program> programs = lower(phases_from_csv(csv, "mine").body, shape);
 
         EXPECT_FALSE(check(programs, shape).is_proved()) << csv;

@@ -103,6 +103,29 @@ TEST(ScheduleCsv, BodyOfNothingIsALineAllTheSame) {
     EXPECT_EQ(again.body, phases.body);
 }
 
+TEST(ScheduleCsv, RepeatedCellsAreRefusedWithLineAndCells) {
+    const auto refusal = [](const std::string& csv) {
+        return message_of<ConfigError>([&] { phases_from_csv(csv, "my.csv"); });
+    };
+
+    EXPECT_EQ(refusal("0F0\n1F0,,1B0,1F0\n"),
+              "line 2 of my.csv, cell 4: 1F0 is in cell 1 already; keep one of them");
+    EXPECT_EQ(refusal("0F0,0F0@1,0B0\n"),
+              "line 1 of my.csv, cell 2: 0F0 is in cell 1 already; keep one of them");
+    EXPECT_EQ(refusal("0F0,BODY,0F1,0F1\n"),
+              "line 1 of my.csv, cell 4: 0F1 is in cell 3 already; keep one of them");
+    EXPECT_EQ(refusal("REDUCE0,REDUCE0,BODY,0F0\n"), "(no error)");
+}
+
+// With work that grows as the square of the number of cells, the test would take minutes.
+TEST(ScheduleCsv, FilesOfManyEqualCellsAreRefusedAtTheFirst) {
+    std::string csv;
+    for (int cell = 0; cell < 100'000; ++cell) csv += "0F0,";
+
+    EXPECT_EQ(message_of<ConfigError>([&] { phases_from_csv(csv, "my.csv"); }),
+              "line 1 of my.csv, cell 2: 0F0 is in cell 1 already; keep one of them");
+}
+
 TEST(ScheduleCsv, SecondBodyIsRefusedWithLineAndCell) {
     const std::string message =
         message_of<ConfigError>([] { phases_from_csv("0F0\n0F0,BODY,,BODY,0B0\n", "my.csv"); });

@@ -254,8 +254,8 @@ TEST_F(Convert, InspectDoesNotWaitForPipes) {
     for (const char* name : {"pipe", "pipe.safetensors"}) {
         ASSERT_EQ(::mkfifo(path(name).c_str(), 0600), 0);
         std::ostringstream out;
-        EXPECT_TRUE(
-            says(message_of<ConfigError>([&] { inspect(path(name), false, out); }), "is no regular file"));
+        EXPECT_TRUE(says(message_of<ConfigError>([&] { inspect(path(name), false, out); }),
+                         "is not a regular file (it is a FIFO)"));
     }
     std::ostringstream out;
     EXPECT_TRUE(

@@ -187,7 +187,8 @@ TEST_F(AProfile, IsAskedFor) {
               "--output profile.json`, and name it with --profile profile.json");
     EXPECT_TRUE(says(refusal(pipedream, 2), "--partition pipedream goes by what layers cost"));
     measured.costs.profiles = {{"no/such.json"}};
-    EXPECT_EQ(refusal(measured, 2), "--profile no/such.json cannot be read; name a file");
+    EXPECT_EQ(refusal(measured, 2),
+              "--profile no/such.json cannot be read: No such file or directory; check its name");
 }
 
 TEST_F(AProfile, OfAnotherModelIsRefused) {

@@ -194,10 +194,12 @@ TEST(PlanRun, RefusesFilesThatCannotBeRead) {
     RunConfig schedule = grid(2, 1, 1);
     schedule.schedule.schedule = "no/such.csv";
 
-    EXPECT_EQ(refusal(layout, 2), "--layout no/such.json cannot be read; name a file");
+    EXPECT_EQ(refusal(layout, 2),
+              "--layout no/such.json cannot be read: No such file or directory; check its name");
     EXPECT_EQ(message_of<ConfigError>([&] { ranks_for(layout); }),
-              "--layout no/such.json cannot be read; name a file");
-    EXPECT_EQ(refusal(schedule, 2), "--schedule no/such.csv cannot be read; name a file");
+              "--layout no/such.json cannot be read: No such file or directory; check its name");
+    EXPECT_EQ(refusal(schedule, 2),
+              "--schedule no/such.csv cannot be read: No such file or directory; check its name");
 }
 
 TEST(PlanRun, RefusesATiedTableWhoseTwoStagesWouldBeUpdatedAlone) {

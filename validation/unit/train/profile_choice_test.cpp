@@ -101,7 +101,8 @@ TEST_F(ProfilesOfDevices, AreNotTwoForOne) {
 }
 
 TEST_F(ProfilesOfDevices, CanBeRead) {
-    EXPECT_EQ(refusal({{fast_}, {"none.json"}}, {"abacus"}), "--profile none.json cannot be read; name a file");
+    EXPECT_EQ(refusal({{fast_}, {"none.json"}}, {"abacus"}),
+              "--profile none.json cannot be read: No such file or directory; check its name");
     EXPECT_EQ(refusal({{fast_}, {slow_}, {"a.json", RankSpan{1, 1}}}, {"abacus"}),
               "--profile 1=a.json names rank 1, and the job has 1 rank; name ranks from 0 to 0");
 }

@@ -88,7 +88,7 @@ TEST_F(ReadProfiles, OfOtherNumbersAreRefused) {
 
 TEST_F(ReadProfiles, NameWhatCannotBeRead) {
     EXPECT_EQ(refusal({{fast_}, {"none.json", RankSpan{1, 1}}}),
-              "--profile none.json cannot be read; name a file");
+              "--profile none.json cannot be read: No such file or directory; check its name");
 }
 
 }  // namespace

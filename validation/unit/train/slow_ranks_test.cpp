@@ -261,7 +261,8 @@ TEST(SlowRanks, OfATraceMustBeInTheJobAndInTheRun) {
               file + ", line 2 names rank 1, and the job has ranks 0 to 0; name one of these");
     EXPECT_EQ(complaint(file, 2, 4),
               "--slow of trace=" + file + " begins in step 5, behind the last of 4 steps; name earlier ones");
-    EXPECT_EQ(complaint("/none.csv", 2, 4), "--slow trace /none.csv cannot be read; name a file");
+    EXPECT_EQ(complaint("/none.csv", 2, 4),
+              "--slow trace /none.csv cannot be read: No such file or directory; check its name");
 }
 
 }  // namespace

@@ -1,0 +1,22 @@
+// Input files. Only regular files are opened: a FIFO may block for ever, and a device may have no end.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <string>
+#include <string_view>
+
+namespace trireme {
+
+// Opens `path` for reading and returns the file descriptor, which the caller closes. Never blocks. Throws
+// ConfigError if the file is missing, cannot be opened, or is not a regular file. `label`, such as "--layout",
+// stands before the path in the message.
+int open_regular_file(const std::filesystem::path& path, std::string_view label = {});
+
+// Returns all bytes of a regular file. Throws ConfigError as open_regular_file() does, and if the file has more
+// than `max_bytes`; throws ResourceError if the machine has not enough memory for it.
+std::string read_regular_file(const std::filesystem::path& path, std::string_view label = {},
+                              std::uint64_t max_bytes = std::numeric_limits<std::uint64_t>::max());
+
+}  // namespace trireme

@@ -1,0 +1,50 @@
+#include "trireme/base/json_text.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+namespace {
+
+template <class Json>
+Json parsed(std::string_view text, std::string_view source) {
+    using Event = typename Json::parse_event_t;
+    const auto is_kept = [&](int depth, Event event, const Json&) {
+        const bool opens_level = event == Event::object_start || event == Event::array_start;
+        if (!opens_level || depth < max_json_depth) return true;
+        throw ConfigError(cat(source, " is nested deeper than ", max_json_depth,
+                              " levels, as no input of Trireme is; check that it is the right file"));
+    };
+    return Json::parse(text, is_kept);
+}
+
+}  // namespace
+
+template <class Json>
+Json parse_json(std::string_view text, std::string_view source) {
+    try {
+        return parsed<Json>(text, source);
+    } catch (const typename Json::parse_error& error) {
+        throw ConfigError(cat(source, " is not whole JSON: it breaks at byte ", error.byte, " of ", text.size(),
+                              "; correct it there, or copy it again"));
+    } catch (const typename Json::out_of_range&) {
+        throw ConfigError(cat(source, " is not JSON that can be read: a number in it is too large"));
+    }
+}
+
+template <class Json>
+std::optional<Json> try_parse_json(std::string_view text, std::string_view source) {
+    try {
+        return parsed<Json>(text, source);
+    } catch (const typename Json::exception&) {
+        return std::nullopt;
+    }
+}
+
+template nlohmann::json parse_json(std::string_view, std::string_view);
+template nlohmann::ordered_json parse_json(std::string_view, std::string_view);
+template std::optional<nlohmann::json> try_parse_json(std::string_view, std::string_view);
+template std::optional<nlohmann::ordered_json> try_parse_json(std::string_view, std::string_view);
+
+}  // namespace trireme

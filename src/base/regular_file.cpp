@@ -1,0 +1,108 @@
+#include "trireme/base/regular_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+namespace fs = std::filesystem;
+namespace {
+
+std::string subject_of(const fs::path& path, std::string_view label) {
+    return label.empty() ? path.string() : cat(label, ' ', path.string());
+}
+
+[[noreturn]] void refuse(const std::string& subject, int code) {
+    const bool is_missing = code == ENOENT || code == ENOTDIR;
+    throw ConfigError(cat(subject, " cannot be read: ", std::strerror(code),
+                          is_missing ? "; check its name" : "; check its permissions and its disk"));
+}
+
+void require_regular(const struct stat& facts, const std::string& subject) {
+    const auto refuse_kind = [&](const char* kind, const char* next) {
+        throw ConfigError(cat(subject, " is not a regular file (it is ", kind, "); ", next));
+    };
+    if (S_ISREG(facts.st_mode)) return;
+    if (S_ISDIR(facts.st_mode)) refuse_kind("a directory", "name a file");
+    if (S_ISFIFO(facts.st_mode)) refuse_kind("a FIFO", "write what it carries to a file, and name that file");
+    if (S_ISCHR(facts.st_mode) || S_ISBLK(facts.st_mode)) refuse_kind("a device", "name a file");
+    refuse_kind("a socket", "name a file");
+}
+
+class Descriptor {
+public:
+    explicit Descriptor(int descriptor) : descriptor_(descriptor) {}
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    ~Descriptor() { ::close(descriptor_); }
+    int get() const { return descriptor_; }
+
+private:
+    int descriptor_;
+};
+
+// Reads until the end and not up to st_size: files of /proc say that they are empty.
+std::string read_all(int descriptor, const std::string& subject, std::uint64_t max_bytes) {
+    constexpr std::size_t smallest_read = 1 << 16;
+    struct stat facts {};
+    if (::fstat(descriptor, &facts) != 0) refuse(subject, errno);
+    const auto size = static_cast<std::uint64_t>(facts.st_size);
+    std::string bytes;
+    for (std::size_t end = 0;; end = bytes.size()) {
+        if (std::max<std::uint64_t>(size, end) > max_bytes)
+            throw ConfigError(cat(subject, " has ", std::max<std::uint64_t>(size, end),
+                                  " bytes; no file of its kind has more than ", max_bytes,
+                                  ": check that it is the right file"));
+        bytes.resize(std::max<std::size_t>(size + 1, end + smallest_read));
+        const ssize_t count = ::read(descriptor, bytes.data() + end, bytes.size() - end);
+        const int code = errno;
+        bytes.resize(end + static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+        if (count < 0 && code != EINTR) refuse(subject, code);
+        if (count == 0) return bytes;
+    }
+}
+
+}  // namespace
+
+int open_regular_file(const fs::path& path, std::string_view label) {
+    const std::string subject = subject_of(path, label);
+    struct stat facts {};
+    // Opening a device can have effects of its own, so the kind is checked before and after.
+    if (::stat(path.c_str(), &facts) != 0) refuse(subject, errno);
+    require_regular(facts, subject);
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor < 0) refuse(subject, errno);
+    const int code = ::fstat(descriptor, &facts) == 0 ? 0 : errno;
+    if (code == 0 && S_ISREG(facts.st_mode)) return descriptor;
+    ::close(descriptor);
+    if (code != 0) refuse(subject, code);
+    require_regular(facts, subject);
+    throw BugError("a regular file was refused");
+}
+
+std::string read_regular_file(const fs::path& path, std::string_view label, std::uint64_t max_bytes) {
+    const std::string subject = subject_of(path, label);
+    const Descriptor file(open_regular_file(path, label));
+    const auto refuse_memory = [&] {
+        throw ResourceError(cat(subject, " does not fit into the memory of this machine (", fs::file_size(path),
+                                " bytes); check that it is the right file, or use a machine with more memory"));
+    };
+    try {
+        return read_all(file.get(), subject, max_bytes);
+    } catch (const std::bad_alloc&) {
+        refuse_memory();
+    } catch (const std::length_error&) {
+        refuse_memory();
+    }
+    throw BugError("memory was refused without an error");
+}
+
+}  // namespace trireme

@@ -1,0 +1,8 @@
+// Any text is a cluster or is refused with a ConfigError.
+#include "fuzz/target.hpp"
+#include "trireme/plan/cluster.hpp"
+
+void trireme::fuzz::cluster(std::string_view bytes) {
+    read_or_refuse([&] { return cluster_from_json(bytes, "the input"); },
+                   [](const Cluster& found) { require(!found.name.empty(), "a cluster without a name"); });
+}

@@ -1,0 +1,63 @@
+// Any text is a config file of options of every kind, or is refused with a ConfigError.
+#include <string>
+#include <vector>
+
+#include "app/config_file.hpp"
+#include "app/values.hpp"
+#include "fuzz/target.hpp"
+#include "scratch_folder.hpp"
+
+namespace {
+
+using namespace trireme::app;
+
+const trireme::validation::ScratchFolder folder;
+
+struct Fields {
+    std::uint64_t batch = 8;
+    double rate = 6e-4;
+    std::uint64_t bytes = 20000;
+    double seconds = 60;
+    std::string folder;
+    bool is_quiet = false;
+    bool is_tied = true;
+    int device = 0;
+    std::vector<std::string> slow;
+};
+
+std::vector<OptionGroup> options_of(Fields& fields) {
+    Option slow{.words = {"slow", "RANK", "a slow rank"},
+                .set = [&](const Setting& setting) { fields.slow = {setting.value}; },
+                .get = [] { return std::string(); },
+                .add = [&](const Setting& setting) { fields.slow.push_back(setting.value); }};
+    return {{"run",
+             {whole_number({"batch", "", "samples per step"}, fields.batch, 1),
+              text({"run-dir", "", "a folder"}, fields.folder),
+              duration({"time-limit", "", "the longest run"}, fields.seconds),
+              flag({"quiet", "", "say less"}, fields.is_quiet)}},
+            {"model",
+             {number({"lr", "", "the learning rate"}, fields.rate, above(0)),
+              size_in_bytes({"memory-limit", "", "per rank"}, fields.bytes),
+              on_off({"tied", "", "share"}, fields.is_tied),
+              choice({"device", "", "where"}, fields.device, {{"cpu", 0}, {"cuda", 1}})}},
+            {"emulation", {slow}}};
+}
+
+}  // namespace
+
+void trireme::fuzz::config(std::string_view bytes) {
+    const std::string path = folder.write("input.ini", bytes);
+    Fields fields;
+    const std::vector<OptionGroup> groups = options_of(fields);
+    const auto apply = [&] {
+        const std::vector<Setting> settings = read_config_file(path, groups);
+        for (const Setting& setting : settings) find(groups, setting.name)->set(setting);
+        return settings;
+    };
+    read_or_refuse(apply, [&](const std::vector<Setting>&) {
+        const std::string text = config_text("again", groups);
+        const std::string again = folder.write("again.ini", text);
+        for (const Setting& setting : read_config_file(again, groups)) find(groups, setting.name)->set(setting);
+        require(config_text("again", groups) == text, "a config file does not come back from its text");
+    });
+}

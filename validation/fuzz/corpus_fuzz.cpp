@@ -1,0 +1,104 @@
+// Any bytes are a corpus whose rows can be read, or opening, verifying or reading it ends with an Error. Bytes
+// that are no HDF5 file do not get far, so most inputs are read as damage to a corpus: a byte that chooses the
+// kind of its rows, then for each damaged byte three bytes of its position and one of its value.
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "fuzz/target.hpp"
+#include "scratch_folder.hpp"
+#include "trireme/data/corpus.hpp"
+#include "trireme/data/corpus_writer.hpp"
+
+namespace {
+
+using namespace trireme;
+
+constexpr std::uint64_t most_rows = 64;
+
+CorpusRow row_of(RowKind kind, std::uint32_t number) {
+    CorpusRow row;
+    if (kind == RowKind::image) {
+        row.pixels.assign(16, static_cast<std::uint8_t>(number));
+    } else {
+        row.tokens = {number, 65, 66, 257, 67, 68};
+    }
+    row.label = number % 2;
+    if (kind == RowKind::question)
+        row.question =
+            Question{.context_begin = 3, .answer_first = 4, .answer_last = 5, .answers = {"CD", "D"}};
+    return row;
+}
+
+std::string written(RowKind kind) {
+    const validation::ScratchFolder place;
+    const std::vector<std::string> specials{"[CLS]", "[SEP]", "[MASK]"};
+    CorpusDescription description{.kind = kind,
+                                  .tokenizer = Tokenizer::bytes().with_special_tokens(specials),
+                                  .image = {},
+                                  .source = "rows",
+                                  .filter = "",
+                                  .licence = ""};
+    if (kind == RowKind::image) {
+        description.tokenizer = std::nullopt;
+        description.image = {.channels = 1, .height = 4, .width = 4};
+    }
+    CorpusWriter writer(place.file("corpus.h5"), description);
+    for (std::uint32_t number = 0; number < 3; ++number) writer.add(row_of(kind, number));
+    const bool has_classes = kind == RowKind::image || kind == RowKind::labelled_text;
+    writer.finish(has_classes ? std::vector<std::string>{"one", "other"} : std::vector<std::string>{});
+    return validation::read_whole(place.file("corpus.h5"));
+}
+
+const validation::ScratchFolder folder;
+const std::array<std::string, 4> corpora{written(RowKind::text), written(RowKind::labelled_text),
+                                         written(RowKind::question), written(RowKind::image)};
+
+std::string damaged(std::string_view input) {
+    const auto number = [&](std::size_t i) { return std::size_t{static_cast<unsigned char>(input[i])}; };
+    std::string bytes = corpora[number(0) % corpora.size()];
+    for (std::size_t i = 1; i + 4 <= input.size(); i += 4)
+        bytes[(number(i) << 16 | number(i + 1) << 8 | number(i + 2)) % bytes.size()] = input[i + 3];
+    return bytes;
+}
+
+void read_row(const Corpus& corpus, std::uint64_t row) {
+    std::vector<std::uint32_t> tokens;
+    std::vector<std::uint8_t> pixels;
+    switch (corpus.info().kind) {
+        case RowKind::image:
+            corpus.read_image(row, pixels);
+            corpus.label(row);
+            break;
+        case RowKind::question:
+            corpus.question(row);
+            corpus.read(row, tokens);
+            break;
+        case RowKind::labelled_text:
+            corpus.label(row);
+            corpus.read(row, tokens);
+            break;
+        case RowKind::text:
+            corpus.read(row, tokens);
+            break;
+    }
+}
+
+void open_and_read(std::string_view bytes, bool is_damaged) {
+    try {
+        const Corpus corpus = Corpus::open(folder.write("input.h5", bytes));
+        for (std::uint64_t row = 0; row < std::min(corpus.info().rows, most_rows); ++row) read_row(corpus, row);
+        corpus.verify();
+    } catch (const ConfigError&) {
+        fuzz::require(is_damaged, "a corpus as it was written is refused");
+    } catch (const ResourceError&) {
+    }
+}
+
+}  // namespace
+
+void trireme::fuzz::corpus(std::string_view bytes) {
+    constexpr std::size_t kind_and_first_damage = 5;  // bytes
+    open_and_read(bytes, true);
+    if (!bytes.empty()) open_and_read(damaged(bytes), bytes.size() >= kind_and_first_damage);
+}

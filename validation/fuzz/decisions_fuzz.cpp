@@ -1,0 +1,16 @@
+// Any text is a list of decisions, each of which can be written and read back, or is refused with a
+// ConfigError.
+#include "fuzz/target.hpp"
+#include "trireme/plan/decision.hpp"
+
+void trireme::fuzz::decisions(std::string_view bytes) {
+    read_or_refuse([&] { return decisions_from_jsonl(bytes, "the input"); },
+                   [](const std::vector<Decision>& found) {
+                       std::string text;
+                       for (const Decision& decision : found) text += json_of(decision) + '\n';
+                       std::string again;
+                       for (const Decision& decision : decisions_from_jsonl(text, "again"))
+                           again += json_of(decision) + '\n';
+                       require(again == text, "decisions do not come back from their text");
+                   });
+}

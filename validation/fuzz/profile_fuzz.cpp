@@ -1,0 +1,12 @@
+// Any text is a profile, which can be written and read back, or is refused with a ConfigError.
+#include "fuzz/target.hpp"
+#include "trireme/plan/profile.hpp"
+
+void trireme::fuzz::profile(std::string_view bytes) {
+    read_or_refuse([&] { return profile_from_json(bytes, "the input"); },
+                   [](const Profile& found) {
+                       const std::string text = json_of(found);
+                       require(json_of(profile_from_json(text, "again")) == text,
+                               "a profile does not come back from its text");
+                   });
+}

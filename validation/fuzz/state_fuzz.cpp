@@ -1,0 +1,12 @@
+// Any text is the state of a checkpoint, which can be written and read back, or is refused with a ConfigError.
+#include "fuzz/target.hpp"
+#include "trireme/checkpoint/checkpoint_state.hpp"
+
+void trireme::fuzz::state(std::string_view bytes) {
+    read_or_refuse([&] { return state_from_json(bytes, "the input"); },
+                   [](const CheckpointState& found) {
+                       const std::string text = json_of(found);
+                       require(json_of(state_from_json(text, "again")) == text,
+                               "a state does not come back from its text");
+                   });
+}

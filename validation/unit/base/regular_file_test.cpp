@@ -1,0 +1,121 @@
+#include "trireme/base/regular_file.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "error_message.hpp"
+#include "scratch_folder.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+namespace {
+
+namespace fs = std::filesystem;
+using validation::message_of;
+using validation::ScratchFolder;
+
+std::string refusal(const std::string& path) {
+    return message_of<ConfigError>([&] { read_regular_file(path, "--layout"); });
+}
+
+TEST(RegularFile, IsReadAsItIs) {
+    const ScratchFolder folder;
+    const std::string bytes("a\0b\r\n\xff", 6);
+
+    EXPECT_EQ(read_regular_file(folder.write("some", bytes)), bytes);
+    EXPECT_EQ(read_regular_file(folder.write("empty", "")), "");
+    const std::string long_text(200'000, 'x');
+    EXPECT_EQ(read_regular_file(folder.write("long", long_text)), long_text);
+    EXPECT_FALSE(read_regular_file("/proc/self/status").empty());
+}
+
+TEST(RegularFile, MayBeNamedByALink) {
+    const ScratchFolder folder;
+    fs::create_symlink(folder.write("target", "text"), folder.file("link"));
+
+    EXPECT_EQ(read_regular_file(folder.file("link")), "text");
+}
+
+// A FIFO without a writer blocks whoever opens it; the test would time out.
+TEST(RegularFile, IsNoFifo) {
+    const ScratchFolder folder;
+    const std::string fifo = folder.file("fifo");
+    ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+
+    EXPECT_EQ(refusal(fifo), "--layout " + fifo +
+                                 " is not a regular file (it is a FIFO); write what it carries to a file, and "
+                                 "name that file");
+}
+
+TEST(RegularFile, IsNoPipeOfAnotherProcess) {
+    int ends[2] = {};
+    ASSERT_EQ(::pipe(ends), 0);
+
+    EXPECT_NE(refusal(cat("/dev/fd/", ends[0])).find("(it is a FIFO); write what it carries to a file"),
+              std::string::npos);
+
+    ::close(ends[0]);
+    ::close(ends[1]);
+}
+
+TEST(RegularFile, IsNoDeviceDirectoryOrSocket) {
+    const ScratchFolder folder;
+    EXPECT_EQ(refusal("/dev/zero"), "--layout /dev/zero is not a regular file (it is a device); name a file");
+    EXPECT_EQ(refusal(folder.file("")),
+              "--layout " + folder.file("") + " is not a regular file (it is a directory); name a file");
+
+    const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string path = folder.file("socket");
+    ASSERT_LT(path.size(), sizeof(address.sun_path));
+    std::strcpy(address.sun_path, path.c_str());
+    ASSERT_EQ(::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+    EXPECT_EQ(refusal(path), "--layout " + path + " is not a regular file (it is a socket); name a file");
+    ::close(socket);
+}
+
+TEST(RegularFile, ThatIsMissingIsNamed) {
+    EXPECT_EQ(refusal("/no/such.json"),
+              "--layout /no/such.json cannot be read: No such file or directory; check its name");
+    EXPECT_EQ(message_of<ConfigError>([] { read_regular_file("/no/such.json"); }),
+              "/no/such.json cannot be read: No such file or directory; check its name");
+}
+
+TEST(RegularFile, HasALimitWhereOneIsSet) {
+    const ScratchFolder folder;
+    const std::string path = folder.write("five", "12345");
+
+    EXPECT_EQ(read_regular_file(path, "", 5), "12345");
+    EXPECT_EQ(message_of<ConfigError>([&] { read_regular_file(path, "", 4); }),
+              path + " has 5 bytes; no file of its kind has more than 4: check that it is the right file");
+}
+
+// Reads the file in a process that may not have as much memory; ends it.
+[[noreturn]] void read_with_little_memory(const std::string& path) {
+    const rlimit memory{rlim_t{4} << 30, rlim_t{4} << 30};
+    setrlimit(RLIMIT_AS, &memory);
+    std::fputs(message_of<ResourceError>([&] { read_regular_file(path, "--decisions"); }).c_str(), stderr);
+    std::_Exit(static_cast<int>(ExitCode::resource));
+}
+
+TEST(RegularFileDeathTest, ThatDoesNotFitIntoMemoryIsAnErrorOfTheMachine) {
+#ifdef __SANITIZE_ADDRESS__
+    GTEST_SKIP() << "the sanitizer allocates memory itself";
+#endif
+    const ScratchFolder folder;
+    const std::string path = folder.write("large", "");
+    fs::resize_file(path, std::uintmax_t{1} << 40);  // sparse: takes no space on the disk
+
+    EXPECT_EXIT(read_with_little_memory(path), testing::ExitedWithCode(3),
+                "--decisions .*large does not fit into the memory of this machine \\(1099511627776 bytes\\)");
+}
+
+}  // namespace
+}  // namespace trireme
