@@ -3,9 +3,6 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug or RelWithDebInfo" FORCE)
 endif()
 
-# The fast kernels have flags of their own (CpuArch.cmake). Elsewhere -O3 takes longer to compile and gains nothing.
-set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG" CACHE STRING "Flags of a Release build")
-
 option(TRIREME_UNITY "Compile the sources of a room in batches of eight, which takes half the time" ON)
 set(TRIREME_SANITIZE OFF CACHE STRING "ON: build with the address and undefined-behaviour sanitizers; thread: with ThreadSanitizer")
 set_property(CACHE TRIREME_SANITIZE PROPERTY STRINGS OFF ON thread)

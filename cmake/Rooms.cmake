@@ -36,10 +36,13 @@ function(add_room room)
 endfunction()
 
 # Half of the time to compile a small source goes into its headers, which a unity build reads once per batch. Kernels
-# are few and long, and some have flags of their own.
+# are few and long, and some have flags of their own. Simulations replace single objects of the device room.
 function(compile_together library)
-  if(NOT library STREQUAL "trireme_kernels")
+  if(NOT library MATCHES "^trireme_(device|kernels)$")
     set_target_properties(${library} PROPERTIES UNITY_BUILD ${TRIREME_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+    # A program without MPI may use a function whose batch also calls MPI: what it does not use, the linker drops.
+    target_compile_options(${library} PRIVATE -ffunction-sections -fdata-sections)
+    target_link_options(${library} INTERFACE LINKER:--gc-sections)
   endif()
 endfunction()
 

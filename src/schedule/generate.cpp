@@ -57,7 +57,7 @@ void require_whole(const PipelineShape& shape) {
 }
 
 // "8 micro-batches on 3 stages (replicas 3, 3, 2)"
-std::string text_of(const PipelineShape& shape) {
+std::string shape_text(const PipelineShape& shape) {
     std::string replicas;
     for (const std::vector<int>& holders : shape.holders) {
         replicas += cat(replicas.empty() ? "" : ", ", holders.size());
@@ -69,9 +69,9 @@ std::string text_of(const PipelineShape& shape) {
     const int pipe = std::min(shape.stages(), shape.teams);
     const int data = shape.teams / pipe;
     throw ConfigError(cat("schedule ", name_of(kind),
-                          " is made for a grid of rows with equally many micro-batches, but ", text_of(shape),
-                          " are none; the nearest grid is pipe ", pipe, " x data ", data, ": use --pipe ", pipe,
-                          " --data ", data, " in place of the layout",
+                          " is made for a grid of rows with equally many micro-batches, but ",
+                          shape_text(shape), " are none; the nearest grid is pipe ", pipe, " x data ", data,
+                          ": use --pipe ", pipe, " --data ", data, " in place of the layout",
                           one_stage_each(shape) ? ", or --schedule 1f1b or gpipe" : "",
                           v_behind(shape) ? ", or --schedule zb-v" : ""));
 }
@@ -83,8 +83,8 @@ std::string text_of(const PipelineShape& shape) {
     throw ConfigError(
         cat("schedule zb-v is made for a V, where rank r of a row holds stages r and 2 x pipe - 1 - r "
             "and rows have equally many micro-batches, but ",
-            text_of(shape), " are none; the nearest V is pipe ", pipe, " x data ", data, ": use --pipe ", pipe,
-            " --data ", data, " in place of the layout"));
+            shape_text(shape), " are none; the nearest V is pipe ", pipe, " x data ", data, ": use --pipe ",
+            pipe, " --data ", data, " in place of the layout"));
 }
 
 std::vector<Program> generate_looped(ScheduleKind kind, const PipelineShape& shape) {

@@ -133,7 +133,7 @@ std::vector<std::string> simulated_names(const RunConfig& config, int ranks) {
 }  // namespace
 
 void check_profile_files(const std::vector<ProfileFile>& files) {
-    for (const ProfileFile& file : files) profile_from_json(read_text(file.path, "--profile"), file.path);
+    for (const ProfileFile& file : files) profile_from_json(read_regular_file(file.path, "--profile"), file.path);
 }
 
 void check_profile_ranks(const std::vector<ProfileFile>& files, int ranks) {

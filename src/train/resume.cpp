@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
 // Something that the steps of a run depend on.
-struct Fact {
+struct RunFact {
     std::string option;
     std::string value;
     bool may_change = false;
@@ -50,7 +50,7 @@ const char* name_of(RateSchedule schedule) {
 }
 
 // What says which samples a step visits, and in which numbers they are learned.
-std::vector<Fact> fixed_facts(const RunConfig& config, const Setup& setup) {
+std::vector<RunFact> fixed_facts(const RunConfig& config, const Setup& setup) {
     return {{"--seed", cat(config.run.seed)},
             {"--batch", cat(config.run.batch)},
             {"--optimizer", config.optimizer.kind == OptimizerKind::adamw ? "adamw" : "sgd"},
@@ -61,22 +61,22 @@ std::vector<Fact> fixed_facts(const RunConfig& config, const Setup& setup) {
             {"--validation-share", cat(config.data.validation_share)}};
 }
 
-std::vector<Fact> facts_of(const RunConfig& config, const Setup& setup) {
+std::vector<RunFact> facts_of(const RunConfig& config, const Setup& setup) {
     const OptimizerConfig& optimizer = config.optimizer;
-    std::vector<Fact> facts = fixed_facts(config, setup);
-    for (const Fact& fact : std::vector<Fact>{{"--steps", cat(setup.steps)},
-                                              {"--lr", cat(optimizer.rate)},
-                                              {"--min-lr", cat(optimizer.min_rate)},
-                                              {"--lr-schedule", name_of(optimizer.schedule)},
-                                              {"--warmup-steps", cat(optimizer.warmup_steps)},
-                                              {"--weight-decay", cat(optimizer.weight_decay)},
-                                              {"--beta1", cat(optimizer.beta1)},
-                                              {"--beta2", cat(optimizer.beta2)},
-                                              {"--epsilon", cat(optimizer.epsilon)},
-                                              {"--momentum", cat(optimizer.momentum)},
-                                              {"--clip", cat(optimizer.clip)},
-                                              {"--mask-share", cat(config.task.mask_share)},
-                                              {"--label-smoothing", cat(config.task.label_smoothing)}})
+    std::vector<RunFact> facts = fixed_facts(config, setup);
+    for (const RunFact& fact : std::vector<RunFact>{{"--steps", cat(setup.steps)},
+                                                    {"--lr", cat(optimizer.rate)},
+                                                    {"--min-lr", cat(optimizer.min_rate)},
+                                                    {"--lr-schedule", name_of(optimizer.schedule)},
+                                                    {"--warmup-steps", cat(optimizer.warmup_steps)},
+                                                    {"--weight-decay", cat(optimizer.weight_decay)},
+                                                    {"--beta1", cat(optimizer.beta1)},
+                                                    {"--beta2", cat(optimizer.beta2)},
+                                                    {"--epsilon", cat(optimizer.epsilon)},
+                                                    {"--momentum", cat(optimizer.momentum)},
+                                                    {"--clip", cat(optimizer.clip)},
+                                                    {"--mask-share", cat(config.task.mask_share)},
+                                                    {"--label-smoothing", cat(config.task.label_smoothing)}})
         facts.push_back({fact.option, fact.value, true});
     return facts;
 }
@@ -94,7 +94,7 @@ std::string text_at(const Json& object, const std::string& key) {
 
 void refuse_another_run(const RunConfig& config, const Setup& setup, const Json& run) {
     const std::string& place = setup.stored->place();
-    for (const Fact& fact : fixed_facts(config, setup)) {
+    for (const RunFact& fact : fixed_facts(config, setup)) {
         const std::string was = text_at(run.at("options"), fact.option);
         if (was == fact.value) continue;
         throw ConfigError(cat(place, " is of a run with ", fact.option, ' ', was, ", not ", fact.value,
@@ -179,7 +179,7 @@ Setup set_up_from(const std::optional<fs::path>& checkpoint, const RunConfig& co
 
 std::string run_facts(const RunConfig& config, const Setup& setup, const Observation& observed) {
     Json options = Json::object();
-    for (const Fact& fact : facts_of(config, setup)) options[fact.option] = fact.value;
+    for (const RunFact& fact : facts_of(config, setup)) options[fact.option] = fact.value;
     Json facts{{"samples_visited", observed.step * config.run.batch},
                {"corpus_sha256", setup.corpus->info().checksum},
                {"options", std::move(options)},

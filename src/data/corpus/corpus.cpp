@@ -36,7 +36,8 @@ void check_is_hdf5(const fs::path& path) {
     constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";
     std::string begin(std::min<std::uint64_t>(signature.size(), file.size()), '\0');
     file.read(0, std::as_writable_bytes(std::span(begin)));
-    if (begin.empty()) throw ConfigError(cat("the corpus ", path.string(), " is empty; ", make_again));
+    if (begin.empty())
+        throw ConfigError(cat("the corpus ", path.string(), " is empty; ", corpus_schema::make_again));
     if (begin != signature)
         throw ConfigError(cat(path.string(),
                               " is not an HDF5 file; a corpus is made from text with `trireme prepare ",
