@@ -16,8 +16,18 @@ function(belongs_to_label label program)
   add_dependencies(tests_${label} ${program})
 endfunction()
 
-# Real corpora and reference token ids; tests that need them skip with a line when the variable is not set.
-set(TRIREME_SOURCE_DIR_DEFINITION TRIREME_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+# The path of the checkout goes only to the sources that name it, so that a compiler cache serves another checkout.
+function(define_source_dir)
+  foreach(source IN LISTS ARGN)
+    get_filename_component(path ${source} ABSOLUTE)
+    if(path MATCHES "[.]cpp$" AND EXISTS ${path})
+      file(STRINGS ${path} lines REGEX "TRIREME_SOURCE_DIR")
+      if(lines)
+        set_source_files_properties(${source} PROPERTIES COMPILE_DEFINITIONS TRIREME_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+      endif()
+    endif()
+  endforeach()
+endfunction()
 
 # A hang is a failure after this many times a test's TIMEOUT; sanitizers make all of them slow.
 set(TRIREME_PATIENCE 1)
@@ -36,7 +46,7 @@ function(build_test_program name)
   list(TRANSFORM arg_USES PREPEND trireme_)
   list(TRANSFORM arg_PRIVATE_USES PREPEND trireme_)
   add_executable(${name} ${arg_SOURCES})
-  target_compile_definitions(${name} PRIVATE ${TRIREME_SOURCE_DIR_DEFINITION})
+  define_source_dir(${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/validation)
   target_link_libraries(${name} PRIVATE ${arg_USES} ${arg_PRIVATE_USES} GTest::gtest_main trireme_warnings
                         trireme_quickly_compiled)
@@ -97,7 +107,6 @@ function(add_rank_program name)
   list(TRANSFORM arg_USES PREPEND trireme_ OUTPUT_VARIABLE rooms)
   add_library(${shared} OBJECT ${sources_without_mpi})
   target_compile_options(${shared} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)  # for the simulator's module
-  target_compile_definitions(${shared} PRIVATE ${TRIREME_SOURCE_DIR_DEFINITION})
   target_include_directories(${shared} PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/validation)
   target_link_libraries(${shared} PRIVATE ${rooms} GTest::gtest trireme_warnings trireme_quickly_compiled)
   foreach(mpi IN LISTS TRIREME_MPIS)
@@ -105,7 +114,6 @@ function(add_rank_program name)
     add_mpi_program(${program} ${mpi} SOURCES ${sources_with_mpi} $<TARGET_OBJECTS:${shared}>
                                               ${CMAKE_SOURCE_DIR}/validation/ranks/rank_main.cpp
                     USES ${arg_USES} ${mpi})
-    target_compile_definitions(${program} PRIVATE ${TRIREME_SOURCE_DIR_DEFINITION})
     target_include_directories(${program} PRIVATE ${CMAKE_SOURCE_DIR}/validation)
     target_link_libraries(${program} PRIVATE GTest::gtest trireme_quickly_compiled)
     belongs_to_label(${arg_FOLDER} ${program})
