@@ -9,7 +9,8 @@
 namespace trireme::app {
 
 // The command, the version of the sources, and every option in the form that it is read in, except --run-dir
-// (rank 0 alone uses it) and --threads (nodes may differ). `doctor` reports different versions itself.
+// (the checkpoint found there is compared later) and --threads (nodes may differ). `doctor` reports different
+// versions itself.
 std::vector<Fact> start_facts(Command command);
 
 // The value of --stall-timeout, or its default where the command has no such option.

@@ -219,8 +219,10 @@ void Console::step(std::size_t step, const StepOutcome& outcome, const ModelFlop
     ++steps_;
     const bool is_due = (step + 1) % config_.run.log_every == 0 || step + 1 == setup_.steps;
     if (config_.run.quiet) return;
-    if (config_.run.on_nan == OnNan::skip && !outcome.non_finite.empty())
-        out_ << fmt::format("step {:>5}/{}  {}\n", step + 1, setup_.steps, outcome.non_finite) << std::flush;
+    if (config_.run.on_nan == OnNan::skip && !outcome.non_finite.empty()) {
+        out_ << fmt::format("step {:>5}/{}  {}\n", step + 1, setup_.steps, outcome.non_finite);
+        flush();
+    }
     if (!is_due) return;
     const double mfu = flops.of_step(outcome.size) / (outcome.seconds * peak_flops);
     const double left = seconds_ / static_cast<double>(steps_) * static_cast<double>(setup_.steps - step - 1);

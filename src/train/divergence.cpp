@@ -15,10 +15,21 @@ std::string describe_number(double value) {
     return std::isfinite(value) ? cat(value) : describe_non_finite(value);
 }
 
+std::string describe_ranks(const std::vector<int>& ranks) {
+    if (ranks.empty()) return "the loss and gradient are finite on every rank, but their sum is not";
+    return cat("the loss or gradient is not finite on ", ranks.size() == 1 ? "rank " : "ranks ",
+               number_list(ranks));
+}
+
 std::string describe_without_repetition(const StepOutcome& outcome, const Plan& plan) {
     return cat("the step cannot be repeated, because schedule ", plan.schedule,
-               " has updated parameters since; the loss or gradient is not finite on rank ",
-               number_list(outcome.non_finite_ranks));
+               " has updated parameters since; ", describe_ranks(outcome.non_finite_ranks));
+}
+
+// What is said if no kernel of the repeated step had an output that is not finite.
+std::string describe_no_finding(const StepOutcome& outcome) {
+    if (outcome.non_finite_ranks.empty()) return describe_ranks(outcome.non_finite_ranks);
+    return "every kernel output was finite when the step was repeated: suspect a fault of memory or network";
 }
 
 }  // namespace
@@ -31,10 +42,8 @@ void Divergence::locate(StepOutcome& outcome, const RunningPlan& running) {
         if (running.trace != nullptr) running.trace->begin_step(0, 0);  // what follows belongs to no step
         const std::string found =
             describe_first(running.control, running.trainer->repeat_with_checks(outcome.step));
-        outcome.non_finite = found.empty()
-                                 ? "every kernel output was finite when the step was repeated: suspect a "
-                                   "fault of memory or network"
-                                 : cat("first non-finite value: ", found);
+        outcome.non_finite =
+            found.empty() ? describe_no_finding(outcome) : cat("first non-finite value: ", found);
     } else {
         outcome.non_finite = describe_without_repetition(outcome, plan);
     }

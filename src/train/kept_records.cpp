@@ -17,14 +17,24 @@ namespace fs = std::filesystem;
 struct Lines {
     std::vector<std::string> kept = {};
     std::uintmax_t kept_bytes = 0;
-    std::size_t later = 0;             // after the step, or cut off at the end of the file
+    std::size_t later = 0;             // after the step
+    bool ends_cut_off = false;         // the last line has no end
     std::size_t unreadable = 0;        // among those that are kept
     std::size_t first_unreadable = 0;  // its number, from 1
 };
 
+// Returns nothing if the line is not JSON, or is nested deeper than any record.
+std::optional<nlohmann::json> parse_record(const std::string& line) {
+    try {
+        return try_parse_json<nlohmann::json>(line, "a record");
+    } catch (const ConfigError&) {
+        return std::nullopt;
+    }
+}
+
 // The step of a record; nothing if the line is not a record.
-std::optional<std::size_t> step_of(const std::string& line, const fs::path& path) {
-    const auto record = try_parse_json<nlohmann::json>(line, path.string());
+std::optional<std::size_t> step_of(const std::string& line) {
+    const auto record = parse_record(line);
     if (!record || !record->is_object() || !record->contains("step") ||
         !record->at("step").is_number_unsigned())
         return std::nullopt;
@@ -38,8 +48,10 @@ Lines sorted_lines(const fs::path& path, std::size_t step) {
     std::size_t number = 0;
     for (std::string line; std::getline(file, line);) {
         ++number;
-        const auto own = step_of(line, path);
-        if (found.later > 0 || file.eof() || own.value_or(0) > step) {
+        const auto own = step_of(line);
+        if (file.eof()) {
+            found.ends_cut_off = true;
+        } else if (found.later > 0 || own.value_or(0) > step) {
             found.later += 1;
         } else if (own) {
             found.kept_bytes += line.size() + 1;
@@ -65,7 +77,7 @@ fs::path put_aside(const fs::path& path) {
         aside = cat(path.string(), ".damaged-", copy);
     std::error_code error;
     fs::copy_file(path, aside, error);
-    check(error, aside);
+    if (error) throw ResourceError(cat(aside.string(), " cannot be written: ", error.message()));
     return aside;
 }
 
@@ -100,6 +112,9 @@ std::vector<std::string> keep_records(const fs::path& path, std::size_t step) {
     if (lines.later > 0)
         remarks.push_back(cat(path.string(), ": dropped ", counted_lines(lines.later), " after step ", step,
                               "; this run repeats those steps"));
+    if (lines.ends_cut_off)
+        remarks.push_back(
+            cat(path.string(), ": dropped the last line, which was cut off while it was written"));
     return remarks;
 }
 

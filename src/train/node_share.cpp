@@ -78,10 +78,8 @@ int threads_per_rank(const RunConfig& config, const Session& session, Communicat
     const std::vector<std::string> all = gather_all(control, own);
     const auto sharers = static_cast<int>(std::count(all.begin(), all.end(), own));
     const auto cores = static_cast<int>(usable_cores().size());
-    if (config.run.threads > 0) {
-        agree(control, [&] { refuse_too_many_threads(config.run.threads, most_threads(), session.host()); });
-        return config.run.threads;
-    }
+    agree(control, [&] { refuse_too_many_threads(config.run.threads, most_threads(), session.host()); });
+    if (config.run.threads > 0) return config.run.threads;  // ranks may differ in --threads
     if (config.job.cores_per_rank) return std::clamp(*config.job.cores_per_rank, 1, cores);
     return std::max(1, cores / sharers);
 }

@@ -174,13 +174,10 @@ std::ofstream opened(const fs::path& path) {
         cat(path.string(), " cannot be written: ", std::strerror(errno), "; choose another --run-dir"));
 }
 
-// The files of a run directory, which are all the run's own.
-constexpr std::array own_files{"lock",        "starts.jsonl",    "config.ini",   "manifest.json",
-                               "steps.jsonl", "decisions.jsonl", "summary.json", "stopped"};
-
 // A symbolic link could make the run overwrite a file that is not its own.
 const fs::path& without_links(const fs::path& path) {
-    for (const char* name : own_files) {
+    for (const char* name : {"lock", "starts.jsonl", "config.ini", "manifest.json", "steps.jsonl",
+                             "decisions.jsonl", "summary.json", "stopped"}) {
         std::error_code error;
         if (!fs::is_symlink(fs::symlink_status(path / name, error))) continue;
         throw ConfigError(cat((path / name).string(),

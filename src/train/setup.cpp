@@ -257,8 +257,9 @@ Setup set_up_evaluation(const EvaluateConfig& config, int ranks) {
 
 void require_same_setup(Communicator& control, const Setup& setup) {
     if (time_is_simulated()) return;
+    const bool is_checkpoint = setup.stored && setup.stored->state() != nullptr;
     require_same(control, {{"the corpus (SHA-256)", setup.corpus ? setup.corpus->info().checksum : ""},
-                           {"the step to resume from", cat(setup.first_step)},
+                           {"the checkpoint (its save)", is_checkpoint ? setup.stored->state()->save : ""},
                            {"the plan (hash)", hash_of(setup.plan)}});
 }
 

@@ -195,8 +195,7 @@ TEST_F(Train, EndsEverywhereWhenOneRankAloneCannotGoOn) {
 
     EXPECT_EQ(outcome.code, 2) << outcome.err;
     ASSERT_EQ(sentences(outcome).size(), 1U) << outcome.err;
-    EXPECT_EQ(sentences(outcome).front().rfind("trireme: rank 1 (", 0), 0U) << outcome.err;
-    EXPECT_NE(outcome.err.find("unknown option --batchs; did you mean --batch?"), std::string::npos);
+    EXPECT_EQ(sentences(outcome).front(), "trireme: rank 1: unknown option --batchs; did you mean --batch?");
 }
 
 TEST_F(Train, EndsWhenARankIsKilled) {

@@ -217,7 +217,7 @@ TEST(Safetensors, LongNamesAreCutInMessages) {
 TEST(Safetensors, NamesAFileThatIsMissing) {
     EXPECT_TRUE(says(message_of<ConfigError>([] { SafetensorsFile::open("/nowhere/a.safetensors"); }),
                      "/nowhere/a.safetensors cannot be read: No such file"));
-    EXPECT_TRUE(says(message_of<ConfigError>([] { SafetensorsFile::open("/"); }), "is a folder"));
+    EXPECT_TRUE(says(message_of<ConfigError>([] { SafetensorsFile::open("/"); }), "is not a regular file (it is a directory)"));
 }
 
 // A limit on the size of files stands for a disk of that size.
