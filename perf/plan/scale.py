@@ -49,8 +49,12 @@ def main():
             print(f"{row['ranks']:6} ranks  {form:4}  {row['cpu_seconds']['min']:7.2f} s of processor time, "
                   f"{row['wall_seconds']['min']:7.2f} s, {row['peak_bytes'] / 1e6:7.0f} MB", flush=True)
     version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+    revision = version.splitlines()[0].partition("(")[2].rstrip(")")
+    origin = {"commit": revision.removesuffix(" with changes"),
+              "tree": "with changes" if revision.endswith("changes") else "clean",
+              "command": " ".join(("perf/plan/scale.py", *sys.argv[1:]))}
     with open(output, "w", encoding="utf-8") as file:
-        json.dump({"version": version.splitlines()[:2], "command": " ".join(("trireme plan", *GRID)),
+        json.dump({"provenance": origin, "version": version.splitlines()[:2], "plan": " ".join(("trireme plan", *GRID)),
                    "rounds": rounds, "grids": rows}, file, indent=2)
         file.write("\n")
 
