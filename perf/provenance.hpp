@@ -1,4 +1,4 @@
-// What every record names, so that it can be made again.
+// The origin of a record: commit, state of the tree and command, so that it can be made again.
 #pragma once
 
 #include <nlohmann/json.hpp>

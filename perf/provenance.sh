@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What every record names, so that it can be made again; sourced by the scripts that write records.
+# The origin of a record, so that it can be made again; sourced by the scripts that write records.
 #
 #   provenance perf/moves/run.sh "$@"     prints "commit": "2e29447", "tree": "clean", "command": "perf/moves/run.sh ..."
 #

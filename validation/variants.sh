@@ -5,7 +5,7 @@
 #   validation/variants.sh NAME...      some of them
 #   validation/variants.sh --today      one of them, chosen by the day: its program is built and trains a model
 #
-# What has passed at this commit is not done again: build/variants/NAME.passed holds the commit.
+# A variant that has passed at this commit is skipped: build/variants/NAME.passed holds the commit.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

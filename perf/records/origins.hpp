@@ -7,7 +7,7 @@
 
 namespace trireme::records {
 
-// What is wrong with the .json and .csv files below the folder, one sentence each. RECORDS/without-origin.txt
+// Returns one sentence per fault of the .json and .csv files below the folder. RECORDS/without-origin.txt
 // lists the files that were recorded before records named these; a file in the list that names them, or is not
 // there, is wrong, too. Run directories are not looked at: their manifest.json has the version.
 std::vector<std::string> unnamed_origins(const std::filesystem::path& records);

@@ -149,7 +149,7 @@ Written parsed(const std::string& figure) {
     return written;
 }
 
-// What the line should say, if it is wrong.
+// Returns the correct line if this one is wrong.
 std::optional<std::string> correction(const std::string& figure, const std::string& source,
                                       const fs::path& records) {
     const std::vector<std::string> ratio = parted(source, " : ");

@@ -25,10 +25,10 @@
 
 namespace trireme::records {
 
-// What is wrong, one sentence each.
+// The faults, one sentence each.
 std::vector<std::string> wrong_quotes(const std::string& document, const std::filesystem::path& records);
 
-// How many figures the document gives a source for.
+// Number of figures for which the document names a source.
 std::size_t count_quotes(const std::string& document);
 
 }  // namespace trireme::records

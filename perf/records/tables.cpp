@@ -26,7 +26,7 @@ std::string with_commas(long long number) {
     return text;
 }
 
-// In the order in which they first occur.
+// Returns them in the order in which they first occur.
 std::vector<std::string> values_of(const CsvTable& table, const std::string& column) {
     std::vector<std::string> values;
     for (const auto& row : table.rows) {

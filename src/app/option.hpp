@@ -37,7 +37,7 @@ struct Option {
     bool is_switch = false;                   // without a value it is on
     // Of one that may be given several times in one place: what the second and later times do, beside `set`.
     std::function<void(const Setting&)> add = {};
-    // For an option that only has an effect beside others: true if it has one. Unset if it always has.
+    // True if the option has an effect beside the others that are set. Unset if it always has one.
     std::function<bool()> has_effect = {};
     OptionNeed need = {};           // describes `has_effect`
     std::string default_text = {};  // of an option with `has_effect`: what `get` returned before any `set`

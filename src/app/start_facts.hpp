@@ -1,4 +1,4 @@
-// What a rank was started with, to be compared with the other ranks.
+// The facts of a rank's start that are compared with the other ranks.
 #pragma once
 
 #include <vector>

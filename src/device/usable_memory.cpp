@@ -24,7 +24,7 @@ std::optional<std::size_t> number_after(const fs::path& path, const std::string&
     return std::nullopt;
 }
 
-// Nothing if the file does not exist, or has a word: "max".
+// Returns nothing if the file does not exist or holds the word "max".
 std::optional<std::size_t> number_in(const fs::path& path) {
     std::ifstream file(path);
     std::size_t number = 0;
@@ -112,7 +112,7 @@ std::vector<UsableMemory> usable_memory(const fs::path& root) {
     std::vector<UsableMemory> rooms{*node};
     const auto own = own_group(root);
     if (!own) return rooms;
-    // In a container the path may be one outside of it, which is not there; its topmost group is.
+    // The path may be outside of a container and missing in it; then its topmost group counts.
     for (fs::path path = own->path;; path = path.parent_path()) {
         const bool is_outside = std::ranges::find(path, fs::path("..")) != path.end();
         const auto room = is_outside ? std::nullopt : room_of_group(*own, path);

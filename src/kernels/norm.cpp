@@ -19,7 +19,7 @@ double forward_bytes(const ResidualAdd& sum, const ConstTensor& input, std::size
     return made + static_cast<double>(others);
 }
 
-// What the norm reads: its input, or what that is the sum of.
+// The tensors that the norm reads: its input, or the terms of the sum that is its input.
 NamedTensors tensors_of_input(const ConstTensor& input, const ResidualAdd& sum) {
     if (!sum.is_present()) return {{"input", input}};
     return {{"residual", sum.residual}, {"input", sum.input}, {"sum", sum.output}};

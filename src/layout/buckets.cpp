@@ -72,7 +72,7 @@ private:
     std::map<std::vector<int>, std::size_t> open_;  // holders: the number of their last bucket of small pieces
 };
 
-// In the order in which holders are given rows.
+// Orders holders as they are given rows.
 struct Owner {
     std::size_t elements = 0;  // so far
     int rank = 0;

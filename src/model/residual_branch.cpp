@@ -29,7 +29,7 @@ ProjectionPlace last_place(std::size_t block, Site site) {
     return {block, site == Site::attention_residual ? Product::attention_out : Product::mlp_out};
 }
 
-// For a check of values: the norm belongs to the next layer, "transformer.h.1.ln_1".
+// Name for the check of values: the norm belongs to the next layer, "transformer.h.1.ln_1".
 void name_norm(const Pass& pass, const Norm& norm) {
     if (pass.stream.check == nullptr) return;
     const std::string weight = norm.parameters().front().name;

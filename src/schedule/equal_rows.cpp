@@ -5,7 +5,7 @@
 namespace trireme {
 namespace {
 
-// How teams and micro-batches are numbered where a shape consists of rows.
+// The numbers of teams and micro-batches in a shape that consists of rows.
 struct RowSizes {
     int rows = 1;
     int teams = 1;          // of a row
@@ -52,7 +52,7 @@ PipelineShape shape_of_row(PipelineShape shape, const RowSizes& sizes) {
     return shape;
 }
 
-// With the micro-batch numbers of a shape of one row. None for work on micro-batches of other rows.
+// Returns it with the micro-batch numbers of a shape of one row, or nothing if it works on another row.
 std::optional<Program> program_of_row(Program program, const PipelineShape& all, const RowSizes& sizes) {
     for (Instruction& instruction : program) {
         if (!has_micro_batch(instruction.op)) continue;

@@ -21,7 +21,7 @@ struct FirstRow {
     std::vector<Program> programs_of_all() const;
 };
 
-// None where there is one row only, or where rows differ in teams, micro-batches, bounds or programs.
+// Returns nothing if there is only one row, or if rows differ in teams, micro-batches, bounds or programs.
 std::optional<FirstRow> first_of_equal_rows(const std::vector<Program>& programs, const PipelineShape& shape);
 
 }  // namespace trireme

@@ -21,7 +21,7 @@ double bubble_of(double seconds, const std::vector<double>& busy) {
     return 1 - mean / seconds;
 }
 
-// Of programs that are proved. All but the peaks.
+// Executes proved programs. Returns all fields except the peaks.
 Prediction executed(const std::vector<Program>& programs, const PipelineShape& shape,
                     const std::vector<StageCost>& costs, const TeamFactors& factors) {
     Prediction prediction;

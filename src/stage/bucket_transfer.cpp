@@ -185,7 +185,8 @@ std::size_t TransferSizes::copied_bytes(const Gathered& portion) const {
     return portion.is_run ? 0 : padded_bytes(portion.elements, tensors_[0].dtype);
 }
 
-// To sum, it receives what the others have of its portion, and copies theirs. To share, it copies all portions.
+// A sum receives the other ranks' parts of the own portion and copies the own parts of theirs. An all-gather
+// copies all portions.
 std::size_t TransferSizes::bytes(std::size_t holder) const {
     const Gathered& own = portions_[holder];
     const std::size_t received = padded_bytes((portions_.size() - 1) * own.elements, tensors_[0].dtype);

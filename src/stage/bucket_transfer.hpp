@@ -74,7 +74,7 @@ public:
     std::size_t bytes(std::size_t holder) const;  // once all have been added
 
 private:
-    // What is known of a portion so far.
+    // The known part of a portion.
     struct Gathered {
         std::size_t elements = 0;
         void* end = nullptr;  // of its last shard, where it is one run of memory

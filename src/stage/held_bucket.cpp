@@ -27,7 +27,7 @@ std::size_t place_among(const std::vector<int>& ranks, int rank) {
     return static_cast<std::size_t>(std::ranges::lower_bound(ranks, rank) - ranks.begin());
 }
 
-// Where a part of a piece is, whose first element is in the placement `first`.
+// The place of a part of a piece whose first element is in the placement `first`.
 ParameterShard local(std::size_t parameter, const Placement& first, const Box& part) {
     return {.parameter = parameter,
             .box = {{part.rows.begin - first.box.rows.begin + first.row, part.rows.count},

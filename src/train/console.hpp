@@ -16,7 +16,7 @@ public:
     Console(std::ostream& out, const RunConfig& config, const Setup& setup);
 
     void introduce(const Manifest& manifest, const RankMemory& memory, const std::string& run_dir);
-    // What the run directory says about its records; also with --quiet.
+    // Prints the remarks of the run directory about its records; also with --quiet.
     void remarks(const std::vector<std::string>& remarks);
     void step(std::size_t step, const StepOutcome& outcome, const ModelFlops& flops, double peak_flops);
     void evaluation(std::size_t step, const Evaluation& evaluation);

@@ -7,7 +7,7 @@
 namespace trireme {
 namespace {
 
-// Of the options; a grid that does not fit the ranks is refused where it is made.
+// Number of replicas by the options. A grid that does not fit the ranks is refused when it is made.
 std::size_t replicas_of_options(const LayoutConfig& layout, int ranks) {
     if (!has_grid(layout)) return 1;  // --microbatches are those of all replicas
     if (layout.data > 0) return static_cast<std::size_t>(layout.data);

@@ -26,7 +26,7 @@ std::string describe_without_repetition(const StepOutcome& outcome, const Plan& 
                " has updated parameters since; ", describe_ranks(outcome.non_finite_ranks));
 }
 
-// What is said if no kernel of the repeated step had an output that is not finite.
+// The message if every kernel output of the repeated step was finite.
 std::string describe_no_finding(const StepOutcome& outcome) {
     if (outcome.non_finite_ranks.empty()) return describe_ranks(outcome.non_finite_ranks);
     return "every kernel output was finite when the step was repeated: suspect a fault of memory or network";

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What is in a file of records.
+// The lines of a file of records.
 struct Lines {
     std::vector<std::string> kept = {};
     std::uintmax_t kept_bytes = 0;

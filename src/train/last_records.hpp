@@ -1,4 +1,4 @@
-// What a run leaves behind its last step.
+// The records that a run writes after its last step.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ struct RankBytes {
 // Collective over `control`. Adds the memory of the fullest rank, and what checkpoints cost this rank.
 void add_costs(Figures& figures, const Saving& saving, const RankBytes& own, Communicator& control);
 
-// On rank 0, when the last checkpoint is on disk or lost; `lost` is the reason, empty if it is on disk. A run
-// that stopped early and can be resumed also leaves a file `stopped`.
+// Called on rank 0 when the last checkpoint is on disk or lost; `lost` is the reason, empty if it is on disk. A
+// run that stopped early and can be resumed also leaves a file `stopped`.
 void write_last_records(Figures figures, const std::string& lost, RunDirectory& directory, Console& console);
 
 }  // namespace trireme

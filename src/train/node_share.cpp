@@ -33,7 +33,8 @@ SharedRoom shared_room(const UsableMemory& room, const Session& session) {
     return shared;
 }
 
-// Where the tensors of a rank are, which others may share; empty where the system does not say what is left.
+// The memories that hold a rank's tensors and that others may share. Empty if the system does not report what
+// is left.
 std::vector<SharedRoom> rooms_of(Place place, const Session& session) {
     std::vector<SharedRoom> rooms;
     if (place != Place::gpu) {

@@ -20,7 +20,7 @@ struct FindingFields {
 // what a message, a sum over ranks or the data brought.
 bool is_origin(const NonFiniteFinding& finding) { return !finding.what.input || !finding.parameter.empty(); }
 
-// Ordered as a micro-batch passes the stages, and behind all micro-batches the sums of gradients.
+// Orders findings as a micro-batch passes the stages; the sums of gradients come after all micro-batches.
 std::array<double, FindingFields::count> fields_of(const std::optional<NonFiniteFinding>& finding) {
     if (!finding) return {1};
     const KernelPlace& place = finding->what.place;

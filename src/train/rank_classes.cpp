@@ -6,7 +6,7 @@
 namespace trireme {
 namespace {
 
-// What two ranks must have in common to be of one class, as numbers.
+// The key of a rank's class, as numbers: ranks with equal keys hold equal parts.
 using Key = std::vector<std::size_t>;
 
 // The shares that a team has of each of its stages: those of the same stages are cut by equal ones.

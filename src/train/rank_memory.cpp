@@ -127,7 +127,7 @@ std::size_t filling_bytes(const SizedPlan& sized, const LocalParameters& held) {
     return most;
 }
 
-// What an optimizer takes for shards of different sizes, each size counted once.
+// The bytes that an optimizer takes for shards of different sizes, each size counted once.
 class OptimizerSizes {
 public:
     OptimizerSizes(const SizedPlan& sized, const OptimizerConfig& optimizer)

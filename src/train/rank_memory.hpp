@@ -55,7 +55,7 @@ struct InFlight {
 };
 InFlight in_flight(const SizedPlan& sized, const LocalWork& work);
 
-// Likewise per team, without `batch_bytes`: of the plan alone.
+// Returns the in-flight counts per team; `batch_bytes` stays 0, since the plan alone does not determine it.
 std::vector<InFlight> in_flight_of_teams(const Plan& plan);
 
 // True if the program of the team divides backward passes.

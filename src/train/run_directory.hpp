@@ -54,7 +54,7 @@ public:
     void add_decision(const Decision& decision);
     void add_evaluation(std::size_t step, const Evaluation& evaluation);
     void write_summary(const Figures& figures);
-    // For scripts: the run stopped early, and its last checkpoint is on disk.
+    // Tells scripts that the run stopped early and that its last checkpoint is on disk.
     void write_stopped(const EarlyEnd& end);
 
     // Sentences for the console: records that were dropped, and a file system without locks.

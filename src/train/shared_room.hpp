@@ -1,4 +1,4 @@
-// Whether memory that ranks share holds what they need together.
+// Checks that memory shared by ranks holds their combined need.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct SharedRoom {
     std::size_t left = 0;
 };
 
-// What a rank needs, and the keys of the rooms that it is in.
+// The bytes that a rank needs, and the keys of the rooms that it is in.
 struct RankNeed {
     std::vector<std::string> rooms;
     std::size_t bytes = 0;

@@ -2,9 +2,9 @@
 # Runs every fuzz target with libFuzzer for a given time each, one after the other. Needs Clang and its runtime
 # (Debian: clang, libclang-rt-14-dev).
 #
-#   validation/fuzz/run.sh [SECONDS] [TARGET...]    600 seconds for each of all targets, unless told otherwise
+#   validation/fuzz/run.sh [SECONDS] [TARGET...]    600 seconds for each of all targets, by default
 #
-# What is found new goes to build/fuzz/corpus/<target>, and a later call begins from there. A target that has had
+# New inputs go to build/fuzz/corpus/<target>, and a later call begins from there. A target that has had
 # its time is noted in build/fuzz/done and passed over by the next call, so a run that was stopped can be continued;
 # remove that file to begin again. Inputs that break a promise are left in build/fuzz/findings/<target>-*; fix the
 # fault and copy the input to validation/fuzz/corpus/<target>, which ctest replays.

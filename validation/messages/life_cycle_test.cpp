@@ -99,7 +99,7 @@ TEST_F(LifeCycle, StopsWithACheckpointWhenItsTerminalIsLostAndResumes) {
     EXPECT_FALSE(fs::exists(path("run/stopped")));
 }
 
-// A file where the folder should be: nobody can write there.
+// A file stands in place of the folder, so no file can be written there.
 TEST_F(LifeCycle, RecordsThatTheLastCheckpointIsLost) {
     for (const int ranks : {0, 2}) {
         write("run/checkpoints", "a file");

@@ -1,4 +1,4 @@
-// What the program says of a loss that is not finite: the origin of the value, by rank, layer, micro-batch and
+// The message about a loss that is not finite: the origin of the value, by rank, layer, micro-batch and
 // step. The stored model that it starts from has one weight that is NaN.
 #include <cstring>
 #include <limits>

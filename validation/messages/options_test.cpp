@@ -1,4 +1,4 @@
-// What the program says of options that cannot be what the user wants.
+// The messages about options that cannot be what the user wants.
 #include "messages/workplace.hpp"
 
 namespace trireme::messages {

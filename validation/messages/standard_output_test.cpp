@@ -1,4 +1,4 @@
-// What a command does when standard output does not take what it prints.
+// Tests of commands whose standard output cannot be written.
 #include <sys/wait.h>
 
 #include <cstdlib>
@@ -36,7 +36,8 @@ TEST_F(StandardOutput, ThatIsFullEndsACommandWithOneSentence) {
 }
 
 TEST_F(StandardOutput, ThatIsAPipeWithoutReaderEndsACommandQuietly) {
-    const Outcome outcome = run_in_shell("$trireme plan --pipe 2 --microbatches 4096 --format json | head -n 1");
+    const Outcome outcome =
+        run_in_shell("$trireme plan --pipe 2 --microbatches 4096 --format json | head -n 1");
 
     EXPECT_EQ(outcome.code, 141) << outcome.err;  // 128 + SIGPIPE, as of other programs
     EXPECT_EQ(outcome.out, "{\n");

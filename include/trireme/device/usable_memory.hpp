@@ -1,4 +1,4 @@
-// How much memory a process may use: what its node has, and what its control groups allow.
+// The memory that a process may use: that of its node, within the limits of its control groups.
 #pragma once
 
 #include <cstddef>

@@ -39,7 +39,7 @@ std::optional<NonFiniteValue> find_non_finite(Stream& stream, const NamedTensor&
 // "nan", "inf" or "-inf"
 std::string describe_non_finite(double value);
 
-// Where in a step a kernel runs.
+// The place of a kernel in a step.
 struct KernelPlace {
     int stage = 0;
     int microbatch = 0;  // of the step, from 0

@@ -8,7 +8,7 @@
 
 namespace trireme {
 
-// Of the exchange of one rank.
+// Sizes of one rank's exchange.
 struct ExchangeSize {
     std::size_t bytes = 0;                     // GradientExchange::bytes()
     std::vector<std::size_t> own_shards = {};  // elements of each of GradientExchange::own_shards()

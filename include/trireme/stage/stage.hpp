@@ -61,7 +61,7 @@ public:
 
 private:
     bool keeps_inputs_alone(const Pass& pass) const;
-    // For a check of values, if the stream has one.
+    // Names the layer to the check of values, if the stream has one.
     void name_layer(const Pass& pass, std::size_t layer) const;
     // Of a layer that begins with a norm, which the layer before it may make.
     std::optional<NextNorm> norm_of_input(const Pass& pass, std::size_t layer, Flight& flight) const;

@@ -1,4 +1,4 @@
-// What all ranks of a job must have in common before they begin.
+// The check that all ranks of a job were started alike.
 #pragma once
 
 #include <functional>

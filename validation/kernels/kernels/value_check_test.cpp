@@ -1,4 +1,4 @@
-// What a check of values sees of a kernel, and that every operation names all of its tensors.
+// Tests that a check of values sees a kernel, and that every operation names all of its tensors.
 #include "trireme/kernels/value_check.hpp"
 
 #include <algorithm>
@@ -91,7 +91,7 @@ auto fields_of(Op& op) {
     }
 }
 
-// What an operation reads or writes, at addresses that differ, and which of the two.
+// The tensors that an operation reads or writes, at different addresses, and which of the two.
 struct Expected {
     std::vector<std::pair<const void*, bool>> tensors;
     std::vector<std::byte> memory = std::vector<std::byte>(32);

@@ -1,4 +1,4 @@
-// What a rank reports that creates a group which other ranks do not create.
+// The message of a rank that creates a group which other ranks do not create.
 #include <gtest/gtest.h>
 #include <mpi.h>
 

@@ -53,7 +53,7 @@ protected:
         return losses;
     }
 
-    // In this rank's part of a parameter, if it has any of it.
+    // Changes this rank's part of a parameter, if it has any of it.
     void poison(const std::string& name, std::size_t row, double value) {
         const LocalParameters& held = *trainer_->state_place().parameters;
         const auto has_name = [&](const ParameterSpec& spec) { return spec.name == name; };
@@ -61,7 +61,7 @@ protected:
         held.values()[held.number_of(name)].as<float>()(row, 0) = static_cast<float>(value);
     }
 
-    // As `train` looks for the origin; every rank must say the same.
+    // Finds the origin as `train` does; every rank must report the same.
     std::string locate(StepOutcome& outcome) {
         Divergence divergence(config_.run.on_nan);
         divergence.locate(outcome, running());

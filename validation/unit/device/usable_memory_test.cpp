@@ -33,7 +33,7 @@ protected:
         write(path + "/memory.stat", "anon 5\nactive_file " + std::to_string(cached) + "\n");
     }
 
-    // Of each room: its group, its size and what is left.
+    // Lists the group, the size and the rest of each room.
     using Row = std::tuple<std::string, std::size_t, std::size_t>;
     std::vector<Row> rows() const {
         std::vector<Row> rows;

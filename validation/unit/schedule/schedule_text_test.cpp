@@ -117,7 +117,7 @@ TEST(ScheduleCsv, RepeatedCellsAreRefusedWithLineAndCells) {
     EXPECT_EQ(refusal("REDUCE0,REDUCE0,BODY,0F0\n"), "(no error)");
 }
 
-// With work that grows as the square of the number of cells, the test would take minutes.
+// The test would take minutes if the work grew as the square of the number of cells.
 TEST(ScheduleCsv, FilesOfManyEqualCellsAreRefusedAtTheFirst) {
     std::string csv;
     for (int cell = 0; cell < 100'000; ++cell) csv += "0F0,";

@@ -58,7 +58,7 @@ TEST_P(ValueCheckOf, FindsNothingWhereAllIsFinite) {
     EXPECT_FALSE(check_.finding()) << check_.finding()->kernel << " in " << check_.finding()->place.layer;
 }
 
-// Of every parameter.
+// Every parameter is tried.
 TEST_P(ValueCheckOf, FindsTheLayerThatReadsAParameterThatIsNoNumber) {
     for (std::size_t p = 0; p < model_.parameters().size(); ++p) {
         const std::string& name = model_.parameters()[p].name;

@@ -77,7 +77,7 @@ TEST(RankClasses, KeepApartTeamsWhoseProductsAreMigrated) {
     EXPECT_EQ(classes_of(plan), (Classes{{0, 4}, {1, 5}, {2}, {3}}));
 }
 
-// What one rank needs for its training, by making it: stages, exchange, optimizer and all.
+// Returns the bytes of one rank by building its stages, exchange and optimizer.
 class Walk {
 public:
     Walk(const SizedPlan& sized, const OptimizerConfig& optimizer, const GradientPlan& gradients)
