@@ -321,8 +321,8 @@ void Console::finish(const Figures& f, const std::string& peak_is, const std::st
         f.grown_bytes ? fmt::format("grew by {} MB a rank; ", megabytes(*f.grown_bytes)) : "";
     out_ << fmt::format("  memory          {}{} MB predicted\n", grown, megabytes(f.predicted_bytes));
     if (f.stopped) {
-        out_ << fmt::format("  stopped         behind step {} of {}: {}{}\n", f.stopped->step, setup_.steps,
-                            f.stopped->because, f.stopped->is_saved ? "; --resume auto goes on" : "");
+        out_ << fmt::format("  stopped         after step {} of {}: {}{}\n", f.stopped->step, setup_.steps,
+                            f.stopped->because, f.stopped->is_saved ? "; resume with --resume auto" : "");
         if (f.stopped->is_saved)
             out_ << fmt::format(
                 "                  scripts can test the file {}/stopped: some launchers lose exit code 75\n",

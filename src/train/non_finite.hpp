@@ -23,7 +23,7 @@ struct NonFiniteFinding {
 NonFiniteFinding name_input(const NonFiniteOutput& what, const LocalParameters& held);
 
 // True if the programs can execute one step again by itself, with the parameters that it had: nothing is in
-// flight over its end, or the steps behind it have not been updated.
+// flight over its end, or later steps have not been updated.
 bool can_repeat_step(const ProvedPrograms& training, OnNan on_nan);
 
 // Collective over `control`. Describes the finding that explains those of the other ranks, which got their

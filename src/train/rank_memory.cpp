@@ -70,7 +70,7 @@ Copies copies_of(const Proof& proof, std::size_t team) {
             .gradients = static_cast<std::size_t>(std::max(1, proof.peak_gradients[team]))};
 }
 
-// The programs of all teams over so many steps that all others are like one of them.
+// The programs of all teams over the smallest number of steps that represents all others.
 class LongPrograms {
 public:
     explicit LongPrograms(const ProvedPrograms& proved)

@@ -75,7 +75,7 @@ TEST_F(LifeCycle, StopsWithACheckpointWhenItsTerminalIsLostAndResumes) {
 
     EXPECT_EQ(code, 75) << read("err");
     const std::string step = std::to_string(lines_of("run/steps.jsonl"));
-    EXPECT_TRUE(has("out", "behind step " + step + " of 1000000: SIGHUP came to rank 0")) << read("out");
+    EXPECT_TRUE(has("out", "after step " + step + " of 1000000: SIGHUP came to rank 0")) << read("out");
     EXPECT_TRUE(has("out", "run/stopped")) << read("out");
     EXPECT_EQ(read("run/checkpoints/latest"), "step-" + step + "\n");
     EXPECT_EQ(read("run/stopped"), "{\"step\":" + step + ",\"because\":\"SIGHUP came to rank 0\"}\n");

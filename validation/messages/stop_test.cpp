@@ -52,8 +52,8 @@ TEST_F(Stop, BySignalsToAnyRankAndGoesOnToTheBit) {
             EXPECT_EQ(outcome.code, stopped) << outcome.err;
             const std::size_t steps = steps_behind("run");
             EXPECT_LT(steps, 400U);
-            const std::string words = "behind step " + std::to_string(steps) + " of 400: SIG" + signal +
-                                      " came to rank 1; --resume auto goes on";
+            const std::string words = "after step " + std::to_string(steps) + " of 400: SIG" + signal +
+                                      " came to rank 1; resume with --resume auto";
             EXPECT_NE(outcome.out.find(words), std::string::npos) << outcome.out;
             EXPECT_EQ(read("run/checkpoints/latest"), "step-" + std::to_string(steps) + "\n");
             EXPECT_NE(read("run/summary.json").find("\"because\": \"SIG" + signal + " came to rank 1\""),
@@ -88,7 +88,7 @@ TEST_F(Stop, BeforeATimeThatIsTooShort) {
         Workplace::words(command(0, "--time-limit 1s --run-dir run").substr(program_path(0).size() + 1)), 0, 0);
 
     EXPECT_EQ(outcome.code, stopped) << outcome.err;
-    EXPECT_NE(outcome.out.find("behind step 1 of 400: --time-limit 1s is near"), std::string::npos)
+    EXPECT_NE(outcome.out.find("after step 1 of 400: --time-limit 1s is near"), std::string::npos)
         << outcome.out;
     EXPECT_EQ(read("run/checkpoints/latest"), "step-1\n");
 }

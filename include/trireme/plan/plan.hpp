@@ -28,7 +28,7 @@ struct ProvedPrograms {
     Phases phases() const { return {.prologue = prologue, .body = programs}; }
     // Whether a step can be executed by itself: nothing is in flight over its end, and no weights are old.
     bool ends_with_step() const { return enough_steps(phases(), shape.micro_batches) == 1; }
-    // Of a team, over so many steps that all others are like one of them.
+    // Of a team, over the smallest number of steps that represents all others.
     Program long_program(int team) const;
 };
 
