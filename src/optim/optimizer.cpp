@@ -172,6 +172,8 @@ double sum_of_squares(Stream& stream, const ParameterTensors& gradients,
     return read_sum(stream, sums);
 }
 
+std::size_t norm_scratch_bytes(std::size_t shards) { return shards * bytes_of(DType::f64); }
+
 Optimizer::Optimizer(const OptimizerConfig& config, const std::vector<ParameterSpec>& specs,
                      std::vector<ParameterShard> shards, DType values, Place place, bool has_backup)
     : config_(config), specs_(specs), shards_(std::move(shards)), has_masters_(has_masters(values)) {

@@ -14,13 +14,6 @@ StageMemory memory_of_both(const LoneLayerSpec& spec) {
                      memory_of(spec, alone, BackwardHalves::apart));
 }
 
-std::size_t norm_scratch_bytes(const ParameterTensors& gradients, const std::vector<ParameterShard>& shards) {
-    Stream ghost{.backend = GhostStream{}};
-    Arena counter("norm", 0, Place::ghost);
-    sum_of_squares(ghost, gradients, shards, counter);
-    return counter.peak();
-}
-
 }  // namespace
 
 StageMemory memory_of(const LoneLayerSpec& spec, Range layers, BackwardHalves halves) {
@@ -44,7 +37,7 @@ LoneLayer::LoneLayer(const LoneLayerSpec& spec, Stream& stream)
       rows_(spec.batch.rows(), spec.model.width, spec.dtype, stream.place()),
       shards_(whole_parameters(parameters_.specs())),
       optimizer_(spec.optimizer, parameters_.specs(), shards_, spec.dtype, stream.place()),
-      norm_scratch_("norm", norm_scratch_bytes(parameters_.gradients(), shards_), stream.place()) {
+      norm_scratch_("norm", norm_scratch_bytes(shards_.size()), stream.place()) {
     if (stream.is_on_gpu()) batch_ = send(spec.batch, sender_.emplace(stream.gpu_times->queue()));
     stage_.bind(parameters_);
     initialise(stream, parameters_.specs(), parameters_.values(), 1);

@@ -304,8 +304,6 @@ std::vector<ParameterShard> updated_shards(const SizedPlan& sized, const Gradien
     return sized.plan.shards_optimizer ? exchange.own_shards() : whole_parameters(specs);
 }
 
-std::size_t norm_scratch_bytes(std::size_t shards) { return shards * bytes_of(DType::f64); }
-
 RankMemory plan_memory(const SizedPlan& sized, const OptimizerConfig* optimizer, const GradientPlan& gradients,
                        int rank, bool saves) {
     const LocalWork work = work_of(sized, rank);

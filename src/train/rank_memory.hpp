@@ -74,9 +74,6 @@ GradientPlan gradient_plan(const SizedPlan& sized, const BucketRules& rules = {}
 std::vector<ParameterShard> updated_shards(const SizedPlan& sized, const GradientExchange& exchange,
                                            const std::vector<ParameterSpec>& specs);
 
-// Memory for sum_of_squares() of that many shards.
-std::size_t norm_scratch_bytes(std::size_t shards);
-
 // Without optimizer and gradients where the rank only evaluates: `optimizer` is none. With the copy that
 // checkpoints are written from where the run `saves` on its way.
 RankMemory plan_memory(const SizedPlan& sized, const OptimizerConfig* optimizer, const GradientPlan& gradients,

@@ -30,6 +30,8 @@ std::vector<ParameterShard> whole_parameters(const std::vector<ParameterSpec>& s
 // `scratch`.
 double sum_of_squares(Stream& stream, const ParameterTensors& gradients,
                       const std::vector<ParameterShard>& shards, Arena& scratch);
+// Bytes that sum_of_squares() takes from `scratch` for that many shards.
+std::size_t norm_scratch_bytes(std::size_t shards);
 
 // How many moments it has of each parameter. Where values are rounded to 16 bits it keeps their masters, too:
 // what is updated, and then rounded.
