@@ -5,24 +5,11 @@
 
 #include <algorithm>
 #include <fstream>
-#include <optional>
 
 #include "device/affinity.hpp"
+#include "device/system_file.hpp"
 
 namespace trireme {
-namespace {
-
-// The number that follows a word in a file of the system's.
-std::optional<std::size_t> number_after(const char* path, const std::string& label) {
-    std::ifstream file(path);
-    std::size_t number = 0;
-    for (std::string word; file >> word;) {
-        if (word == label && file >> number) return number;
-    }
-    return std::nullopt;
-}
-
-}  // namespace
 
 std::size_t peak_resident_bytes() { return number_after("/proc/self/status", "VmHWM:").value_or(0) * 1024; }
 

@@ -7,22 +7,13 @@
 #include <optional>
 #include <sstream>
 
+#include "device/system_file.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme {
 namespace {
 
 namespace fs = std::filesystem;
-
-// The number after a word in a file of the system.
-std::optional<std::size_t> number_after(const fs::path& path, const std::string& label) {
-    std::ifstream file(path);
-    std::size_t number = 0;
-    for (std::string word; file >> word;) {
-        if (word == label && file >> number) return number;
-    }
-    return std::nullopt;
-}
 
 // Returns nothing if the file does not exist or holds the word "max".
 std::optional<std::size_t> number_in(const fs::path& path) {
