@@ -174,15 +174,12 @@ std::ofstream opened(const fs::path& path) {
         cat(path.string(), " cannot be written: ", std::strerror(errno), "; choose another --run-dir"));
 }
 
-// A symbolic link could make the run overwrite a file that is not its own.
+// RunLock checks its own file.
 const fs::path& without_links(const fs::path& path) {
-    for (const char* name : {"lock", "starts.jsonl", "config.ini", "manifest.json", "steps.jsonl",
-                             "decisions.jsonl", "summary.json", "stopped"}) {
+    for (const char* name : {"starts.jsonl", "config.ini", "manifest.json", "steps.jsonl", "decisions.jsonl",
+                             "summary.json", "stopped"}) {
         std::error_code error;
-        if (!fs::is_symlink(fs::symlink_status(path / name, error))) continue;
-        throw ConfigError(cat((path / name).string(),
-                              " is a symbolic link, which a run does not write through; remove it, or choose "
-                              "another --run-dir"));
+        if (fs::is_symlink(fs::symlink_status(path / name, error))) refuse_link(path / name);
     }
     return path;
 }

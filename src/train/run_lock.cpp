@@ -39,13 +39,16 @@ std::string words_of_holder(const Job& job) {
                host_name(), ", since ", now_text());
 }
 
+void refuse_link(const std::filesystem::path& path) {
+    throw ConfigError(
+        cat(path.string(),
+            " is a symbolic link, which a run does not write through; remove it, or choose another "
+            "--run-dir"));
+}
+
 RunLock::RunLock(const std::filesystem::path& path, const std::string& holder)
     : descriptor_(::open(path.c_str(), O_CREAT | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0666)) {
-    if (descriptor_ < 0 && errno == ELOOP) {
-        throw ConfigError(cat(path.string(),
-                              " is a symbolic link, which a run does not write through; remove it, or choose "
-                              "another --run-dir"));
-    }
+    if (descriptor_ < 0 && errno == ELOOP) refuse_link(path);
     if (descriptor_ < 0) {
         throw ConfigError(
             cat(path.string(), " cannot be written: ", std::strerror(errno), "; choose another --run-dir"));

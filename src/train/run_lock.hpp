@@ -11,6 +11,10 @@ namespace trireme {
 // "Slurm's job 4711, process 77 on node-1, since 2026-01-31T14:25:01Z"
 std::string words_of_holder(const Job& job);
 
+// Throws the ConfigError of a file of the run that is a symbolic link: it could lead to a file that is not the
+// run's own.
+[[noreturn]] void refuse_link(const std::filesystem::path& path);
+
 // Holds a file for this process alone, until it is destroyed or the process ends, however that happens: the
 // system lets go of it, so nothing is left of a job that was killed. On a file system without locks the run
 // goes on without one; there, the check for earlier steps has to do.
