@@ -47,25 +47,6 @@ void expect_equal(const Gradient& gradient, const Gradient& expected, double bar
     }
 }
 
-struct Trial {
-    const char* name;
-    Stream stream;
-    SmallModel model;
-
-    friend void PrintTo(const Trial& trial, std::ostream* out) {
-        *out << trial.name << "_" << trial.model.name;
-    }
-};
-
-std::vector<Trial> every_trial() {
-    std::vector<Trial> trials;
-    for (const SmallModel& model : every_small_model()) {
-        trials.push_back({"reference", {.backend = ReferenceStream{}}, model});
-        trials.push_back({"cpu", {.backend = CpuStream{}}, model});
-    }
-    return trials;
-}
-
 class ModelGradient : public testing::TestWithParam<Trial> {
 protected:
     Stream stream_ = GetParam().stream;

@@ -63,6 +63,15 @@ std::vector<SmallModel> every_small_model() {
             {"vit", Family::vit, Task::classify}};
 }
 
+std::vector<Trial> every_trial() {
+    std::vector<Trial> trials;
+    for (const SmallModel& model : every_small_model()) {
+        trials.push_back({"reference", {.backend = ReferenceStream{}}, model});
+        trials.push_back({"cpu", {.backend = CpuStream{}}, model});
+    }
+    return trials;
+}
+
 ModelConfig config_of(const SmallModel& model) {
     ModelConfig config{.name = model.name,
                        .family = model.family,

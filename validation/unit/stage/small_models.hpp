@@ -21,6 +21,20 @@ struct SmallModel {
 
 std::vector<SmallModel> every_small_model();
 
+// A small model on one backend.
+struct Trial {
+    const char* name;
+    Stream stream;
+    SmallModel model;
+
+    friend void PrintTo(const Trial& trial, std::ostream* out) {
+        *out << trial.name << "_" << trial.model.name;
+    }
+};
+
+// Every small model on the reference and the cpu backend.
+std::vector<Trial> every_trial();
+
 // Texts of up to 9 rows, images of 5; with dropout.
 ModelConfig config_of(const SmallModel& model);
 ModelConfig without_dropout(ModelConfig config);

@@ -9,25 +9,6 @@
 namespace trireme {
 namespace {
 
-struct Trial {
-    const char* name;
-    Stream stream;
-    SmallModel model;
-
-    friend void PrintTo(const Trial& trial, std::ostream* out) {
-        *out << trial.name << "_" << trial.model.name;
-    }
-};
-
-std::vector<Trial> every_trial() {
-    std::vector<Trial> trials;
-    for (const SmallModel& model : every_small_model()) {
-        trials.push_back({"reference", {.backend = ReferenceStream{}}, model});
-        trials.push_back({"cpu", {.backend = CpuStream{}}, model});
-    }
-    return trials;
-}
-
 class ValueCheckOf : public testing::TestWithParam<Trial> {
 protected:
     ValueCheckOf() {
