@@ -43,7 +43,7 @@ std::vector<std::string> texts_in(const Json& json, const char* key, const std::
     return texts;
 }
 
-// Values are texts, numbers, or on and off.
+// Values are texts, numbers, or on and off. Null becomes an empty text: see points_of().
 Options options_in(const Json& json, const std::string& place) {
     if (!json.is_object()) refuse(place, "an object of options");
     Options options;
@@ -54,8 +54,10 @@ Options options_in(const Json& json, const std::string& place) {
             options[name] = value.get<bool>() ? "on" : "off";
         } else if (value.is_number()) {
             options[name] = value.dump();
+        } else if (value.is_null()) {
+            options[name] = "";
         } else {
-            refuse(cat(place, ".", name), "a text, a number, true or false");
+            refuse(cat(place, ".", name), "a text, a number, true, false or null");
         }
     }
     return options;
@@ -159,6 +161,8 @@ std::vector<Point> points_of(const Study& study) {
     for (Options& own : owns) {
         Options all = own;
         all.insert(study.options.begin(), study.options.end());
+        for (Options* options : {&own, &all})  // an empty text removes an option of the study from this point
+            std::erase_if(*options, [](const auto& option) { return option.second.empty(); });
         const std::string folder = folder_of(own);
         if (!names.insert(folder).second)
             throw ConfigError(cat("two runs of ", study.name, " are both ", folder, "; let points differ"));

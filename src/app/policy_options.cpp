@@ -39,9 +39,10 @@ std::vector<Option> deciding_options(PolicyConfig& policy) {
                  "with uneven: so long others compute a part of a slow rank's products, before shares move"},
                 policy.bridge),
             is_uneven, {"a policy that moves state", "--straggler uneven"}),
-        // Studies compare policies with `off` under the same options, so this one may stand without a policy.
-        whole_number({"look-every", "K", "steps between two looks at what was observed, to decide by"},
-                     policy.look_every, 1),
+        needing(whole_number({"look-every", "K", "steps between two looks at what was observed, to decide by"},
+                             policy.look_every, 1),
+                [&policy] { return policy.straggler != StragglerPolicy::off; },
+                {"a policy that observes ranks", "--straggler resize, migrate, semi or uneven"}),
         needing(whole_number(
                     {"horizon", "STEPS", "in which a change of plan has to repay; 0: in all that are left"},
                     policy.horizon),

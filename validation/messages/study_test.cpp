@@ -84,6 +84,19 @@ TEST_F(Study, RunsAgainWhatGotOtherOptions) {
     EXPECT_NE(read("out/small/layers-1.steps-2/config.ini").find("batch = 2\n"), std::string::npos);
 }
 
+// --min-lr is refused with a constant rate.
+TEST_F(Study, LeavesOutAnOptionThatAPointRemoves) {
+    write("rates.json", R"({"schema": 1, "name": "rates", "source": "a test", "command": "train",
+        "options": {"corpus": "corpus.h5", "width": 16, "heads": 2, "layers": 1, "device": "reference", "threads": 1,
+                    "batch": 4, "steps": 2, "min-lr": 1e-5},
+        "axes": [[{"lr-schedule": "cosine"}, {"lr-schedule": "constant", "min-lr": null}]], "figures": ["tokens"]})");
+
+    ASSERT_EQ(study("rates.json out"), 0) << read("said");
+
+    EXPECT_NE(read("out/rates.csv").find("\nlr-schedule,tokens,"), std::string::npos) << read("out/rates.csv");
+    EXPECT_EQ(read("out/rates.csv").find("exit code"), std::string::npos) << read("out/rates.csv");
+}
+
 TEST_F(Study, PutsAnOptionsValueIntoAnotherOne) {
     write("slow.json", R"({"schema": 1, "name": "slow", "source": "a test", "command": "train",
         "options": {"corpus": "corpus.h5", "width": 16, "heads": 2, "layers": 1, "device": "reference", "threads": 1,

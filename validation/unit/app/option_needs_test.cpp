@@ -31,6 +31,8 @@ TEST(OptionNeeds, RefuseEveryOptionWithoutAnEffect) {
                                       "--resize-layers by-variation --straggler migrate",
                                       "--resize-decay kept",
                                       "--horizon 5 --straggler resize",
+                                      "--look-every 5",
+                                      "--look-every 5 --decisions d.jsonl",
                                       "--bridge 5 --straggler migrate",
                                       "--semi-slack 0.5 --straggler resize",
                                       "--migrate-by direct --straggler uneven",
