@@ -60,7 +60,7 @@ test_sanitizers() {
 }
 
 test_release() {
-    local elsewhere='^(slurm|kills|unit)$'
+    local elsewhere='^(slurm|kills|unit|emulated)$'
     [ $sanitizers = yes ] || elsewhere='^(slurm|kills)$'
     run_tests release --label-exclude "$elsewhere" --parallel "$cores"
 }

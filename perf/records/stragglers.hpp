@@ -1,6 +1,6 @@
 // The tables of perf/studies/stragglers.json, four-stragglers.json and half-stragglers.json.
 //
-// In a step of healthy ranks, m is the fraction of matmuls, read off what a factor of 8 costs if nothing is
+// The fraction m of matmuls in a step of healthy ranks is read off what a factor of 8 costs if nothing is
 // done. A third of them belongs to attention, whose 16 heads stay whole, the rest to MLP columns. With shares u
 // of a width U, p ranks that take x times as long need max(x u) p / U of a healthy step's matmuls.
 //     formula    1 - m + m p / sum(1/x)

@@ -9,7 +9,7 @@
 namespace trireme {
 
 // Keeps the lines of `path` that are records of the first `step` steps; lines are in the order of their steps.
-// If a line among them is not a record, the file as it was stays beside it as NAME.damaged. Returns one
+// The original file stays as NAME.damaged if a line among them is not a record. Returns one
 // sentence per reason for which lines were dropped. Throws ConfigError if the file cannot be written.
 std::vector<std::string> keep_records(const std::filesystem::path& path, std::size_t step);
 

@@ -149,7 +149,7 @@ private:
 
 class HeldList {
 public:
-    // What `rank` holds for layer `layer`. Of a tied table that two layers of a rank use, one slice.
+    // The slices that `rank` holds for layer `layer`. A tied table that two layers of a rank use is one slice.
     void add(const std::vector<ParameterSpec>& specs, std::size_t layer, int rank) {
         for (const ParameterSpec& spec : specs) {
             const std::size_t number = number_of(spec, layer);

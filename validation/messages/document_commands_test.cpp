@@ -61,8 +61,8 @@ std::vector<std::string> lines_of_blocks(std::istream& document) {
     return lines;
 }
 
-// What a line starts by `trireme COMMAND`, by a launcher before it, or by a job script, whose options are
-// train's.
+// The command that a line starts by `trireme COMMAND`, by a launcher before it, or by a job script, whose
+// options are train's.
 CommandLine parsed(const std::string& line) {
     static const std::set<std::string> launchers{"mpirun", "mpiexec", "srun", "sbatch"};
     std::istringstream in(line);
