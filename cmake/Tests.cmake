@@ -35,10 +35,9 @@ if(TRIREME_SANITIZE)
   set(TRIREME_PATIENCE 4)
 endif()
 
-# Tests are compiled more often than they compute: without optimisation that takes half the time. What they test is
-# compiled as ever.
+# Tests are compiled with little optimisation, which takes half the time. The code that they test is compiled as ever.
 add_library(trireme_quickly_compiled INTERFACE)
-target_compile_options(trireme_quickly_compiled INTERFACE -O0)
+target_compile_options(trireme_quickly_compiled INTERFACE -Og)
 
 # A program without its cases.
 function(build_test_program name)
@@ -98,6 +97,7 @@ endfunction()
 #   add_rank_program(comm FOLDER ranks USES comm)          ranks_comm_openmpi, ranks_comm_mpich, ranks_comm_smpi
 #   add_rank_test(comm FOLDER ranks RANKS 2 3 4 TIMEOUT 30)
 #   add_rank_test(comm FOLDER ranks MPIS openmpi RANKS 8 TIMEOUT 30)    under this library alone
+# Under MPICH, whose ranks keep a core busy while they wait, more than 3 ranks are left to Open MPI and the simulator.
 option(TRIREME_ALL_SIZES "Run rank tests on all numbers of ranks under every MPI library (for the night)" OFF)
 function(add_rank_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER" "SOURCES;USES")
@@ -165,6 +165,9 @@ function(add_rank_test name)
       continue()
     endif()
     foreach(ranks IN LISTS arg_RANKS)
+      if(mpi STREQUAL "mpich" AND ranks GREATER 3 AND "openmpi" IN_LIST TRIREME_MPIS AND NOT TRIREME_ALL_SIZES)
+        continue()
+      endif()
       one_rank_test(${arg_FOLDER} ${name}_${mpi}_${ranks} ${arg_TIMEOUT} ${TRIREME_MPIEXEC_${mpi}} -n ${ranks}
                     $<TARGET_FILE:${arg_FOLDER}_${name}_${mpi}>)
     endforeach()

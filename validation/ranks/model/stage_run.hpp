@@ -43,8 +43,9 @@ struct StageRun {
 };
 
 // Weights, inputs and output gradients are functions of their names and places, and so is dropout. The arenas
-// are as large as predicted. Collective over the team, if there is one.
+// are as large as predicted. A rank alone recomputes nothing and computes both halves of backward together.
 StageRun run_alone(Stream& stream, const StageTask& task);
+// Collective over the team.
 StageRun run_in_team(Stream& stream, const StageTask& task, const Sharing& sharing);
 
 }  // namespace trireme::validation

@@ -83,18 +83,16 @@ protected:
     Team() : Team(sharable(GetParam().model)) {}
     explicit Team(ModelConfig config) : config_(std::move(config)) {}
 
-    template <class Use>
-    void for_each_sharing(bool cuts_rows, Use&& use) {
-        for (const bool is_even : {true, false}) {
-            SCOPED_TRACE(cat(cuts_rows ? "own rows" : "all rows", is_even ? ", even" : ", uneven"));
-            const auto shares = is_even ? std::vector<std::size_t>(ranks(), 1) : uneven_shares(group_.size());
-            use(Sharing{.ranks = group_, .shares = shares, .cuts_rows = cuts_rows});
-        }
-    }
     // With sequence parallelism and without.
     template <class Use>
-    void for_each_sharing(const Use& use) {
-        for (const bool cuts_rows : {false, true}) for_each_sharing(cuts_rows, use);
+    void for_each_sharing(const Use& use, std::initializer_list<bool> cuttings = {false, true}) {
+        for (const bool cuts_rows : cuttings) {
+            for (const auto& shares : {std::vector<std::size_t>(ranks(), 1), uneven_shares(group_.size())}) {
+                SCOPED_TRACE(
+                    cat(cuts_rows ? "own rows, shares " : "all rows, shares ", testing::PrintToString(shares)));
+                use(Sharing{.ranks = group_, .shares = shares, .cuts_rows = cuts_rows});
+            }
+        }
     }
 
     std::size_t ranks() const { return static_cast<std::size_t>(group_.size()); }
@@ -107,10 +105,14 @@ protected:
         return {.config = config_, .layers = all_layers(), .rows = rows, .dtype = GetParam().dtype};
     }
 
-    void expect_as_alone(const StageTask& task, const Sharing& sharing) {
+    void expect_as_alone(const StageTask& task, std::initializer_list<bool> cuttings = {false, true}) {
         const StageRun alone = run_alone(stream_, task);
-        const StageRun shared = run_in_team(stream_, task, sharing);
+        for_each_sharing(
+            [&](const Sharing& sharing) { expect_equal(run_in_team(stream_, task, sharing), alone); },
+            cuttings);
+    }
 
+    void expect_equal(const StageRun& shared, const StageRun& alone) {
         expect_own_rows(shared.output, alone.output, shared.own);
         expect_own_rows(shared.grad_input, alone.grad_input, shared.own);
         expect_near({&shared.outcome.loss, 1}, {&alone.outcome.loss, 1}, 0);
@@ -148,10 +150,11 @@ private:
             in_order.insert(in_order.end(), more.begin(), more.end());
         }
         const std::vector<double> sums = sum_over_ranks(in_order);
+        const double all = norm_of(expected);
         std::size_t begin = 0;
         for (const auto& [name, numbers] : expected) {
             SCOPED_TRACE(name);
-            expect_near(std::span(sums).subspan(begin, numbers.size()), numbers, floor_of(expected, name));
+            expect_near(std::span(sums).subspan(begin, numbers.size()), numbers, floor_of(numbers, all));
             begin += numbers.size();
         }
     }
@@ -164,9 +167,8 @@ private:
     }
 
     // Small gradients are as wrong as large ones are, by rounding; those that would be 0 but for that, all.
-    double floor_of(const NamedNumbers& gradients, const std::string& name) const {
-        const double all = norm_of(gradients);
-        return norm_of(gradients.at(name)) < GetParam().bar * all ? all : 1e-3 * all;
+    double floor_of(const std::vector<double>& gradient, double all) const {
+        return norm_of(gradient) < GetParam().bar * all ? all : 1e-3 * all;
     }
 };
 
@@ -176,7 +178,7 @@ TEST_P(Team, ComputesEveryLayerAsOneRankDoes) {
     for (std::size_t layer = 0; layer < all_layers().count; ++layer) {
         SCOPED_TRACE(cat("layer ", layer));
         task.layers = {layer, 1};
-        for_each_sharing([&](const Sharing& sharing) { expect_as_alone(task, sharing); });
+        expect_as_alone(task);
     }
 }
 
@@ -187,7 +189,7 @@ TEST_P(Team, TrainsAndEvaluatesAsOneRankDoesHoweverRowsLie) {
             SCOPED_TRACE(cat(rows.shape().rows, " rows", is_training ? ", training" : ""));
             StageTask task = this->task(rows);
             task.is_training = is_training;
-            for_each_sharing([&](const Sharing& sharing) { expect_as_alone(task, sharing); });
+            expect_as_alone(task);
         }
     }
 }
@@ -198,16 +200,18 @@ class ExactTeam : public Team {};
 TEST_P(ExactTeam, TrainsAsOneRankDoesWhateverItKeeps) {
     const TokenRows rows(std::array{sample(3, 9), sample(4, 4)});
     StageTask task = this->task(rows);
-    const auto expect_all_as_alone = [&](Recompute recompute, BackwardHalves halves) {
+    const StageRun alone = run_alone(stream_, task);
+    const auto expect_as_plain = [&](Recompute recompute, BackwardHalves halves) {
         SCOPED_TRACE(cat(name_of(recompute), halves == BackwardHalves::apart ? ", halves apart" : ""));
         task.recompute = recompute;
         task.halves = halves;
-        for_each_sharing([&](const Sharing& sharing) { expect_as_alone(task, sharing); });
+        for_each_sharing(
+            [&](const Sharing& sharing) { expect_equal(run_in_team(stream_, task, sharing), alone); });
     };
-    expect_all_as_alone(Recompute::selective, BackwardHalves::together);
-    expect_all_as_alone(Recompute::full, BackwardHalves::together);
-    expect_all_as_alone(Recompute::none, BackwardHalves::apart);
-    expect_all_as_alone(Recompute::selective, BackwardHalves::apart);
+    expect_as_plain(Recompute::selective, BackwardHalves::together);
+    expect_as_plain(Recompute::full, BackwardHalves::together);
+    expect_as_plain(Recompute::none, BackwardHalves::apart);
+    expect_as_plain(Recompute::selective, BackwardHalves::apart);
 }
 
 // Some ranks have no row of their own.
@@ -217,12 +221,11 @@ TEST_P(ExactTeam, WorksOnFewerRowsThanRanks) {
         const TokenRows rows(std::array{sample(3, length)});
         SCOPED_TRACE(cat(length, " rows"));
         StageTask task = this->task(rows);
-        const auto expect_equal = [&](const Sharing& sharing) { expect_as_alone(task, sharing); };
-        for_each_sharing(true, expect_equal);
+        expect_as_alone(task, {true});
         task.recompute = Recompute::full;
-        for_each_sharing(true, expect_equal);
+        expect_as_alone(task, {true});
         task.is_training = false;
-        for_each_sharing(true, expect_equal);
+        expect_as_alone(task, {true});
     }
 }
 
@@ -236,7 +239,7 @@ TEST_P(ExactTeam, WorksOnStagesOfSomeLayersWithFewerRowsThanRanks) {
             StageTask task = this->task(rows);
             task.layers = part;
             task.is_training = is_training;
-            for_each_sharing(true, [&](const Sharing& sharing) { expect_as_alone(task, sharing); });
+            expect_as_alone(task, {true});
         }
     }
 }
@@ -280,22 +283,24 @@ protected:
 
 TEST_P(ResizedTeam, TrainsAsOneRankWithMaskedWeightsAndEvaluatesAsOneWithout) {
     const TokenRows rows(std::array{sample(3, 9), sample(4, 4)});
+    StageTask evaluation = task(rows);
+    evaluation.is_training = false;
+    const StageRun evaluated = run_alone(stream_, evaluation);
     for (const bool is_of_all : {false, true}) {
         SCOPED_TRACE(is_of_all ? "all resized" : "one resized");
         for_each_sharing([&](Sharing sharing) {
             StageTask task = this->task(rows);
             leave_out(is_of_all, task, sharing);
+            const StageRun alone = run_alone(stream_, task);
             for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
                 SCOPED_TRACE(name_of(recompute));
                 task.recompute = recompute;
-                expect_as_alone(task, sharing);
+                expect_equal(run_in_team(stream_, task, sharing), alone);
             }
             task.recompute = Recompute::none;
             task.halves = BackwardHalves::apart;
-            expect_as_alone(task, sharing);
-            task.is_training = false;
-            task.masks.clear();
-            expect_as_alone(task, sharing);
+            expect_equal(run_in_team(stream_, task, sharing), alone);
+            expect_equal(run_in_team(stream_, evaluation, sharing), evaluated);
         });
     }
 }
@@ -319,28 +324,27 @@ protected:
         config_.width = 96;
         config_.mlp_width = 96;
     }
-
-    void expect_as_alone_in_halves(StageTask task, const Sharing& sharing) {
-        task.halves = BackwardHalves::apart;
-        expect_as_alone(task, sharing);
-    }
 };
 
 TEST_P(HelpedTeam, TrainsAndEvaluatesAsOneRank) {
     const TokenRows rows(std::array{sample(3, 9), sample(4, 4)});
+    StageTask evaluation = task(rows);
+    evaluation.is_training = false;
+    const StageRun trained = run_alone(stream_, task(rows));
+    const StageRun evaluated = run_alone(stream_, evaluation);
     for_each_sharing([&](Sharing sharing) {
         StageTask task = this->task(rows);
         sharing.migrations = every_migration(group_.size());
         for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
             SCOPED_TRACE(name_of(recompute));
             task.recompute = recompute;
-            expect_as_alone(task, sharing);
+            expect_equal(run_in_team(stream_, task, sharing), trained);
         }
         task.recompute = Recompute::none;
+        task.halves = BackwardHalves::apart;
         sharing.spread = Spread::direct;
-        expect_as_alone_in_halves(task, sharing);
-        task.is_training = false;
-        expect_as_alone(task, sharing);
+        expect_equal(run_in_team(stream_, task, sharing), trained);
+        expect_equal(run_in_team(stream_, evaluation, sharing), evaluated);
     });
 }
 
@@ -352,8 +356,10 @@ TEST_P(HelpedTeam, LeavesOutSomeAndHasOthersComputeSome) {
         leave_out(true, task, sharing);
         for (Migration& each : sharing.migrations = every_migration(group_.size()))
             for (double& part : each.parts) part *= 0.6;
-        expect_as_alone(task, sharing);
-        expect_as_alone_in_halves(task, sharing);
+        const StageRun alone = run_alone(stream_, task);
+        expect_equal(run_in_team(stream_, task, sharing), alone);
+        task.halves = BackwardHalves::apart;
+        expect_equal(run_in_team(stream_, task, sharing), alone);
     });
 }
 
