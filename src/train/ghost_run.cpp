@@ -308,7 +308,7 @@ private:
         const Setup& setup = job_->setup;
         memory_ = fullest_of(*job_, config_);
         manifest_ = manifest_of({config_, setup, session_, hosts_});
-        manifest_.peak = peak_of_all(control_, config_, setup, 1);
+        manifest_.peak = peak_of_all(control_, config_, setup, 1, session_);
         flops_ = model_flops(setup.model);
         console_.emplace(std::cout, config_, setup);
         sum_.emplace(flops_, manifest_.peak.flops, session_.size(),

@@ -73,11 +73,15 @@ void refuse_too_many_threads(int threads, int most, const std::string& host) {
             "; set --threads to the cores of a rank, or 0 to divide the node's cores among its ranks"));
 }
 
-int threads_per_rank(const RunConfig& config, const Session& session, Communicator& control) {
-    if (time_is_simulated()) return 1;
+int ranks_on_own_cores(const Session& session, Communicator& control) {
     const std::string own = cat(session.host(), ' ', number_list(usable_cores()));
     const std::vector<std::string> all = gather_all(control, own);
-    const auto sharers = static_cast<int>(std::count(all.begin(), all.end(), own));
+    return static_cast<int>(std::count(all.begin(), all.end(), own));
+}
+
+int threads_per_rank(const RunConfig& config, const Session& session, Communicator& control) {
+    if (time_is_simulated()) return 1;
+    const int sharers = ranks_on_own_cores(session, control);
     const auto cores = static_cast<int>(usable_cores().size());
     agree(control, [&] { refuse_too_many_threads(config.run.threads, most_threads(), session.host()); });
     if (config.run.threads > 0) return config.run.threads;  // ranks may differ in --threads

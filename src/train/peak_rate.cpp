@@ -4,11 +4,14 @@
 #include <cmath>
 #include <map>
 
+#include "train/node_share.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/median.hpp"
 #include "trireme/comm/collectives.hpp"
+#include "trireme/device/clock.hpp"
 #include "trireme/device/gpu.hpp"
 #include "trireme/device/gpu_rates.hpp"
+#include "trireme/device/machine.hpp"
 #include "trireme/kernels/gpu_stream.hpp"
 #include "trireme/kernels/linear.hpp"
 #include "trireme/kernels/peak.hpp"
@@ -54,16 +57,18 @@ PeakRate peak_of_gpus(Communicator& group, const std::string& host, DType dtype)
 
 }  // namespace
 
-// Reference kernels are so far from the peak that one look is enough.
 PeakRate peak_of_all(Communicator& group, const RunConfig& config, const Setup& setup, int threads,
-                     const std::string& host) {
+                     const Session& session) {
     if (setup.devices) {
         return {.flops = setup.devices->flops(),
                 .is = cat(name_of(setup.dtype), " rate of ", setup.devices->counted()),
                 .is_measured = false};
     }
-    if (setup.place == Place::gpu) return peak_of_gpus(group, host, setup.dtype);
-    const std::size_t runs = config.precision.device == DeviceKind::reference ? 1 : 9;
+    if (setup.place == Place::gpu) return peak_of_gpus(group, session.host(), setup.dtype);
+    // Reference kernels are far from the peak, and ranks that share a core do not reach it.
+    const bool is_far = config.precision.device == DeviceKind::reference || time_is_simulated() ||
+                        ranks_on_own_cores(session, group) > static_cast<int>(usable_cores().size());
+    const std::size_t runs = is_far ? 1 : 9;
     barrier(group);
     double sum = 0;
     for (const double peak : gather_all(group, std::array{measure_peak_flops(setup.dtype, threads, runs)}))

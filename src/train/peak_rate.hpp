@@ -5,6 +5,7 @@
 
 #include "train/setup.hpp"
 #include "trireme/comm/communicator.hpp"
+#include "trireme/comm/session.hpp"
 
 namespace trireme {
 
@@ -15,8 +16,8 @@ struct PeakRate {
 };
 
 // Collective over `group`. A simulated device's rate is known, and a GPU's from its data sheet, if that is
-// known here; any other is measured, by all ranks at once, as they will run. `host` is this rank's.
+// known here; any other is measured, by all ranks at once, as they will run.
 PeakRate peak_of_all(Communicator& group, const RunConfig& config, const Setup& setup, int threads,
-                     const std::string& host = {});
+                     const Session& session);
 
 }  // namespace trireme

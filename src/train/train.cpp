@@ -75,7 +75,7 @@ public:
     // cannot be used.
     void prepare() {
         refuse_what_cannot_be();
-        manifest_.peak = peak_of_all(control_, config_, setup_, threads_, session_.host());
+        manifest_.peak = peak_of_all(control_, config_, setup_, threads_, session_);
         resident_bytes_ = forget_peak(setup_.place);
         start_trainer(running_);
         watchdog_.ask([this] { return trainer_->position(); });

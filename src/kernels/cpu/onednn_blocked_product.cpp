@@ -56,7 +56,7 @@ void multiply_blocked(int threads, const Product<double>& product) {
     const std::size_t depth = product.left.depth_as_left();
     for_each_range(threads, output.columns, panel_columns, panel_columns,
                    [&](std::size_t begin, std::size_t end) {
-                       std::vector<double> panel(panel_columns * panel_depth);
+                       std::vector<double> panel(panel_columns * std::min(panel_depth, depth));
                        for (std::size_t c = begin; c < end; c += panel_columns) {
                            const Range columns{c, std::min(panel_columns, end - c)};
                            for (std::size_t r = 0; r < output.rows && !product.accumulate; ++r) {
