@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cstring>
 #include <memory>
 #include <numeric>
 #include <stdexcept>
@@ -12,8 +14,6 @@
 namespace trireme::emulated {
 namespace {
 
-constexpr std::size_t letter_bytes = 256;
-
 enum class Waits : std::uint8_t { for_nothing, for_block, for_warp, for_next_block };
 
 struct Thread {
@@ -23,6 +23,7 @@ struct Thread {
     unsigned number = 0;  // in its block
     Waits waits = Waits::for_nothing;
     unsigned lanes = 0;  // that it waits for
+    std::size_t letter_size = 0;
     Fiber fiber;
 };
 
@@ -35,8 +36,12 @@ public:
     void run_all();
     Thread& running() { return *running_; }
     std::byte* shared() { return shared_.data(); }
-    std::byte* letter_of(unsigned lane) {
-        return letters_.data() + (running_->number / warp_size * warp_size + lane) * letter_bytes;
+    void leave_letter(const void* content, std::size_t bytes) {
+        std::memcpy(left_.data() + running_->number * letter_bytes, content, bytes);
+        running_->letter_size = bytes;
+    }
+    const std::byte* letter_of(unsigned lane) const {
+        return delivered_.data() + (running_->number / warp_size * warp_size + lane) * letter_bytes;
     }
     void wait(Waits waits, unsigned lanes) {
         Thread& own = *running_;
@@ -51,11 +56,15 @@ private:
     bool let_go();
     bool let_block_go();
     bool let_warps_go();
+    void let_go_and_deliver(std::size_t number);
     [[noreturn]] void complain() const;
 
     std::vector<std::unique_ptr<Thread>> threads_;
     std::vector<std::size_t> order_;
-    std::vector<std::byte> shared_, letters_;
+    std::vector<std::byte> shared_;
+    // Letters of 256 bytes each. They are delivered when their lanes go on. All of these run before any others
+    // are let go, so that each finds them.
+    std::vector<std::byte> left_, delivered_;
     Thread* running_ = nullptr;
     bool is_last_done_ = false;
 };
@@ -77,7 +86,10 @@ std::vector<std::size_t> order_of(std::size_t threads) {
 
 Block::Block(const Index& blocks, const Index& threads, std::size_t shared_bytes,
              const std::function<void()>& body)
-    : order_(order_of(product(threads))), shared_(shared_bytes), letters_(product(threads) * letter_bytes) {
+    : order_(order_of(product(threads))),
+      shared_(shared_bytes),
+      left_(product(threads) * letter_bytes),
+      delivered_(product(threads) * letter_bytes) {
     const auto work = [this, &body] {
         while (!is_last_done_) {
             body();
@@ -160,11 +172,18 @@ bool Block::let_warps_go() {
             }
             if (!are_all_here) continue;
             for (unsigned other = 0; other < warp_size; ++other)
-                if ((lanes >> other & 1U) != 0) threads_[first + other]->waits = Waits::for_nothing;
+                if ((lanes >> other & 1U) != 0) let_go_and_deliver(first + other);
             has_gone = true;
         }
     }
     return has_gone;
+}
+
+void Block::let_go_and_deliver(std::size_t number) {
+    Thread& thread = *threads_[number];
+    thread.waits = Waits::for_nothing;
+    std::copy_n(left_.begin() + static_cast<std::ptrdiff_t>(number * letter_bytes), thread.letter_size,
+                delivered_.begin() + static_cast<std::ptrdiff_t>(number * letter_bytes));
 }
 
 void Block::complain() const {
@@ -189,7 +208,8 @@ unsigned lane() { return current->running().number % warp_size; }
 void wait_for_block() { current->wait(Waits::for_block, 0); }
 void wait_for_warp(unsigned lanes) { current->wait(Waits::for_warp, lanes); }
 std::byte* shared_memory() { return current->shared(); }
-std::byte* letter_of(unsigned lane) { return current->letter_of(lane); }
+void leave_letter(const void* content, std::size_t bytes) { current->leave_letter(content, bytes); }
+const std::byte* letter_of(unsigned lane) { return current->letter_of(lane); }
 
 void run_grid(const Index& blocks, const Index& threads, std::size_t shared_bytes,
               const std::function<void()>& thread) {

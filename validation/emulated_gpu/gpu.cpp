@@ -1,6 +1,7 @@
 // A GPU of one multiprocessor that computes on the machine's processor, for tests.
 #include "trireme/device/gpu.hpp"
 
+#include <sanitizer/asan_interface.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -79,8 +80,12 @@ private:
 };
 
 // What has been taken of its memory.
+struct Block {
+    void* begin;  // what calloc() returned
+    std::size_t bytes;
+};
 struct Memory {
-    std::map<const std::byte*, std::size_t> blocks = {};
+    std::map<const std::byte*, Block> blocks = {};
     std::size_t bytes = 0;
     std::size_t most_bytes = 0;
     std::size_t takes = 0;
@@ -203,9 +208,16 @@ std::byte* take_gpu_memory(std::size_t bytes) {
     Memory& taken = memory_taken();
     if (bytes > memory_bytes - taken.bytes)
         throw ResourceError(cat("the emulated GPU has no ", bytes, " bytes more"));
-    std::byte* const memory = take_aligned(bytes);
-    std::fill_n(memory, bytes, std::byte{0});
-    taken.blocks[memory] = bytes;
+    // The system gives zeros page by page, when they are touched; most of a scratch never is.
+    std::size_t room = bytes + alignment;
+    void* const begin = std::calloc(1, room);
+    if (begin == nullptr) throw std::bad_alloc();
+    void* aligned = begin;
+    std::align(alignment, bytes, aligned, room);
+    auto* const memory = static_cast<std::byte*>(aligned);
+    ASAN_POISON_MEMORY_REGION(begin, memory - static_cast<std::byte*>(begin));
+    ASAN_POISON_MEMORY_REGION(memory + bytes, room - bytes);
+    taken.blocks[memory] = {begin, bytes};
     taken.bytes += bytes;
     taken.most_bytes = std::max(taken.most_bytes, taken.bytes);
     taken.takes += 1;
@@ -217,8 +229,10 @@ void give_back_gpu_memory(std::byte* memory) noexcept {
     const Turn turn;
     if (kernels().has_hung()) return;
     do_everything();
-    memory_taken().bytes -= memory_taken().blocks.extract(memory).mapped();
-    give_back(memory);
+    const Block block = memory_taken().blocks.extract(memory).mapped();
+    memory_taken().bytes -= block.bytes;
+    ASAN_UNPOISON_MEMORY_REGION(block.begin, block.bytes + alignment);
+    std::free(block.begin);
 }
 
 std::size_t most_gpu_memory() {

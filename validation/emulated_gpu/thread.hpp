@@ -41,23 +41,25 @@ unsigned lane();
 void wait_for_block();
 void wait_for_warp(unsigned lanes);
 
-std::byte* shared_memory();           // that the launch gave the block
-std::byte* letter_of(unsigned lane);  // 256 bytes by which the lanes of a warp tell each other
+std::byte* shared_memory();  // that the launch gave the block
+
+// A lane leaves its letter before it waits for its warp; then it finds the letters that the other lanes left.
+inline constexpr std::size_t letter_bytes = 256;
+void leave_letter(const void* content, std::size_t bytes);
+const std::byte* letter_of(unsigned lane);
 
 // Every lane of `lanes` says `value` and learns what `use(said)` makes of what all said; said(lane) is a
 // lane's.
 template <class T, class Use>
 auto among_lanes(unsigned lanes, const T& value, Use&& use) {
-    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 256);
-    std::memcpy(letter_of(lane()), &value, sizeof value);
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= letter_bytes);
+    leave_letter(&value, sizeof value);
     wait_for_warp(lanes);
-    const auto result = use([](unsigned of) {
+    return use([](unsigned of) {
         T said;
         std::memcpy(&said, letter_of(of), sizeof said);
         return said;
     });
-    wait_for_warp(lanes);
-    return result;
 }
 
 // Runs `thread` for every thread of every block.
