@@ -6,9 +6,9 @@
 #
 # The stages:
 #   build       the release: programs and tests
-#   cluster     tests under Slurm and tests that kill ranks; they mostly wait, so the sanitizers are built beside them
-#   sanitizers  unit tests, the emulated GPU's kernels, and rank tests on two ranks, under the address and
-#               undefined-behaviour sanitizers; tests of threads under ThreadSanitizer
+#   cluster     tests under Slurm and tests that kill ranks
+#   sanitizers  beside them, as they mostly wait: unit tests, the emulated GPU's kernels, and rank tests on two ranks,
+#               built and run under the address and undefined-behaviour sanitizers; tests of threads under ThreadSanitizer
 #   release     all other tests
 #   variant     another configuration, chosen by the day, is built and trains a model: see variants.sh
 # It ends with the seconds of each stage and of the longest tests, and fails if the tests took too long.
@@ -37,26 +37,34 @@ build_release() {
     cmake --build --preset $preset --parallel "$cores"
 }
 
-build_sanitizers() {
-    cmake --preset asan
-    nice -n 10 cmake --build --preset asan --parallel "$cores"
-    cmake --preset tsan
-    nice -n 10 cmake --build --preset tsan --parallel "$cores"
+test_cluster() {
+    run_tests release --label-regex '^(slurm|kills)$'
 }
 
-test_cluster() {
-    if [ $sanitizers = yes ]; then
-        build_sanitizers > build/asan.log 2>&1 &
-        local build=$!
-        run_tests release --label-regex '^(slurm|kills)$'
-        wait $build || { tail -n 50 build/asan.log; say "the build with sanitizers failed"; return 1; }
-    else
-        run_tests release --label-regex '^(slurm|kills)$'
-    fi
+build_sanitizers() {
+    for preset in asan tsan; do
+        cmake --preset $preset && cmake --build --preset $preset --parallel "$cores" || return 1
+    done
 }
 
 test_sanitizers() {
+    if ! build_sanitizers > $stages/build.log 2>&1; then
+        tail -n 50 $stages/build.log
+        say "the build with sanitizers failed"
+        return 1
+    fi
     run_tests tsan && run_tests asan --parallel "$cores"
+}
+
+test_cluster_and_sanitizers() {
+    (
+        renice -n 10 $BASHPID > /dev/null
+        stage sanitizers test_sanitizers
+    ) > $stages/sanitizers.log 2>&1 &
+    trap 'kill $(jobs -p) 2> /dev/null' EXIT
+    stage cluster test_cluster
+    wait
+    cat $stages/sanitizers.log
 }
 
 test_release() {
@@ -67,11 +75,10 @@ test_release() {
 
 jobs/install.sh --validation
 mkdir -p build
-begin_log build/tests.log
+begin_stages
 stage build build_release
 calibrate
-stage cluster test_cluster
-[ $sanitizers = no ] || stage sanitizers test_sanitizers
+if [ $sanitizers = yes ]; then test_cluster_and_sanitizers; else stage cluster test_cluster; fi
 stage release test_release
 [ $sanitizers = no ] || stage variant validation/variants.sh --today
 report_times
