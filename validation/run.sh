@@ -70,7 +70,7 @@ test_cluster_and_sanitizers() {
 test_release() {
     local elsewhere='^(slurm|kills|unit|emulated)$'
     [ $sanitizers = yes ] || elsewhere='^(slurm|kills)$'
-    run_tests release --label-exclude "$elsewhere" --parallel "$cores"
+    run_tests release --label-exclude "$elsewhere" --parallel $((cores + 1)) # some only wait
 }
 
 jobs/install.sh --validation
