@@ -38,7 +38,7 @@ build_release() {
 }
 
 test_cluster() {
-    run_tests release --label-regex '^(slurm|kills)$'
+    run_tests release --label-regex '^(slurm|kills)$' --parallel 4 # one of each: they mostly wait
 }
 
 build_sanitizers() {
@@ -48,11 +48,13 @@ build_sanitizers() {
 }
 
 test_sanitizers() {
+    local start=$SECONDS
     if ! build_sanitizers > $stages/build.log 2>&1; then
         tail -n 50 $stages/build.log
         say "the build with sanitizers failed"
         return 1
     fi
+    echo "$start $SECONDS" >> $stages/builds
     run_tests tsan && run_tests asan --parallel "$cores"
 }
 

@@ -19,7 +19,7 @@ using messages::on_emulated_gpu;
 
 class OnGpu : public testing::Test {
 protected:
-    static constexpr const char* steps = "--steps 6 --eval-every 3";  // few: the emulated GPU is a slow one
+    static constexpr const char* steps = "--steps 4 --eval-every 2";  // few: the emulated GPU is a slow one
 
     validation::ScratchFolder folder_;
     Trials trials_{folder_.file(""), steps};
@@ -114,7 +114,7 @@ TEST_F(OnGpu, AnEvaluationIsThatOfOneProcessor) {
     const Case chosen = case_named("layout=grid pipe=1 data=1 tensor=1 model=gpt2-tied precision=f64");
     trials_.one_rank(chosen);
     trials_.keep_as("first");
-    const std::string stored = "--resume first/checkpoints/step-6 --dtype f64";
+    const std::string stored = "--resume first/checkpoints/step-4 --dtype f64";
     const double expected = trials_.evaluate(stored + " --device reference", 0, 0);
     for (const char* way : {"--tensor 2", "--pipe 2"}) {
         const double loss = trials_.evaluate(cat(stored, " --device cuda ", way), 2, on_emulated_gpu());
@@ -122,9 +122,9 @@ TEST_F(OnGpu, AnEvaluationIsThatOfOneProcessor) {
     }
 }
 
-Figures behind_three_steps(Figures all) {
+Figures after_two_steps(Figures all) {
     for (std::vector<double>* values : {&all.losses, &all.norms})
-        values->erase(values->begin(), values->begin() + 3);
+        values->erase(values->begin(), values->begin() + 2);
     all.evaluations.erase(all.evaluations.begin());
     return all;
 }
@@ -134,11 +134,11 @@ TEST_F(OnGpu, GoingOnFromACheckpointIsBitForBit) {
     const Case chosen =
         case_named("layout=grid pipe=1 data=2 tensor=1 model=gpt2-tied shard-optimizer=on precision=f32");
     for (const char* dtype : {"f32", "bf16"}) {
-        const Figures whole = trials_.run_on_gpu(chosen, dtype, 0, " --checkpoint-every 3");
+        const Figures whole = trials_.run_on_gpu(chosen, dtype, 0, " --checkpoint-every 2");
         trials_.keep_as(std::string("first-") + dtype);
         const std::string goes_on =
-            std::string(" --checkpoint-every 3 --resume first-") + dtype + "/checkpoints/step-3";
-        EXPECT_EQ(trials_.run_on_gpu(chosen, dtype, 0, goes_on), behind_three_steps(whole)) << dtype;
+            std::string(" --checkpoint-every 2 --resume first-") + dtype + "/checkpoints/step-2";
+        EXPECT_EQ(trials_.run_on_gpu(chosen, dtype, 0, goes_on), after_two_steps(whole)) << dtype;
     }
 }
 
