@@ -63,9 +63,10 @@ test_cluster_and_sanitizers() {
         renice -n 10 $BASHPID > /dev/null
         stage sanitizers test_sanitizers
     ) > $stages/sanitizers.log 2>&1 &
-    trap 'kill $(jobs -p) 2> /dev/null' EXIT
+    trap 'kill $(jobs -p) 2> /dev/null || true' EXIT
     stage cluster test_cluster
     wait
+    trap - EXIT
     cat $stages/sanitizers.log
 }
 
