@@ -23,7 +23,7 @@ struct Thread {
     unsigned number = 0;  // in its block
     Waits waits = Waits::for_nothing;
     unsigned lanes = 0;  // that it waits for
-    std::size_t letter_size = 0;
+    std::size_t value_bytes = 0;
     Fiber fiber;
 };
 
@@ -36,12 +36,12 @@ public:
     void run_all();
     Thread& running() { return *running_; }
     std::byte* shared() { return shared_.data(); }
-    void leave_letter(const void* content, std::size_t bytes) {
-        std::memcpy(left_.data() + running_->number * letter_bytes, content, bytes);
-        running_->letter_size = bytes;
+    void offer_value(const void* content, std::size_t bytes) {
+        std::memcpy(offered_.data() + running_->number * most_value_bytes, content, bytes);
+        running_->value_bytes = bytes;
     }
-    const std::byte* letter_of(unsigned lane) const {
-        return delivered_.data() + (running_->number / warp_size * warp_size + lane) * letter_bytes;
+    const std::byte* value_of_lane(unsigned lane) const {
+        return exchanged_.data() + (running_->number / warp_size * warp_size + lane) * most_value_bytes;
     }
     void wait(Waits waits, unsigned lanes) {
         Thread& own = *running_;
@@ -56,15 +56,15 @@ private:
     bool let_go();
     bool let_block_go();
     bool let_warps_go();
-    void let_go_and_deliver(std::size_t number);
+    void release(std::size_t number);
     [[noreturn]] void complain() const;
 
     std::vector<std::unique_ptr<Thread>> threads_;
     std::vector<std::size_t> order_;
     std::vector<std::byte> shared_;
-    // Letters of 256 bytes each. They are delivered when their lanes go on. All of these run before any others
-    // are let go, so that each finds them.
-    std::vector<std::byte> left_, delivered_;
+    // A lane writes its value to offered_. When the wait of its warp ends, the value is copied to exchanged_.
+    // Every released lane runs before another wait ends, so it reads the values before they are overwritten.
+    std::vector<std::byte> offered_, exchanged_;
     Thread* running_ = nullptr;
     bool is_last_done_ = false;
 };
@@ -88,8 +88,8 @@ Block::Block(const Index& blocks, const Index& threads, std::size_t shared_bytes
              const std::function<void()>& body)
     : order_(order_of(product(threads))),
       shared_(shared_bytes),
-      left_(product(threads) * letter_bytes),
-      delivered_(product(threads) * letter_bytes) {
+      offered_(product(threads) * most_value_bytes),
+      exchanged_(product(threads) * most_value_bytes) {
     const auto work = [this, &body] {
         while (!is_last_done_) {
             body();
@@ -172,18 +172,18 @@ bool Block::let_warps_go() {
             }
             if (!are_all_here) continue;
             for (unsigned other = 0; other < warp_size; ++other)
-                if ((lanes >> other & 1U) != 0) let_go_and_deliver(first + other);
+                if ((lanes >> other & 1U) != 0) release(first + other);
             has_gone = true;
         }
     }
     return has_gone;
 }
 
-void Block::let_go_and_deliver(std::size_t number) {
+void Block::release(std::size_t number) {
     Thread& thread = *threads_[number];
     thread.waits = Waits::for_nothing;
-    std::copy_n(left_.begin() + static_cast<std::ptrdiff_t>(number * letter_bytes), thread.letter_size,
-                delivered_.begin() + static_cast<std::ptrdiff_t>(number * letter_bytes));
+    std::copy_n(offered_.begin() + static_cast<std::ptrdiff_t>(number * most_value_bytes), thread.value_bytes,
+                exchanged_.begin() + static_cast<std::ptrdiff_t>(number * most_value_bytes));
 }
 
 void Block::complain() const {
@@ -208,8 +208,8 @@ unsigned lane() { return current->running().number % warp_size; }
 void wait_for_block() { current->wait(Waits::for_block, 0); }
 void wait_for_warp(unsigned lanes) { current->wait(Waits::for_warp, lanes); }
 std::byte* shared_memory() { return current->shared(); }
-void leave_letter(const void* content, std::size_t bytes) { current->leave_letter(content, bytes); }
-const std::byte* letter_of(unsigned lane) { return current->letter_of(lane); }
+void offer_value(const void* content, std::size_t bytes) { current->offer_value(content, bytes); }
+const std::byte* value_of_lane(unsigned lane) { return current->value_of_lane(lane); }
 
 void run_grid(const Index& blocks, const Index& threads, std::size_t shared_bytes,
               const std::function<void()>& thread) {

@@ -208,7 +208,7 @@ std::byte* take_gpu_memory(std::size_t bytes) {
     Memory& taken = memory_taken();
     if (bytes > memory_bytes - taken.bytes)
         throw ResourceError(cat("the emulated GPU has no ", bytes, " bytes more"));
-    // The system gives zeros page by page, when they are touched; most of a scratch never is.
+    // The system provides zeroed pages when they are first touched; most of a kernel's scratch memory never is.
     std::size_t room = bytes + alignment;
     void* const begin = std::calloc(1, room);
     if (begin == nullptr) throw std::bad_alloc();

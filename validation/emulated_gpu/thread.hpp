@@ -43,21 +43,22 @@ void wait_for_warp(unsigned lanes);
 
 std::byte* shared_memory();  // that the launch gave the block
 
-// A lane leaves its letter before it waits for its warp; then it finds the letters that the other lanes left.
-inline constexpr std::size_t letter_bytes = 256;
-void leave_letter(const void* content, std::size_t bytes);
-const std::byte* letter_of(unsigned lane);
+// A lane offers a value and waits for its warp. After that it can read the values of the lanes that waited with
+// it.
+inline constexpr std::size_t most_value_bytes = 256;
+void offer_value(const void* content, std::size_t bytes);
+const std::byte* value_of_lane(unsigned lane);
 
 // Every lane of `lanes` says `value` and learns what `use(said)` makes of what all said; said(lane) is a
 // lane's.
 template <class T, class Use>
 auto among_lanes(unsigned lanes, const T& value, Use&& use) {
-    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= letter_bytes);
-    leave_letter(&value, sizeof value);
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= most_value_bytes);
+    offer_value(&value, sizeof value);
     wait_for_warp(lanes);
     return use([](unsigned of) {
         T said;
-        std::memcpy(&said, letter_of(of), sizeof said);
+        std::memcpy(&said, value_of_lane(of), sizeof said);
         return said;
     });
 }
