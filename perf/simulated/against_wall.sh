@@ -9,7 +9,7 @@
 # before and behind each profile and each run by the wall it is measured what two cores multiply together, so that a
 # run can be compared with a profile of another minute. In every round it is measured beside what one does alone: below
 # 0.85 the result is INVALID, with fewer than 7 rounds, and where a layout is beyond a tenth of the calibrated wall time.
-# Further variables of the environment:
+# Further environment variables:
 #   MODELS="gpt2-tiny gpt2"
 #   CORES="0 1"           of the two ranks; no two threads of one core
 #   STEPS=4               measured, of every run; one more warms up

@@ -48,7 +48,7 @@ Options options_in(const Json& json, const std::string& place) {
     if (!json.is_object()) refuse(place, "an object of options");
     Options options;
     for (const auto& [name, value] : json.items()) {
-        if (value.is_string()) {
+        if (value.is_string() && value != "") {
             options[name] = value;
         } else if (value.is_boolean()) {
             options[name] = value.get<bool>() ? "on" : "off";
@@ -57,7 +57,7 @@ Options options_in(const Json& json, const std::string& place) {
         } else if (value.is_null()) {
             options[name] = "";
         } else {
-            refuse(cat(place, ".", name), "a text, a number, true, false or null");
+            refuse(cat(place, ".", name), "a text that is not empty, a number, true, false or null");
         }
     }
     return options;

@@ -14,9 +14,9 @@
 // "charts" may be left out. A word of "launch" may have an option's value, by its name in braces: such an
 // option is the launcher's alone where "command" is "train". An option may have another one's value in the same
 // way, as "slow": "rank=0,factor={factor}" does; that one is not the program's. Figures are those of
-// summary.json, with
-// "/" on the way down. Of each run there is another one beside it, with the options of "beside", and the share
-// of a figure that these save is a figure of its own: exposed_comm is 1 - seconds of the other / seconds.
+// summary.json, with "/" on the way down. Of each run there is another one beside it, with the options of
+// "beside", and the share of a figure that these save is a figure of its own: exposed_comm is 1 - seconds of
+// the other / seconds.
 #pragma once
 
 #include <filesystem>
