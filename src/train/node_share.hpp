@@ -14,7 +14,7 @@ namespace trireme {
 // Throws ConfigError for more threads of a rank than `most`, which `host` allows: see most_threads().
 void refuse_too_many_threads(int threads, int most, const std::string& host);
 
-// Collective over `control`. The number of ranks that may run on the cores of this one, itself included.
+// Collective over `control`. The number of ranks, this one included, that may run on the cores of this rank.
 int ranks_on_own_cores(const Session& session, Communicator& control);
 
 // Collective over `control`. --threads, or a ConfigError for too many; without it as many as Slurm gives each
