@@ -7,8 +7,9 @@
 # The stages:
 #   build       the release: programs and tests
 #   cluster     tests under Slurm and tests that kill ranks
-#   sanitizers  beside them, as they mostly wait: unit tests, the emulated GPU's kernels, and rank tests on two ranks,
-#               built and run under the address and undefined-behaviour sanitizers; tests of threads under ThreadSanitizer
+#   sanitizers  beside the cluster tests, which mostly wait, and with a lower priority: builds and runs unit tests, the
+#               emulated GPU's kernels, and rank tests on two ranks under the address and undefined-behaviour sanitizers;
+#               tests of threads under ThreadSanitizer
 #   release     all other tests
 #   variant     another configuration, chosen by the day, is built and trains a model: see variants.sh
 # It ends with the seconds of each stage and of the longest tests, and fails if the tests took too long.
@@ -38,7 +39,7 @@ build_release() {
 }
 
 test_cluster() {
-    run_tests release --label-regex '^(slurm|kills)$' --parallel 4 # one of each: they mostly wait
+    run_tests release --label-regex '^(slurm|kills)$' --parallel 4 # a Slurm test and a kill test at a time
 }
 
 build_sanitizers() {
@@ -48,13 +49,11 @@ build_sanitizers() {
 }
 
 test_sanitizers() {
-    local start=$SECONDS
     if ! build_sanitizers > $stages/build.log 2>&1; then
         tail -n 50 $stages/build.log
         say "the build with sanitizers failed"
         return 1
     fi
-    echo "$start $SECONDS" >> $stages/builds
     run_tests tsan && run_tests asan --parallel "$cores"
 }
 
@@ -73,7 +72,7 @@ test_cluster_and_sanitizers() {
 test_release() {
     local elsewhere='^(slurm|kills|unit|emulated)$'
     [ $sanitizers = yes ] || elsewhere='^(slurm|kills)$'
-    run_tests release --label-exclude "$elsewhere" --parallel $((cores + 1)) # some only wait
+    run_tests release --label-exclude "$elsewhere" --parallel $((cores + 1)) # some tests only wait
 }
 
 jobs/install.sh --validation

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # The stages of a test run: what each took, which tests failed, and which of them may be tried again.
 #
-# Stages may run beside each other, so what they find lies in files below build/stages.
+# Two stages may run at once, so their results are in files in build/stages.
 
 readonly max_test_seconds=$((26 * 60)) # in which tests run, on the machine of the reference below
 readonly reference_seconds=1.26        # what calibrate measures on two idle cores of an AMD EPYC (Zen 4, 2.6 GHz)
@@ -14,7 +14,7 @@ say() { echo "validation: $*" >&2; }
 begin_stages() {
     rm -rf $stages
     mkdir -p $stages
-    touch $stages/{seconds,failed,spans,builds,second_tries,log}
+    touch $stages/{seconds,failed,spans,second_tries,log}
 }
 
 # Runs a command as a stage. A stage that fails does not stop those after it, which may find more.
@@ -71,11 +71,10 @@ longest_tests() { # count
     sed -n 's/^ *[0-9]*\/[0-9]* Test *#[0-9]*: \([^ ]*\) .* \([0-9.]*\) sec.*/\2 \1/p' $stages/log | sort -rn | head -n "$1"
 }
 
-# Seconds in which tests ran. While a stage builds, the build decides how long tests beside it take, so that time does
-# not count.
+# Seconds in which at least one stage ran tests.
 test_seconds() {
-    awk '{ for (second = $1; second < $2; ++second) at[second] = FILENAME ~ /spans$/ }
-         END { for (second in at) sum += at[second]; print sum + 0 }' $stages/spans $stages/builds
+    awk '{ for (second = $1; second < $2; ++second) runs[second] = 1 }
+         END { for (second in runs) ++sum; print sum + 0 }' $stages/spans
 }
 
 report_times() {
