@@ -97,7 +97,7 @@ endfunction()
 #   add_rank_program(comm FOLDER ranks USES comm)          ranks_comm_openmpi, ranks_comm_mpich, ranks_comm_smpi
 #   add_rank_test(comm FOLDER ranks RANKS 2 3 4 TIMEOUT 30)
 #   add_rank_test(comm FOLDER ranks MPIS openmpi RANKS 8 TIMEOUT 30)    under this library alone
-# Under MPICH, whose ranks keep a core busy while they wait, more than 3 ranks are left to Open MPI and the simulator.
+# MPICH ranks keep a core busy while they wait, so more than 3 of them run only with TRIREME_ALL_SIZES.
 option(TRIREME_ALL_SIZES "Run rank tests on all numbers of ranks under every MPI library (for the night)" OFF)
 function(add_rank_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER" "SOURCES;USES")

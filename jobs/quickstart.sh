@@ -6,7 +6,7 @@
 #   jobs/quickstart.sh               400 steps
 #   jobs/quickstart.sh --steps 50    more options go to `trireme train`, and win
 #
-# Variables of the environment:
+# Environment variables:
 #   BUILD=FOLDER    uses the program that is built there; nothing is installed and built
 #   RUNS=FOLDER     where run directories go; runs if unset
 set -euo pipefail

@@ -8,29 +8,24 @@
 namespace trireme::validation {
 namespace {
 
-// A number in [-1, 1) for each element of a named tensor.
-class Scattered {
-public:
-    explicit Scattered(const std::string& name) : key_(RandomKey{31}.then(name)) {}
-    double operator()(std::size_t element) const {
-        return 2 * unit_interval(random_block(key_, element)[0]) - 1;
-    }
+RandomKey key_of(const std::string& tensor) { return RandomKey{31}.then(tensor); }
 
-private:
-    RandomKey key_;
-};
+// A number in [-1, 1) for an element of the tensor with that key.
+double scattered(RandomKey key, std::size_t element) {
+    return 2 * unit_interval(random_block(key, element)[0]) - 1;
+}
 
 // Weights wide enough for every term to matter.
 void fill(const ParameterSpec& spec, Tensor part) {
     const double middle = spec.init == Init::ones ? 1 : 0;
-    const Scattered scattered(spec.name);
+    const RandomKey key = key_of(spec.name);
     visit_float(part.dtype, [&]<class T>(T) {
         const auto elements = part.as<T>();
         for (const auto& [box, row, column] : spec.placements) {
             for (std::size_t r = 0; r < box.rows.count; ++r) {
                 for (std::size_t c = 0; c < box.columns.count; ++c) {
                     const std::size_t element = (box.rows.begin + r) * spec.all_columns + box.columns.begin + c;
-                    elements(row + r, column + c) = static_cast<T>(middle + 0.4 * scattered(element));
+                    elements(row + r, column + c) = static_cast<T>(middle + 0.4 * scattered(key, element));
                 }
             }
         }
@@ -151,10 +146,10 @@ private:
     // Some rows of a (rows, width) that all ranks agree on.
     Tensor rows_of(const std::string& name, Range own) {
         const Tensor tensor = neighbours_.tensor(task_.dtype, own.count, stage_.width());
-        const Scattered scattered(name);
+        const RandomKey key = key_of(name);
         std::vector<double> numbers;
         for (std::size_t e = own.begin * stage_.width(); e < own.end() * stage_.width(); ++e) {
-            numbers.push_back(scattered(e));
+            numbers.push_back(scattered(key, e));
         }
         set_numbers(tensor, numbers);
         return tensor;
