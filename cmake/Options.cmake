@@ -29,8 +29,10 @@ target_compile_options(trireme_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wal
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(trireme_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>) # wrong about "a" + std::string (GCC bug 105329)
 endif()
-if(TRIREME_UNITY)  # Both warn of sources that share a batch; builds without unity, such as asan, keep them.
-  target_compile_options(trireme_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow;-Wno-subobject-linkage>)
+# Both warn of sources that share a batch; builds without unity, such as asan, keep them for all but tests.
+set(TRIREME_UNITY_WARNINGS $<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow;-Wno-subobject-linkage>)
+if(TRIREME_UNITY)
+  target_compile_options(trireme_warnings INTERFACE ${TRIREME_UNITY_WARNINGS})
 endif()
 if(TRIREME_WERROR)
   target_compile_options(trireme_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)

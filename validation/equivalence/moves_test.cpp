@@ -21,8 +21,6 @@ using validation::random_layout;
 constexpr std::size_t steps = 60;
 constexpr std::size_t period = 5;
 constexpr std::size_t most_ranks = 8;
-constexpr const char* in_double = " --dtype f64 --device reference";
-constexpr const char* in_single = " --dtype f32 --device cpu";
 
 struct Travel {
     const char* name;

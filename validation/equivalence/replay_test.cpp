@@ -27,9 +27,6 @@ namespace {
 
 using messages::programs;
 
-constexpr const char* in_double = "--dtype f64 --device reference";
-constexpr const char* in_single = "--dtype f32 --device cpu";
-
 constexpr const char* gpt2_tied = "--model gpt2-tiny --tied on --width 16 --heads 4";
 constexpr const char* gpt2_untied = "--model gpt2-tiny --tied off --width 16 --heads 4";
 constexpr const char* llama_untied =

@@ -10,6 +10,9 @@
 
 namespace trireme::equivalence {
 
+inline constexpr const char* in_double = " --dtype f64 --device reference";
+inline constexpr const char* in_single = " --dtype f32 --device cpu";
+
 class Trials {
 public:
     // Makes a corpus of rows of unlike length, and the layout files, in `folder`, which is there. Trainings are

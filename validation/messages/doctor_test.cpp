@@ -10,8 +10,6 @@ using nlohmann::json;
 
 using Doctor = Workplace;
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 json finding(const json& account, const std::string& name) {
     for (const json& each : account.at("findings"))
         if (each.at("name") == name) return each;

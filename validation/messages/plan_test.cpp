@@ -6,8 +6,6 @@ namespace {
 
 using Plan = Workplace;
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 TEST_F(Plan, CountsTheParametersOfEachStage) {
     const Outcome outcome = run("plan --model gpt2 --tied off --pipe 4 --partition 4,3,3,4 --microbatches 8");
 

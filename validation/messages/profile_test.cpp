@@ -10,8 +10,6 @@ using nlohmann::json;
 
 using Profile = Workplace;
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 constexpr const char* measure = "profile --max-length 32 --repeat 2 --threads 1 --output profile.json ";
 constexpr const char* sizes = "--layers 1 --width 16 --heads 2 ";  // of what the workplace trains
 

@@ -12,6 +12,10 @@
 
 namespace trireme::messages {
 
+inline bool has(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
 class Workplace : public testing::Test {
 protected:
     Workplace();

@@ -6,8 +6,6 @@ namespace trireme {
 namespace {
 
 constexpr std::array kinds{ActivationKind::gelu_tanh, ActivationKind::gelu, ActivationKind::tanh};
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 TEST(GpuBackend, AgreesOnActivation) {
     for (const ActivationKind kind : kinds) {

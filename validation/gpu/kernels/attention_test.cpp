@@ -21,7 +21,8 @@ struct Kind {
     bool is_causal, is_shared;
     double rate;
 };
-const std::vector<Kind> kinds{{true, false, 0}, {true, true, 0.3}, {false, true, 0}, {false, false, 0.3}};
+const std::vector<Kind> attention_kinds{
+    {true, false, 0}, {true, true, 0.3}, {false, true, 0}, {false, false, 0.3}};
 
 struct Case {
     const Rows& rows;
@@ -48,7 +49,7 @@ template <class Test>
 void for_each_case(const std::vector<std::size_t>& head_sizes, Test&& test) {
     std::size_t number = 0;
     for (std::size_t l = 0; l < layouts.size(); ++l) {
-        for (const Kind& kind : kinds) {
+        for (const Kind& kind : attention_kinds) {
             const Case own{layouts[l], kind, head_sizes[(number++ + l) % head_sizes.size()]};
             SCOPED_TRACE(own.name());
             test(own);
@@ -107,11 +108,11 @@ TEST(GpuBackend, AgreesOnPlainAttentionInBf16) {
 
 // Of sizes that tensor cores take: as they are or filled up.
 TEST(GpuBackend, AgreesOnAttentionOnTensorCores) {
-    const std::vector<Case> cases{{one_row, kinds[3], 128},  {long_rows, kinds[0], 64},
-                                  {long_rows, kinds[1], 64}, {long_rows, kinds[0], 128},
-                                  {padded, kinds[1], 128},   {padded, kinds[2], 128},
-                                  {padded, kinds[2], 64},    {padded, kinds[3], 128},
-                                  {unordered, kinds[0], 80}, {unordered, kinds[3], 24}};
+    const std::vector<Case> cases{{one_row, attention_kinds[3], 128},  {long_rows, attention_kinds[0], 64},
+                                  {long_rows, attention_kinds[1], 64}, {long_rows, attention_kinds[0], 128},
+                                  {padded, attention_kinds[1], 128},   {padded, attention_kinds[2], 128},
+                                  {padded, attention_kinds[2], 64},    {padded, attention_kinds[3], 128},
+                                  {unordered, attention_kinds[0], 80}, {unordered, attention_kinds[3], 24}};
     for (const Case& one : cases) {
         SCOPED_TRACE(one.name());
         expect_same_on_gpu([&](GpuOperands& t) { return fused_backward(t, one); }, {DType::bf16});
@@ -123,7 +124,7 @@ TEST(GpuBackend, AgreesOnAttentionOnTensorCores) {
 TEST(GpuBackend, TensorCoresTakeTurns) {
     const Rows several{200, {{0, 150, 3}, {150, 45, 4}}};
     for (const std::size_t head_size : {64, 128}) {
-        for (const Kind& kind : {kinds[0], kinds[1]}) {
+        for (const Kind& kind : {attention_kinds[0], attention_kinds[1]}) {
             const Case one{several, kind, head_size};
             SCOPED_TRACE(one.name());
             expect_same_on_gpu([&](GpuOperands& t) { return fused_backward(t, one); }, {DType::bf16});
@@ -133,14 +134,14 @@ TEST(GpuBackend, TensorCoresTakeTurns) {
 
 // More columns than a block has sums for.
 TEST(GpuBackend, AgreesOnAttentionOfLargeHeads) {
-    for (const Kind& kind : kinds) {
+    for (const Kind& kind : attention_kinds) {
         const Case one{layouts.back(), kind, 150};
         expect_same_on_gpu([&](GpuOperands& t) { return fused_backward(t, one); }, plain_types);
     }
 }
 
 TEST(GpuBackend, AgreesOnAttentionWithANegativeScale) {
-    const Case one{layouts.back(), kinds.front(), 8};
+    const Case one{layouts.back(), attention_kinds.front(), 8};
     expect_same_on_gpu([&](GpuOperands& t) {
         Attention op = fused_attention(t, one);
         op.shape.scale = -0.5;
@@ -150,7 +151,7 @@ TEST(GpuBackend, AgreesOnAttentionWithANegativeScale) {
 
 TEST(GpuBackend, AttendsToNoRows) {
     const Rows none{0, {}};
-    const Case one{none, kinds.front(), 64};
+    const Case one{none, attention_kinds.front(), 64};
     expect_same_on_gpu([&](GpuOperands& t) { return fused_backward(t, one); });
 }
 

@@ -6,9 +6,6 @@
 namespace trireme {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
 CrossEntropy cross_entropy_of(GpuOperands& t, std::size_t rows, std::size_t vocabulary) {
     return {.logits = t.random(rows, vocabulary),
             .targets = t.numbers_of(DType::i32, 1, rows, some_targets(rows, vocabulary)),

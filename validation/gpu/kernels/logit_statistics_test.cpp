@@ -158,9 +158,9 @@ TEST(GpuBackend, ChoosesTheFirstOfEqualLogitsWhoeverHasThem) {
 
 // -infinity is no logit of a model, but the whole vocabulary does not notice it either.
 TEST(GpuBackend, CountsNothingForAPartWithoutAnyLogit) {
-    constexpr double none = -std::numeric_limits<double>::infinity();
     for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
-        const Shared got = solve_on_gpu(dtype, 4, 2, {none, none, 2, 2, 1, 1, none, none}, {2, no_target}, 0);
+        const Shared got = solve_on_gpu(dtype, 4, 2, {-infinity, -infinity, 2, 2, 1, 1, -infinity, -infinity},
+                                        {2, no_target}, 0);
 
         EXPECT_NEAR(got.losses[0], std::log(2.0), 1e-7);
         EXPECT_EQ(got.choices, (std::vector<double>{2, 0}));
@@ -169,7 +169,6 @@ TEST(GpuBackend, CountsNothingForAPartWithoutAnyLogit) {
 }
 
 TEST(GpuBackend, ShowsANaNInTheLossWhoeverHasIt) {
-    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
     const Shared got = solve_on_gpu(DType::f32, 4, 2, {1, 2, nan, 3, nan, nan, nan, nan}, {0, 1}, 0);
 
     EXPECT_TRUE(std::isnan(got.losses[0]));

@@ -86,8 +86,6 @@ TEST(GpuBackend, ChoosesTheFirstOfTheBestSpans) {
 }
 
 TEST(GpuBackend, ChoosesARowThatExistsWhateverTheLogits) {
-    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-    constexpr double infinity = std::numeric_limits<double>::infinity();
     const Segments segments{{0, 2}, {2, 2}, {4, 3}};
     for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
         Stream stream = gpu_stream();

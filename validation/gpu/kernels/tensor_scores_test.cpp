@@ -8,10 +8,10 @@
 namespace trireme::gpu {
 namespace {
 
-constexpr unsigned R = 2;
-constexpr unsigned N = 32;
+constexpr unsigned row_tiles = 2;  // of a warp
+constexpr unsigned key_rows = 32;
 
-using Pairs = std::array<std::array<bool, N>, 16 * R>;  // [row][column]
+using Pairs = std::array<std::array<bool, key_rows>, 16 * row_tiles>;  // [row][column]
 
 // has(r, n, e) of every lane
 template <class Seen>
@@ -22,8 +22,8 @@ Pairs pairs_of(const Seen& seen) {
     start(
         own, {.threads = warp_size},
         +[](Seen told) {
-            for (unsigned r = 0; r < R; ++r)
-                for (unsigned n = 0; n < N / 8; ++n)
+            for (unsigned r = 0; r < row_tiles; ++r)
+                for (unsigned n = 0; n < key_rows / 8; ++n)
                     for (unsigned e = 0; e < 4; ++e)
                         pairs[row_of(r, e, own_lane())][column_of(n, e, own_lane())] = told.has(r, n, e);
         },
@@ -37,13 +37,13 @@ template <class Seen, class IsSeen>
 void expect_seen(const Seen& seen, IsSeen&& is_seen) {
     const Pairs pairs = pairs_of(seen);
     unsigned count = 0;
-    for (unsigned row = 0; row < 16 * R; ++row) {
-        for (unsigned column = 0; column < N; ++column) {
+    for (unsigned row = 0; row < 16 * row_tiles; ++row) {
+        for (unsigned column = 0; column < key_rows; ++column) {
             ASSERT_EQ(pairs[row][column], is_seen(row, column)) << "row " << row << ", column " << column;
             count += is_seen(row, column) ? 1 : 0;
         }
     }
-    EXPECT_EQ(seen.are_all(), count == 16 * R * N);
+    EXPECT_EQ(seen.are_all(), count == 16 * row_tiles * key_rows);
     EXPECT_EQ(seen.are_none(), count == 0);
 }
 
@@ -53,9 +53,10 @@ TEST(TensorScores, SeeKeysOfTheSegmentUpToTheirQuery) {
             for (const unsigned query : {0U, 31U, 32U, 63U, 64U, 96U, 128U}) {
                 const unsigned key = 64;
                 SCOPED_TRACE(cat("causal ", is_causal, ", length ", length, ", query ", query));
-                expect_seen(SeenKeys<R, N>{query, key, length, is_causal}, [&](unsigned row, unsigned column) {
-                    return key + column < length && (!is_causal || key + column <= query + row);
-                });
+                expect_seen(SeenKeys<row_tiles, key_rows>{query, key, length, is_causal},
+                            [&](unsigned row, unsigned column) {
+                                return key + column < length && (!is_causal || key + column <= query + row);
+                            });
             }
         }
     }
@@ -66,9 +67,9 @@ TEST(TensorScores, SeeKeysFromTheirQueryOn) {
         for (const unsigned query : {0U, 32U, 33U, 48U, 64U, 94U, 95U, 128U}) {
             const unsigned key = 64;
             SCOPED_TRACE(cat("causal ", is_causal, ", query ", query));
-            expect_seen(SeeingQueries<R, N>{key, query, is_causal}, [&](unsigned row, unsigned column) {
-                return !is_causal || key + row <= query + column;
-            });
+            expect_seen(
+                SeeingQueries<row_tiles, key_rows>{key, query, is_causal},
+                [&](unsigned row, unsigned column) { return !is_causal || key + row <= query + column; });
         }
     }
 }

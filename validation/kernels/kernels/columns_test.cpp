@@ -8,16 +8,12 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-Tensor i32_vector(Operands& t, const Numbers& content) {
-    return t.numbers_of(DType::i32, 1, content.size(), content);
-}
-
 TEST(GatherColumns, TakesTheColumnsInTheOrderOfTheirNames) {
     for (const DType dtype : {DType::f32, DType::f64}) {
         for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
             Operands t(dtype, 2);
             const GatherColumns op{.input = t.numbers(2, 3, {1, 2, 3, 4, 5, 6}),
-                                   .columns = i32_vector(t, {2, 0, 2}),
+                                   .columns = t.i32_vector({2, 0, 2}),
                                    .output = t.unwritten(2, 3)};
 
             launch(stream, op);
@@ -41,7 +37,7 @@ TEST(ScatterColumns, FillsTheOtherColumnsAndAddsWhereItIsTold) {
             for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
                 Operands t(DType::f32, 2);
                 const ScatterColumns op{.input = t.numbers(2, 2, {1, 3, 5, 7}),
-                                        .columns = i32_vector(t, {3, 0}),
+                                        .columns = t.i32_vector({3, 0}),
                                         .output = t.numbers(2, 4, {10, 20, 30, 40, 50, 60, 70, 80}),
                                         .unnamed = unnamed,
                                         .accumulate = accumulate};
@@ -67,7 +63,7 @@ ScatterColumns spread_columns(Operands& t, std::size_t rows, std::size_t count, 
     Numbers columns;
     for (std::size_t i = 0; i < count; ++i) columns.push_back(static_cast<double>(4 * (count - 1 - i)));
     return {.input = t.random(rows, count),
-            .columns = i32_vector(t, columns),
+            .columns = t.i32_vector(columns),
             .output = t.random(rows, 4 * count),
             .unnamed = unnamed,
             .accumulate = accumulate};
@@ -97,7 +93,7 @@ TEST(Columns, DoNotDependOnTheNumberOfThreads) {
 TEST(Columns, ComeBackWhereTheyWere) {
     Stream stream{ReferenceStream{}};
     Operands t;
-    const Tensor names = i32_vector(t, {0, 2, 3});
+    const Tensor names = t.i32_vector({0, 2, 3});
     const Tensor table = t.random(5, 4), taken = t.unwritten(5, 3), back = t.unwritten(5, 4);
 
     launch(stream, GatherColumns{table, names, taken});
@@ -112,17 +108,17 @@ TEST(Columns, RefuseNamesOfColumnsThatAreNot) {
     Operands t;
     const Tensor table = t.random(2, 3);
 
-    EXPECT_EQ(refused_indices(GatherColumns{table, i32_vector(t, {0, 3}), t.unwritten(2, 2)}),
+    EXPECT_EQ(refused_indices(GatherColumns{table, t.i32_vector({0, 3}), t.unwritten(2, 2)}),
               "gather_columns: columns[1] is 3, not within 0 .. 2");
-    EXPECT_EQ(refused_indices(ScatterColumns{t.random(2, 2), i32_vector(t, {-1, 0}), table}),
+    EXPECT_EQ(refused_indices(ScatterColumns{t.random(2, 2), t.i32_vector({-1, 0}), table}),
               "scatter_columns: columns[0] is -1, not within 0 .. 2");
-    EXPECT_EQ(refused_indices(ScatterColumns{t.random(2, 3), i32_vector(t, {2, 1, 2}), table}),
+    EXPECT_EQ(refused_indices(ScatterColumns{t.random(2, 3), t.i32_vector({2, 1, 2}), table}),
               "scatter_columns: columns[2] is 2, which an earlier one is too");
 }
 
 TEST(Columns, RefuseShapesThatDoNotFit) {
     Operands t(DType::f32);
-    const Tensor pair = i32_vector(t, {0, 1});
+    const Tensor pair = t.i32_vector({0, 1});
 
     EXPECT_EQ(refusal(GatherColumns{t.random(4, 3), pair, t.unwritten(2, 2)}),
               "gather_columns: input is f32 4 x 3, not f32 2 x 3");
@@ -132,13 +128,13 @@ TEST(Columns, RefuseShapesThatDoNotFit) {
               "scatter_columns: columns is i32 1 x 2, not i32 1 x 3");
     EXPECT_EQ(refusal(ScatterColumns{t.random(4, 2), pair, t.unwritten(3, 5)}),
               "scatter_columns: output is f32 3 x 5, not f32 4 x 5");
-    EXPECT_EQ(refusal(ScatterColumns{t.random(4, 0), i32_vector(t, {}), t.unwritten(4, 5), Unnamed::mean}),
+    EXPECT_EQ(refusal(ScatterColumns{t.random(4, 0), t.i32_vector({}), t.unwritten(4, 5), Unnamed::mean}),
               "scatter_columns: there is no mean of nothing for the other 5");
 }
 
 TEST(Columns, CostWhatIsMoved) {
     Operands t(DType::f32);
-    const Tensor pair = i32_vector(t, {0, 1});
+    const Tensor pair = t.i32_vector({0, 1});
     const Tensor two = t.random(3, 2), nine = t.random(3, 9);
 
     EXPECT_EQ((GatherColumns{nine, pair, two}.cost().bytes), 4 * (2 + 2 * 6));

@@ -10,7 +10,7 @@ using Numbers = std::vector<double>;
 const RandomKey key = RandomKey{7}.then(1).then("residual");
 
 // Rows 0, 1, ... of sample 5.
-Dropout dropout_of(Operands& t, std::size_t rows, double rate) {
+Dropout dropout_at_positions(Operands& t, std::size_t rows, double rate) {
     Numbers positions(rows);
     for (std::size_t r = 0; r < rows; ++r) positions[r] = static_cast<double>(r);
     return {.rate = rate,
@@ -56,7 +56,7 @@ TEST(ResidualAdd, DropsWhereTheRandomWordIsBelowTheRate) {
 
 TEST(ResidualAdd, WithoutResidualIsDropoutAlone) {
     Operands t;
-    const Dropout dropout = dropout_of(t, 40, 0.25);
+    const Dropout dropout = dropout_at_positions(t, 40, 0.25);
     const Tensor input = t.random(40, 10);
     const ResidualAdd alone{{}, input, t.unwritten(40, 10), dropout};
     const ResidualAdd to_zeros{t.zeros(40, 10), input, t.unwritten(40, 10), dropout};
@@ -69,7 +69,7 @@ TEST(ResidualAdd, WithoutResidualIsDropoutAlone) {
 
 TEST(ResidualAdd, MayReplaceResidualOrInput) {
     Operands t;
-    const Dropout dropout = dropout_of(t, 9, 0.25);
+    const Dropout dropout = dropout_at_positions(t, 9, 0.25);
     const Tensor residual = t.random(9, 6);
     const Tensor input = t.random(9, 6);
     const ResidualAdd apart{residual, input, t.unwritten(9, 6), dropout};
@@ -88,7 +88,7 @@ TEST(Dropout, KeepsItsFractionAndScalesIt) {
     constexpr double rate = 0.25;
     Operands t;
     const ResidualAdd op{
-        {}, t.numbers(200, 50, Numbers(10000, 3)), t.unwritten(200, 50), dropout_of(t, 200, rate)};
+        {}, t.numbers(200, 50, Numbers(10000, 3)), t.unwritten(200, 50), dropout_at_positions(t, 200, rate)};
 
     run_reference(op);
 
@@ -128,7 +128,7 @@ TEST(Dropout, OfTwoColumnSlicesIsThatOfTheWhole) {
     for (const std::size_t cut : {4, 6, 9}) {
         Operands t;
         const Tensor input = t.random(20, 13);
-        const Dropout dropout = dropout_of(t, 20, 0.5);
+        const Dropout dropout = dropout_at_positions(t, 20, 0.5);
         Dropout right = dropout;
         right.first_channel = cut;
         const Tensor whole = t.unwritten(20, 13);
@@ -147,7 +147,7 @@ TEST(DropoutBackward, DropsWhatTheForwardPassDropped) {
     Operands t;
     const Tensor input = t.random(6, 9);
     const Tensor grad_output = t.random(6, 9);
-    const Dropout dropout = dropout_of(t, 6, 0.375);
+    const Dropout dropout = dropout_at_positions(t, 6, 0.375);
     const ResidualAdd forward{t.random(6, 9), input, t.unwritten(6, 9), dropout};
     const DropoutBackward back{grad_output, t.unwritten(6, 9), dropout};
     const auto loss = [&] {
@@ -164,14 +164,14 @@ TEST(DropoutBackward, DropsWhatTheForwardPassDropped) {
 
 TEST(Dropout, RefusesShapesAndRatesThatDoNotFit) {
     Operands t;
-    const ResidualAdd good{t.random(3, 4), t.random(3, 4), t.unwritten(3, 4), dropout_of(t, 3, 0.5)};
+    const ResidualAdd good{t.random(3, 4), t.random(3, 4), t.unwritten(3, 4), dropout_at_positions(t, 3, 0.5)};
     ResidualAdd wrong_residual = good;
     wrong_residual.residual = t.random(3, 5);
     ResidualAdd everything_dropped = good;
     everything_dropped.dropout.rate = 1;
     ResidualAdd wrong_samples = good;
     wrong_samples.dropout.samples = t.indices(DType::i32, 3, 9);
-    const DropoutBackward wrong_positions{t.random(3, 4), t.unwritten(3, 4), dropout_of(t, 2, 0.5)};
+    const DropoutBackward wrong_positions{t.random(3, 4), t.unwritten(3, 4), dropout_at_positions(t, 2, 0.5)};
 
     EXPECT_NO_THROW(good.check());
     EXPECT_EQ(refusal(wrong_residual), "residual_add: residual is f64 3 x 5, not f64 3 x 4");
@@ -182,9 +182,9 @@ TEST(Dropout, RefusesShapesAndRatesThatDoNotFit) {
 
 TEST(Dropout, CostsEveryOperandOnce) {
     Operands t(DType::f32);
-    const ResidualAdd with{t.random(3, 4), t.random(3, 4), t.unwritten(3, 4), dropout_of(t, 3, 0.5)};
-    const ResidualAdd without{{}, t.random(3, 4), t.unwritten(3, 4), dropout_of(t, 3, 0)};
-    const DropoutBackward back{t.random(3, 4), t.unwritten(3, 4), dropout_of(t, 3, 0.5)};
+    const ResidualAdd with{t.random(3, 4), t.random(3, 4), t.unwritten(3, 4), dropout_at_positions(t, 3, 0.5)};
+    const ResidualAdd without{{}, t.random(3, 4), t.unwritten(3, 4), dropout_at_positions(t, 3, 0)};
+    const DropoutBackward back{t.random(3, 4), t.unwritten(3, 4), dropout_at_positions(t, 3, 0.5)};
 
     EXPECT_EQ(with.cost().bytes, 4 * 36 + 3 * (8 + 4));
     EXPECT_EQ(without.cost().bytes, 4 * 24);

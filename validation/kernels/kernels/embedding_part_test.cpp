@@ -10,10 +10,6 @@ using Numbers = std::vector<double>;
 constexpr std::size_t vocabulary = 40;
 constexpr std::size_t positions = 9;
 
-Tensor i32_vector(Operands& t, const Numbers& content) {
-    return t.numbers_of(DType::i32, 1, content.size(), content);
-}
-
 // Whole numbers, whose sums are exact.
 Tensor whole_numbers(Operands& t, std::size_t rows, std::size_t columns) {
     const Tensor tensor = t.random(rows, columns);
@@ -64,8 +60,8 @@ void for_each_backend(Test&& test) {
 TEST(EmbeddingPart, AddsNothingForATokenOfAnotherRank) {
     for_each_backend([](Stream& stream, DType dtype) {
         Operands t(dtype, 2);
-        Embedding op{.tokens = i32_vector(t, {1, 2, 4, 3}),
-                     .positions = i32_vector(t, {0, 1, 1, 0}),
+        Embedding op{.tokens = t.i32_vector({1, 2, 4, 3}),
+                     .positions = t.i32_vector({0, 1, 1, 0}),
                      .token_table = t.numbers(2, 2, {1, 2, 3, 4}),
                      .position_table = t.numbers(2, 2, {10, 20, 30, 40}),
                      .output = t.unwritten(4, 2),
@@ -147,7 +143,7 @@ TEST(EmbeddingPart, DoesNotDependOnTheNumberOfThreads) {
 TEST(EmbeddingPart, RefusesATokenBeyondTheVocabulary) {
     for_each_backend([](Stream& stream, DType dtype) {
         Operands t(dtype);
-        const Tensor ids = i32_vector(t, {0, 5});
+        const Tensor ids = t.i32_vector({0, 5});
         const Embedding forward{.tokens = ids,
                                 .positions = ids,
                                 .token_table = t.random(2, 2),
@@ -176,7 +172,7 @@ TEST(EmbeddingPart, RefusesATokenBeyondTheVocabulary) {
 
 TEST(EmbeddingPart, RefusesAPartThatIsNotOneOfTheVocabulary) {
     Operands t;
-    const Tensor ids = i32_vector(t, {0, 1});
+    const Tensor ids = t.i32_vector({0, 1});
     Embedding forward{.tokens = ids,
                       .positions = ids,
                       .token_table = t.random(3, 2),

@@ -7,15 +7,11 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-Tensor i32_vector(Operands& t, const Numbers& content) {
-    return t.numbers_of(DType::i32, 1, content.size(), content);
-}
-
 TEST(Embedding, AddsTheRowsOfTokenAndPosition) {
     for (const DType dtype : {DType::f32, DType::f64}) {
         Operands t(dtype, 2);
-        Embedding op{.tokens = i32_vector(t, {2, 0, 2}),
-                     .positions = i32_vector(t, {0, 1, 1}),
+        Embedding op{.tokens = t.i32_vector({2, 0, 2}),
+                     .positions = t.i32_vector({0, 1, 1}),
                      .token_table = t.numbers(3, 2, {1, 2, 3, 4, 5, 6}),
                      .position_table = t.numbers(2, 2, {10, 20, 30, 40}),
                      .output = t.unwritten(3, 2)};
@@ -34,11 +30,11 @@ TEST(Embedding, AddsTheRowOfTheType) {
     for (const DType dtype : {DType::f32, DType::f64}) {
         for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
             Operands t(dtype, 2);
-            Embedding op{.tokens = i32_vector(t, {2, 0, 2}),
-                         .positions = i32_vector(t, {0, 1, 1}),
+            Embedding op{.tokens = t.i32_vector({2, 0, 2}),
+                         .positions = t.i32_vector({0, 1, 1}),
                          .token_table = t.numbers(3, 2, {1, 2, 3, 4, 5, 6}),
                          .position_table = t.numbers(2, 2, {10, 20, 30, 40}),
-                         .types = i32_vector(t, {1, 0, 0}),
+                         .types = t.i32_vector({1, 0, 0}),
                          .type_table = t.numbers(2, 2, {100, 200, 300, 400}),
                          .output = t.unwritten(3, 2)};
 
@@ -56,11 +52,11 @@ TEST(Embedding, AddsTheRowOfTheType) {
 TEST(EmbeddingBackward, AddsToTheTypesThatWereRead) {
     for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
         Operands t(DType::f32, 3);
-        const EmbeddingBackward op{.tokens = i32_vector(t, {0, 0, 0}),
-                                   .positions = i32_vector(t, {0, 1, 2}),
+        const EmbeddingBackward op{.tokens = t.i32_vector({0, 0, 0}),
+                                   .positions = t.i32_vector({0, 1, 2}),
                                    .grad_output = t.numbers(3, 2, {1, 2, 3, 4, 5, 6}),
                                    .grad_token_table = t.zeros(1, 2),
-                                   .types = i32_vector(t, {2, 0, 2}),
+                                   .types = t.i32_vector({2, 0, 2}),
                                    .grad_type_table = t.numbers(3, 2, Numbers(6, 100))};
 
         launch(stream, op);
@@ -109,8 +105,8 @@ TEST(Embedding, DoesNotDependOnTheNumberOfThreads) {
 
 TEST(EmbeddingBackward, AddsToTheRowsThatWereRead) {
     Operands t(DType::f32);
-    const EmbeddingBackward op{.tokens = i32_vector(t, {2, 0, 2}),
-                               .positions = i32_vector(t, {0, 1, 1}),
+    const EmbeddingBackward op{.tokens = t.i32_vector({2, 0, 2}),
+                               .positions = t.i32_vector({0, 1, 1}),
                                .grad_output = t.numbers(3, 2, {1, 2, 3, 4, 5, 6}),
                                .grad_token_table = t.numbers(3, 2, Numbers(6, 100)),
                                .grad_position_table = t.numbers(2, 2, Numbers(4, 200))};
@@ -148,23 +144,23 @@ TEST(Embedding, HasTheGradientsOfItsBackwardPass) {
 
 TEST(Embedding, RefusesEntriesThatTheTablesDoNotHave) {
     Operands t;
-    const Tensor good = i32_vector(t, {0, 1});
+    const Tensor good = t.i32_vector({0, 1});
     const Tensor table = t.random(3, 2);
     const Embedding forward{
-        .tokens = i32_vector(t, {1, 3}), .positions = good, .token_table = table, .output = t.unwritten(2, 2)};
+        .tokens = t.i32_vector({1, 3}), .positions = good, .token_table = table, .output = t.unwritten(2, 2)};
     const Embedding typed{.tokens = good,
                           .positions = good,
                           .token_table = table,
-                          .types = i32_vector(t, {0, 2}),
+                          .types = t.i32_vector({0, 2}),
                           .type_table = t.random(2, 2),
                           .output = t.unwritten(2, 2)};
     const EmbeddingBackward typed_back{.tokens = good,
                                        .positions = good,
                                        .grad_output = t.random(2, 2),
                                        .grad_token_table = t.zeros(3, 2),
-                                       .types = i32_vector(t, {-1, 0}),
+                                       .types = t.i32_vector({-1, 0}),
                                        .grad_type_table = t.zeros(2, 2)};
-    const EmbeddingBackward back{good, i32_vector(t, {-1, 0}), t.random(2, 2), t.zeros(3, 2), t.zeros(3, 2)};
+    const EmbeddingBackward back{good, t.i32_vector({-1, 0}), t.random(2, 2), t.zeros(3, 2), t.zeros(3, 2)};
     const auto sentence = [](const auto& op) -> std::string {
         try {
             run_reference(op);
@@ -182,9 +178,9 @@ TEST(Embedding, RefusesEntriesThatTheTablesDoNotHave) {
 
 TEST(Embedding, RefusesShapesThatDoNotFit) {
     Operands t;
-    const Tensor pair = i32_vector(t, {0, 1});
+    const Tensor pair = t.i32_vector({0, 1});
     const Embedding few_tokens{.tokens = pair,
-                               .positions = i32_vector(t, {0, 1, 2}),
+                               .positions = t.i32_vector({0, 1, 2}),
                                .token_table = t.random(5, 4),
                                .output = t.unwritten(3, 4)};
     const Embedding wide_table{pair, pair, t.random(5, 4), t.random(5, 3), {}, {}, t.unwritten(2, 4)};
@@ -197,7 +193,7 @@ TEST(Embedding, RefusesShapesThatDoNotFit) {
 
 TEST(Embedding, RefusesTypesThatDoNotFit) {
     Operands t;
-    const Tensor pair = i32_vector(t, {0, 1});
+    const Tensor pair = t.i32_vector({0, 1});
     Embedding op{.tokens = pair,
                  .positions = pair,
                  .token_table = t.random(5, 4),
@@ -217,7 +213,7 @@ TEST(Embedding, RefusesTypesThatDoNotFit) {
     EXPECT_EQ(refusal(op), "embedding: type_table is f64 2 x 3, not f64 2 x 4");
     EXPECT_EQ(refusal(back), "embedding_backward: grad_type_table is f64 2 x 3, not f64 2 x 4");
 
-    op.types = i32_vector(t, {0});
+    op.types = t.i32_vector({0});
     back.types = {};
     EXPECT_EQ(refusal(op), "embedding: types is i32 1 x 1, not i32 1 x 2");
     EXPECT_EQ(refusal(back), "embedding_backward: types is f32 0 x 0, not i32 1 x 2");
@@ -225,7 +221,7 @@ TEST(Embedding, RefusesTypesThatDoNotFit) {
 
 TEST(Embedding, CostsOnlyTheRowsThatCanBeTouched) {
     Operands t(DType::f32);
-    const Tensor ids = i32_vector(t, {0, 1, 0});
+    const Tensor ids = t.i32_vector({0, 1, 0});
     Embedding forward{ids, ids, t.random(50, 4), t.random(2, 4), {}, {}, t.unwritten(3, 4)};
     EmbeddingBackward back{ids, ids, t.random(3, 4), t.zeros(50, 4), {}};
 

@@ -13,6 +13,9 @@
 
 namespace trireme {
 
+inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
+
 inline double get(const ConstTensor& tensor, std::size_t row, std::size_t column) {
     switch (tensor.dtype) {
         case DType::f32:
@@ -81,7 +84,7 @@ public:
     // For results: a kernel that reads one or leaves one out is found by the NaNs in it.
     Tensor unwritten(std::size_t rows, std::size_t columns) { return unwritten_of(dtype_, rows, columns); }
     Tensor unwritten_of(DType dtype, std::size_t rows, std::size_t columns) {
-        return filled(dtype, rows, columns, std::numeric_limits<double>::quiet_NaN());
+        return filled(dtype, rows, columns, nan);
     }
     Tensor zeros(std::size_t rows, std::size_t columns) { return filled(dtype_, rows, columns, 0); }
     Tensor numbers(std::size_t rows, std::size_t columns, const std::vector<double>& content) {
@@ -91,6 +94,9 @@ public:
         const Tensor tensor = make(dtype, rows, columns);
         for (std::size_t i = 0; i < content.size(); ++i) set(tensor, i / columns, i % columns, content[i]);
         return tensor;
+    }
+    Tensor i32_vector(const std::vector<double>& content) {
+        return numbers_of(DType::i32, 1, content.size(), content);
     }
     // Whole numbers below `end`, as a vector.
     Tensor indices(DType dtype, std::size_t size, std::size_t end) {

@@ -226,7 +226,7 @@ TEST(CpuBackend, KeepsANanWithinItsRowOfANorm) {
     for (const DType dtype : {DType::f32, DType::f64}) {
         Operands t(dtype);
         const RmsNorm op = rms_norm_of(t, 3, 37);
-        set(t.all()[0], 1, 20, std::numeric_limits<double>::quiet_NaN());
+        set(t.all()[0], 1, 20, nan);
         Stream stream{CpuStream{}};
 
         launch(stream, op);

@@ -8,16 +8,12 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-Tensor i32_vector(Operands& t, const Numbers& content) {
-    return t.numbers_of(DType::i32, 1, content.size(), content);
-}
-
 TEST(GatherRows, TakesTheRowsInTheOrderOfTheirNames) {
     for (const DType dtype : {DType::f32, DType::f64}) {
         for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
             Operands t(dtype, 2);
             const GatherRows op{.input = t.numbers(3, 2, {1, 2, 3, 4, 5, 6}),
-                                .rows = i32_vector(t, {2, 0, 2, 1}),
+                                .rows = t.i32_vector({2, 0, 2, 1}),
                                 .output = t.unwritten(4, 2)};
 
             launch(stream, op);
@@ -33,7 +29,7 @@ TEST(ScatterRows, LeavesTheOtherRows) {
         for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
             Operands t(dtype, 2);
             const ScatterRows op{.input = t.numbers(2, 2, {1, 2, 3, 4}),
-                                 .rows = i32_vector(t, {3, 0}),
+                                 .rows = t.i32_vector({3, 0}),
                                  .output = t.numbers(4, 2, {10, 20, 30, 40, 50, 60, 70, 80})};
 
             launch(stream, op);
@@ -57,7 +53,7 @@ TEST(ScatterRows, FillsTheOtherRowsAndAddsWhereItIsTold) {
             for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
                 Operands t(DType::f32, 2);
                 const ScatterRows op{.input = t.numbers(2, 2, {1, 2, 3, 4}),
-                                     .rows = i32_vector(t, {3, 0}),
+                                     .rows = t.i32_vector({3, 0}),
                                      .output = t.numbers(4, 2, {10, 20, 30, 40, 50, 60, 70, 80}),
                                      .unnamed = unnamed,
                                      .accumulate = accumulate};
@@ -74,7 +70,7 @@ TEST(ScatterRows, FillsTheOtherRowsAndAddsWhereItIsTold) {
 TEST(Rows, MoveNoneWhereNoneIsNamed) {
     for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{2}}}) {
         Operands t;
-        const Tensor none = i32_vector(t, {});
+        const Tensor none = t.i32_vector({});
         const Tensor table = t.numbers(2, 2, {1, 2, 3, 4});
 
         launch(stream, GatherRows{.input = table, .rows = none, .output = t.unwritten(0, 2)});
@@ -110,7 +106,7 @@ ScatterRows spread_rows(Operands& t, std::size_t count, std::size_t channels, Un
     Numbers rows;
     for (std::size_t i = 0; i < count; ++i) rows.push_back(static_cast<double>(4 * (count - 1 - i)));
     return {.input = t.random(count, channels),
-            .rows = i32_vector(t, rows),
+            .rows = t.i32_vector(rows),
             .output = t.random(4 * count, channels),
             .unnamed = unnamed,
             .accumulate = accumulate};
@@ -158,17 +154,17 @@ TEST(Rows, RefuseNamesOfRowsThatAreNot) {
     Operands t;
     const Tensor table = t.random(3, 2);
 
-    EXPECT_EQ(refused_indices(GatherRows{table, i32_vector(t, {0, 3}), t.unwritten(2, 2)}),
+    EXPECT_EQ(refused_indices(GatherRows{table, t.i32_vector({0, 3}), t.unwritten(2, 2)}),
               "gather_rows: rows[1] is 3, not within 0 .. 2");
-    EXPECT_EQ(refused_indices(ScatterRows{t.random(2, 2), i32_vector(t, {-1, 0}), table}),
+    EXPECT_EQ(refused_indices(ScatterRows{t.random(2, 2), t.i32_vector({-1, 0}), table}),
               "scatter_rows: rows[0] is -1, not within 0 .. 2");
-    EXPECT_EQ(refused_indices(ScatterRows{t.random(3, 2), i32_vector(t, {2, 1, 2}), table}),
+    EXPECT_EQ(refused_indices(ScatterRows{t.random(3, 2), t.i32_vector({2, 1, 2}), table}),
               "scatter_rows: rows[2] is 2, which an earlier one is too");
 }
 
 TEST(Rows, RefuseShapesThatDoNotFit) {
     Operands t(DType::f32);
-    const Tensor pair = i32_vector(t, {0, 1});
+    const Tensor pair = t.i32_vector({0, 1});
 
     EXPECT_EQ(refusal(GatherRows{t.random(4, 3), pair, t.unwritten(2, 2)}),
               "gather_rows: input is f32 4 x 3, not f32 4 x 2");
@@ -178,7 +174,7 @@ TEST(Rows, RefuseShapesThatDoNotFit) {
               "scatter_rows: rows is i32 1 x 2, not i32 1 x 3");
     EXPECT_EQ(refusal(ScatterRows{t.random(2, 2), pair, t.unwritten_of(DType::f64, 4, 2)}),
               "scatter_rows: output is f64 4 x 2, not f32 4 x 2");
-    EXPECT_EQ(refusal(ScatterRows{t.random(0, 2), i32_vector(t, {}), t.unwritten(4, 2), Unnamed::mean}),
+    EXPECT_EQ(refusal(ScatterRows{t.random(0, 2), t.i32_vector({}), t.unwritten(4, 2), Unnamed::mean}),
               "scatter_rows: there is no mean of nothing for the other 4");
     EXPECT_EQ(refusal(Copy{t.random(2, 3), t.unwritten_of(DType::f64, 3, 2)}),
               "copy: output is f64 3 x 2, not f64 2 x 3");
@@ -188,7 +184,7 @@ TEST(Rows, RefuseShapesThatDoNotFit) {
 
 TEST(Rows, CostWhatIsMoved) {
     Operands t(DType::f32);
-    const Tensor pair = i32_vector(t, {0, 1});
+    const Tensor pair = t.i32_vector({0, 1});
 
     EXPECT_EQ((GatherRows{t.random(9, 3), pair, t.unwritten(2, 3)}.cost().bytes), 4 * (2 + 2 * 6));
     EXPECT_EQ((ScatterRows{t.random(2, 3), pair, t.unwritten(9, 3)}.cost().bytes), 4 * (2 + 2 * 6));

@@ -1,6 +1,5 @@
 // Losses, choices and gradients of a vocabulary that several ranks share, against CrossEntropy of the whole
 // one.
-#include <limits>
 
 #include "comparison.hpp"
 #include "trireme/kernels/cross_entropy.hpp"
@@ -153,7 +152,7 @@ TEST(SharedVocabulary, SurvivesLogitsThatExpCannotHold) {
 
 // -infinity is no logit of a model, but the whole vocabulary does not notice it either.
 TEST(SharedVocabulary, CountsNothingForAPartWithoutAnyLogit) {
-    constexpr double none = -std::numeric_limits<double>::infinity();
+    constexpr double none = -infinity;
     const Problem problem{4, {none, none, 2, 2, 1, 1, none, none}, {2, no_target}};
 
     for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
@@ -167,7 +166,6 @@ TEST(SharedVocabulary, CountsNothingForAPartWithoutAnyLogit) {
 }
 
 TEST(SharedVocabulary, ShowsANaNInTheLossWhoeverHasIt) {
-    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
     const Problem problem{4, {1, 2, nan, 3, nan, nan, nan, nan}, {0, 1}};
 
     for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {

@@ -4,9 +4,6 @@
 namespace trireme {
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
 // silu(1) = 1 / (1 + 1 / e) = 0.731058578630...
 TEST(SiluGate, MultipliesTheSiluOfTheGateByTheOther) {
     Operands t(DType::f64, 3);

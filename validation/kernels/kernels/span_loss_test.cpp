@@ -1,7 +1,5 @@
 #include "trireme/kernels/span_loss.hpp"
 
-#include <limits>
-
 #include "comparison.hpp"
 #include "trireme/kernels/cross_entropy.hpp"
 
@@ -190,8 +188,6 @@ TEST(BestSpan, OfAnEmptyRangeIsNone) {
 }
 
 TEST(BestSpan, OfRowsWithoutOrderIsOneOfThem) {
-    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-    constexpr double infinity = std::numeric_limits<double>::infinity();
     const Segments segments{{0, 2}, {2, 2}};
     for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
         Operands t;

@@ -2,7 +2,6 @@
 #include "trireme/kernels/value_check.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <tuple>
 
 #include "operands.hpp"
@@ -26,9 +25,6 @@
 
 namespace trireme {
 namespace {
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double inf = std::numeric_limits<double>::infinity();
 
 // Becomes whatever a field is.
 struct AnyField {
@@ -184,7 +180,7 @@ TEST_P(ValueCheckOnBackends, NamesTheFirstOutputThatOverflows) {
     EXPECT_EQ(found.output.tensor, "output");
     EXPECT_EQ(found.output.row, 1U);
     EXPECT_EQ(found.output.column, 1U);
-    EXPECT_EQ(found.output.value, -inf);
+    EXPECT_EQ(found.output.value, -infinity);
     EXPECT_FALSE(found.input);
     EXPECT_EQ(found.place.stage, 2);
     EXPECT_EQ(found.place.microbatch, 3);
@@ -193,7 +189,7 @@ TEST_P(ValueCheckOnBackends, NamesTheFirstOutputThatOverflows) {
 }
 
 TEST_P(ValueCheckOnBackends, NamesTheInputThatWasNotFinite) {
-    const Tensor weight = t_.numbers(2, 2, {1, 2, 3, inf});
+    const Tensor weight = t_.numbers(2, 2, {1, 2, 3, infinity});
 
     launch(stream_, Linear{.input = t_.numbers(1, 2, {1, 1}), .weight = weight, .output = t_.unwritten(1, 2)});
 
@@ -235,7 +231,7 @@ TEST(ValueCheck, ReadsEveryElementTypeAndNoGhost) {
     for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
         Operands t(dtype, 2);
         EXPECT_FALSE(find_non_finite(stream, {"values", t.numbers(2, 2, {1, -2, 3, 1e30})}));
-        const auto found = find_non_finite(stream, {"values", t.numbers(2, 2, {1, 2, -inf, nan})});
+        const auto found = find_non_finite(stream, {"values", t.numbers(2, 2, {1, 2, -infinity, nan})});
         ASSERT_TRUE(found);
         EXPECT_EQ(describe_non_finite(found->value), "-inf");
         EXPECT_EQ(found->row, 1U);

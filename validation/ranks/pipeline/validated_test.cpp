@@ -12,7 +12,7 @@ namespace {
 
 constexpr int steps = 4;
 
-Trial trial_of(ScheduleKind schedule, const PipelineShape& shape) {
+Trial validated_trial(ScheduleKind schedule, const PipelineShape& shape) {
     Trial trial{.schedule = schedule,
                 .shape = with_updates_of(schedule, shape),
                 .teams = teams_of_sizes(std::vector<int>(static_cast<std::size_t>(shape.teams), 1))};
@@ -25,13 +25,14 @@ Trial trial_of(ScheduleKind schedule, const PipelineShape& shape) {
 std::vector<Trial> validated() {
     std::vector<Trial> trials;
     for (const ScheduleKind kind : {ScheduleKind::zb_h1, ScheduleKind::zb_h2}) {
-        for (const int pipe : {2, 3, 4, 8}) trials.push_back(trial_of(kind, grid_shape(pipe, 1, 1, 7)));
-        trials.push_back(trial_of(kind, grid_shape(4, 1, 1, 2)));
-        trials.push_back(trial_of(kind, grid_shape(2, 2, 1, 3)));
-        trials.push_back(trial_of(kind, grid_shape(4, 2, 1, 5)));
+        for (const int pipe : {2, 3, 4, 8}) trials.push_back(validated_trial(kind, grid_shape(pipe, 1, 1, 7)));
+        trials.push_back(validated_trial(kind, grid_shape(4, 1, 1, 2)));
+        trials.push_back(validated_trial(kind, grid_shape(2, 2, 1, 3)));
+        trials.push_back(validated_trial(kind, grid_shape(4, 2, 1, 5)));
     }
-    for (const int pipe : {2, 3, 4, 8}) trials.push_back(trial_of(ScheduleKind::zb_v, v_shape(pipe, 1, 6)));
-    trials.push_back(trial_of(ScheduleKind::zb_v, v_shape(2, 2, 3)));
+    for (const int pipe : {2, 3, 4, 8})
+        trials.push_back(validated_trial(ScheduleKind::zb_v, v_shape(pipe, 1, 6)));
+    trials.push_back(validated_trial(ScheduleKind::zb_v, v_shape(2, 2, 3)));
     return trials;
 }
 

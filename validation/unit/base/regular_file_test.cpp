@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 using validation::message_of;
 using validation::ScratchFolder;
 
-std::string refusal(const std::string& path) {
+std::string refusal_of_file(const std::string& path) {
     return message_of<ConfigError>([&] { read_regular_file(path, "--layout"); });
 }
 
@@ -48,16 +48,17 @@ TEST(RegularFile, IsNoFifo) {
     const std::string fifo = folder.file("fifo");
     ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
 
-    EXPECT_EQ(refusal(fifo), "--layout " + fifo +
-                                 " is not a regular file (it is a FIFO); write what it carries to a file, and "
-                                 "name that file");
+    EXPECT_EQ(refusal_of_file(fifo),
+              "--layout " + fifo +
+                  " is not a regular file (it is a FIFO); write what it carries to a file, and "
+                  "name that file");
 }
 
 TEST(RegularFile, IsNoPipeOfAnotherProcess) {
     int ends[2] = {};
     ASSERT_EQ(::pipe(ends), 0);
 
-    EXPECT_NE(refusal(cat("/dev/fd/", ends[0])).find("(it is a FIFO); write what it carries to a file"),
+    EXPECT_NE(refusal_of_file(cat("/dev/fd/", ends[0])).find("(it is a FIFO); write what it carries to a file"),
               std::string::npos);
 
     ::close(ends[0]);
@@ -66,8 +67,9 @@ TEST(RegularFile, IsNoPipeOfAnotherProcess) {
 
 TEST(RegularFile, IsNoDeviceDirectoryOrSocket) {
     const ScratchFolder folder;
-    EXPECT_EQ(refusal("/dev/zero"), "--layout /dev/zero is not a regular file (it is a device); name a file");
-    EXPECT_EQ(refusal(folder.file("")),
+    EXPECT_EQ(refusal_of_file("/dev/zero"),
+              "--layout /dev/zero is not a regular file (it is a device); name a file");
+    EXPECT_EQ(refusal_of_file(folder.file("")),
               "--layout " + folder.file("") + " is not a regular file (it is a directory); name a file");
 
     const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
@@ -77,12 +79,13 @@ TEST(RegularFile, IsNoDeviceDirectoryOrSocket) {
     ASSERT_LT(path.size(), sizeof(address.sun_path));
     std::strcpy(address.sun_path, path.c_str());
     ASSERT_EQ(::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
-    EXPECT_EQ(refusal(path), "--layout " + path + " is not a regular file (it is a socket); name a file");
+    EXPECT_EQ(refusal_of_file(path),
+              "--layout " + path + " is not a regular file (it is a socket); name a file");
     ::close(socket);
 }
 
 TEST(RegularFile, ThatIsMissingIsNamed) {
-    EXPECT_EQ(refusal("/no/such.json"),
+    EXPECT_EQ(refusal_of_file("/no/such.json"),
               "--layout /no/such.json cannot be read: No such file or directory; check its name");
     EXPECT_EQ(message_of<ConfigError>([] { read_regular_file("/no/such.json"); }),
               "/no/such.json cannot be read: No such file or directory; check its name");

@@ -46,7 +46,7 @@ std::string image_file(const ScratchFolder& folder) {
 }
 
 // Opens, reads everything there is of every row, verifies.
-void use(const std::string& path) {
+void use_by_kind(const std::string& path) {
     const Corpus corpus = Corpus::open(path);
     const RowKind kind = corpus.info().kind;
     std::vector<std::uint32_t> tokens;
@@ -62,7 +62,7 @@ void use(const std::string& path) {
 }
 
 std::string use_message(const std::string& path) {
-    return message_of<ConfigError>([&] { use(path); });
+    return message_of<ConfigError>([&] { use_by_kind(path); });
 }
 
 // Every message names the file.
@@ -241,7 +241,7 @@ TEST(CorpusKindsDamage, AFlippedByteAnywhereIsRefusedOrChangesNothing) {
             bytes[at] ^= 0x20;
             copies.write("flipped.h5", bytes);
             try {
-                use(path);
+                use_by_kind(path);
             } catch (const ConfigError&) {
                 ++refused;
             }

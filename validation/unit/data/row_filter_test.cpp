@@ -11,14 +11,14 @@ namespace {
 using validation::message_of;
 using validation::says;
 
-SourceRow parsed(std::string_view line) {
+SourceRow row_of(std::string_view line) {
     SourceRow row;
     parse_json_row(line, row);
     return row;
 }
 
 TEST(RowFilter, KeepsRowsThatContainOrAreTheText) {
-    const SourceRow spark = parsed(R"({"repo": "apache/spark", "stars": 5, "text": "t"})");
+    const SourceRow spark = row_of(R"({"repo": "apache/spark", "stars": 5, "text": "t"})");
 
     EXPECT_TRUE(RowFilter("").keeps(spark));
     EXPECT_TRUE(RowFilter("repo~spark").keeps(spark));
@@ -29,8 +29,8 @@ TEST(RowFilter, KeepsRowsThatContainOrAreTheText) {
 }
 
 TEST(RowFilter, FindsAFieldUnderBothNamings) {
-    const SourceRow original = parsed(R"({"repo": "apache/spark", "text": "t"})");
-    const SourceRow hub = parsed(R"({"repository_name": "apache/spark", "text": "t"})");
+    const SourceRow original = row_of(R"({"repo": "apache/spark", "text": "t"})");
+    const SourceRow hub = row_of(R"({"repository_name": "apache/spark", "text": "t"})");
 
     EXPECT_TRUE(RowFilter("repository_name~spark").keeps(original));
     EXPECT_TRUE(RowFilter("repo~spark").keeps(hub));
@@ -48,7 +48,7 @@ TEST(RowFilter, RefusesWhatIsNoCondition) {
 
 TEST(RowFilter, NamesTheFieldsThereAre) {
     RowFilter filter("owner~spark");
-    filter.keeps(parsed(R"({"repo": "a", "text": "t"})"));
+    filter.keeps(row_of(R"({"repo": "a", "text": "t"})"));
 
     EXPECT_TRUE(says(message_of<ConfigError>([&] { filter.check_selection(); }),
                      "--where 'owner~spark': no row has the field 'owner'; the first row has repo, text"));
@@ -56,8 +56,8 @@ TEST(RowFilter, NamesTheFieldsThereAre) {
 
 TEST(RowFilter, SaysWhatTheRowsHaveWhenNothingMatches) {
     RowFilter filter("repo~x");
-    filter.keeps(parsed(R"({"repo": "apache/spark", "text": "t"})"));
-    filter.keeps(parsed(R"({"repo": "other", "text": "t"})"));
+    filter.keeps(row_of(R"({"repo": "apache/spark", "text": "t"})"));
+    filter.keeps(row_of(R"({"repo": "other", "text": "t"})"));
 
     EXPECT_TRUE(says(message_of<ConfigError>([&] { filter.check_selection(); }),
                      "0 of 2 rows match --where 'repo~x'; repo is 'apache/spark', 'other' in the first rows;"));

@@ -25,7 +25,7 @@ using validation::TokenRow;
 using Names = std::vector<std::string>;
 
 // "row:begin+length" of each sample.
-Names named(const std::vector<Sample>& samples) {
+Names spans_of(const std::vector<Sample>& samples) {
     Names names;
     for (const Sample& s : samples) names.push_back(cat(s.row, ":", s.begin, "+", s.length));
     return names;
@@ -41,7 +41,7 @@ std::string refusal(const Corpus& corpus, const SampleRules& rules) {
 
 Names masked_samples(const std::vector<std::size_t>& lengths, const SampleRules& rules) {
     const ScratchFolder folder;
-    return named(index_samples(corpus_of_lengths(folder, lengths, bert_bytes()), rules).train);
+    return spans_of(index_samples(corpus_of_lengths(folder, lengths, bert_bytes()), rules).train);
 }
 
 TEST(MaskedSamples, AreTheTokensBetweenTwoSpecialOnes) {
@@ -71,8 +71,8 @@ TEST(ClassifySamples, AreOneForEachRowWithATokenOfText) {
         corpus_of(folder, described(RowKind::labelled_text, bert_bytes()),
                   {labelled_row(TokenRow(9, 1), 0), labelled_row({}, 0), labelled_row({1, 2}, 1)});
 
-    EXPECT_EQ(named(index_samples(corpus, rules_of(Task::classify, 6)).train), (Names{"0:0+6", "2:0+4"}));
-    EXPECT_EQ(named(index_samples(corpus, rules_of(Task::classify, 6, LongRows::drop)).train),
+    EXPECT_EQ(spans_of(index_samples(corpus, rules_of(Task::classify, 6)).train), (Names{"0:0+6", "2:0+4"}));
+    EXPECT_EQ(spans_of(index_samples(corpus, rules_of(Task::classify, 6, LongRows::drop)).train),
               (Names{"2:0+4"}));
     EXPECT_TRUE(says(refusal(corpus, rules_of(Task::classify, 6, LongRows::refuse)),
                      "row 0 has 9 tokens, more than 4"));
@@ -86,10 +86,10 @@ protected:
         return index_samples(corpus_, rules);
     }
     Names train(std::size_t max_length) const {
-        return named(indexed(rules_of(Task::span, max_length), 0).train);
+        return spans_of(indexed(rules_of(Task::span, max_length), 0).train);
     }
     Names validation(std::size_t max_length) const {
-        return named(indexed(rules_of(Task::span, max_length), 1).validation);
+        return spans_of(indexed(rules_of(Task::span, max_length), 1).validation);
     }
     std::string message(std::size_t max_length, LongRows long_rows, double share) const {
         return message_of<ConfigError>([&] { indexed(rules_of(Task::span, max_length, long_rows), share); });
@@ -130,7 +130,7 @@ TEST_F(OneQuestion, ThatIsTooLongIsDroppedOrRefusedWhereThatIsAsked) {
 }
 
 TEST_F(OneQuestion, ServesLanguageToo) {
-    EXPECT_EQ(named(indexed(rules_of(Task::language, 20), 0).train), (Names{"0:0+6"}));
+    EXPECT_EQ(spans_of(indexed(rules_of(Task::language, 20), 0).train), (Names{"0:0+6"}));
 }
 
 class TwoImages : public ::testing::Test {
@@ -151,7 +151,7 @@ TEST_F(TwoImages, AreSamplesOfThePatchesAndTheClassToken) {
     for (const std::size_t rows : {1 + 32, 1 + 8, 1 + 2}) {
         const SampleIndex index = index_samples(corpus_, rules(rows));
 
-        EXPECT_EQ(named(index.train), (Names{cat("0:0+", rows), cat("1:0+", rows)}));
+        EXPECT_EQ(spans_of(index.train), (Names{cat("0:0+", rows), cat("1:0+", rows)}));
         EXPECT_EQ(index.longest, rows);
     }
 }
@@ -204,7 +204,7 @@ TEST(SampleTask, NeedsRoomForATokenBesideTheSpecialOnes) {
     EXPECT_TRUE(says(refusal(corpus, rules_of(Task::masked, 2)),
                      "--max-length 2 leaves no room for a token beside the 2 special ones of the task masked; "
                      "give at least 3"));
-    EXPECT_EQ(named(index_samples(corpus, rules_of(Task::masked, 3)).train),
+    EXPECT_EQ(spans_of(index_samples(corpus, rules_of(Task::masked, 3)).train),
               (Names{"0:0+3", "0:1+3", "0:2+3"}));
     EXPECT_TRUE(says(refusal(corpus, rules_of(Task::language, 0)), "give at least 1"));
 }

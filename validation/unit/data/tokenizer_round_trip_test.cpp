@@ -11,8 +11,6 @@ namespace {
 using tokenizer_sample::drawn;
 using tokenizer_sample::drawn_bytes;
 
-std::vector<Tokenizer> tokenizers() { return {Tokenizer::bytes(), tokenizer_sample::trained()}; }
-
 void expect_round_trip(const Tokenizer& tokenizer, const std::string& text) {
     const std::vector<std::uint32_t> ids = tokenizer.encode(text);
 
@@ -21,7 +19,7 @@ void expect_round_trip(const Tokenizer& tokenizer, const std::string& text) {
 }
 
 TEST(TokenizerRoundTrip, KeepsEveryByteAndEveryPairOfBytes) {
-    for (const Tokenizer& tokenizer : tokenizers())
+    for (const Tokenizer& tokenizer : tokenizer_sample::with_and_without_merges())
         for (int first = 0; first < 256; ++first) {
             expect_round_trip(tokenizer, std::string(1, static_cast<char>(first)));
             for (int second = 0; second < 256; ++second)
@@ -30,7 +28,7 @@ TEST(TokenizerRoundTrip, KeepsEveryByteAndEveryPairOfBytes) {
 }
 
 TEST(TokenizerRoundTrip, KeepsRandomBytesOfEveryLength) {
-    for (const Tokenizer& tokenizer : tokenizers())
+    for (const Tokenizer& tokenizer : tokenizer_sample::with_and_without_merges())
         for (unsigned length = 0; length < 500; ++length)
             expect_round_trip(tokenizer, drawn_bytes(length, length));
 }
@@ -66,14 +64,14 @@ TEST(TokenizerRoundTrip, KeepsMixturesOfScriptsSpacesAndBrokenSequences) {
                                          "\xf4\x90\x80\x80",
                                          "\xc0\xaf",
                                          "\xff"};
-    for (const Tokenizer& tokenizer : tokenizers())
+    for (const Tokenizer& tokenizer : tokenizer_sample::with_and_without_merges())
         for (unsigned seed = 0; seed < 400; ++seed) expect_round_trip(tokenizer, drawn(parts, seed % 97, seed));
 }
 
 TEST(TokenizerRoundTrip, KeepsAMegabyteWithoutABreak) {
     constexpr std::size_t megabyte = 1 << 20;
     std::string letters = drawn({"a", "e", "h", "l", "s", "t", "u", "v"}, megabyte, 1);
-    for (const Tokenizer& tokenizer : tokenizers()) {
+    for (const Tokenizer& tokenizer : tokenizer_sample::with_and_without_merges()) {
         expect_round_trip(tokenizer, std::string(megabyte, 'a'));
         expect_round_trip(tokenizer, std::string(megabyte, ' ') + 'x');
         expect_round_trip(tokenizer, std::string(megabyte, '\x80'));
@@ -91,7 +89,7 @@ TEST(Tokenizer, OfBytesGivesTheBytes) {
 }
 
 TEST(Tokenizer, EncodesSpecialTokensInATextAsText) {
-    for (const Tokenizer& tokenizer : tokenizers()) {
+    for (const Tokenizer& tokenizer : tokenizer_sample::with_and_without_merges()) {
         const std::vector<std::uint32_t> ids = tokenizer.encode("<|endoftext|>");
 
         EXPECT_GT(ids.size(), 1u);
@@ -120,7 +118,7 @@ TEST(Tokenizer, NamesAnIdBeyondTheVocabulary) {
 }
 
 TEST(Tokenizer, ComesBackFromItsBytesUnchanged) {
-    for (const Tokenizer& tokenizer : tokenizers()) {
+    for (const Tokenizer& tokenizer : tokenizer_sample::with_and_without_merges()) {
         const Tokenizer again = Tokenizer::from_bytes(tokenizer.to_bytes());
 
         EXPECT_EQ(again.to_bytes(), tokenizer.to_bytes());

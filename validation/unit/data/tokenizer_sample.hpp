@@ -33,6 +33,8 @@ inline Tokenizer trained(std::size_t vocabulary_size = 320) {
     return Tokenizer::trained(texts, vocabulary_size);
 }
 
+inline std::vector<Tokenizer> with_and_without_merges() { return {Tokenizer::bytes(), trained()}; }
+
 // `count` draws from `parts`, joined; the same for the same seed on every machine.
 inline std::string drawn(const std::vector<std::string>& parts, std::size_t count, unsigned seed) {
     std::mt19937 random(seed);

@@ -15,10 +15,8 @@ using Ids = std::vector<std::uint32_t>;
 
 const std::vector<std::string> bert{"[CLS]", "[SEP]", "[MASK]"};
 
-std::vector<Tokenizer> tokenizers() { return {Tokenizer::bytes(), tokenizer_sample::trained()}; }
-
 TEST(SpecialTokens, ComeBehindTheOthersInTheirOrder) {
-    for (const Tokenizer& plain : tokenizers()) {
+    for (const Tokenizer& plain : tokenizer_sample::with_and_without_merges()) {
         const auto size = static_cast<std::uint32_t>(plain.vocabulary_size());
 
         const Tokenizer tokenizer = plain.with_special_tokens(bert);
@@ -35,7 +33,7 @@ TEST(SpecialTokens, ComeBehindTheOthersInTheirOrder) {
 }
 
 TEST(SpecialTokens, LeaveTheIdsOfTextsAsTheyAre) {
-    for (const Tokenizer& plain : tokenizers()) {
+    for (const Tokenizer& plain : tokenizer_sample::with_and_without_merges()) {
         const Tokenizer tokenizer = plain.with_special_tokens(bert);
         const std::string text = std::string(tokenizer_sample::text) + "[MASK] [CLS]";
 
@@ -51,7 +49,7 @@ TEST(SpecialTokens, AreSpelledOutWhenDecoded) {
 }
 
 TEST(SpecialTokens, SurviveTheTokenizersBytes) {
-    for (const Tokenizer& plain : tokenizers()) {
+    for (const Tokenizer& plain : tokenizer_sample::with_and_without_merges()) {
         const Tokenizer tokenizer = plain.with_special_tokens(bert);
 
         const Tokenizer again = Tokenizer::from_bytes(tokenizer.to_bytes());

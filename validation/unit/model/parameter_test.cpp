@@ -15,9 +15,9 @@ using validation::every_sharable;
 using validation::specs_of;
 
 // How often each element of each tensor is held.
-using Counts = std::map<std::string, std::vector<int>>;
+using ElementCounts = std::map<std::string, std::vector<int>>;
 
-void count(const ParameterSpec& spec, Counts& counts) {
+void count(const ParameterSpec& spec, ElementCounts& counts) {
     std::vector<int>& of_tensor = counts[spec.name];
     of_tensor.resize(spec.all_rows * spec.all_columns);
     for (const auto& [box, row, column] : spec.placements) {
@@ -46,7 +46,7 @@ bool is_of_the_first_alone(const std::string& name) {
         name, {"c_proj.bias", "output.dense.bias", "wpe", "position_embeddings", "token_type_embeddings"});
 }
 
-struct Trial {
+struct SharedModel {
     ModelConfig config;
     std::vector<std::size_t> shares;
 
@@ -56,11 +56,11 @@ struct Trial {
         for (const std::size_t share : shares) text += cat("_", share);
         return text;
     }
-    friend void PrintTo(const Trial& trial, std::ostream* out) { *out << trial.name(); }
+    friend void PrintTo(const SharedModel& trial, std::ostream* out) { *out << trial.name(); }
 };
 
-std::vector<Trial> every_trial() {
-    std::vector<Trial> trials;
+std::vector<SharedModel> every_shared_model() {
+    std::vector<SharedModel> trials;
     for (const ModelConfig& config : every_sharable()) {
         for (const std::vector<std::size_t>& shares :
              std::vector<std::vector<std::size_t>>{{1, 1}, {1, 1, 1}, {5, 2, 1}, {1, 3}, {1, 1, 1, 1}}) {
@@ -70,16 +70,16 @@ std::vector<Trial> every_trial() {
     return trials;
 }
 
-class TensorRanks : public testing::TestWithParam<Trial> {};
+class TensorRanks : public testing::TestWithParam<SharedModel> {};
 
 TEST_P(TensorRanks, HoldEachElementOnceButForWhatAllHold) {
-    const Trial& trial = GetParam();
-    Counts counts;
+    const SharedModel& trial = GetParam();
+    ElementCounts counts;
     for (std::size_t rank = 0; rank < trial.shares.size(); ++rank) {
         for (const ParameterSpec& spec : specs_of(trial.config, trial.part(rank))) count(spec, counts);
     }
 
-    Counts expected;
+    ElementCounts expected;
     for (const ParameterSpec& spec : specs_of(trial.config)) {
         const auto holders = static_cast<int>(is_held_by_all(spec.name) ? trial.shares.size() : 1);
         expected[spec.name].assign(spec.size(), holders);
@@ -88,7 +88,7 @@ TEST_P(TensorRanks, HoldEachElementOnceButForWhatAllHold) {
 }
 
 TEST_P(TensorRanks, LeaveToTheFirstWhatIsAddedOnce) {
-    const Trial& trial = GetParam();
+    const SharedModel& trial = GetParam();
     for (std::size_t rank = 0; rank < trial.shares.size(); ++rank) {
         std::size_t found = 0;
         for (const ParameterSpec& spec : specs_of(trial.config, trial.part(rank))) {
@@ -103,7 +103,7 @@ TEST_P(TensorRanks, LeaveToTheFirstWhatIsAddedOnce) {
 }
 
 TEST_P(TensorRanks, HoldTogetherAllSizesAndWhatIsHeldByAllOnceMoreEach) {
-    const Trial& trial = GetParam();
+    const SharedModel& trial = GetParam();
     std::size_t sum = 0;
     for (std::size_t rank = 0; rank < trial.shares.size(); ++rank) {
         for (const ParameterSpec& spec : specs_of(trial.config, trial.part(rank))) {
@@ -136,7 +136,7 @@ void expect_boxes_of(const ParameterSpec& spec, const Tensor& part, const Tensor
 }
 
 TEST_P(TensorRanks, BeginWithTheValuesThatALoneRankWouldGive) {
-    const Trial& trial = GetParam();
+    const SharedModel& trial = GetParam();
     const std::vector<ParameterSpec> whole = specs_of(trial.config);
     const ParameterTensors all(whole, DType::f32, Place::memory);
     for (const Stream& backend : {Stream{.backend = ReferenceStream{}}, Stream{.backend = CpuStream{}}}) {
@@ -156,7 +156,7 @@ TEST_P(TensorRanks, BeginWithTheValuesThatALoneRankWouldGive) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, TensorRanks, testing::ValuesIn(every_trial()),
+INSTANTIATE_TEST_SUITE_P(Models, TensorRanks, testing::ValuesIn(every_shared_model()),
                          [](const auto& trial) { return trial.param.name(); });
 
 TEST(ParameterTensors, HoldWhatTheRankHasAndNoMore) {

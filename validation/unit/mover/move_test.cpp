@@ -14,16 +14,14 @@ namespace trireme {
 namespace {
 
 using validation::Change;
+using validation::changes;
+using validation::holds;
 using validation::message_of;
 using validation::random_change;
+using validation::small_round;
+using validation::transfers_of;
 
 constexpr std::size_t ranks = 6;
-constexpr std::uint64_t changes = 60;
-constexpr std::size_t small_round = 6;  // less than a row: boxes are cut both ways
-
-bool holds(const Box& box, std::size_t row, std::size_t column) {
-    return !intersection(box, Box{{row, 1}, {column, 1}}).is_empty();
-}
 
 bool has(const HeldTensor& tensor, int rank, std::size_t row, std::size_t column) {
     return std::ranges::any_of(
@@ -35,14 +33,6 @@ void for_each_shipment(const Move& move, Use&& use) {
     for (const MoveRound& round : move.rounds) {
         for (const Shipment& shipment : round) use(shipment);
     }
-}
-
-std::vector<Transfer> transfers_of(const Move& move) {
-    std::vector<Transfer> all = move.kept;
-    for_each_shipment(move, [&](const Shipment& shipment) {
-        all.insert(all.end(), shipment.boxes.begin(), shipment.boxes.end());
-    });
-    return all;
 }
 
 // Calls use(tensor, rank, row, column) for every element of every tensor and every rank.

@@ -6,8 +6,12 @@
 
 #include "trireme/base/random.hpp"
 #include "trireme/layout/pieces.hpp"
+#include "trireme/mover/move.hpp"
 
 namespace trireme::validation {
+
+inline constexpr std::uint64_t changes = 60;
+inline constexpr std::size_t small_round = 6;  // less than a row: boxes are cut both ways
 
 struct Change {
     std::vector<HeldTensor> before;
@@ -49,6 +53,20 @@ inline Change random_change(std::uint64_t seed, std::size_t ranks) {
         change.after.push_back(random_tensor(key.then("after"), name, ranks, false));
     }
     return change;
+}
+
+inline bool holds(const Box& box, std::size_t row, std::size_t column) {
+    return !intersection(box, Box{{row, 1}, {column, 1}}).is_empty();
+}
+
+inline std::vector<Transfer> transfers_of(const Move& move) {
+    std::vector<Transfer> all = move.kept;
+    for (const MoveRound& round : move.rounds) {
+        for (const Shipment& shipment : round) {
+            all.insert(all.end(), shipment.boxes.begin(), shipment.boxes.end());
+        }
+    }
+    return all;
 }
 
 }  // namespace trireme::validation

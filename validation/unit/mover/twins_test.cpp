@@ -12,17 +12,15 @@ namespace trireme {
 namespace {
 
 using validation::Change;
+using validation::changes;
+using validation::holds;
 using validation::random_change;
+using validation::small_round;
+using validation::transfers_of;
 
 const std::vector<int> nodes{0, 0, 3, 3, 3, 5};  // of the ranks, in whatever numbers
-constexpr std::uint64_t changes = 60;
-constexpr std::size_t small_round = 6;  // less than a row: boxes are cut both ways
 
 int node_of(int rank) { return nodes.at(static_cast<std::size_t>(rank)); }
-
-bool holds(const Box& box, std::size_t row, std::size_t column) {
-    return !intersection(box, Box{{row, 1}, {column, 1}}).is_empty();
-}
 
 struct Element {
     std::size_t tensor;
@@ -35,7 +33,7 @@ bool has(const std::vector<HeldTensor>& tensors, int rank, const Element& e) {
     });
 }
 
-void for_each_element(const Change& change, const std::function<void(const Element&)>& use) {
+void for_each_element_after(const Change& change, const std::function<void(const Element&)>& use) {
     for (std::size_t t = 0; t < change.after.size(); ++t) {
         for (std::size_t row = 0; row < change.after[t].rows; ++row) {
             for (std::size_t column = 0; column < change.after[t].columns; ++column) use({t, row, column});
@@ -63,16 +61,6 @@ bool had(const Change& change, int node, const Element& e) {
     return any_on(node, [&](int rank) { return has(change.before, rank, e); });
 }
 
-std::vector<Transfer> transfers_of(const Move& move) {
-    std::vector<Transfer> all = move.kept;
-    for (const MoveRound& round : move.rounds) {
-        for (const Shipment& shipment : round) {
-            all.insert(all.end(), shipment.boxes.begin(), shipment.boxes.end());
-        }
-    }
-    return all;
-}
-
 // Calls use(change, its move).
 void for_each_change(const std::function<void(const Change&, const TwinMove&)>& use) {
     for (std::uint64_t seed = 0; seed < changes; ++seed) {
@@ -84,7 +72,7 @@ void for_each_change(const std::function<void(const Change&, const TwinMove&)>& 
 
 TEST(Twins, HaveWhatRanksOfTheirNodeLackOnceAndNothingElse) {
     for_each_change([](const Change& change, const TwinMove& move) {
-        for_each_element(change, [&](const Element& e) {
+        for_each_element_after(change, [&](const Element& e) {
             for (const int node : {0, 3, 5}) {
                 const auto twin = move.twins.find(node);
                 const auto count = twin == move.twins.end()
@@ -101,7 +89,7 @@ TEST(Twins, HaveWhatRanksOfTheirNodeLackOnceAndNothingElse) {
 TEST(Twins, AreWrittenOnceByWhoeverHasItAndByANeighbourWhereOneHas) {
     for_each_change([](const Change& change, const TwinMove& move) {
         const std::vector<Transfer> transfers = transfers_of(move.out);
-        for_each_element(change, [&](const Element& e) {
+        for_each_element_after(change, [&](const Element& e) {
             for (const int node : {0, 3, 5}) {
                 int written = 0;
                 for (const Transfer& transfer : transfers) {
@@ -121,7 +109,7 @@ TEST(Twins, AreWrittenOnceByWhoeverHasItAndByANeighbourWhereOneHas) {
 TEST(Twins, SendToANodeWhatItLacksOnceHoweverManyWantIt) {
     for_each_change([](const Change& change, const TwinMove& move) {
         std::size_t least = 0;
-        for_each_element(change, [&](const Element& e) {
+        for_each_element_after(change, [&](const Element& e) {
             for (const int node : {0, 3, 5}) {
                 if (lacks(change, node, e) && !had(change, node, e)) ++least;
             }
@@ -135,7 +123,7 @@ TEST(Twins, SendToANodeWhatItLacksOnceHoweverManyWantIt) {
 
 TEST(Twins, GiveEachRankWhatItIsToHave) {
     for_each_change([](const Change& change, const TwinMove& move) {
-        for_each_element(change, [&](const Element& e) {
+        for_each_element_after(change, [&](const Element& e) {
             const auto count = [&](const Move& part, int rank) {
                 return std::ranges::count_if(part.kept, [&](const Transfer& transfer) {
                     return transfer.tensor == e.tensor && transfer.destination == rank &&

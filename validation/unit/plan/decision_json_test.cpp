@@ -8,7 +8,7 @@
 namespace trireme {
 namespace {
 
-std::string refusal(const std::string& text) {
+std::string refusal_of_decisions(const std::string& text) {
     return validation::message_of<ConfigError>([&] { decisions_from_jsonl(text, "my.jsonl"); });
 }
 
@@ -61,32 +61,32 @@ TEST(DecisionJson, NeedsNoMoreThanStepAndLayout) {
 
 TEST(DecisionJson, NamesLineAndPlaceOfWhatItCannotRead) {
     EXPECT_EQ(
-        refusal(line(1) + R"({"step": 2)"),
+        refusal_of_decisions(line(1) + R"({"step": 2)"),
         "my.jsonl, line 2 is not whole JSON: it breaks at byte 11 of 10; correct it there, or copy it again");
-    EXPECT_EQ(refusal(R"({"step": 2})"),
+    EXPECT_EQ(refusal_of_decisions(R"({"step": 2})"),
               "my.jsonl, line 1 has no \"layout\"; its keys are step, layout, policy, from, to, microbatches, "
               "schedule, left_out, migrations, reason, terms, seconds");
-    EXPECT_EQ(refusal(line(1, R"(, "left_out": [0, 1])")),
+    EXPECT_EQ(refusal_of_decisions(line(1, R"(, "left_out": [0, 1])")),
               "my.jsonl, line 1: left_out[1] is 1; it must be a part: at least 0, and less than 1");
-    EXPECT_EQ(refusal(line(1, R"(, "migrations": [{"from": 1, "to": 0}])")),
+    EXPECT_EQ(refusal_of_decisions(line(1, R"(, "migrations": [{"from": 1, "to": 0}])")),
               "my.jsonl, line 1: migrations[0] has no \"parts\"; its keys are from, to, parts");
     EXPECT_EQ(
-        refusal(line(1, R"(, "migrations": [{"from": 1, "to": 0, "parts": [0.5]}])")),
+        refusal_of_decisions(line(1, R"(, "migrations": [{"from": 1, "to": 0, "parts": [0.5]}])")),
         "my.jsonl, line 1: migrations[0].parts is [0.5]; it must be four parts: of attention's first and last "
         "product, and of the MLP's");
-    EXPECT_EQ(refusal(line(1, R"(, "microbatches": 0)")),
+    EXPECT_EQ(refusal_of_decisions(line(1, R"(, "microbatches": 0)")),
               "my.jsonl, line 1: microbatches is 0; it must be at least 1");
-    EXPECT_EQ(refusal(line(1, R"(, "terms": {"gain": "much"})")),
+    EXPECT_EQ(refusal_of_decisions(line(1, R"(, "terms": {"gain": "much"})")),
               "my.jsonl, line 1: terms.gain is \"much\"; it must be a number of at least 0");
-    EXPECT_EQ(refusal(line(1, R"(, "terms": [1])")),
+    EXPECT_EQ(refusal_of_decisions(line(1, R"(, "terms": [1])")),
               "my.jsonl, line 1: terms is [1]; it must be an object of numbers");
-    EXPECT_EQ(refusal(line(1, R"(, "shedule": "1f1b")")),
+    EXPECT_EQ(refusal_of_decisions(line(1, R"(, "shedule": "1f1b")")),
               "my.jsonl, line 1 has an unknown key \"shedule\"; did you mean schedule?");
 }
 
 TEST(DecisionJson, WantsStepsThatRise) {
     EXPECT_EQ(
-        refusal(line(4) + line(4)),
+        refusal_of_decisions(line(4) + line(4)),
         "my.jsonl, line 2 is of step 4, and the one before it of step 4; a plan changes once behind a step, in "
         "order");
 }

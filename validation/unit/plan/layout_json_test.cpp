@@ -7,13 +7,13 @@
 namespace trireme {
 namespace {
 
-std::string refusal(const std::string& text) {
+std::string refusal_of_layout(const std::string& text) {
     return validation::message_of<ConfigError>([&] { layout_from_json(text, "my.json"); });
 }
 
 // Of a layout whose only stage is `stage`.
 std::string refusal_of_stage(const std::string& stage) {
-    return refusal(R"({"layers": 4, "stages": [)" + stage + "]}");
+    return refusal_of_layout(R"({"layers": 4, "stages": [)" + stage + "]}");
 }
 
 // Of a stage whose only replica is `replica`.
@@ -48,7 +48,7 @@ TEST(LayoutJson, IsFoundInAPlan) {
     const Layout layout = uneven_layout({2, 1});
 
     EXPECT_EQ(layout_from_json(R"({"model": "gpt2", "layout": )" + json_of(layout) + "}", "plan.json"), layout);
-    EXPECT_EQ(refusal(R"({"layout": {"layers": 2, "stages": 3}})"),
+    EXPECT_EQ(refusal_of_layout(R"({"layout": {"layers": 2, "stages": 3}})"),
               "my.json: layout.stages is 3; it must be a list");
 }
 
@@ -58,18 +58,20 @@ TEST(LayoutJson, LeavesSharesOfOneOut) {
 }
 
 TEST(LayoutJson, MustBeJson) {
-    EXPECT_EQ(refusal(R"({"layers": 4,)"),
+    EXPECT_EQ(refusal_of_layout(R"({"layers": 4,)"),
               "my.json is not whole JSON: it breaks at byte 14 of 13; correct it there, or copy it again");
-    EXPECT_EQ(refusal(""),
+    EXPECT_EQ(refusal_of_layout(""),
               "my.json is not whole JSON: it breaks at byte 1 of 0; correct it there, or copy it again");
-    EXPECT_TRUE(refusal(std::string(1000, '[')).starts_with("my.json is nested deeper than 64 levels"));
-    EXPECT_EQ(refusal(R"({"layers": 1e999})"),
+    EXPECT_TRUE(
+        refusal_of_layout(std::string(1000, '[')).starts_with("my.json is nested deeper than 64 levels"));
+    EXPECT_EQ(refusal_of_layout(R"({"layers": 1e999})"),
               "my.json is not JSON that can be read: a number in it is too large");
 }
 
 TEST(LayoutJson, NamesMissingKeys) {
-    EXPECT_EQ(refusal("{}"), R"(my.json has no "layers"; its keys are layers, stages, idle)");
-    EXPECT_EQ(refusal(R"({"layers": 4})"), R"(my.json has no "stages"; its keys are layers, stages, idle)");
+    EXPECT_EQ(refusal_of_layout("{}"), R"(my.json has no "layers"; its keys are layers, stages, idle)");
+    EXPECT_EQ(refusal_of_layout(R"({"layers": 4})"),
+              R"(my.json has no "stages"; its keys are layers, stages, idle)");
     EXPECT_EQ(refusal_of_stage(R"({"layers": [0, 4]})"),
               R"(my.json: stages[0] has no "replicas"; its keys are layers, replicas)");
     EXPECT_EQ(refusal_of_stage(R"({"replicas": []})"),
@@ -79,9 +81,9 @@ TEST(LayoutJson, NamesMissingKeys) {
 }
 
 TEST(LayoutJson, NamesTheKnownKeyNearestToAnUnknownOne) {
-    EXPECT_EQ(refusal(R"({"layer": 4, "stages": []})"),
+    EXPECT_EQ(refusal_of_layout(R"({"layer": 4, "stages": []})"),
               R"(my.json has an unknown key "layer"; did you mean layers?)");
-    EXPECT_EQ(refusal(R"({"layers": 4, "stages": [], "comment": "mine"})"),
+    EXPECT_EQ(refusal_of_layout(R"({"layers": 4, "stages": [], "comment": "mine"})"),
               R"(my.json has an unknown key "comment"; its keys are layers, stages, idle)");
     EXPECT_EQ(refusal_of_stage(R"({"layers": [0, 4], "replica": []})"),
               R"(my.json: stages[0] has an unknown key "replica"; did you mean replicas?)");
@@ -90,11 +92,12 @@ TEST(LayoutJson, NamesTheKnownKeyNearestToAnUnknownOne) {
 }
 
 TEST(LayoutJson, NamesValuesOfAnotherType) {
-    EXPECT_EQ(refusal("[]"), "my.json is []; it must be an object with layers, stages, idle");
-    EXPECT_EQ(refusal(R"({"layers": "4", "stages": []})"),
+    EXPECT_EQ(refusal_of_layout("[]"), "my.json is []; it must be an object with layers, stages, idle");
+    EXPECT_EQ(refusal_of_layout(R"({"layers": "4", "stages": []})"),
               R"(my.json: layers is "4"; it must be a whole number from 0 to 16777216)");
-    EXPECT_EQ(refusal(R"({"layers": 4, "stages": 2})"), "my.json: stages is 2; it must be a list");
-    EXPECT_EQ(refusal(R"({"layers": 4, "stages": [], "idle": 7})"), "my.json: idle is 7; it must be a list");
+    EXPECT_EQ(refusal_of_layout(R"({"layers": 4, "stages": 2})"), "my.json: stages is 2; it must be a list");
+    EXPECT_EQ(refusal_of_layout(R"({"layers": 4, "stages": [], "idle": 7})"),
+              "my.json: idle is 7; it must be a list");
     EXPECT_EQ(refusal_of_stage("null"),
               "my.json: stages[0] is null; it must be an object with layers, replicas");
     EXPECT_EQ(refusal_of_stage(R"({"layers": [0, 4], "replicas": {}})"),
@@ -108,14 +111,16 @@ TEST(LayoutJson, NamesValuesOfAnotherType) {
 TEST(LayoutJson, NamesNumbersThatCountNothing) {
     const std::string whole = "; it must be a whole number from 0 to 16777216";
 
-    EXPECT_EQ(refusal(R"({"layers": -4, "stages": []})"), "my.json: layers is -4" + whole);
-    EXPECT_EQ(refusal(R"({"layers": 1.5, "stages": []})"), "my.json: layers is 1.5" + whole);
-    EXPECT_EQ(refusal(R"({"layers": 99999999999999999999, "stages": []})"), "my.json: layers is 1e+20" + whole);
+    EXPECT_EQ(refusal_of_layout(R"({"layers": -4, "stages": []})"), "my.json: layers is -4" + whole);
+    EXPECT_EQ(refusal_of_layout(R"({"layers": 1.5, "stages": []})"), "my.json: layers is 1.5" + whole);
+    EXPECT_EQ(refusal_of_layout(R"({"layers": 99999999999999999999, "stages": []})"),
+              "my.json: layers is 1e+20" + whole);
     EXPECT_EQ(refusal_of_replica(R"({"ranks": [0, -1]})"),
               "my.json: stages[0].replicas[0].ranks[1] is -1" + whole);
     EXPECT_EQ(refusal_of_replica(R"({"ranks": [0], "shares": [0.5]})"),
               "my.json: stages[0].replicas[0].shares[0] is 0.5" + whole);
-    EXPECT_EQ(refusal(R"({"layers": 4, "stages": [], "idle": [true]})"), "my.json: idle[0] is true" + whole);
+    EXPECT_EQ(refusal_of_layout(R"({"layers": 4, "stages": [], "idle": [true]})"),
+              "my.json: idle[0] is true" + whole);
 }
 
 TEST(LayoutJson, NamesLayersThatAreNoBeginAndEnd) {
@@ -128,9 +133,10 @@ TEST(LayoutJson, NamesLayersThatAreNoBeginAndEnd) {
 }
 
 TEST(LayoutJson, ShowsTheBeginningOfWhatIsLong) {
-    EXPECT_EQ(refusal('"' + std::string(100, 'x') + '"'), "my.json is \"" + std::string(39, 'x') +
-                                                              "...; it must be an object with layers, stages, "
-                                                              "idle");
+    EXPECT_EQ(refusal_of_layout('"' + std::string(100, 'x') + '"'),
+              "my.json is \"" + std::string(39, 'x') +
+                  "...; it must be an object with layers, stages, "
+                  "idle");
 }
 
 }  // namespace

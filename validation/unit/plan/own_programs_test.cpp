@@ -15,10 +15,6 @@ PlanWish wish_of(const Layout& layout, const std::string& csv, int micro_batches
             .micro_batches = micro_batches};
 }
 
-std::string refusal(const PlanWish& wish) {
-    return validation::message_of<ConfigError>([&] { make_plan(wish); });
-}
-
 Layout two_stages() { return uneven_layout({1, 1}); }
 
 TEST(OwnPrograms, OfComputeAloneGetTheirMessages) {
@@ -57,9 +53,9 @@ TEST(OwnPrograms, RunLayoutsThatNoScheduleIsMadeFor) {
     const Plan plan = make_plan(wish_of(layout, "0F0,1F0,1B0,0B0\n2F0,3F0,3B0,2B0\n"));
 
     for (const std::string& schedule : known_schedules()) {
-        EXPECT_NE(refusal({.layout = layout, .schedule = schedule}), "(no error)") << schedule;
+        EXPECT_NE(refusal_of_plan({.layout = layout, .schedule = schedule}), "(no error)") << schedule;
     }
-    EXPECT_TRUE(validation::says(refusal({.layout = layout}), "puts several on one"));
+    EXPECT_TRUE(validation::says(refusal_of_plan({.layout = layout}), "puts several on one"));
     EXPECT_EQ(csv_of(plan.evaluation.programs), "0F0,1F0,1SEND_F0\n2RECV_F0,2F0,3F0\n");
 }
 
@@ -70,7 +66,7 @@ TEST(OwnPrograms, MayBeGivenForEachRank) {
     const Plan of_ranks = make_plan(wish_of(layout, "0F0,0B0\n0F0,0B0\n1F0,1B0\n1F0,1B0\n"));
 
     EXPECT_EQ(of_ranks.training.programs, of_teams.training.programs);
-    EXPECT_EQ(refusal(wish_of(layout, "0F0,0B0\n0F0,0B0\n1F0,1B0\n1F0,1I0,1W0\n")),
+    EXPECT_EQ(refusal_of_plan(wish_of(layout, "0F0,0B0\n0F0,0B0\n1F0,1B0\n1F0,1I0,1W0\n")),
               "my.csv gives rank 2 and rank 3 unlike programs, but they hold a replica together; give both the "
               "same");
 }
@@ -90,26 +86,28 @@ TEST(OwnPrograms, SkipIdleRanks) {
     layout.stages[1].replicas[0].ranks = {2};
     layout.idle = {1};
 
-    EXPECT_EQ(refusal(wish_of(layout, "0F0,0B0\n1F0,1B0\n")), "(no error)");
+    EXPECT_EQ(refusal_of_plan(wish_of(layout, "0F0,0B0\n1F0,1B0\n")), "(no error)");
 }
 
 TEST(OwnPrograms, AreAsManyAsTeamsOrRanks) {
-    EXPECT_EQ(refusal(wish_of(two_stages(), "0F0,0B0\n")),
+    EXPECT_EQ(refusal_of_plan(wish_of(two_stages(), "0F0,0B0\n")),
               "my.csv holds 1 program, but the layout has 2 teams; write one line for each team");
     EXPECT_EQ(
-        refusal(wish_of(even_grid({.pipe = 2, .tensor = 2}), "0F0\n0F0\n1F0\n")),
+        refusal_of_plan(wish_of(even_grid({.pipe = 2, .tensor = 2}), "0F0\n0F0\n1F0\n")),
         "my.csv holds 3 programs, but the layout has 2 teams on 4 ranks; write one line for each team, or "
         "for each rank");
 }
 
 TEST(OwnPrograms, AreRefusedInTheCheckersWords) {
-    EXPECT_EQ(refusal(wish_of(two_stages(), "0F0,0B0\n1B0,1F0\n")),
+    EXPECT_EQ(refusal_of_plan(wish_of(two_stages(), "0F0,0B0\n1B0,1F0\n")),
               "my.csv cannot be run: 1B0, the 2nd instruction of team 1, needs 1F0 before it; 1F0 is the 5th");
-    EXPECT_TRUE(validation::says(refusal(wish_of(two_stages(), "0F0,0B0,0F1,0B1\n1F1,1B1,1F0,1B0\n", 2)),
-                                 "my.csv cannot be run: team 0 is stuck at 0B0, its "));
-    EXPECT_TRUE(validation::says(refusal(wish_of(two_stages(), "0F0,0B0\n1F0\n")),
+    EXPECT_TRUE(
+        validation::says(refusal_of_plan(wish_of(two_stages(), "0F0,0B0,0F1,0B1\n1F1,1B1,1F0,1B0\n", 2)),
+                         "my.csv cannot be run: team 0 is stuck at 0B0, its "));
+    EXPECT_TRUE(validation::says(refusal_of_plan(wish_of(two_stages(), "0F0,0B0\n1F0\n")),
                                  "0B0, the 3rd instruction of team 0, needs 0RECV_B0 before it"));
-    EXPECT_TRUE(validation::says(refusal(wish_of(two_stages(), "0F0,0B0,9F0\n1F0,1B0\n")), "names stage 9"));
+    EXPECT_TRUE(
+        validation::says(refusal_of_plan(wish_of(two_stages(), "0F0,0B0,9F0\n1F0,1B0\n")), "names stage 9"));
 }
 
 // The drawing of PipeDream for two teams, of one micro-batch a step.
@@ -195,14 +193,14 @@ TEST(OwnPrograms, MayValidateTheirUpdates) {
 
 TEST(OwnPrograms, ValidateAllUpdatesOrNone) {
     EXPECT_EQ(
-        refusal(wish_of(two_stages(),
-                        "0F0,BODY,0B0,REDUCE0,STEP0,0F1,VALIDATE0\n"
-                        "1F0,1B0,REDUCE1,STEP1\n")),
+        refusal_of_plan(wish_of(two_stages(),
+                                "0F0,BODY,0B0,REDUCE0,STEP0,0F1,VALIDATE0\n"
+                                "1F0,1B0,REDUCE1,STEP1\n")),
         "my.csv has VALIDATE0, but no VALIDATE1 behind STEP1 in the same line; validate all updates, or none");
     EXPECT_EQ(
-        refusal(wish_of(two_stages(),
-                        "0F0,BODY,0B0,REDUCE0,STEP0,0F1,VALIDATE0\n"
-                        "1F0,1B0,VALIDATE1,REDUCE1,STEP1\n")),
+        refusal_of_plan(wish_of(two_stages(),
+                                "0F0,BODY,0B0,REDUCE0,STEP0,0F1,VALIDATE0\n"
+                                "1F0,1B0,VALIDATE1,REDUCE1,STEP1\n")),
         "my.csv cannot be run: VALIDATE1, the 5th instruction of team 1, needs STEP1 before it; STEP1 is the "
         "7th");
 }
@@ -223,7 +221,7 @@ TEST(OwnPrograms, WithWorkInFlightAreOfRanksOrTeamsAsTheirStagesSay) {
 
 TEST(OwnPrograms, WithWorkInFlightAreRefusedInTheCheckersWords) {
     const auto refused = [](const std::string& at_0, const std::string& at_1) {
-        return refusal(wish_of(two_stages(), at_0 + "\n" + at_1 + "\n"));
+        return refusal_of_plan(wish_of(two_stages(), at_0 + "\n" + at_1 + "\n"));
     };
     const std::string second = "1F0,1B0,REDUCE1,STEP1";
 
@@ -248,24 +246,24 @@ TEST(OwnPrograms, OfOldWeightsAreProvedForAnyNumberOfSteps) {
 
     EXPECT_EQ(plan.training.proof.weight_versions, (std::vector<std::vector<int>>{{3, 0}, {0, 3}}));
     EXPECT_TRUE(
-        validation::says(refusal(wish_of(two_stages(), "0F0@1,0B0\n1F0,1B0\n")),
+        validation::says(refusal_of_plan(wish_of(two_stages(), "0F0@1,0B0\n1F0,1B0\n")),
                          "uses the weights after update 1 of stage 0, and 0F1 used those after update 0"));
-    EXPECT_TRUE(validation::says(refusal(wish_of(two_stages(), "0F0@1,0B0@1\n1F0,1B0\n")),
+    EXPECT_TRUE(validation::says(refusal_of_plan(wish_of(two_stages(), "0F0@1,0B0@1\n1F0,1B0\n")),
                                  "uses the weights after update 1, and 0F1 those after update 0"));
 }
 
 TEST(OwnPrograms, WithMoreMicroBatchesThanAStepHasAreRefused) {
-    EXPECT_EQ(refusal(wish_of(two_stages(), "0F0,0B0,0F1,0B1\n1F0,1B0,1F1,1B1\n")),
+    EXPECT_EQ(refusal_of_plan(wish_of(two_stages(), "0F0,0B0,0F1,0B1\n1F0,1B0,1F1,1B1\n")),
               "my.csv cannot be run: 0F1, the 5th instruction of team 0, names micro-batch 1; the last is 0");
 }
 
 TEST(OwnPrograms, ThatGoFarAheadOrBackAreRefused) {
     EXPECT_EQ(
-        refusal(wish_of(two_stages(), "0F0,BODY,0F99999999,0B0,REDUCE0,STEP0\n1F0,1B0\n", 2)),
+        refusal_of_plan(wish_of(two_stages(), "0F0,BODY,0F99999999,0B0,REDUCE0,STEP0\n1F0,1B0\n", 2)),
         "0F99999999 of my.csv is of 49999999 steps later, where a step has 2 micro-batches; programs may go "
         "100 steps ahead or back");
     EXPECT_EQ(
-        refusal(wish_of(two_stages(), "0F0@101,0B0@101\n1F0,1B0\n")),
+        refusal_of_plan(wish_of(two_stages(), "0F0@101,0B0@101\n1F0,1B0\n")),
         "0F0@101 of my.csv uses weights of 101 updates ago, where a step has 1 micro-batch; programs may go "
         "100 steps ahead or back");
 }
@@ -273,14 +271,15 @@ TEST(OwnPrograms, ThatGoFarAheadOrBackAreRefused) {
 TEST(OwnPrograms, ThatUpdateTheStagesOfATeamApartAreRefused) {
     const std::string csv = "0F0,BODY,1F0,1B0,0B0,REDUCE1,REDUCE0,STEP1,0F1@1,STEP0\n";
 
-    EXPECT_EQ(refusal(wish_of(even_grid({.pipe = 1, .chunks = 2}), csv)),
+    EXPECT_EQ(refusal_of_plan(wish_of(even_grid({.pipe = 1, .chunks = 2}), csv)),
               "my.csv has 0F1@1 between STEP1 and STEP0; let the updates of a step stand together");
 }
 
 TEST(OwnPrograms, WhoseStepsAreNotAlikeAreRefused) {
     EXPECT_EQ(
-        refusal(wish_of(two_stages(),
-                        "0F0,BODY,0F1,0B0@1,REDUCE0,STEP0\n1F0,1B0,REDUCE1,BODY,STEP1,1F1@1,1B1@1,REDUCE1\n")),
+        refusal_of_plan(
+            wish_of(two_stages(),
+                    "0F0,BODY,0F1,0B0@1,REDUCE0,STEP0\n1F0,1B0,REDUCE1,BODY,STEP1,1F1@1,1B1@1,REDUCE1\n")),
         "my.csv cannot be run: with their messages its steps are not all alike; end each body with its STEPs, "
         "or its VALIDATEs, "
         "and let the first step take micro-batches in the order of all others");

@@ -13,10 +13,6 @@
 namespace trireme {
 namespace {
 
-std::string refusal(const PlanWish& wish) {
-    return validation::message_of<ConfigError>([&] { make_plan(wish); });
-}
-
 void expect_shape(const PipelineShape& shape, const PipelineShape& expected) {
     EXPECT_EQ(shape.teams, expected.teams);
     EXPECT_EQ(shape.micro_batches, expected.micro_batches);
@@ -80,7 +76,7 @@ TEST(Plan, OfAVNamesTheStagesOfATeam) {
     EXPECT_EQ(plan.training.proof.peak_activations, std::vector<int>(6, 6));
     EXPECT_EQ(hash_of(in_all), hash_of(plan));
     EXPECT_EQ(
-        refusal({.layout = layout, .schedule = "zb-v", .micro_batches = 5, .is_each = false}),
+        refusal_of_plan({.layout = layout, .schedule = "zb-v", .micro_batches = 5, .is_each = false}),
         "--microbatches 5 does not divide among the 2 replicas of a layout with several stages on a rank; "
         "use a multiple of 2");
 }
@@ -160,7 +156,7 @@ TEST(Plan, OfSeveralStagesOnARankHasEvenTurns) {
     layout.stages[0].replicas[1].turns = 3;
 
     EXPECT_EQ(
-        refusal({.layout = layout, .schedule = "interleaved", .micro_batches = 4}),
+        refusal_of_plan({.layout = layout, .schedule = "interleaved", .micro_batches = 4}),
         "replicas of a layout with several stages on a rank take as many turns each; leave out \"turns\"");
 }
 
@@ -193,7 +189,7 @@ TEST(Plan, TakesOneWayToRecomputeForAllStagesOrOneForEach) {
               std::vector<Recompute>(2, Recompute::full));
     EXPECT_EQ(make_plan({.layout = layout, .recompute = each}).recompute, each);
     EXPECT_EQ(
-        refusal({.layout = layout, .recompute = {Recompute::full, Recompute::full, Recompute::none}}),
+        refusal_of_plan({.layout = layout, .recompute = {Recompute::full, Recompute::full, Recompute::none}}),
         "--recompute names 3 ways, but the layout has 2 stages; name one for all stages, or one for each");
 }
 
@@ -284,33 +280,33 @@ TEST(Plan, KeepsToBoundsOnActivations) {
 
     EXPECT_EQ(make_plan(wish).training.proof.peak_activations, wish.most_activations);
     wish.schedule = "1f1b";
-    EXPECT_TRUE(validation::says(refusal(wish), "schedule 1f1b cannot be run: 0F2"));
-    EXPECT_TRUE(validation::says(refusal(wish), "would make it keep 3 micro-batches"));
+    EXPECT_TRUE(validation::says(refusal_of_plan(wish), "schedule 1f1b cannot be run: 0F2"));
+    EXPECT_TRUE(validation::says(refusal_of_plan(wish), "would make it keep 3 micro-batches"));
 }
 
 TEST(Plan, RefusesAScheduleThatIsNotMadeForTheLayout) {
     const Layout chunks = even_grid({.pipe = 2, .chunks = 2});
 
-    EXPECT_TRUE(validation::says(refusal({.layout = chunks}), "--schedule interleaved or looped-bfs"));
-    EXPECT_TRUE(validation::says(refusal({.layout = uneven_layout({2, 1}), .schedule = "interleaved"}),
+    EXPECT_TRUE(validation::says(refusal_of_plan({.layout = chunks}), "--schedule interleaved or looped-bfs"));
+    EXPECT_TRUE(validation::says(refusal_of_plan({.layout = uneven_layout({2, 1}), .schedule = "interleaved"}),
                                  "is made for a grid"));
-    EXPECT_TRUE(
-        validation::says(refusal({.layout = chunks, .schedule = "interleave"}), "did you mean interleaved?"));
-    EXPECT_TRUE(validation::says(refusal({.layout = chunks, .schedule = "zb-v"}), "is made for a V"));
-    EXPECT_TRUE(validation::says(refusal({.layout = chunks, .schedule = "zb-h2"}), "use --chunks 1"));
-    EXPECT_TRUE(validation::says(refusal({.layout = even_grid({.pipe = 2, .data = 2}),
-                                          .schedule = "zb-h1",
-                                          .micro_batches = 5,
-                                          .is_each = false}),
+    EXPECT_TRUE(validation::says(refusal_of_plan({.layout = chunks, .schedule = "interleave"}),
+                                 "did you mean interleaved?"));
+    EXPECT_TRUE(validation::says(refusal_of_plan({.layout = chunks, .schedule = "zb-v"}), "is made for a V"));
+    EXPECT_TRUE(validation::says(refusal_of_plan({.layout = chunks, .schedule = "zb-h2"}), "use --chunks 1"));
+    EXPECT_TRUE(validation::says(refusal_of_plan({.layout = even_grid({.pipe = 2, .data = 2}),
+                                                  .schedule = "zb-h1",
+                                                  .micro_batches = 5,
+                                                  .is_each = false}),
                                  "is made for a grid of rows with equally many micro-batches, but 5"));
 }
 
 TEST(Plan, RefusesMicroBatchesThatNobodyCanUse) {
     const Layout layout = even_grid({.pipe = 2, .data = 2});
 
-    EXPECT_EQ(refusal({.layout = layout, .micro_batches = 0}),
+    EXPECT_EQ(refusal_of_plan({.layout = layout, .micro_batches = 0}),
               "--microbatches 0 cannot be used; it must be from 1 to 32768");
-    EXPECT_EQ(refusal({.layout = layout, .micro_batches = 2000000000}),
+    EXPECT_EQ(refusal_of_plan({.layout = layout, .micro_batches = 2000000000}),
               "--microbatches 2000000000 cannot be used; it must be from 1 to 32768");
 }
 

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "error_message.hpp"
+#include "trireme/base/error.hpp"
 #include "trireme/plan/plan.hpp"
 #include "trireme/schedule/schedule_text.hpp"
 
@@ -28,5 +30,9 @@ inline Layout uneven_layout(const std::vector<int>& replicas) {
 }
 
 inline Phases programs_in(const std::string& csv) { return phases_from_csv(csv, "my.csv"); }
+
+inline std::string refusal_of_plan(const PlanWish& wish) {
+    return validation::message_of<ConfigError>([&] { make_plan(wish); });
+}
 
 }  // namespace trireme

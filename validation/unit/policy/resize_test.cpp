@@ -91,7 +91,7 @@ TEST(PartsToLeaveOut, AreNothingOfARankThatRecovered) {
     EXPECT_EQ(parts_to_leave_out(times_of({1, 1}, 0.2, {0.75, 0}), nobody, limit), (Parts{0, 0}));
 }
 
-Plan plan_of(int tensor, const Parts& left_out = {}) {
+Plan plan_of_team(int tensor, const Parts& left_out = {}) {
     Plan plan;
     plan.layout = grid_layout({.tensor = tensor}, {11});
     plan.teams = teams_of(plan.layout);
@@ -104,30 +104,30 @@ Observation observed(const std::vector<double>& slowness, const Parts& left_out)
 }
 
 TEST(ResizedProducts, LeaveOutWhatASlowRankHasNoTimeFor) {
-    const auto decision = resized_products({})(observed({1, 4}, {0, 0}), plan_of(2));
+    const auto decision = resized_products({})(observed({1, 4}, {0, 0}), plan_of_team(2));
 
     ASSERT_TRUE(decision);
     EXPECT_EQ(decision->left_out, (Parts{0, 0.75}));
     EXPECT_EQ(decision->policy, "resize");
-    EXPECT_EQ(decision->layout, plan_of(2).layout);
+    EXPECT_EQ(decision->layout, plan_of_team(2).layout);
     EXPECT_DOUBLE_EQ(decision->terms.at(gain_term), 3);
 }
 
 TEST(ResizedProducts, StayAsLongAsTheSlownessDoes) {
-    EXPECT_FALSE(resized_products({})(observed({1, 4}, {0, 0.75}), plan_of(2, {0, 0.75})));
-    EXPECT_FALSE(resized_products({})(observed({1, 4.05}, {0, 0.75}), plan_of(2, {0, 0.75})));
+    EXPECT_FALSE(resized_products({})(observed({1, 4}, {0, 0.75}), plan_of_team(2, {0, 0.75})));
+    EXPECT_FALSE(resized_products({})(observed({1, 4.05}, {0, 0.75}), plan_of_team(2, {0, 0.75})));
 }
 
 TEST(ResizedProducts, AreWholeAgainBehindIt) {
-    const auto decision = resized_products({})(observed({1, 1}, {0, 0.75}), plan_of(2, {0, 0.75}));
+    const auto decision = resized_products({})(observed({1, 1}, {0, 0.75}), plan_of_team(2, {0, 0.75}));
 
     ASSERT_TRUE(decision);
     EXPECT_TRUE(decision->left_out.empty());
 }
 
 TEST(ResizedProducts, AreWholeBeforeAnythingIsObserved) {
-    EXPECT_FALSE(resized_products({})({.step = 0}, plan_of(2)));
-    EXPECT_FALSE(resized_products({.every = 7})(observed({1, 4}, {0, 0}), plan_of(2)));
+    EXPECT_FALSE(resized_products({})({.step = 0}, plan_of_team(2)));
+    EXPECT_FALSE(resized_products({.every = 7})(observed({1, 4}, {0, 0}), plan_of_team(2)));
 }
 
 }  // namespace

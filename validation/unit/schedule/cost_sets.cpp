@@ -84,7 +84,7 @@ std::vector<CostSet> replicas_and_chunks() {
             {"3 teams, 3 chunks, dear head", chunks(3, 3, 9), with_last(equal(9, block), head)}};
 }
 
-std::vector<CostSet> uneven_stages() {
+std::vector<CostSet> stages_of_uneven_teams() {
     return {
         {"3, 3 and 2 replicas", uneven_shape({3, 3, 2}, 12), {{3, 3, 3, 1}, {3, 4, 3, 1}, {2, 3, 2, 1}}},
         {"2 replicas and 1", uneven_shape({2, 1}, 9), {{6, 7, 5, 1}, {3, 4, 3, 1}}},
@@ -99,7 +99,7 @@ std::vector<CostSet> uneven_stages() {
 std::vector<CostSet> cost_sets() {
     std::vector<CostSet> all;
     for (const auto& sets :
-         {equal_stages(), unequal_stages(), slow_messages(), replicas_and_chunks(), uneven_stages()}) {
+         {equal_stages(), unequal_stages(), slow_messages(), replicas_and_chunks(), stages_of_uneven_teams()}) {
         all.insert(all.end(), sets.begin(), sets.end());
     }
     return all;

@@ -19,7 +19,7 @@ struct Subject {
     PipelineShape shape;
 };
 
-std::vector<Subject> subjects() {
+std::vector<Subject> kinds_and_shapes() {
     std::vector<Subject> all;
     for (const ScheduleKind kind :
          {ScheduleKind::inter_layer, ScheduleKind::gpipe, ScheduleKind::one_f_one_b, ScheduleKind::zb_h1,
@@ -53,7 +53,7 @@ bool are_equal(const Span& a, const Span& b) {
 }
 
 TEST(EqualRows, AreFoundInEveryScheduleOfAGrid) {
-    for (const auto& [kind, shape] : subjects()) {
+    for (const auto& [kind, shape] : kinds_and_shapes()) {
         const std::vector<Program> programs = lower_phases(generate_phases(kind, shape), shape).body;
 
         const std::optional<FirstRow> first = first_of_equal_rows(programs, shape);
@@ -87,7 +87,7 @@ TEST(EqualRows, AreNotThereInOneRowOrInUnevenStages) {
 }
 
 TEST(EqualRows, AreLoweredProvedAndTimedAsIfEachRowWereLookedAt) {
-    for (const auto& [kind, shape] : subjects()) {
+    for (const auto& [kind, shape] : kinds_and_shapes()) {
         for (const int slots : {1, 3}) {
             PipelineShape with_slots = shape;
             with_slots.slots = slots;

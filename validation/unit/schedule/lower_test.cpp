@@ -17,12 +17,6 @@ using Lines = std::initializer_list<const char*>;
 using validation::message_of;
 using validation::says;
 
-std::vector<std::string> texts_of(const std::vector<Program>& programs) {
-    std::vector<std::string> texts;
-    for (const Program& program : programs) texts.push_back(text_of(program));
-    return texts;
-}
-
 std::vector<std::string> lowered(ScheduleKind kind, const PipelineShape& shape) {
     return texts_of(lower(generate(kind, shape), shape));
 }

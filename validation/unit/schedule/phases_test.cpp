@@ -24,12 +24,6 @@ Phases phases_of(Lines prologue, Lines body) {
     return {.prologue = programs_of(prologue), .body = programs_of(body)};
 }
 
-Texts texts_of(const std::vector<Program>& programs) {
-    Texts texts;
-    for (const Program& program : programs) texts.push_back(text_of(program));
-    return texts;
-}
-
 PipelineShape of_steps(PipelineShape shape, int steps) {
     shape.steps = steps;
     return shape;

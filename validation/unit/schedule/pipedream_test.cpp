@@ -18,12 +18,6 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-Texts texts_of(const std::vector<Program>& programs) {
-    Texts texts;
-    for (const Program& program : programs) texts.push_back(text_of(program));
-    return texts;
-}
-
 PipelineShape of_many_steps(ScheduleKind kind, PipelineShape shape, int steps) {
     shape.steps = steps;
     return with_updates_of(kind, shape);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "trireme/schedule/instruction.hpp"
+#include "trireme/schedule/schedule_text.hpp"
 
 namespace trireme {
 
@@ -25,6 +26,12 @@ inline std::vector<Program> programs_of(const std::vector<std::string>& lines) {
 
 inline std::vector<Program> programs_of(std::initializer_list<const char*> lines) {
     return programs_of(std::vector<std::string>(lines.begin(), lines.end()));
+}
+
+inline std::vector<std::string> texts_of(const std::vector<Program>& programs) {
+    std::vector<std::string> texts;
+    for (const Program& program : programs) texts.push_back(text_of(program));
+    return texts;
 }
 
 }  // namespace trireme

@@ -15,12 +15,6 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-Texts texts_of(const std::vector<Program>& programs) {
-    Texts texts;
-    for (const Program& program : programs) texts.push_back(text_of(program));
-    return texts;
-}
-
 PipelineShape zb_h2_shape(int pipe, int micro_batches) {
     return with_updates_of(ScheduleKind::zb_h2, grid_shape(pipe, 1, 1, micro_batches));
 }

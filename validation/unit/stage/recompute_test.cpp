@@ -8,19 +8,19 @@
 namespace trireme {
 namespace {
 
-struct Trial {
+struct RecomputeTrial {
     const char* name;
     Stream stream;
     DType dtype;
     SmallModel model;
 
-    friend void PrintTo(const Trial& trial, std::ostream* out) {
+    friend void PrintTo(const RecomputeTrial& trial, std::ostream* out) {
         *out << trial.name << "_" << trial.model.name;
     }
 };
 
-std::vector<Trial> every_trial() {
-    std::vector<Trial> trials;
+std::vector<RecomputeTrial> every_recompute_trial() {
+    std::vector<RecomputeTrial> trials;
     for (const SmallModel& model : every_small_model()) {
         trials.push_back({"reference_f64", {.backend = ReferenceStream{}}, DType::f64, model});
         trials.push_back({"cpu_f32", {.backend = CpuStream{}}, DType::f32, model});
@@ -33,7 +33,7 @@ bool operator==(const StageMemory& a, const StageMemory& b) {
            a.exchange == b.exchange;
 }
 
-class RecomputeOf : public testing::TestWithParam<Trial> {
+class RecomputeOf : public testing::TestWithParam<RecomputeTrial> {
 protected:
     RecomputeOf() {
         for (const std::int64_t visit : {3, 4}) {
@@ -124,7 +124,7 @@ TEST_P(RecomputeOf, ChangesNothingOfAnEvaluationWhichKeepsTheRowsOfOneBlock) {
     EXPECT_LT(keeper.peak().again, memory_of(Recompute::none).activations);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, RecomputeOf, testing::ValuesIn(every_trial()),
+INSTANTIATE_TEST_SUITE_P(Models, RecomputeOf, testing::ValuesIn(every_recompute_trial()),
                          [](const auto& trial) { return testing::PrintToString(trial.param); });
 
 TEST(Recompute, InFullHasNoHalvesToTellApart) {

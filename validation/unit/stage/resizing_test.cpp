@@ -9,20 +9,20 @@
 namespace trireme {
 namespace {
 
-struct Trial {
+struct ResizingTrial {
     const char* name;
     Stream stream;
     DType dtype;
     double bar;
     SmallModel model;
 
-    friend void PrintTo(const Trial& trial, std::ostream* out) {
+    friend void PrintTo(const ResizingTrial& trial, std::ostream* out) {
         *out << trial.name << "_" << trial.model.name;
     }
 };
 
-std::vector<Trial> every_trial() {
-    std::vector<Trial> trials;
+std::vector<ResizingTrial> every_resizing_trial() {
+    std::vector<ResizingTrial> trials;
     for (const SmallModel& model : every_small_model()) {
         trials.push_back({"reference_f64", {.backend = ReferenceStream{}}, DType::f64, 1e-12, model});
         trials.push_back({"cpu_f32", {.backend = CpuStream{}}, DType::f32, 1e-6, model});
@@ -39,7 +39,7 @@ ModelConfig wide(const SmallModel& model) {
     return config;
 }
 
-class ResizingOf : public testing::TestWithParam<Trial> {
+class ResizingOf : public testing::TestWithParam<ResizingTrial> {
 protected:
     ResizingOf() : rows_(samples_of(config_)) {}
 
@@ -269,7 +269,7 @@ TEST_P(ResizingOf, StagesLeaveOutInTrainingAloneAndInEveryScheduleTheSame) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, ResizingOf, testing::ValuesIn(every_trial()),
+INSTANTIATE_TEST_SUITE_P(Models, ResizingOf, testing::ValuesIn(every_resizing_trial()),
                          [](const auto& trial) { return testing::PrintToString(trial.param); });
 
 std::size_t calls_of(const Stream& stream, std::string_view kernel) {

@@ -5,21 +5,22 @@
 #include <numeric>
 #include <sstream>
 
-#include "error_message.hpp"
-#include "scratch_folder.hpp"
-#include "trireme/base/error.hpp"
 #include "trireme/data/corpus.hpp"
 #include "trireme/tools/inspect.hpp"
-#include "trireme/tools/prepare.hpp"
 #include "unit/data/image_files.hpp"
+#include "unit/tools/prepared.hpp"
 
 namespace trireme {
 namespace {
 
 using validation::cifar_image;
+using validation::config_for;
 using validation::idx_images;
 using validation::idx_labels;
 using validation::message_of;
+using validation::Outcome;
+using validation::refusal;
+using validation::run;
 using validation::says;
 using validation::ScratchFolder;
 
@@ -30,32 +31,10 @@ const std::string two_questions = R"({"data": [{"title": "T", "paragraphs": [{
                                                           {"text": "Caf\u00e9 Z\u00fcrich", "answer_start": 15}]},
             {"id": "c", "question": "Why?", "is_impossible": true, "answers": []}]}]}]})";
 
-struct Outcome {
-    PrepareReport report;
-    std::string said;
-};
-
-Outcome run(const PrepareConfig& config) {
-    std::ostringstream out;
-    const PrepareReport report = prepare(config, out);
-    return {report, out.str()};
-}
-
-std::string refusal(const PrepareConfig& config) {
-    return message_of<ConfigError>([&] { run(config); });
-}
-
 std::string inspected(const std::string& path) {
     std::ostringstream out;
     inspect(path, true, out);
     return out.str();
-}
-
-PrepareConfig config_for(const ScratchFolder& folder, const std::string& name, const std::string& bytes) {
-    PrepareConfig config;
-    config.inputs = {folder.write(name, bytes)};
-    config.output = folder.file("c.h5");
-    return config;
 }
 
 TEST(PrepareLabelledText, RecordsClassesAndTheirNames) {

@@ -7,15 +7,17 @@
 #include <new>
 #include <sstream>
 
-#include "error_message.hpp"
-#include "scratch_folder.hpp"
-#include "trireme/base/error.hpp"
 #include "trireme/data/corpus.hpp"
+#include "unit/tools/prepared.hpp"
 
 namespace trireme {
 namespace {
 
+using validation::config_for;
 using validation::message_of;
+using validation::Outcome;
+using validation::refusal;
+using validation::run;
 using validation::says;
 using validation::ScratchFolder;
 
@@ -23,29 +25,6 @@ const std::string rows_of_two = R"({"repo": "apache/spark", "code": "def a(): pa
 {"repository_name": "other/place", "whole_func_string": "def b(): pass"}
 {"repo": "apache/spark", "code": ""}
 )";
-
-struct Outcome {
-    PrepareReport report;
-    std::string said;
-};
-
-Outcome run(const PrepareConfig& config) {
-    std::ostringstream out;
-    const PrepareReport report = prepare(config, out);
-    return {report, out.str()};
-}
-
-std::string refusal(const PrepareConfig& config) {
-    return message_of<ConfigError>([&] { run(config); });
-}
-
-PrepareConfig config_for(const ScratchFolder& folder, const std::string& text,
-                         const std::string& name = "a.jsonl") {
-    PrepareConfig config;
-    config.inputs = {folder.write(name, text)};
-    config.output = folder.file("c.h5");
-    return config;
-}
 
 std::vector<std::string> texts_in(const std::string& path) {
     const Corpus corpus = Corpus::open(path);
@@ -62,7 +41,7 @@ std::vector<std::string> texts_in(const std::string& path) {
 TEST(Prepare, WritesTheTextsOfBothNamings) {
     const ScratchFolder folder;
 
-    const Outcome outcome = run(config_for(folder, rows_of_two));
+    const Outcome outcome = run(config_for(folder, "a.jsonl", rows_of_two));
 
     EXPECT_EQ(texts_in(folder.file("c.h5")), (std::vector<std::string>{"def a(): pass", "def b(): pass"}));
     EXPECT_EQ(outcome.report.rows, 2U);
@@ -75,7 +54,7 @@ TEST(Prepare, WritesTheTextsOfBothNamings) {
 
 TEST(Prepare, KeepsOnlyTheRowsAskedFor) {
     const ScratchFolder folder;
-    PrepareConfig config = config_for(folder, rows_of_two);
+    PrepareConfig config = config_for(folder, "a.jsonl", rows_of_two);
     config.where = "repo~apache/spark";
     config.licence = "Apache-2.0";
 
@@ -91,7 +70,7 @@ TEST(Prepare, KeepsOnlyTheRowsAskedFor) {
 
 TEST(Prepare, StopsAtABadRowAndLeavesNothing) {
     const ScratchFolder folder;
-    const PrepareConfig config = config_for(folder, "{\"text\": \"a\"}\n{\"text\": \n");
+    const PrepareConfig config = config_for(folder, "a.jsonl", "{\"text\": \"a\"}\n{\"text\": \n");
 
     const std::string message = refusal(config);
 
@@ -102,7 +81,7 @@ TEST(Prepare, StopsAtABadRowAndLeavesNothing) {
 
 TEST(Prepare, CountsBadRowsWhenAsked) {
     const ScratchFolder folder;
-    PrepareConfig config = config_for(folder, "{\"text\": \"a\"}\n{\"text\": \n{\"n\": 1}\n");
+    PrepareConfig config = config_for(folder, "a.jsonl", "{\"text\": \"a\"}\n{\"text\": \n{\"n\": 1}\n");
     config.skip_bad = true;
 
     const Outcome outcome = run(config);
@@ -115,7 +94,7 @@ TEST(Prepare, CountsBadRowsWhenAsked) {
 
 TEST(Prepare, DoesNotTakeThePlaceOfItsTokenizer) {
     const ScratchFolder folder;
-    PrepareConfig file = config_for(folder, rows_of_two);
+    PrepareConfig file = config_for(folder, "a.jsonl", rows_of_two);
     file.tokenizer = folder.write("tokenizer.json", Tokenizer::bytes().to_bytes());
     file.output = file.tokenizer;
     PrepareConfig in_folder = file;
@@ -130,7 +109,7 @@ TEST(Prepare, DoesNotTakeThePlaceOfItsTokenizer) {
 
 TEST(Prepare, DoesNotTakeThePlaceOfADeviceOrAPipe) {
     const ScratchFolder folder;
-    PrepareConfig config = config_for(folder, rows_of_two);
+    PrepareConfig config = config_for(folder, "a.jsonl", rows_of_two);
     config.output = folder.file("pipe");
     ASSERT_EQ(::mkfifo(config.output.c_str(), 0600), 0);
 
@@ -153,7 +132,7 @@ TEST(Prepare, SpeaksOfItsInputWhereMemoryIsShort) {
     out.exceptions(std::ios::badbit);
 
     const std::string message =
-        message_of<ResourceError>([&] { prepare(config_for(folder, rows_of_two), out); });
+        message_of<ResourceError>([&] { prepare(config_for(folder, "a.jsonl", rows_of_two), out); });
 
     EXPECT_TRUE(says(message, "the machine has not enough memory left for this input"));
     EXPECT_EQ(message.find("--batch"), std::string::npos);
@@ -161,23 +140,23 @@ TEST(Prepare, SpeaksOfItsInputWhereMemoryIsShort) {
 
 TEST(Prepare, SaysSoWhenNoRowIsLeft) {
     const ScratchFolder folder;
-    PrepareConfig all_bad = config_for(folder, "{\n", "bad.jsonl");
+    PrepareConfig all_bad = config_for(folder, "bad.jsonl", "{\n");
     all_bad.skip_bad = true;
-    PrepareConfig unmatched = config_for(folder, rows_of_two);
+    PrepareConfig unmatched = config_for(folder, "a.jsonl", rows_of_two);
     unmatched.where = "repo~x";
 
     EXPECT_TRUE(says(refusal(all_bad), "all 1 rows were left out as bad; the first: "));
     EXPECT_TRUE(
         says(refusal(unmatched), "0 of 3 rows match --where 'repo~x'; repo is 'apache/spark', 'other/place'"));
-    EXPECT_TRUE(says(refusal(config_for(folder, "", "empty.jsonl")), "the input is empty: it holds no rows"));
+    EXPECT_TRUE(says(refusal(config_for(folder, "empty.jsonl", "")), "the input is empty: it holds no rows"));
     EXPECT_TRUE(
-        says(refusal(config_for(folder, "{\"text\": \"\"}", "blank.jsonl")), "all 1 rows are empty texts"));
+        says(refusal(config_for(folder, "blank.jsonl", "{\"text\": \"\"}")), "all 1 rows are empty texts"));
     EXPECT_FALSE(std::filesystem::exists(folder.file("c.h5")));
 }
 
 TEST(Prepare, AsksForAnOutput) {
     const ScratchFolder folder;
-    PrepareConfig config = config_for(folder, rows_of_two);
+    PrepareConfig config = config_for(folder, "a.jsonl", rows_of_two);
     config.output = "";
 
     EXPECT_TRUE(says(refusal(config), "prepare needs a file to write: --output corpus.h5"));
@@ -185,7 +164,7 @@ TEST(Prepare, AsksForAnOutput) {
 
 TEST(Prepare, NamesAnIdBeyondTheVocabulary) {
     const ScratchFolder folder;
-    const PrepareConfig config = config_for(folder, "{\"ids\": [1, 2]}\n{\"ids\": [3, 4299]}\n");
+    const PrepareConfig config = config_for(folder, "a.jsonl", "{\"ids\": [1, 2]}\n{\"ids\": [3, 4299]}\n");
 
     EXPECT_TRUE(says(refusal(config), config.inputs[0] +
                                           ":2: id 4299 is beyond the vocabulary of 257 (tokenizer bytes); "
@@ -194,7 +173,7 @@ TEST(Prepare, NamesAnIdBeyondTheVocabulary) {
 
 TEST(Prepare, LearnsATokenizerFromTheRowsAskedFor) {
     const ScratchFolder folder;
-    PrepareConfig config = config_for(folder,
+    PrepareConfig config = config_for(folder, "a.jsonl",
                                       "{\"repo\": \"a\", \"text\": \"low low low low\"}\n"
                                       "{\"repo\": \"b\", \"text\": \"zzzzzzzzzzzzzzzz\"}\n");
     config.where = "repo=a";
@@ -209,9 +188,9 @@ TEST(Prepare, LearnsATokenizerFromTheRowsAskedFor) {
 
 TEST(Prepare, RefusesToLearnFromNothing) {
     const ScratchFolder folder;
-    PrepareConfig ids = config_for(folder, "{\"ids\": [1, 2]}\n");
+    PrepareConfig ids = config_for(folder, "a.jsonl", "{\"ids\": [1, 2]}\n");
     ids.tokenizer = "train:300";
-    PrepareConfig many = config_for(folder, rows_of_two, "b.jsonl");
+    PrepareConfig many = config_for(folder, "b.jsonl", rows_of_two);
     many.tokenizer = "train:many";
 
     EXPECT_TRUE(says(refusal(ids), "is an id row, from which --tokenizer train:300 cannot learn"));
@@ -235,7 +214,7 @@ TEST(Prepare, MakesTheSyntheticSample) {
 
 TEST(Prepare, RefusesInputBesideTheSyntheticSample) {
     const ScratchFolder folder;
-    PrepareConfig both = config_for(folder, rows_of_two);
+    PrepareConfig both = config_for(folder, "a.jsonl", rows_of_two);
     both.synthetic = "csn";
     PrepareConfig unknown;
     unknown.synthetic = "wiki";
@@ -247,7 +226,7 @@ TEST(Prepare, RefusesInputBesideTheSyntheticSample) {
 
 TEST(Prepare, SaysNothingWhenQuiet) {
     const ScratchFolder folder;
-    PrepareConfig config = config_for(folder, rows_of_two);
+    PrepareConfig config = config_for(folder, "a.jsonl", rows_of_two);
     config.quiet = true;
 
     EXPECT_EQ(run(config).said, "");

@@ -20,8 +20,8 @@ using validation::unlike_layout;
 
 using Classes = std::vector<std::vector<int>>;
 
-const std::vector<Segment> one_sample{{.begin = 0, .length = 10, .sample = 0}};
-const std::vector<BatchShape> batches{{.segments = one_sample, .rows = 10}};
+const std::vector<Segment> ten_rows{{.begin = 0, .length = 10, .sample = 0}};
+const std::vector<BatchShape> batch_of_ten_rows{{.segments = ten_rows, .rows = 10}};
 
 // Two replicas that are cut alike, one that is cut in another way, and two that take more turns than the
 // others.
@@ -139,7 +139,7 @@ private:
 void expect_equal_to_walks(const RunConfig& config, const ModelConfig& model, int ranks, const char* name,
                            DType dtype = DType::f32, const BucketRules& rules = {}) {
     const Plan plan = plan_run(config, model, ranks);
-    const SizedPlan sized(model, plan, dtype, batches);
+    const SizedPlan sized(model, plan, dtype, batch_of_ten_rows);
     const GradientPlan gradients = gradient_plan(sized, rules);
     const Walk walk(sized, config.optimizer, gradients);
 

@@ -1,0 +1,37 @@
+// Calls of prepare() and what it answers.
+#pragma once
+
+#include <sstream>
+#include <string>
+
+#include "error_message.hpp"
+#include "scratch_folder.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/tools/prepare.hpp"
+
+namespace trireme::validation {
+
+struct Outcome {
+    PrepareReport report;
+    std::string said;
+};
+
+inline Outcome run(const PrepareConfig& config) {
+    std::ostringstream out;
+    const PrepareReport report = prepare(config, out);
+    return {report, out.str()};
+}
+
+inline std::string refusal(const PrepareConfig& config) {
+    return message_of<ConfigError>([&] { run(config); });
+}
+
+inline PrepareConfig config_for(const ScratchFolder& folder, const std::string& name,
+                                const std::string& bytes) {
+    PrepareConfig config;
+    config.inputs = {folder.write(name, bytes)};
+    config.output = folder.file("c.h5");
+    return config;
+}
+
+}  // namespace trireme::validation
