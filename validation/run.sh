@@ -39,7 +39,7 @@ build_release() {
 }
 
 test_cluster() {
-    run_tests release --label-regex '^(slurm|kills)$' --parallel 4 # a Slurm test and a kill test at a time
+    run_tests waiting release --label-regex '^(slurm|kills)$' --parallel 4 # a Slurm test and a kill test at a time
 }
 
 build_sanitizers() {
@@ -54,7 +54,7 @@ test_sanitizers() {
         say "the build with sanitizers failed"
         return 1
     fi
-    run_tests tsan && run_tests asan --parallel "$cores"
+    run_tests computing tsan && run_tests computing asan --parallel "$cores"
 }
 
 test_cluster_and_sanitizers() {
@@ -72,7 +72,7 @@ test_cluster_and_sanitizers() {
 test_release() {
     local elsewhere='^(slurm|kills|unit|emulated)$'
     [ $sanitizers = yes ] || elsewhere='^(slurm|kills)$'
-    run_tests release --label-exclude "$elsewhere" --parallel $((cores + 1)) # some tests only wait
+    run_tests computing release --label-exclude "$elsewhere" --parallel $((cores + 1)) # some tests only wait
 }
 
 jobs/install.sh --validation

@@ -3,7 +3,7 @@
 #
 # Two stages may run at once, so their results are in files in build/stages.
 
-readonly max_test_seconds=$((26 * 60)) # in which tests run, on the machine of the reference below
+readonly max_test_seconds=$((26 * 60)) # in which tests run, on the reference machine
 readonly reference_seconds=1.26        # what calibrate measures on two idle cores of an AMD EPYC (Zen 4, 2.6 GHz)
 readonly max_second_tries=2
 readonly stages=build/stages
@@ -41,10 +41,11 @@ calibrate() {
 
 # Tests of the program wait for MPI's and Slurm's own time limits, which a busy machine does not always keep, so up to
 # two of them may be tried once more, alone. A test of a unit, kernel, rank or loss has no such excuse.
-run_tests() { # preset, further arguments of ctest
-    local start=$SECONDS status=0
-    try_tests "$@" || status=1
-    echo "$start $SECONDS" >> $stages/spans
+# Tests are "computing", or "waiting" if they spend their time in time limits, which no faster machine makes shorter.
+run_tests() { # kind, preset, further arguments of ctest
+    local kind=$1 start=$SECONDS status=0
+    try_tests "${@:2}" || status=1
+    echo "$start $SECONDS $kind" >> $stages/spans
     return $status
 }
 
@@ -71,28 +72,32 @@ longest_tests() { # count
     sed -n 's/^ *[0-9]*\/[0-9]* Test *#[0-9]*: \([^ ]*\) .* \([0-9.]*\) sec.*/\2 \1/p' $stages/log | sort -rn | head -n "$1"
 }
 
-# Seconds in which at least one stage ran tests.
+# Seconds in which at least one stage ran tests, on this machine and on the reference machine.
 test_seconds() {
-    awk '{ for (second = $1; second < $2; ++second) runs[second] = 1 }
-         END { for (second in runs) ++sum; print sum + 0 }' $stages/spans
+    awk -v reference=$reference_seconds -v machine="$machine_seconds" '
+        { for (second = $1; second < $2; ++second) if (kind[second] != "waiting") kind[second] = $3 }
+        END {
+            for (second in kind) { ++here; there += kind[second] == "waiting" ? 1 : reference / machine }
+            printf "%d %d\n", here, there
+        }' $stages/spans
 }
 
 report_times() {
-    local limit seconds
-    limit=$(awk -v s=$max_test_seconds -v m="$machine_seconds" -v r=$reference_seconds 'BEGIN { printf "%d", s * m / r }')
-    seconds=$(test_seconds)
+    local here reference
+    read -r here reference < <(test_seconds)
     echo "=== seconds of the longest tests"
     longest_tests 20
     echo "=== seconds of the stages"
     cat $stages/seconds
-    echo "tests: $seconds s of at most $limit (calibration $machine_seconds s, reference $reference_seconds s)"
+    echo "tests: $here s, which are $reference s of at most $max_test_seconds s on the reference machine" \
+         "(calibration $machine_seconds s here, $reference_seconds s there)"
     sed 's/^/passed only on the second try: /' $stages/second_tries
     if [ -s $stages/failed ]; then
         say "failed: $(paste -sd ' ' $stages/failed)"
         exit 1
     fi
-    if [ "$seconds" -gt "$limit" ]; then
-        say "the tests took $seconds s, and $limit s are the limit on this machine; see the longest ones above"
+    if [ "$reference" -gt "$max_test_seconds" ]; then
+        say "the tests took $reference s of the reference machine, and $max_test_seconds s are the limit; see the longest ones above"
         exit 1
     fi
 }
