@@ -29,7 +29,7 @@ target_compile_options(trireme_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wal
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(trireme_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>) # wrong about "a" + std::string (GCC bug 105329)
 endif()
-# Both warn of sources that share a batch; builds without unity, such as asan, keep them for all but tests.
+# Both warn of sources that share a batch; a build without unity keeps them for all but tests.
 set(TRIREME_UNITY_WARNINGS $<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow;-Wno-subobject-linkage>)
 if(TRIREME_UNITY)
   target_compile_options(trireme_warnings INTERFACE ${TRIREME_UNITY_WARNINGS})

@@ -36,14 +36,11 @@ if(TRIREME_SANITIZE)
 endif()
 
 # Tests are compiled with little optimisation and eight sources at a time, as most rooms are (compile_together() in
-# Rooms.cmake): that takes a third of the time. The code that they test is compiled as ever. The nightly build without
-# unity compiles every source by itself.
+# Rooms.cmake): that takes a third of the time.
 add_library(trireme_quickly_compiled INTERFACE)
 target_compile_options(trireme_quickly_compiled INTERFACE -Og ${TRIREME_UNITY_WARNINGS})
 function(compile_tests_together target)
-  if(TRIREME_UNITY OR TRIREME_SANITIZE)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
-  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${TRIREME_UNITY} UNITY_BUILD_BATCH_SIZE 8)
 endfunction()
 
 # A program without its cases.

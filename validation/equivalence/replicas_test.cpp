@@ -20,12 +20,13 @@ protected:
 
     static std::vector<Way> ways() {
         std::vector<Way> all;
-        for (std::size_t mpi = 0; mpi < programs(); ++mpi) {
-            all.insert(all.end(), {{"--length pack", 1, mpi, 8},
-                                   {"--microbatches 3", 2, mpi},
-                                   {"--length fixed", 3, mpi},
-                                   {"--length pack --microbatches 2", 4, mpi},
-                                   {"", 8, mpi}});  // micro-batches of one and of two samples
+        for (Way way : {Way{"--length pack", 1, 0, 8}, Way{"--microbatches 3", 2}, Way{"--length fixed", 3},
+                        Way{"--length pack --microbatches 2", 4},
+                        Way{"", 8}}) {  // micro-batches of one and of two samples
+            for (const std::size_t mpi : programs_for(way.ranks)) {
+                way.mpi = mpi;
+                all.push_back(way);
+            }
         }
         return all;
     }
@@ -42,7 +43,7 @@ TEST_F(Replicas, GiveTheSameLossesWithTheFastKernels) {
 TEST_F(Replicas, GiveTheSameBitsWhateverTheMpiLibrary) {
     const Losses first = losses_of(training(), {"--microbatches 2", 3, 0});
 
-    for (std::size_t mpi = 0; mpi < programs(); ++mpi) {
+    for (const std::size_t mpi : programs_for(3)) {
         EXPECT_EQ(losses_of(training(), {"--microbatches 2", 3, mpi}), first);
     }
 }

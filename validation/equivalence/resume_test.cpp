@@ -104,9 +104,8 @@ TEST_F(Resume, IsBitForBitInTheSameLayout) {
 }
 
 TEST_F(Resume, IsBitForBitUnderEveryMpiLibrary) {
-    const Case chosen =
-        case_named("layout=grid pipe=2 data=2 tensor=1 model=llama-untied shard-optimizer=off precision=f64");
-    for (std::size_t mpi = 0; mpi < programs(); ++mpi) {
+    const Case chosen = case_named("layout=replicas-2-1 model=llama-untied shard-optimizer=off precision=f64");
+    for (const std::size_t mpi : messages::programs_for(ranks_of(chosen))) {
         std::filesystem::remove_all(folder_.file("first"));
         const Figures whole = run(chosen, saves, mpi);
         trials_.keep_as("first");

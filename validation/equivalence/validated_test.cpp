@@ -145,7 +145,7 @@ TEST_P(ChosenValidatedUpdates, WaitsWhereAllIsClipped) {
 TEST_P(ChosenValidatedUpdates, GiveTheSameBitsUnderEveryMpiLibraryAndTwice) {
     const std::string options = in_double + clipped_at(clip_of_some(GetParam(), in_double));
     const Figures first = run(GetParam(), options, 0);
-    for (std::size_t mpi = 0; mpi < programs(); ++mpi) {
+    for (const std::size_t mpi : messages::programs_for(GetParam().ranks)) {
         EXPECT_EQ(run(GetParam(), options, mpi), first) << "MPI library " << mpi;
     }
 }

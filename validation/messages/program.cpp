@@ -102,6 +102,16 @@ std::size_t programs() { return split(TRIREME_PROGRAMS).size(); }
 
 std::size_t mpi_libraries() { return programs() - TRIREME_SIMULATORS; }
 
+std::vector<std::size_t> programs_for(int ranks) {
+    constexpr std::size_t mpich = 1;  // where Open MPI is the first
+    std::vector<std::size_t> numbers;
+    for (std::size_t mpi = 0; mpi < programs(); ++mpi) {
+        const bool is_mpich = mpi == mpich && mpi < mpi_libraries();
+        if (!is_mpich || ranks <= 3 || TRIREME_ALL_SIZES) numbers.push_back(mpi);
+    }
+    return numbers;
+}
+
 Outcome run_program(const fs::path& folder, const std::vector<std::string>& arguments, int ranks,
                     std::size_t mpi) {
     return outcome_of(command_words(arguments, ranks, mpi), folder);

@@ -17,6 +17,10 @@ struct Outcome {
 // has no processes and runs no program alone.
 std::size_t mpi_libraries();
 std::size_t programs();
+// The numbers up to programs() that tests of the same run under every library try. MPICH's ranks keep a core
+// busy while they wait, so more than three of them are tried only with TRIREME_ALL_SIZES, unless there is no
+// other library.
+std::vector<std::size_t> programs_for(int ranks);
 std::string program_path(std::size_t mpi = 0);
 // Beyond those: of the program that an MPI library's ranks run on an emulated GPU, which they share.
 std::size_t on_emulated_gpu(std::size_t mpi = 0);
