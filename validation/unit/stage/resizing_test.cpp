@@ -25,7 +25,8 @@ std::vector<ResizingTrial> every_resizing_trial() {
     std::vector<ResizingTrial> trials;
     for (const SmallModel& model : every_small_model()) {
         trials.push_back({"reference_f64", {.backend = ReferenceStream{}}, DType::f64, 1e-12, model});
-        trials.push_back({"cpu_f32", {.backend = CpuStream{}}, DType::f32, 1e-6, model});
+        trials.push_back({"cpu_f64", {.backend = CpuStream{}}, DType::f64, 1e-12, model});
+        trials.push_back({"cpu_f32", {.backend = CpuStream{}}, DType::f32, 1e-5, model});
     }
     return trials;
 }
