@@ -5,7 +5,7 @@
 #   validation/variants.sh NAME...      some of them
 #   validation/variants.sh --today      one of them, chosen by the day: its program is built and trains a model
 #
-# A variant that has passed at this commit is skipped: build/variants/NAME.passed holds the commit.
+# A variant that has passed at this commit is skipped: build/variant-NAME.passed holds the commit.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -23,15 +23,16 @@ declare -A options=(
 
 say() { echo "variants: $*" >&2; }
 
+# A build folder as deep as the release's: a compiler cache then serves what both compile alike.
 configure() { # name
     say "$1: ${options[$1]}"
     # shellcheck disable=SC2086  # the options are several words
-    cmake -G Ninja -S . -B "build/variants/$1" ${options[$1]}
+    cmake -G Ninja -S . -B "build/variant-$1" ${options[$1]}
 }
 
 # Builds the program and trains a small model with it on one rank.
 try_variant() { # name
-    local build=build/variants/$1
+    local build=build/variant-$1
     configure "$1"
     cmake --build "$build" --parallel "$(nproc)" --target trireme
     rm -rf "$build/trial"
@@ -43,7 +44,7 @@ try_variant() { # name
 }
 
 test_variant() { # name
-    local build=build/variants/$1 commit
+    local build=build/variant-$1 commit
     commit=$(git describe --always --dirty)
     if [ "$(cat "$build.passed" 2> /dev/null)" = "$commit" ]; then
         say "$1 has passed at $commit"
@@ -55,7 +56,7 @@ test_variant() { # name
     echo "$commit" > "$build.passed"
 }
 
-mkdir -p build/variants
+mkdir -p build
 case "${1:-}" in
     --today)
         today=$((10#$(date +%j) % ${#variants[@]}))
