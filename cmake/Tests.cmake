@@ -36,7 +36,7 @@ if(TRIREME_SANITIZE)
 endif()
 
 # Tests are compiled with little optimisation and eight sources at a time, as most rooms are (compile_together() in
-# Rooms.cmake): that takes a third of the time. Undefined behaviour is looked for in the rooms, not in the tests.
+# Rooms.cmake): that takes a third of the time. The undefined-behaviour sanitizer checks the rooms, not the tests.
 add_library(trireme_quickly_compiled INTERFACE)
 target_compile_options(trireme_quickly_compiled INTERFACE -Og ${TRIREME_UNITY_WARNINGS}
                                                           $<$<STREQUAL:${TRIREME_SANITIZE},ON>:-fno-sanitize=undefined>)

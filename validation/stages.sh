@@ -39,8 +39,6 @@ calibrate() {
     machine_seconds=$(awk -v a="$start" -v b="$end" 'BEGIN { printf "%.2f", b - a }')
 }
 
-# Tests of the program wait for MPI's and Slurm's own time limits, which a busy machine does not always keep, so up to
-# two of them may be tried once more, alone. A test of a unit, kernel, rank or loss has no such excuse.
 # Tests are "computing", or "waiting" if they spend about half of their time in time limits, which no faster machine
 # makes shorter: on machines of calibration 0.93, 1.51 and 2.24, those of the stage "cluster" took 343, 381 and 498 s.
 run_tests() { # kind, preset, further arguments of ctest
@@ -50,6 +48,8 @@ run_tests() { # kind, preset, further arguments of ctest
     return $status
 }
 
+# Tests of the program wait for MPI's and Slurm's own time limits, which a busy machine does not always keep, so up to
+# two of them may be tried once more, alone. A test of a unit, kernel, rank or loss gets no second try.
 try_tests() { # preset, further arguments of ctest
     local preset=$1 names tries
     shift

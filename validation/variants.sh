@@ -23,7 +23,8 @@ declare -A options=(
 
 say() { echo "variants: $*" >&2; }
 
-# A build folder as deep as the release's: a compiler cache then serves what both compile alike.
+# The folder is as deep as build/release, because a compiler cache compares relative paths: it then has what the release
+# build compiled with the same options.
 configure() { # name
     say "$1: ${options[$1]}"
     # shellcheck disable=SC2086  # the options are several words

@@ -17,9 +17,8 @@ struct Outcome {
 // has no processes and runs no program alone.
 std::size_t mpi_libraries();
 std::size_t programs();
-// The numbers up to programs() that tests of the same run under every library try. MPICH's ranks keep a core
-// busy while they wait, so more than three of them are tried only with TRIREME_ALL_SIZES, unless there is no
-// other library.
+// The programs that a test of `ranks` ranks under every MPI library runs. MPICH's ranks keep a core busy while
+// they wait, so more than three of them run only with TRIREME_ALL_SIZES, or where MPICH is the only library.
 std::vector<std::size_t> programs_for(int ranks);
 std::string program_path(std::size_t mpi = 0);
 // Beyond those: of the program that an MPI library's ranks run on an emulated GPU, which they share.
