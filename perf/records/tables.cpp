@@ -37,16 +37,15 @@ std::vector<std::string> values_of(const CsvTable& table, const std::string& col
 }
 
 // Tokens a second, MFU, measured and smallest possible bubble, and exposed communication; "-" for a run that
-// failed. A row that does not name the program that ran it is marked with a dagger.
+// failed.
 std::string scaling_cell(const CsvTable& table, const std::vector<std::string>& row) {
     const auto has = [&](const char* column) { return !table.cell(row, column).empty(); };
     if (!has("tokens_per_s")) return "-";
     const auto figure = [&](const char* column) { return number_in(table.cell(row, column)); };
-    const bool is_outdated = !table.has_column("program") || !has("program");
-    return fmt::format("{}k, {:.1f} %, {:.0f} / {:.0f} %, {:.0f} %{}",
+    return fmt::format("{}k, {:.1f} %, {:.0f} / {:.0f} %, {:.0f} %",
                        with_commas(std::llround(figure("tokens_per_s") / 1000)), 100 * figure("mfu"),
                        100 * figure("bubble/measured"), 100 * figure("bubble/limit"),
-                       100 * figure("exposed_comm"), is_outdated ? " †" : "");
+                       100 * figure("exposed_comm"));
 }
 
 // A row for each schedule, a column for each number of ranks.
