@@ -24,7 +24,7 @@ SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
     file.read(first.size(), std::as_writable_bytes(std::span(text)));
     const std::uint64_t begin = first.size() + length;
     SafetensorsHeader header = parse_safetensors_header(text, file.size() - begin, path.string());
-    return SafetensorsFile(std::make_unique<Storage>(std::move(file), std::move(header), begin));
+    return SafetensorsFile(std::make_unique<Storage>(Storage{std::move(file), std::move(header), begin}));
 }
 
 SafetensorsFile::SafetensorsFile(std::unique_ptr<Storage> storage) : storage_(std::move(storage)) {}

@@ -34,11 +34,23 @@ StoredType type_named(const Json& name) {
     return *type;
 }
 
+// The JSON library converts any number to the type asked for: -1 and 1.5 become counts, and 1e30 is undefined.
+std::uint64_t count_of(const Json& number) {
+    if (!number.is_number_unsigned()) throw ConfigError("has something else where a whole number must be");
+    return number.get<std::uint64_t>();
+}
+
+template <class Counts>
+Counts counts_of(const Json& numbers) {
+    for (const Json& number : numbers) count_of(number);
+    return numbers.get<Counts>();
+}
+
 CheckpointTensor tensor_of(const Json& json) {
     CheckpointTensor tensor{.name = json.at("name"),
-                            .shape = json.at("shape"),
-                            .rows = json.at("rows"),
-                            .columns = json.at("columns"),
+                            .shape = counts_of<std::vector<std::uint64_t>>(json.at("shape")),
+                            .rows = count_of(json.at("rows")),
+                            .columns = count_of(json.at("columns")),
                             .type = type_named(json.at("type")),
                             .source = type_named(json.at("source"))};
     std::uint64_t bytes = sizeof(double);
@@ -57,9 +69,9 @@ bool is_within(Range range, std::size_t size) {
 }
 
 CheckpointPart part_of(const Json& json, const std::vector<CheckpointTensor>& tensors) {
-    CheckpointPart part{.number = json.at("part")};
+    CheckpointPart part{.number = count_of(json.at("part"))};
     for (const Json& each : json.at("boxes")) {
-        const auto numbers = each.get<std::array<std::size_t, 5>>();
+        const auto numbers = counts_of<std::array<std::size_t, 5>>(each);
         const TensorBox held{numbers[0], {{numbers[1], numbers[2]}, {numbers[3], numbers[4]}}};
         if (held.tensor >= tensors.size() || !is_within(held.box.rows, tensors[held.tensor].rows) ||
             !is_within(held.box.columns, tensors[held.tensor].columns))
@@ -83,11 +95,12 @@ void require_all_elements(const CheckpointState& state) {
 
 CheckpointState state_of(const Json& json) {
     if (json.at("format").get<std::string>() != format) throw ConfigError("is of no checkpoint");
-    const std::uint64_t written = json.at("schema_version");
+    const std::uint64_t written = count_of(json.at("schema_version"));
     if (written > version)
         throw ConfigError(cat("was written by a newer Trireme (checkpoint schema ", written,
                               ", this program reads ", version, ")"));
-    CheckpointState state{.save = json.at("save"), .step = json.at("step"), .moments = json.at("moments")};
+    CheckpointState state{
+        .save = json.at("save"), .step = count_of(json.at("step")), .moments = count_of(json.at("moments"))};
     if (state.moments > most_moments) throw ConfigError("has more moments than any optimizer");
     for (const Json& tensor : json.at("tensors")) state.tensors.push_back(tensor_of(tensor));
     for (const Json& part : json.at("parts")) state.parts.push_back(part_of(part, state.tensors));

@@ -52,8 +52,8 @@ double KernelTimes::seconds_by_bytes(const Knots& knots, double bytes) {
     const auto above = std::ranges::lower_bound(knots, bytes, {}, &Knot::bytes);
     if (above == knots.end()) return knots.back().seconds * bytes / knots.back().bytes;
     if (above->bytes == bytes) {  // maybe several calls, as of unlike rows
-        const auto equals = std::ranges::equal_range(knots, bytes, {}, &Knot::bytes);
-        return (equals.begin() + std::ranges::ssize(equals) / 2)->seconds;
+        const auto end = std::ranges::upper_bound(knots, bytes, {}, &Knot::bytes);
+        return (above + (end - above) / 2)->seconds;
     }
     if (above == knots.begin()) return above->seconds * bytes / above->bytes;
     const auto below = above - 1;

@@ -69,10 +69,14 @@ Parts split(std::string_view text) {
             .age = age};
 }
 
+// Larger numbers are refused, so that the number of the next stage or micro-batch is an int, too.
+constexpr int largest_number = 1 << 24;
+
 std::optional<int> number_of(std::string_view digits) {
     int number = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
     if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+    if (number > largest_number) return std::nullopt;
     return number;
 }
 
@@ -131,7 +135,8 @@ Instruction parse_instruction(std::string_view text, const std::string& place) {
                           is_known ? std::string() : did_you_mean(parts.word, words),
                           "; write stage, letter and micro-batch (2F0, 2B0, 2I0, 2W0, 2SEND_F0, 2RECV_F0, "
                           "2SEND_B0, 2RECV_B0), 2F0@1 for weights of one update ago, or REDUCE2, STEP2 and "
-                          "VALIDATE2 with the stage"));
+                          "VALIDATE2 with the stage; numbers go up to ",
+                          largest_number));
 }
 
 }  // namespace trireme

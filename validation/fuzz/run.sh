@@ -26,6 +26,7 @@ if [ ! -f build/fuzz/build.ninja ]; then
           -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ . >&2
 fi
 mkdir -p build/fuzz/findings
+export LSAN_OPTIONS="suppressions=$PWD/validation/asan/lsan.supp:print_suppressions=0"
 touch build/fuzz/done
 failed=0
 for target in "${targets[@]}"; do

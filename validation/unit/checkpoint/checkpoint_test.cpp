@@ -232,6 +232,8 @@ TEST_F(Checkpoint, ADamagedStateIsNotBelieved) {
         says(refusal_of("[0,0,5,0,4]", "[0,0,9,0,4]"), "state.json puts what no tensor has into part 0"));
     EXPECT_TRUE(says(refusal_of("\"rows\":5", "\"rows\":6"), "state.json contradicts itself about"));
     EXPECT_TRUE(says(refusal_of("\"schema_version\":2", "\"schema_version\":3"), "by a newer Trireme"));
+    for (const std::string step : {"-3", "3.5", "4e25", "true"})
+        EXPECT_TRUE(says(refusal_of("\"step\":3", "\"step\":" + step), "where a whole number must be")) << step;
     EXPECT_TRUE(says(refusal_of("{", "["), "state.json is not whole JSON"));
 }
 
