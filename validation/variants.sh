@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds and tests other configurations than the release.
 #
-#   validation/variants.sh              all of them, for the night: each is built whole and passes its tests
+#   validation/variants.sh              all of them, for the night: each is built whole and passes its tests. Where Clang
+#                                       is installed, each fuzz target looks for new inputs for a minute, too
 #   validation/variants.sh NAME...      some of them
 #   validation/variants.sh --today      one of them, chosen by the day: its program is built and trains a model
 #
@@ -58,13 +59,14 @@ test_variant() { # name
 }
 
 mkdir -p build
+fuzz=no
 case "${1:-}" in
     --today)
         today=$((10#$(date +%j) % ${#variants[@]}))
         try_variant "${variants[today]}"
         exit
         ;;
-    "") ;;
+    "") fuzz=yes ;;
     *) variants=("$@") ;;
 esac
 for variant in "${variants[@]}"; do
@@ -74,4 +76,7 @@ failed=()
 for variant in "${variants[@]}"; do
     test_variant "$variant" || failed+=("$variant")
 done
+if [ $fuzz = yes ] && command -v clang++ > /dev/null; then
+    validation/fuzz/run.sh 60 || failed+=(fuzz)
+fi
 [ "${#failed[@]}" -eq 0 ] || { say "failed: ${failed[*]}"; exit 1; }

@@ -4,10 +4,10 @@
 #
 #   validation/fuzz/run.sh [SECONDS] [TARGET...]    600 seconds for each of all targets, by default
 #
-# New inputs go to build/fuzz/corpus/<target>, and a later call begins from there. A target that has had
-# its time is noted in build/fuzz/done and passed over by the next call, so a run that was stopped can be continued;
-# remove that file to begin again. Inputs that break a promise are left in build/fuzz/findings/<target>-*; fix the
-# fault and copy the input to validation/fuzz/corpus/<target>, which ctest replays.
+# New inputs go to build/fuzz/corpus/<target>, and a later call begins from there. A target that has had its time at this
+# commit is noted in build/fuzz/done and passed over by the next call, so a run that was stopped can be continued. Inputs
+# that break a promise are left in build/fuzz/findings/<target>-*; fix the fault and copy the input to
+# validation/fuzz/corpus/<target>, which ctest replays.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -28,10 +28,11 @@ fi
 mkdir -p build/fuzz/findings
 export LSAN_OPTIONS="suppressions=$PWD/validation/asan/lsan.supp:print_suppressions=0"
 touch build/fuzz/done
+commit=$(git describe --always --dirty)
 failed=0
 for target in "${targets[@]}"; do
-    if grep -qx "$target $seconds" build/fuzz/done; then
-        echo "$target: already ran for $seconds seconds" >&2
+    if grep -qx "$target $seconds $commit" build/fuzz/done; then
+        echo "$target: already ran for $seconds seconds at $commit" >&2
         continue
     fi
     ninja -C build/fuzz "fuzz_$target" >&2
@@ -43,7 +44,7 @@ for target in "${targets[@]}"; do
     if "build/fuzz/bin/fuzz_$target" -max_total_time="$seconds" -max_len="$longest" -timeout=20 -rss_limit_mb=4096 \
         -print_final_stats=1 "-artifact_prefix=build/fuzz/findings/$target-" "${dictionary[@]}" \
         "build/fuzz/corpus/$target" "validation/fuzz/corpus/$target"; then
-        echo "$target $seconds" >>build/fuzz/done
+        echo "$target $seconds $commit" >>build/fuzz/done
     else
         echo "$target: a promise is broken; see build/fuzz/findings/$target-*" >&2
         failed=1
