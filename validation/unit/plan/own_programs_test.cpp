@@ -259,8 +259,8 @@ TEST(OwnPrograms, WithMoreMicroBatchesThanAStepHasAreRefused) {
 
 TEST(OwnPrograms, ThatGoFarAheadOrBackAreRefused) {
     EXPECT_EQ(
-        refusal_of_plan(wish_of(two_stages(), "0F0,BODY,0F99999999,0B0,REDUCE0,STEP0\n1F0,1B0\n", 2)),
-        "0F99999999 of my.csv is of 49999999 steps later, where a step has 2 micro-batches; programs may go "
+        refusal_of_plan(wish_of(two_stages(), "0F0,BODY,0F9999999,0B0,REDUCE0,STEP0\n1F0,1B0\n", 2)),
+        "0F9999999 of my.csv is of 4999999 steps later, where a step has 2 micro-batches; programs may go "
         "100 steps ahead or back");
     EXPECT_EQ(
         refusal_of_plan(wish_of(two_stages(), "0F0@101,0B0@101\n1F0,1B0\n")),
