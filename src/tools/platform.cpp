@@ -59,7 +59,7 @@ std::string cluster_line(const NodeGroup& group, std::size_t hosts, const Link& 
     const std::string properties = properties_of(group);
     return fmt::format(
         "<cluster id=\"{}\" prefix=\"{}\" suffix=\"{}\" radical=\"0-{}\" speed=\"{}\" bw=\"{}Bps\" "
-        "lat=\"{:.12g}s\" router_id=\"{}-switch\"{}\n",
+        "lat=\"{:.12g}s\" loopback_bw=\"1e18Bps\" loopback_lat=\"0s\" router_id=\"{}-switch\"{}\n",
         id, prefix, suffix, hosts - 1, speeds_of(group.device), link.bandwidth, link.latency / 2, id,
         properties.empty() ? "/>" : ">" + properties + "</cluster>");
 }

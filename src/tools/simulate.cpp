@@ -63,6 +63,7 @@ std::vector<std::string> words_for(const SimulateConfig& config, const Cluster& 
                                    "--cfg=network/model:CM02",
                                    "--cfg=network/TCP-gamma:0",
                                    "--cfg=network/crosstraffic:0",
+                                   "--cfg=network/loopback-lat:0",
                                    "--cfg=smpi/simulate-computation:no",
                                    "--cfg=smpi/host-speed:1Gf",
                                    "--cfg=smpi/test:0",

@@ -145,10 +145,10 @@ std::size_t MpiCommunicator::index_of(Ticket ticket) const {
 bool MpiCommunicator::is_done(Ticket ticket) {
     Slot& slot = slots_[index_of(ticket)];
     while (slot.parts_done < slot.parts.size()) {
-        int is_part_done = 0;
+        bool is_part_done = false;
         MPI_Status status{};
-        const int code = MPI_Test(&slot.parts[slot.parts_done], &is_part_done, &status);
-        if (code == MPI_SUCCESS && is_part_done == 0) return false;
+        const int code = test(slot.parts[slot.parts_done], is_part_done, status);
+        if (code == MPI_SUCCESS && !is_part_done) return false;
         finish_part(slot, {.code = code, .status = status});
     }
     return true;

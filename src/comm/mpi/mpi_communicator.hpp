@@ -6,6 +6,7 @@
 
 #include <mpi.h>
 
+#include <deque>
 #include <vector>
 
 #include "trireme/comm/communicator.hpp"
@@ -61,6 +62,10 @@ private:
     struct Own {
         MPI_Comm comm;
     };
+    struct MessageToItself {
+        MPI_Request request;
+        double sent;  // seconds of the simulated clock
+    };
 
     MpiCommunicator(Own own, std::string name, Patience patience, std::size_t part_bytes);
 
@@ -69,6 +74,7 @@ private:
     void give_back(Slot& slot);
     std::size_t index_of(Ticket ticket) const;  // throws BugError if it is not in flight
     void finish_part(Slot& slot, const Outcome& outcome);
+    int test(MPI_Request& request, bool& is_done, MPI_Status& status);  // wall/wait.cpp or simulated/wait.cpp
     void spend_on_copying(int peer, std::size_t bytes) const;
 
     MPI_Comm comm_ = MPI_COMM_NULL;
@@ -82,6 +88,7 @@ private:
     Ticket next_serial_ = 1;
     std::vector<Slot> slots_;
     std::vector<std::size_t> free_slots_;
+    std::deque<MessageToItself> messages_to_itself_ = {};  // of simulated/wait.cpp
 };
 
 }  // namespace trireme

@@ -30,17 +30,18 @@ TEST(Platform, OfOneNodeIsOneLine) {
     EXPECT_EQ(platform_text(cluster(1, 4)),
               head +
                   "  <cluster id=\"node-0\" prefix=\"node-0-device-\" suffix=\"\" radical=\"0-3\" "
-                  "speed=\"1000000000f\" bw=\"300000000000Bps\" lat=\"1e-06s\" router_id=\"node-0-switch\"/>\n"
+                  "speed=\"1000000000f\" bw=\"300000000000Bps\" lat=\"1e-06s\" loopback_bw=\"1e18Bps\" "
+                  "loopback_lat=\"0s\" router_id=\"node-0-switch\"/>\n"
                   "</platform>\n");
 }
 
 TEST(Platform, OfNodesWithOneDeviceIsOneLine) {
-    EXPECT_EQ(
-        platform_text(cluster(3, 1)),
-        head +
-            "  <cluster id=\"cluster\" prefix=\"node-\" suffix=\"-device-0\" radical=\"0-2\" "
-            "speed=\"1000000000f\" bw=\"25000000000Bps\" lat=\"2.5e-06s\" router_id=\"cluster-switch\"/>\n"
-            "</platform>\n");
+    EXPECT_EQ(platform_text(cluster(3, 1)),
+              head +
+                  "  <cluster id=\"cluster\" prefix=\"node-\" suffix=\"-device-0\" radical=\"0-2\" "
+                  "speed=\"1000000000f\" bw=\"25000000000Bps\" lat=\"2.5e-06s\" loopback_bw=\"1e18Bps\" "
+                  "loopback_lat=\"0s\" router_id=\"cluster-switch\"/>\n"
+                  "</platform>\n");
 }
 
 TEST(Platform, JoinsNodesByASwitch) {
@@ -48,9 +49,11 @@ TEST(Platform, JoinsNodesByASwitch) {
               head +
                   "  <zone id=\"cluster\" routing=\"DijkstraCache\">\n"
                   "    <cluster id=\"node-0\" prefix=\"node-0-device-\" suffix=\"\" radical=\"0-1\" "
-                  "speed=\"1000000000f\" bw=\"300000000000Bps\" lat=\"1e-06s\" router_id=\"node-0-switch\"/>\n"
+                  "speed=\"1000000000f\" bw=\"300000000000Bps\" lat=\"1e-06s\" loopback_bw=\"1e18Bps\" "
+                  "loopback_lat=\"0s\" router_id=\"node-0-switch\"/>\n"
                   "    <cluster id=\"node-1\" prefix=\"node-1-device-\" suffix=\"\" radical=\"0-1\" "
-                  "speed=\"1000000000f\" bw=\"300000000000Bps\" lat=\"1e-06s\" router_id=\"node-1-switch\"/>\n"
+                  "speed=\"1000000000f\" bw=\"300000000000Bps\" lat=\"1e-06s\" loopback_bw=\"1e18Bps\" "
+                  "loopback_lat=\"0s\" router_id=\"node-1-switch\"/>\n"
                   "    <zone id=\"between\" routing=\"Full\">\n"
                   "      <router id=\"switch\"/>\n"
                   "    </zone>\n"
