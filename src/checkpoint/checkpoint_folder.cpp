@@ -66,6 +66,8 @@ ModelFiles open_checkpoint(const fs::path& folder) {
     files.config = model_from_config_json(files.config_text, config.string());
     if (!state.tokenizer_sha256.empty())
         files.tokenizer = read_recorded(folder / tokenizer_file, state.tokenizer_sha256);
+    if (!state.generation_sha256.empty())
+        files.generation = read_recorded(folder / generation_file, state.generation_sha256);
     for (std::size_t t = 0; t < state.tensors.size(); ++t)
         files.entries.push_back(entry_of(state.tensors[t], t));
     return files;

@@ -106,6 +106,7 @@ CheckpointState state_of(const Json& json) {
     for (const Json& part : json.at("parts")) state.parts.push_back(part_of(part, state.tensors));
     state.config_sha256 = json.at("config_sha256");
     state.tokenizer_sha256 = json.value("tokenizer_sha256", "");
+    state.generation_sha256 = json.value("generation_config_sha256", "");
     if (json.contains("run")) state.run = json.at("run").dump();
     require_all_elements(state);
     return state;
@@ -138,6 +139,7 @@ std::string json_of(const CheckpointState& state) {
     Json json{{"format", format},   {"schema_version", version}, {"save", state.save},
               {"step", state.step}, {"moments", state.moments},  {"config_sha256", state.config_sha256}};
     if (!state.tokenizer_sha256.empty()) json["tokenizer_sha256"] = state.tokenizer_sha256;
+    if (!state.generation_sha256.empty()) json["generation_config_sha256"] = state.generation_sha256;
     if (!state.run.empty()) json["run"] = Json::parse(state.run);
     json["tensors"] = Json::array();
     for (const CheckpointTensor& tensor : state.tensors) json["tensors"].push_back(tensor_json(tensor));

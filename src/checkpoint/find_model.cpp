@@ -68,7 +68,8 @@ bool is_huggingface(const fs::path& folder) {
 }
 
 bool is_of_a_model(const std::string& name) {
-    constexpr std::array names{latest_file, config_file, tokenizer_file, state_file, model_file, index_file};
+    constexpr std::array names{latest_file, config_file, tokenizer_file, generation_file,
+                               state_file,  model_file,  index_file};
     return name.starts_with(part_prefix) || name.starts_with(resizing_prefix) ||
            std::any_of(names.begin(), names.end(), [&](const char* known) { return name == known; });
 }

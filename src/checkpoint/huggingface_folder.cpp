@@ -99,6 +99,8 @@ ModelFiles open_huggingface(const fs::path& path) {
     model.config = model_from_config_json(model.config_text, config.string());
     const fs::path tokenizer = folder / checkpoint_schema::tokenizer_file;
     if (is_there(tokenizer)) model.tokenizer = read_small_file(tokenizer);
+    const fs::path generation = folder / checkpoint_schema::generation_file;
+    if (is_there(generation)) model.generation = read_small_file(generation);
     if (!is_folder) {
         open_single(model, path);
     } else if (is_there(path / single_file)) {

@@ -47,6 +47,7 @@ struct ModelFiles {
     ModelConfig config;
     std::string config_text;  // the config.json that says so
     std::string tokenizer;
+    std::string generation;
     std::vector<TensorEntry> entries;
     std::unique_ptr<CheckpointFolder> checkpoint;  // none: Hugging Face's
     std::vector<SafetensorsFile> files;

@@ -17,6 +17,7 @@ inline constexpr const char* latest_file = "latest";
 inline constexpr const char* step_prefix = "step-";
 inline constexpr const char* config_file = "config.json";
 inline constexpr const char* tokenizer_file = "tokenizer.json";
+inline constexpr const char* generation_file = "generation_config.json";
 inline constexpr const char* state_file = "state.json";
 inline constexpr const char* model_file = "model.h5";
 inline constexpr const char* part_prefix = "part-";

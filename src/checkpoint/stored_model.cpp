@@ -151,6 +151,7 @@ const CheckpointState* StoredModel::state() const {
 }
 std::uint64_t StoredModel::step() const { return storage_->step(); }
 const std::string& StoredModel::tokenizer() const { return storage_->tokenizer; }
+const std::string& StoredModel::generation() const { return storage_->generation; }
 
 bool StoredModel::has(const ParameterSpec& spec) const {
     const TensorEntry* entry = storage_->find(spec);

@@ -22,6 +22,7 @@ void write_texts(const fs::path& folder, const CheckpointState& state, const Mod
     if (before) before(SaveStage::config);
     write_whole_file(folder / config_file, description.config);
     if (!description.tokenizer.empty()) write_whole_file(folder / tokenizer_file, description.tokenizer);
+    if (!description.generation.empty()) write_whole_file(folder / generation_file, description.generation);
     if (before) before(SaveStage::state);
     write_whole_file(folder / state_file, json_of(state));
 }
@@ -40,10 +41,12 @@ std::string config_text_of(const ModelConfig& model, const std::vector<Checkpoin
 }
 
 CheckpointState state_of(const ModelDescription& description, std::vector<CheckpointTensor> tensors) {
+    const auto sum_of = [](const std::string& text) { return text.empty() ? "" : sha256_hex(text); };
     return {.save = random_digits(),
             .tensors = std::move(tensors),
             .config_sha256 = sha256_hex(description.config),
-            .tokenizer_sha256 = description.tokenizer.empty() ? "" : sha256_hex(description.tokenizer)};
+            .tokenizer_sha256 = sum_of(description.tokenizer),
+            .generation_sha256 = sum_of(description.generation)};
 }
 
 fs::path place_of_checkpoint(const fs::path& checkpoints, std::uint64_t step) {

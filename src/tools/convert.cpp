@@ -48,7 +48,8 @@ fs::path import_model(const StoredModel& stored, const std::vector<ParameterSpec
         tensors.push_back(checkpoint_tensor(spec, type, source));
     }
     const ModelDescription description{.config = config_text_of(stored.config(), tensors, stored.config_text()),
-                                       .tokenizer = stored.tokenizer()};
+                                       .tokenizer = stored.tokenizer(),
+                                       .generation = stored.generation()};
     std::vector<std::byte> bytes;
     const auto read = [&](std::size_t number, Range rows) {
         const DType dtype = tensors[number].type == StoredType::f64 ? DType::f64 : DType::f32;

@@ -123,6 +123,8 @@ ExportFacts export_model(const StoredModel& stored, const std::vector<ParameterS
         config_json_of(stored.config(), torch_name_of(main_type(specs, types)), stored.config_text()));
     if (!stored.tokenizer().empty())
         write_whole_file(folder.partial_path() / "tokenizer.json", stored.tokenizer());
+    if (!stored.generation().empty())
+        write_whole_file(folder.partial_path() / "generation_config.json", stored.generation());
     folder.keep("config.json");
     return facts;
 }

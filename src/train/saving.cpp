@@ -44,7 +44,8 @@ SavingPlan plan_saving(const RunConfig& config, const Setup& setup, const Gradie
         tensors.push_back(checkpoint_tensor(*specs.at(tensor.name), type, type));
     ModelDescription description{
         .config = config_text_of(setup.model, tensors, setup.stored ? setup.stored->config_text() : ""),
-        .tokenizer = setup.tokenizer ? setup.tokenizer->to_bytes() : ""};
+        .tokenizer = setup.tokenizer ? setup.tokenizer->to_bytes() : "",
+        .generation = setup.stored ? setup.stored->generation() : ""};
     SavingPlan plan{.checkpoints = {},
                     .run = {},
                     .keep = config.run.keep,

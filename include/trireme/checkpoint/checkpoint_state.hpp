@@ -47,8 +47,9 @@ struct CheckpointState {
     std::vector<CheckpointTensor> tensors = {};
     std::vector<CheckpointPart> parts = {};
     std::string config_sha256 = {};
-    std::string tokenizer_sha256 = {};  // empty: it has none
-    std::string run = {};               // what training has to say to itself, as a JSON object; empty: nothing
+    std::string tokenizer_sha256 = {};   // empty: it has none
+    std::string generation_sha256 = {};  // of generation_config.json; empty: it has none
+    std::string run = {};                // what training has to say to itself, as a JSON object; empty: nothing
 };
 
 // A line of JSON.

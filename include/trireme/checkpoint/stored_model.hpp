@@ -37,6 +37,7 @@ public:
     std::uint64_t step() const;              // updates behind it; 0 of Hugging Face's
     const CheckpointState* state() const;    // of a checkpoint; none: Hugging Face's
     const std::string& tokenizer() const;    // the bytes of a tokenizer.json; empty: none is there
+    const std::string& generation() const;   // the bytes of a generation_config.json; empty: none is there
 
     // Whether the parameter is there, under its name or one that Hugging Face has used for it: without the
     // prefix of the base model ("wte.weight"), with gamma and beta for gains and biases of norms. Throws

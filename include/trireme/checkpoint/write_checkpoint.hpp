@@ -5,6 +5,7 @@
 //   model.h5                every tensor whole, by virtual datasets, for people
 //   config.json             the model, as Hugging Face has it
 //   tokenizer.json          if one is known
+//   generation_config.json  of a model of Hugging Face's that had one
 //   state.json              what is in which part, and what training has to know to go on
 // written under a hidden name, synced, renamed into place; then the one-line file `latest` beside it names it.
 #pragma once
@@ -24,8 +25,9 @@ namespace trireme {
 
 // What is written beside tensors.
 struct ModelDescription {
-    std::string config;          // the bytes of config.json
-    std::string tokenizer = {};  // of tokenizer.json; empty: none
+    std::string config;           // the bytes of config.json
+    std::string tokenizer = {};   // of tokenizer.json; empty: none
+    std::string generation = {};  // of generation_config.json; empty: none
 };
 
 // The config.json of a model that is stored with these tensors; `base` is one that it began with: see

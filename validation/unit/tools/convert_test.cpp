@@ -116,11 +116,13 @@ TEST_F(Convert, ShardsHoldTheSameTensors) {
 TEST_F(Convert, TheTokenizerGoesAlong) {
     write_model_of(StoredType::f32);
     folder_.write("model/tokenizer.json", "{ \"a\":1}\n");
+    folder_.write("model/generation_config.json", "{\"eos_token_id\": 7}");
 
     run("model", "checkpoints");
     run("checkpoints", "back");
 
     EXPECT_EQ(files("back").at("tokenizer.json"), "{ \"a\":1}\n");
+    EXPECT_EQ(files("back").at("generation_config.json"), "{\"eos_token_id\": 7}");
 }
 
 TEST_F(Convert, TheTypeOfAnExportCanBeChosen) {
