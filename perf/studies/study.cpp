@@ -24,7 +24,47 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum class Wish { whole, points, point, join };
+enum class Wish { whole, points, point, join, help };
+
+constexpr const char* help =
+    R"(Usage: perf/study [--points | --point NUMBER | --join] FILE [OUTPUT]
+
+Runs a study: trireme with every combination of some options. The results are OUTPUT/NAME.csv and, for each chart,
+OUTPUT/NAME-Y.svg. Each run keeps its records in OUTPUT/NAME/. A run that has finished is not run again, so a study that
+was stopped can be continued. OUTPUT is `studies` by default.
+
+  perf/study FILE [OUTPUT]                 runs every point that has not finished
+  perf/study --points FILE                 prints the number of points
+  perf/study --point NUMBER FILE [OUTPUT]  runs one point, counted from 0; several may run at the same time
+  perf/study --join FILE [OUTPUT]          makes the table of the points that have finished; exit code 3 if some have not
+  --program PATH                           runs another program than the trireme of the build
+
+A study file is JSON:
+
+  {
+    "schema": 1,
+    "name": "schedules",
+    "source": "what is asked, and why",
+    "command": "train",                          the subcommand: train or simulate
+    "launch": ["mpirun", "-n", "{ranks}"],       what starts it; optional
+    "options": {"model": "gpt2-tiny", "steps": 20},
+    "axes": [[{"schedule": "gpipe"}, {"schedule": "1f1b"}],
+             [{"ranks": 2, "pipe": 2}, {"ranks": 4, "pipe": 4}]],
+    "figures": ["tokens_per_s", "mfu", "bubble/measured"],
+    "beside": {"options": {"network": "free"}, "saved": {"exposed_comm": "seconds"}},
+    "charts": [{"title": "...", "x": "ranks", "y": "mfu", "lines": ["schedule"]}]
+  }
+
+  options   of every run, by name and without the dashes; true and false are on and off
+  axes      lists of points; a run takes one point of each axis. A point sets options; null removes one
+  {name}    in a word of "launch", or in the value of an option, stands for the value of the option `name`
+  figures   columns of the table, from summary.json; "/" goes down one level
+  beside    optional: a second run of each point with these options. "saved" gives the share of a figure that they save:
+            exposed_comm is 1 - seconds of the second run / seconds
+  charts    optional: one line for each combination of the values of "lines"
+
+perf/studies holds examples.
+)";
 
 struct CommandLine {
     Wish wish = Wish::whole;
@@ -59,6 +99,10 @@ std::string taken(std::vector<std::string>& words, const std::string& option) {
 
 CommandLine parsed(std::vector<std::string> words) {
     CommandLine line;
+    if (std::ranges::find(words, "--help") != words.end()) {
+        line.wish = Wish::help;
+        return line;
+    }
     line.program = taken(words, "--program");
     line.number = taken(words, "--point");
     if (!line.number.empty()) line.wish = Wish::point;
@@ -135,6 +179,10 @@ int join(const Study& study, const std::vector<Point>& points, const CommandLine
 }
 
 int do_as_told(const CommandLine& line) {
+    if (line.wish == Wish::help) {
+        fmt::print("{}", help);
+        return 0;
+    }
     const Study study = read_study(line.file);
     const std::vector<Point> points = points_of(study);
     switch (line.wish) {
@@ -147,6 +195,8 @@ int do_as_told(const CommandLine& line) {
             return run_point(study, point_of(line, study.name, points), line);
         case Wish::join:
             return join(study, points, line);
+        case Wish::help:
+            break;
     }
     return 70;
 }

@@ -57,6 +57,13 @@ TEST_F(Study, MakesATableAndPicturesOfAllRuns) {
     EXPECT_NE(read("out/small-later_tokens.svg").find("Saved (wall)"), std::string::npos);
 }
 
+TEST_F(Study, ExplainsItsFile) {
+    EXPECT_EQ(study("--help"), 0);
+
+    for (const char* word : {"\"axes\"", "\"figures\"", "\"beside\"", "--join FILE"})
+        EXPECT_NE(read("said").find(word), std::string::npos) << word;
+}
+
 TEST_F(Study, RunsNothingAgainThatIsThere) {
     ASSERT_EQ(study("small.json out"), 0) << read("said");
     const std::vector<std::string> first = table();
