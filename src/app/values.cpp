@@ -45,10 +45,15 @@ std::string joined(const std::vector<std::string>& words, const std::string& bet
     return all;
 }
 
-// Decimal prefixes, as disks and Hugging Face count.
+// Decimal prefixes, as disks and Hugging Face count, and binary ones, as GPUs and Slurm count.
 std::uint64_t read_bytes(const Setting& setting, std::uint64_t least) {
-    constexpr std::array<std::pair<std::string_view, std::uint64_t>, 4> units{
-        {{"GB", 1'000'000'000}, {"MB", 1'000'000}, {"kB", 1000}, {"", 1}}};
+    constexpr std::array<std::pair<std::string_view, std::uint64_t>, 7> units{{{"GiB", std::uint64_t{1} << 30},
+                                                                               {"MiB", std::uint64_t{1} << 20},
+                                                                               {"KiB", std::uint64_t{1} << 10},
+                                                                               {"GB", 1'000'000'000},
+                                                                               {"MB", 1'000'000},
+                                                                               {"kB", 1000},
+                                                                               {"", 1}}};
     for (const auto& [unit, factor] : units) {
         if (!setting.value.ends_with(unit)) continue;
         const auto count = parsed<std::uint64_t>(setting.value.substr(0, setting.value.size() - unit.size()));
@@ -56,7 +61,7 @@ std::uint64_t read_bytes(const Setting& setting, std::uint64_t least) {
         if (count && *count >= least && !__builtin_mul_overflow(*count, factor, &bytes)) return bytes;
         break;
     }
-    refuse(setting, "a number of bytes, such as 5GB, 500MB or 20000");
+    refuse(setting, "a number of bytes, such as 80GiB, 5GB, 500MB or 20000");
 }
 
 }  // namespace

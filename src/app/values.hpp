@@ -119,7 +119,7 @@ Option on_off(OptionWords words, Field& field) {
     return choice(std::move(words), field, {{"on", true}, {"off", false}});
 }
 
-// 5GB, 500MB, 20kB, or a plain number
+// 80GiB, 5GB, 500MB, 20kB, or a plain number
 Option size_in_bytes(OptionWords words, std::uint64_t& field, std::uint64_t least = 1);
 // 3h50m, in seconds
 Option duration(OptionWords words, double& seconds);

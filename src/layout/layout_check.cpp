@@ -152,9 +152,10 @@ private:
     }
 
     [[noreturn]] void refuse_two_teams(int rank, const Duty& one, const Duty& other) const {
-        throw ConfigError(cat("rank ", rank, " works with ", text_of_ranks(ranks_of(one)), " in stage ",
-                              one.stage, " and with ", text_of_ranks(ranks_of(other)), " in stage ",
-                              other.stage, " of ", place_, "; name the same ranks in the same order in both"));
+        throw ConfigError(cat("rank ", rank, " is in two stages of ", place_, ": with ",
+                              text_of_ranks(ranks_of(one)), " in stage ", one.stage, ", and with ",
+                              text_of_ranks(ranks_of(other)), " in stage ", other.stage,
+                              "; name it in one of them, or the same ranks in the same order in both"));
     }
 
     const Layout& layout_;

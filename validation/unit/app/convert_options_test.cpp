@@ -31,12 +31,14 @@ TEST(ConvertOptions, SayTheTypeOfTheWeights) {
 TEST(ConvertOptions, CountBytesAsDisksDo) {
     EXPECT_EQ(parsed("convert in out --shard-size 2GB").shard_bytes, 2'000'000'000U);
     EXPECT_EQ(parsed("convert in out --shard-size 500MB").shard_bytes, 500'000'000U);
+    EXPECT_EQ(parsed("convert in out --shard-size 80GiB").shard_bytes, std::uint64_t{80} << 30);
+    EXPECT_EQ(parsed("convert in out --shard-size 3KiB").shard_bytes, 3072U);
     EXPECT_EQ(parsed("convert in out --shard-size 20kB").shard_bytes, 20'000U);
     EXPECT_EQ(parsed("convert in out --shard-size 12345").shard_bytes, 12'345U);
     for (const char* wrong : {"0", "5TB", "GB", "-1", "1.5GB", "99999999999GB", "5 GB5"})
         EXPECT_NE(complaint(std::string("convert in out --shard-size=") + wrong), "") << wrong;
     EXPECT_EQ(complaint("convert in out --shard-size 5TB"),
-              "--shard-size expects a number of bytes, such as 5GB, 500MB or 20000, not '5TB'");
+              "--shard-size expects a number of bytes, such as 80GiB, 5GB, 500MB or 20000, not '5TB'");
 }
 
 }  // namespace

@@ -128,7 +128,7 @@ TEST(TrainOptions, SetWhatACutGoesBy) {
     EXPECT_EQ(train_config("--memory-limit 0").layout.memory_limit, 0U);
     EXPECT_NE(train_config("").resolved.find("memory-limit = 0\n"), std::string::npos);
     EXPECT_EQ(train_complaint("--memory-limit much"),
-              "--memory-limit expects a number of bytes, such as 5GB, 500MB or 20000, not 'much'");
+              "--memory-limit expects a number of bytes, such as 80GiB, 5GB, 500MB or 20000, not 'much'");
 }
 
 TEST(TrainOptions, ReadBackTheCostsThatTheyPrint) {

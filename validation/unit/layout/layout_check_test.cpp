@@ -106,18 +106,18 @@ TEST(LayoutCheck, RefusesARankInTwoReplicas) {
 }
 
 TEST(LayoutCheck, RefusesARankInTwoTeamsOfUnlikeRanks) {
-    EXPECT_EQ(
-        refusal([](Layout& layout) {
-            layout.stages[1].replicas[0].ranks = {1, 3};
-        }),
-        "rank 1 works with ranks 0,1 in stage 0 and with ranks 1,3 in stage 1 of layout.json; name the same "
-        "ranks in the same order in both");
-    EXPECT_EQ(
-        refusal([](Layout& layout) {
-            layout.stages[1].replicas[0].ranks = {1, 0};
-        }),
-        "rank 1 works with ranks 0,1 in stage 0 and with ranks 1,0 in stage 1 of layout.json; name the same "
-        "ranks in the same order in both");
+    EXPECT_EQ(refusal([](Layout& layout) {
+                  layout.stages[1].replicas[0].ranks = {1, 3};
+              }),
+              "rank 1 is in two stages of layout.json: with ranks 0,1 in stage 0, and with ranks 1,3 in stage "
+              "1; name it "
+              "in one of them, or the same ranks in the same order in both");
+    EXPECT_EQ(refusal([](Layout& layout) {
+                  layout.stages[1].replicas[0].ranks = {1, 0};
+              }),
+              "rank 1 is in two stages of layout.json: with ranks 0,1 in stage 0, and with ranks 1,0 in stage "
+              "1; name it "
+              "in one of them, or the same ranks in the same order in both");
 }
 
 TEST(LayoutCheck, RefusesARankThatIsIdleAndWorking) {
