@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
+#include <tuple>
 
 #include "trireme/base/error.hpp"
+#include "trireme/base/number_text.hpp"
 
 namespace trireme {
 namespace {
@@ -71,6 +74,60 @@ void require_near_steps(const Phases& programs, const PipelineShape& shape, cons
     }
 }
 
+// Where a team's line has what work, counting cells from 1.
+class Cells {
+public:
+    Cells(const Program& program, int micro_batches) : program_(program) {
+        for (std::size_t i = 0; i < program.size(); ++i) {
+            const Instruction& each = program[i];
+            if (is_compute(each.op))
+                cells_.try_emplace({each.op, each.stage, each.micro_batch % micro_batches}, i + 1);
+        }
+    }
+
+    // Empty if the line has all the work of a micro-batch, and in an order that can be.
+    std::string fault(int stage, int micro_batch) const {
+        const auto of = [&](Op op) {
+            const auto found = cells_.find({op, stage, micro_batch});
+            return found == cells_.end() ? 0 : found->second;
+        };
+        const auto name = [&](Op op) { return text_of(Instruction{op, stage, micro_batch}); };
+        const auto lacks = [&](Op op) {
+            return cat("has no ", name(op), " among its ", counted(program_.size(), "cell"), "; add it");
+        };
+        const std::size_t forward = of(Op::forward);
+        const std::size_t backward = std::max(of(Op::backward), of(Op::backward_input));
+        if (forward == 0) return lacks(Op::forward);
+        if (backward == 0)
+            return cat(lacks(Op::backward), ", or ", name(Op::backward_input), " and ",
+                       name(Op::backward_weight));
+        if (of(Op::backward) == 0 && of(Op::backward_weight) == 0) return lacks(Op::backward_weight);
+        const Instruction& first = program_[backward - 1];
+        const Instruction& second = program_[forward - 1];
+        if (backward > forward || first.micro_batch != second.micro_batch) return {};
+        return cat("has ", text_of(first), " in cell ", backward, ", before ", text_of(second), " in cell ",
+                   forward, "; put the forward pass first");
+    }
+
+private:
+    const Program& program_;
+    std::map<std::tuple<Op, int, int>, std::size_t> cells_;
+};
+
+// The checker would describe the programs with their messages, which the user has not written.
+void require_all_work(const std::vector<Program>& of_teams, const PipelineShape& shape,
+                      const std::string& place) {
+    std::vector<Cells> cells;
+    for (const Program& program : of_teams) cells.emplace_back(program, shape.micro_batches);
+    for (int stage = 0; stage < shape.stages(); ++stage) {
+        for (int micro_batch = 0; micro_batch < shape.micro_batches; ++micro_batch) {
+            const int team = shape.executor_of(stage, micro_batch);
+            const std::string fault = cells[static_cast<std::size_t>(team)].fault(stage, micro_batch);
+            if (!fault.empty()) throw ConfigError(cat(place, ": the line of team ", team, " ", fault));
+        }
+    }
+}
+
 }  // namespace
 
 Phases programs_of_teams(const Phases& programs, const std::vector<Team>& teams, const PipelineShape& shape,
@@ -84,11 +141,16 @@ Phases programs_of_teams(const Phases& programs, const std::vector<Team>& teams,
                               ", but the layout has ", teams.size(), " teams", both,
                               "; write one line for each ", both.empty() ? "team" : "team, or for each rank"));
     }
-    if (given.size() != ranks) return programs;
+    if (given.size() != ranks) {
+        require_all_work(given, shape, place);
+        return programs;
+    }
     Phases of_teams = {.prologue = from_ranks(programs.prologue, teams, place),
                        .body = from_ranks(given, teams, place)};
     const bool are_of_teams = given.size() == teams.size() && (fit(given, shape) || !fit(of_teams.body, shape));
-    return are_of_teams ? programs : of_teams;
+    const Phases& chosen = are_of_teams ? programs : of_teams;
+    require_all_work(chosen.body, shape, place);
+    return chosen;
 }
 
 bool validates(const Phases& programs, const std::string& place) {

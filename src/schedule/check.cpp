@@ -80,9 +80,8 @@ Found deadlock(const std::vector<Program>& programs, const AbstractMachine& mach
         const std::size_t position = machine.position(team);
         if (!stuck) stuck = Fault{team, position, ""};
         const Instruction& instruction = programs[static_cast<std::size_t>(team)][position];
-        stuck->what +=
-            cat(stuck->what.empty() ? "" : "; ", "team ", team, " is stuck at ", text_of(instruction), ", its ",
-                ordinal(position + 1), " instruction, which ", machine.obstacle(team));
+        stuck->what += cat(stuck->what.empty() ? "" : "; ", "team ", team, " is stuck at ",
+                           text_of(instruction), ", which ", machine.obstacle(team));
     }
     return stuck;
 }

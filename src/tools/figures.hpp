@@ -1,12 +1,12 @@
 // Numbers as people read them: 314,067 and 1.9 MB.
 #pragma once
 
-#include <cstdint>
 #include <string>
+
+#include "trireme/base/number_text.hpp"
 
 namespace trireme {
 
-std::string with_commas(std::uint64_t number);
 std::string in_megabytes(double bytes);
 std::string one_decimal(double value);
 

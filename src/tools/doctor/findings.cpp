@@ -22,6 +22,8 @@ const char* name_of(Status status) {
     switch (status) {
         case Status::ok:
             return "ok";
+        case Status::warning:
+            return "warning";
         case Status::missing:
             return "missing";
         case Status::fails:
@@ -49,6 +51,9 @@ std::vector<Finding> findings_of(const Facts& facts) {
     for (Finding& finding : machine_findings(facts)) all.push_back(std::move(finding));
     for (Finding& finding : speed_findings(facts)) all.push_back(std::move(finding));
     for (const OptionalPart& part : facts.parts) all.push_back(finding_of(part));
+    for (Finding& finding : all) {
+        if (finding.status == Status::ok && !finding.advice.empty()) finding.status = Status::warning;
+    }
     return all;
 }
 

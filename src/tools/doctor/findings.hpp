@@ -10,7 +10,8 @@
 namespace trireme::doctor {
 
 // Something is missing where a run does without it; it fails where no run will do.
-enum class Status : std::uint8_t { ok, missing, fails };
+// A warning works, and gives advice.
+enum class Status : std::uint8_t { ok, warning, missing, fails };
 
 struct Finding {
     std::string name;  // "scratch"

@@ -9,6 +9,7 @@
 #include "tools/doctor/node_ranks.hpp"
 #include "trireme/base/median.hpp"
 #include "trireme/base/number_list.hpp"
+#include "trireme/base/number_text.hpp"
 
 namespace trireme::doctor {
 namespace {

@@ -9,8 +9,4 @@ std::map<int, std::vector<int>> ranks_of_nodes(const std::vector<RankFacts>& ran
     return nodes;
 }
 
-std::string counted(std::size_t count, const std::string& noun) {
-    return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
-}
-
 }  // namespace trireme::doctor

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <map>
-#include <string>
 #include <vector>
 
 #include "tools/doctor/facts.hpp"
@@ -11,8 +10,5 @@ namespace trireme::doctor {
 
 // By node, that is, by the first of its ranks.
 std::map<int, std::vector<int>> ranks_of_nodes(const std::vector<RankFacts>& ranks);
-
-// "4 ranks", "1 rank".
-std::string counted(std::size_t count, const std::string& noun);
 
 }  // namespace trireme::doctor

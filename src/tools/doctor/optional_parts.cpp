@@ -1,26 +1,16 @@
 #include "tools/doctor/optional_parts.hpp"
 
-#include <unistd.h>
-
 #include <filesystem>
-#include <sstream>
+
+#include "trireme/base/command_path.hpp"
 
 namespace trireme::doctor {
 namespace {
 
 namespace fs = std::filesystem;
 
-bool is_program(const fs::path& path) {
-    std::error_code none;
-    return fs::is_regular_file(path, none) && ::access(path.c_str(), X_OK) == 0;
-}
-
 bool has_command(const std::string& search_path, const std::string& name) {
-    std::istringstream folders(search_path);
-    for (std::string folder; std::getline(folders, folder, ':');) {
-        if (is_program(fs::path(folder.empty() ? "." : folder) / name)) return true;
-    }
-    return false;
+    return command_path(search_path, name).has_value();
 }
 
 // Debian's names, which say whose a command is where several libraries are installed.

@@ -100,12 +100,16 @@ TEST(OwnPrograms, AreAsManyAsTeamsOrRanks) {
 
 TEST(OwnPrograms, AreRefusedInTheCheckersWords) {
     EXPECT_EQ(refusal_of_plan(wish_of(two_stages(), "0F0,0B0\n1B0,1F0\n")),
-              "my.csv cannot be run: 1B0, the 2nd instruction of team 1, needs 1F0 before it; 1F0 is the 5th");
+              "my.csv: the line of team 1 has 1B0 in cell 1, before 1F0 in cell 2; put the forward pass first");
     EXPECT_TRUE(
         validation::says(refusal_of_plan(wish_of(two_stages(), "0F0,0B0,0F1,0B1\n1F1,1B1,1F0,1B0\n", 2)),
-                         "my.csv cannot be run: team 0 is stuck at 0B0, its "));
-    EXPECT_TRUE(validation::says(refusal_of_plan(wish_of(two_stages(), "0F0,0B0\n1F0\n")),
-                                 "0B0, the 3rd instruction of team 0, needs 0RECV_B0 before it"));
+                         "my.csv cannot be run: team 0 is stuck at 0B0, which waits for"));
+    EXPECT_EQ(refusal_of_plan(wish_of(two_stages(), "0F0,0B0\n1F0\n")),
+              "my.csv: the line of team 1 has no 1B0 among its 1 cell; add it, or 1I0 and 1W0");
+    EXPECT_EQ(refusal_of_plan(wish_of(two_stages(), "0F0,0B0,0B1\n1F0,1F1,1B0,1B1\n", 2)),
+              "my.csv: the line of team 0 has no 0F1 among its 3 cells; add it");
+    EXPECT_EQ(refusal_of_plan(wish_of(two_stages(), "0F0,0B0\n1F0,1I0\n")),
+              "my.csv: the line of team 1 has no 1W0 among its 2 cells; add it");
     EXPECT_TRUE(
         validation::says(refusal_of_plan(wish_of(two_stages(), "0F0,0B0,9F0\n1F0,1B0\n")), "names stage 9"));
 }
@@ -237,7 +241,7 @@ TEST(OwnPrograms, WithWorkInFlightAreRefusedInTheCheckersWords) {
     EXPECT_EQ(refused("0F0,0B0,REDUCE0,STEP0,STEP0", second),
               "my.csv cannot be run: STEP0, the 7th instruction of team 0, repeats STEP0, its 6th");
     EXPECT_TRUE(validation::says(refused("0F0,BODY,0F1,0B0@1,REDUCE0,STEP0", "1B0,1F0,REDUCE1,STEP1"),
-                                 "needs 1F0 before it"));
+                                 "the line of team 1 has 1B0 in cell 1, before 1F0 in cell 2"));
 }
 
 // A single step would not show that the last two are wrong.

@@ -273,21 +273,19 @@ TEST(Check, TellsStagesOfOneChannelApart) {
 TEST(Check, NamesWhereEveryTeamIsStuck) {
     // Team 0 makes a second result before the buffer of the first is free; team 1 posts for it only after a
     // gradient that team 0 cannot send yet.
-    EXPECT_EQ(
-        told({"0F0 0F1 0SEND_F0 0SEND_F1 0RECV_B0 0B0 0RECV_B1 0B1 REDUCE0 STEP0",
-              "1RECV_F0 1F0 1B0 1SEND_B0 1RECV_F1 1F1 1B1 1SEND_B1 REDUCE1 STEP1"},
-             grid_shape(2, 1, 1, 2)),
-        "0:1 team 0 is stuck at 0F1, its 2nd instruction, which waits for a free buffer for activations to "
-        "team 1 (it has 1); team 1 is stuck at 1F0, its 2nd instruction, which waits for 0SEND_F0 of team 0");
+    EXPECT_EQ(told({"0F0 0F1 0SEND_F0 0SEND_F1 0RECV_B0 0B0 0RECV_B1 0B1 REDUCE0 STEP0",
+                    "1RECV_F0 1F0 1B0 1SEND_B0 1RECV_F1 1F1 1B1 1SEND_B1 REDUCE1 STEP1"},
+                   grid_shape(2, 1, 1, 2)),
+              "0:1 team 0 is stuck at 0F1, which waits for a free buffer for activations to "
+              "team 1 (it has 1); team 1 is stuck at 1F0, which waits for 0SEND_F0 of team 0");
 }
 
 TEST(Check, LeavesFinishedTeamsOutOfADeadlock) {
     const PipelineShape shape = grid_shape(2, 1, 1, 2, false);
 
-    EXPECT_EQ(
-        told({"0F0 0SEND_F0 0F1 0SEND_F1", "1RECV_F0 1RECV_F1 1F0 1F1"}, shape),
-        "1:1 team 1 is stuck at 1RECV_F1, its 2nd instruction, which waits for a free buffer for activations "
-        "from team 0 (it has 1)");
+    EXPECT_EQ(told({"0F0 0SEND_F0 0F1 0SEND_F1", "1RECV_F0 1RECV_F1 1F0 1F1"}, shape),
+              "1:1 team 1 is stuck at 1RECV_F1, which waits for a free buffer for activations "
+              "from team 0 (it has 1)");
 }
 
 TEST(Check, ProvesWithMoreSlotsWhatOneCannotCarry) {
@@ -299,7 +297,7 @@ TEST(Check, ProvesWithMoreSlotsWhatOneCannotCarry) {
 
 TEST(Check, WaitsWithAStepForTheReducesOfAll) {
     EXPECT_EQ(told({"0F0 1F0 1B0 REDUCE1 STEP1 0B0 REDUCE0 STEP0"}, grid_shape(1, 1, 2, 1)),
-              "0:4 team 0 is stuck at STEP1, its 5th instruction, which waits for the REDUCEs of all teams");
+              "0:4 team 0 is stuck at STEP1, which waits for the REDUCEs of all teams");
 }
 
 TEST(Check, RefusesUnlikeOrdersOfReduces) {

@@ -167,12 +167,11 @@ TEST(EverySchedule, IsRefusedWhereItNeedsMoreSlots) {
 
     // Team 0 reads what comes back to it behind its 8 forwards. Until then one message waits there and one in
     // team 1, which cannot make a third; in front of it one waits again, and one in team 0.
-    EXPECT_EQ(
-        fault_of(ScheduleKind::looped_bfs, shape),
-        "team 0 is stuck at 0F4, its 11th instruction, which waits for a free buffer for activations to team 1 "
-        "(it has 1); team 1 is stuck at 1F2, its 9th instruction, which waits for a free buffer for "
-        "activations "
-        "to team 0 (it has 1)");
+    EXPECT_EQ(fault_of(ScheduleKind::looped_bfs, shape),
+              "team 0 is stuck at 0F4, which waits for a free buffer for activations to team 1 "
+              "(it has 1); team 1 is stuck at 1F2, which waits for a free buffer for "
+              "activations "
+              "to team 0 (it has 1)");
 }
 
 // The last ones are those under which one or the other closed form of halves changes.

@@ -84,7 +84,7 @@ TEST(Findings, CountRanksThatTakeTurns) {
     for (RankFacts& rank : facts.ranks) rank.node_cores = 2;
     const Finding small = finding(facts, "cores");
 
-    EXPECT_EQ(bound.status, Status::ok);
+    EXPECT_EQ(bound.status, Status::warning);
     EXPECT_EQ(bound.text, "2 for a rank, threads: 1; rank 0 may run on 0,1 of 0-3");
     EXPECT_TRUE(has(bound.advice, "4 ranks of n0 take turns on 2 of its 4 cores: give each one"))
         << bound.advice;
@@ -95,6 +95,7 @@ TEST(Findings, NameTheRankThatTheOthersWaitFor) {
     Facts facts = facts_of(2, 2);
     facts.ranks[3].flops = 4e10;
 
+    EXPECT_EQ(finding(facts, "arithmetic").status, Status::warning);
     EXPECT_EQ(finding(facts, "arithmetic").advice,
               "rank 3 on n1 reaches 40.0, the median 100.0: all others will wait for it (see --straggler)");
     for (RankFacts& rank : facts.ranks) rank.cores = {0};  // then chance says who was quick
