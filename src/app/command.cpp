@@ -90,11 +90,6 @@ Command plan_command(Words words) {
     refuse_positional("plan", line);
     stack(line, of_train);
     set_all(line.settings, {of_plan});
-    if (!config.run.costs.cluster.empty()) {
-        throw ConfigError(
-            cat("--cluster ", config.run.costs.cluster,
-                " is for simulated runs, and a plan is counted in costs; give --profile or --cost"));
-    }
     if (config.run.costs.network == NetworkKind::free)
         throw ConfigError(
             "--network free is for simulated runs, and a plan is counted in costs; give send=0 in --cost");

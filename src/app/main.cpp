@@ -61,7 +61,10 @@ int finish_output(int code) {
 
 void carry_out(const ShowText& command) { std::cout << command.text; }
 void carry_out(const PlanConfig& config) { show_plan(config, std::cout); }
-void carry_out(const SimulateConfig& config) { simulate(config); }
+void carry_out(SimulateConfig config) {
+    config.search_path = search_path();
+    simulate(config);
+}
 void carry_out(const PrepareConfig& config) { prepare(config, std::cout); }
 void carry_out(const ConvertConfig& config) { convert(config, std::cout); }
 void carry_out(const InspectConfig& config) { inspect(config.file, config.verify, std::cout); }

@@ -9,7 +9,9 @@ std::vector<Option> device_cost_options(RunConfig& config) {
     CostConfig& costs = config.costs;
     return {
         text({"cluster", "FILE.json",
-              "of a simulated run (`trireme simulate`): the cluster whose devices say what kernels take"},
+              "a described cluster: its devices say what kernels take (`trireme simulate`) and how much memory "
+              "a "
+              "rank has (`trireme plan`)"},
              costs.cluster),
         needing(choice({"network", "",
                         "of the cluster: as its file describes it, or free: messages take no time, which shows "

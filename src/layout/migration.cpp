@@ -1,6 +1,7 @@
 #include "trireme/layout/migration.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace trireme {
 
@@ -26,6 +27,16 @@ ProductParts left_out_beside(const std::vector<Migration>& all, int rank, double
     }
     for (double& part : parts) part = std::max(part, 0.0);
     return parts;
+}
+
+std::vector<double> left_out_shares(const std::vector<Migration>& all,
+                                    const std::vector<double>& not_computed) {
+    std::vector<double> shares;
+    for (std::size_t rank = 0; rank < not_computed.size(); ++rank) {
+        const ProductParts parts = left_out_beside(all, static_cast<int>(rank), not_computed[rank]);
+        shares.push_back(std::accumulate(parts.begin(), parts.end(), 0.0) / static_cast<double>(product_count));
+    }
+    return shares;
 }
 
 }  // namespace trireme

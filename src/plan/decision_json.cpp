@@ -65,8 +65,10 @@ std::vector<Migration> migrations_of(const JsonNode& node) {
     return migrations;
 }
 
-Decision decision_of(const std::string& text, const std::string& place) {
+// None of a line that says why a plan stayed.
+std::optional<Decision> decision_of(const std::string& text, const std::string& place) {
     const nlohmann::json line = parse_json<nlohmann::json>(text, place);
+    if (line.is_object() && line.contains("no_change")) return std::nullopt;
     const JsonNode node(line, place);
     const std::array<std::string, 2> needed{"step", "layout"};
     const std::array<std::string, 10> optional{"policy",   "from",       "to",     "microbatches", "schedule",
@@ -114,15 +116,21 @@ std::vector<Decision> decisions_from_jsonl(std::string_view text, const std::str
     for (std::string line; std::getline(lines, line);) {
         ++number;
         if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-        Decision decision = decision_of(line, cat(file, ", line ", number));
-        if (!decisions.empty() && decision.step <= decisions.back().step) {
-            throw ConfigError(cat(file, ", line ", number, " is of step ", decision.step,
+        std::optional<Decision> decision = decision_of(line, cat(file, ", line ", number));
+        if (!decision) continue;
+        if (!decisions.empty() && decision->step <= decisions.back().step) {
+            throw ConfigError(cat(file, ", line ", number, " is of step ", decision->step,
                                   ", and the one before it of step ", decisions.back().step,
                                   "; a plan changes once behind a step, in order"));
         }
-        decisions.push_back(std::move(decision));
+        decisions.push_back(*std::move(decision));
     }
     return decisions;
+}
+
+std::string json_of_no_change(std::size_t step, const std::string& why) {
+    const Json line{{"step", step}, {"no_change", why}};
+    return line.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 std::string json_of(const Decision& decision) {

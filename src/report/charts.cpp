@@ -111,12 +111,21 @@ std::string time_bars(const Summary& s) {
     const double kernels = std::clamp(1 - *s.bubble, 0.0, 1.0) * *s.seconds;
     Bar bar{"", {time_part("in kernels", kernels, *s.seconds, 0)}};
     double rest = *s.seconds - kernels;
-    if (s.comm_wait_s) {
-        const double wait = std::clamp(*s.comm_wait_s, 0.0, rest);
-        bar.parts.push_back(time_part("waiting for other ranks", wait, *s.seconds, 1));
+    int colour = 1;
+    const auto add = [&](const char* what, Figure seconds) {
+        const double wait = std::clamp(seconds.value_or(0), 0.0, rest);
+        if (seconds) bar.parts.push_back(time_part(what, wait, *s.seconds, colour++));
         rest -= wait;
+    };
+    const auto seconds_of = [&](Figure share) { return share ? Figure(*share * *s.seconds) : Figure(); };
+    if (s.bubble_schedule) {
+        add("waiting for other stages", seconds_of(s.bubble_schedule));
+        add("waiting for tensor ranks", seconds_of(s.wait_tensor));
+        add("waiting for replicas", seconds_of(s.wait_data));
+    } else {
+        add("waiting for other ranks", s.comm_wait_s);
     }
-    bar.parts.push_back(time_part("the rest", rest, *s.seconds, 2));
+    bar.parts.push_back(time_part("the rest", rest, *s.seconds, colour));
     return svg_bars("Where the time of the steps goes, mean over the ranks", {bar});
 }
 

@@ -1,5 +1,7 @@
 #include "report/json_fields.hpp"
 
+#include <algorithm>
+
 #include "trireme/base/error.hpp"
 
 namespace trireme::report {
@@ -16,6 +18,14 @@ std::optional<std::string> JsonFields::text(const char* path) const {
     if (found == nullptr) return std::nullopt;
     if (!found->is_string()) refuse(path, "text");
     return found->get<std::string>();
+}
+
+std::vector<std::string> JsonFields::texts(const char* path) const {
+    const Json* found = field(path);
+    if (found == nullptr) return {};
+    const auto is_text = [](const Json& each) { return each.is_string(); };
+    if (!found->is_array() || !std::ranges::all_of(*found, is_text)) refuse(path, "list of texts");
+    return found->get<std::vector<std::string>>();
 }
 
 bool JsonFields::is_set(const char* path) const {

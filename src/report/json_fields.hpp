@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace trireme::report {
 
@@ -17,7 +18,8 @@ public:
 
     std::optional<double> number(const char* path) const;
     std::optional<std::string> text(const char* path) const;
-    bool is_set(const char* path) const;  // true or false; absent is false
+    std::vector<std::string> texts(const char* path) const;  // absent: none
+    bool is_set(const char* path) const;                     // true or false; absent is false
 
 private:
     const Json* field(const char* path) const;

@@ -1,5 +1,8 @@
 #include "report/page.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "report/charts.hpp"
 #include "report/html.hpp"
 #include "report/number_text.hpp"
@@ -49,9 +52,14 @@ std::string verdict(const RunRecords& records, const Summary& summary) {
     }
     if (!summary.verdict) return "";
     const bool is_valid = *summary.verdict == "VALID";
-    const std::string reason = summary.reason ? " " + escaped(*summary.reason) : "";
-    return element("p", cat("<b>", escaped(*summary.verdict), "</b>", reason),
-                   is_valid ? "verdict valid" : "verdict invalid");
+    std::string text = cat("<b>", escaped(*summary.verdict));
+    if (is_valid && !summary.approximations.empty()) {
+        text += cat(", approximate:</b> ", escaped(fmt::format("{}", fmt::join(summary.approximations, "; "))));
+    } else {
+        text += cat("</b>", summary.reason ? " " + escaped(*summary.reason) : "");
+    }
+    for (const std::string& remark : summary.remarks) text += "<br>" + escaped(remark);
+    return element("p", text, is_valid ? "verdict valid" : "verdict invalid");
 }
 
 // Nothing where there is nothing to show.

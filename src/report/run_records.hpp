@@ -21,7 +21,8 @@ struct StepRecord {
     Figure validation_accuracy, validation_exact_match, validation_f1;  // shares, as below
     Figure tokens, padded_tokens;
     Figure seconds, comm_wait_s;
-    Figure tokens_per_s, mfu, mfu_causal, bubble;  // shares are from 0 to 1
+    Figure tokens_per_s, mfu, mfu_causal, bubble;                // shares are from 0 to 1
+    Figure bubble_schedule, wait_tensor, wait_data, wait_other;  // what the bubble consists of
     Figure grad_norm, lr;
     Figure peak_bytes;
     Figure energy_j;  // of all ranks
@@ -31,7 +32,9 @@ struct StepRecord {
 struct Summary {
     bool is_final = false;  // from summary.json; otherwise added up from the steps so far
     Words verdict, reason;  // "VALID" or "INVALID"
-    Words clock;            // "wall" or "simulated"
+    std::vector<std::string> approximations = {};  // why its losses are not the exact ones
+    std::vector<std::string> remarks = {};
+    Words clock;  // "wall" or "simulated"
     Figure steps, skipped_steps, rolled_back;
     Figure first_loss, last_loss, validation_loss;
     Figure accuracy, exact_match, f1;  // of the validation; shares
@@ -40,6 +43,7 @@ struct Summary {
     Figure flops_per_s, peak_flops_per_s;
     Words peak_is;
     Figure mfu, mfu_causal, bubble, bubble_limit;
+    Figure bubble_schedule, wait_tensor, wait_data, wait_other;  // what the bubble consists of; shares
     Words mfu_formula;
     Figure comm_wait_s;                   // mean over the ranks
     Figure energy_j;                      // of all ranks

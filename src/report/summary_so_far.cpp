@@ -58,6 +58,10 @@ Summary summary_so_far(const Steps& steps) {
     so_far.mfu = mean_over_time(steps, &StepRecord::mfu);
     so_far.mfu_causal = mean_over_time(steps, &StepRecord::mfu_causal);
     so_far.bubble = mean_over_time(steps, &StepRecord::bubble);
+    so_far.bubble_schedule = mean_over_time(steps, &StepRecord::bubble_schedule);
+    so_far.wait_tensor = mean_over_time(steps, &StepRecord::wait_tensor);
+    so_far.wait_data = mean_over_time(steps, &StepRecord::wait_data);
+    so_far.wait_other = mean_over_time(steps, &StepRecord::wait_other);
     so_far.comm_wait_s = sum_of(steps, &StepRecord::comm_wait_s);
     so_far.energy_j = sum_of(steps, &StepRecord::energy_j);
     so_far.tokens_per_s = ratio(so_far.tokens, so_far.seconds);

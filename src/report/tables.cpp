@@ -77,6 +77,14 @@ void add_losses_of_time(Rows& rows, const Summary& s) {
         rows.push_back({"Bubble", percent(*s.bubble), percent(s.bubble_limit.value_or(0)),
                         "of the time not in kernels, mean over the ranks; the limit is the schedule's"});
     }
+    const auto add_part = [&](const char* what, Figure share, const std::string& limit, const char* remark) {
+        if (share) rows.push_back({what, percent(*share), limit, remark});
+    };
+    add_part("Waiting for other stages", s.bubble_schedule, percent(s.bubble_limit.value_or(0)),
+             "a part of the bubble; the limit is the schedule's");
+    add_part("Waiting for tensor ranks", s.wait_tensor, "0 %", "a part of the bubble");
+    add_part("Waiting for replicas", s.wait_data, "0 %", "a part of the bubble");
+    add_part("Other time outside kernels", s.wait_other, "0 %", "a part of the bubble");
     if (s.comm_wait_s) {
         rows.push_back({"Waiting for other ranks", duration(*s.comm_wait_s), "0 s", "mean over the ranks"});
     }

@@ -12,6 +12,7 @@
 #include "train/rank_classes.hpp"
 #include "train/stage_costs.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/number_text.hpp"
 #include "trireme/schedule/search.hpp"
 
 namespace trireme {
@@ -91,24 +92,27 @@ Compared foreseen(PlanConfig config, const Candidate& candidate) {
     Compared compared{.name = candidate.name(), .forecast = {}, .refusal = {}};
     try {
         compared.forecast = foresee(config);
+        if (compared.forecast->fit && !compared.forecast->fit->fits)
+            throw ConfigError(compared.forecast->fit->words);
     } catch (const ConfigError& refusal) {
+        compared.forecast.reset();
         compared.refusal = refusal.what();
     }
     return compared;
 }
 
 double bubble_of(const Forecast& forecast) {
-    return bubble_of(forecast.plan, forecast.step, static_cast<int>(forecast.peak_bytes.size()));
+    return bubble_of(forecast.plan, forecast.step, static_cast<int>(forecast.memory.size()));
 }
 
 // Of the ranks that hold the same stages, that which needs most; in the order of the stages.
 std::vector<std::size_t> bytes_by_stages(const Forecast& forecast) {
     std::map<std::vector<int>, std::size_t> most;
-    const std::vector<int> teams = teams_of_ranks(forecast.plan.teams, forecast.peak_bytes.size());
+    const std::vector<int> teams = teams_of_ranks(forecast.plan.teams, forecast.memory.size());
     for (std::size_t rank = 0; rank < teams.size(); ++rank) {
         if (teams[rank] < 0) continue;
         std::size_t& bytes = most[forecast.plan.teams[static_cast<std::size_t>(teams[rank])].stages];
-        bytes = std::max(bytes, forecast.peak_bytes[rank]);
+        bytes = std::max(bytes, forecast.memory[rank].total());
     }
     std::vector<std::size_t> bytes;
     for (const auto& [stages, value] : most) bytes.push_back(value);
@@ -166,8 +170,8 @@ std::string text_of(const std::vector<Compared>& schedules) {
     const std::string head = fmt::format("{:{}}  {:>10}  {:>8}  {:>8}  {:>7}  {}\n", "schedule", width,
                                          first->profiles ? "step, s" : "step", "bubble", "formula", "weights",
                                          "peak MB of the ranks of each stage");
-    return fmt::format("{}, {} ranks, {} micro-batches a step\n\n", first->model.name, first->peak_bytes.size(),
-                       first->plan.micro_batches()) +
+    return fmt::format("{}, {}, {} a step\n\n", first->model.name, counted(first->memory.size(), "rank"),
+                       counted(static_cast<std::size_t>(first->plan.micro_batches()), "micro-batch")) +
            head + rows + (refusals.empty() ? "" : refusals + '\n');
 }
 

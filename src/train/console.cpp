@@ -11,9 +11,10 @@
 #include <ostream>
 #include <set>
 
-#include "train/number_text.hpp"
+#include "train/idle_warning.hpp"
 #include "train/resume.hpp"
 #include "train/slow_ranks.hpp"
+#include "trireme/base/number_text.hpp"
 #include "trireme/layout/rank_list.hpp"
 
 namespace trireme {
@@ -35,12 +36,13 @@ std::string model_line(const ModelConfig& model, std::size_t parameters) {
     const std::string reads =
         model.reads_images()
             ? fmt::format("images of {0} x {0} in patches of {1} x {1}", model.image.size, model.image.patch)
-            : fmt::format("{} positions, vocabulary {}{}", grouped(model.positions), grouped(model.vocabulary),
+            : fmt::format("{} positions, vocabulary {}{}", with_commas(model.positions),
+                          with_commas(model.vocabulary),
                           model.has_vocabulary_head() ? (model.tied ? ", tied head" : ", untied head") : "");
     const std::string labels =
         model.task == Task::classify ? fmt::format(", {} classes", model.labels) : std::string();
     return fmt::format("model     {} ({}, {}): {} parameters, {} layers x {} x {}, {}{}\n", model.name,
-                       name_of(model.family), name_of(model.task), grouped(parameters), model.layers,
+                       name_of(model.family), name_of(model.task), with_commas(parameters), model.layers,
                        model.width, heads, reads, labels);
 }
 
@@ -68,16 +70,17 @@ std::string init_line(const RunConfig& config, const Setup& setup) {
 std::string corpus_line(const Setup& setup) {
     if (!setup.corpus) {
         return fmt::format("samples   made up, of {} tokens, and nothing is computed\n",
-                           grouped(setup.samples.longest));
+                           with_commas(setup.samples.longest));
     }
     const CorpusInfo& corpus = setup.corpus->info();
-    const std::string holds = corpus.kind == RowKind::image
-                                  ? fmt::format("{} images in {} classes", grouped(corpus.rows), corpus.classes)
-                                  : fmt::format("{} rows, {} tokens ({})", grouped(corpus.rows),
-                                                grouped(corpus.tokens), corpus.tokenizer_name);
+    const std::string holds =
+        corpus.kind == RowKind::image
+            ? fmt::format("{} images in {} classes", with_commas(corpus.rows), corpus.classes)
+            : fmt::format("{} rows, {} tokens ({})", with_commas(corpus.rows), with_commas(corpus.tokens),
+                          corpus.tokenizer_name);
     return fmt::format("corpus    {}: {}; {} samples to train on, {} to validate, longest {}\n", corpus.path,
-                       holds, grouped(setup.samples.train.size()), grouped(setup.samples.validation.size()),
-                       setup.samples.longest);
+                       holds, with_commas(setup.samples.train.size()),
+                       with_commas(setup.samples.validation.size()), setup.samples.longest);
 }
 
 // "2 stages x 2 replicas x 1 tensor rank" of a grid; of another layout, how many replicas each stage has.
@@ -87,9 +90,9 @@ std::string layout_line(const Setup& setup, std::size_t ranks) {
     for (const StageLayout& stage : layout.stages) {
         replicas += fmt::format("{}{}", replicas.empty() ? "" : ",", stage.replicas.size());
     }
-    return fmt::format("layout    {} ranks: {} stages, replicas {}, tensor ranks {}, schedule {}\n", ranks,
-                       layout.stages.size(), replicas, layout.stages.front().replicas.front().ranks.size(),
-                       setup.plan.schedule);
+    return fmt::format("layout    {}: {}, replicas {}, tensor ranks {}, schedule {}\n", counted(ranks, "rank"),
+                       counted(layout.stages.size(), "stage"), replicas,
+                       layout.stages.front().replicas.front().ranks.size(), setup.plan.schedule);
 }
 
 // "cores     0-3 for rank 0 on node-1; 4-7 for rank 1 on node-1": who may run where, unless all of that would
@@ -160,11 +163,11 @@ std::map<int, Helped> helped_of(const std::vector<Migration>& migrations) {
 // "rank 1 leaves out 25 % of its products; ranks 0,2 compute 50 % of rank 1's", or what moved.
 std::string what_changes(const Decision& decision, const PlanChange& change) {
     std::vector<std::string> changes;
-    for (std::size_t rank = 0; rank < decision.left_out.size(); ++rank) {
-        const double part =
-            mean(left_out_beside(decision.migrations, static_cast<int>(rank), decision.left_out[rank]));
-        if (part > 0)
-            changes.push_back(fmt::format("rank {} leaves out {:.0f} % of its products", rank, 100 * part));
+    const std::vector<double> shares = left_out_shares(decision.migrations, decision.left_out);
+    for (std::size_t rank = 0; rank < shares.size(); ++rank) {
+        if (shares[rank] > 0)
+            changes.push_back(
+                fmt::format("rank {} leaves out {:.0f} % of its products", rank, 100 * shares[rank]));
     }
     for (const auto& [owner, helped] : helped_of(decision.migrations)) {
         changes.push_back(fmt::format("{} compute{} {:.0f} % of rank {}'s products",
@@ -178,6 +181,21 @@ std::string what_changes(const Decision& decision, const PlanChange& change) {
 
 std::string device_of(const Setup& setup, const Manifest& manifest, int rank) {
     return setup.devices ? setup.devices->of(rank).name : manifest.device;
+}
+
+std::string verdict_of(const Figures& f) {
+    if (!f.complaint.empty()) return "INVALID: " + f.complaint;
+    if (f.approximations.empty()) return "VALID";
+    return fmt::format("VALID, approximate: {}", fmt::join(f.approximations, "; "));
+}
+
+// A rank that was slow counts as slow until it is as fast as others, and is called so only beyond the
+// threshold.
+std::string words_of(const SlownessChange& change) {
+    if (change.factor == 1) return "is as fast as others again";
+    if (change.factor <= SlownessRules{}.slow)
+        return fmt::format("is nearly as fast as others again: it takes {:.2f} times as long", change.factor);
+    return fmt::format("is slow: {:.1f} times as long as others", change.factor);
 }
 
 // At the end of a step's line.
@@ -196,11 +214,14 @@ void Console::introduce(const Manifest& manifest, const RankMemory& memory, cons
     out_ << model_line(setup_.model, manifest.parameters) << init_line(config_, setup_) << corpus_line(setup_);
     if (!setup_.origin.words.empty()) out_ << "plan      " << setup_.origin.words << '\n';
     out_ << layout_line(setup_, manifest.hosts.size());
+    const std::string warning = idle_warning(config_, setup_.plan, static_cast<int>(manifest.hosts.size()));
+    if (!warning.empty()) out_ << "warning   " << warning << '\n';
     const char* const note =
         config_.run.is_batch_raised ? " (--batch is not set: one for each micro-batch)" : "";
-    out_ << fmt::format("step      {} samples{}, {} micro-batches, {} on {}, {} threads a rank\n",
-                        config_.run.batch, note, setup_.plan.micro_batches(), name_of(setup_.dtype),
-                        manifest.device, manifest.threads);
+    out_ << fmt::format("step      {}{}, {}, {} on {}, {} a rank\n", counted(config_.run.batch, "sample"), note,
+                        counted(static_cast<std::size_t>(setup_.plan.micro_batches()), "micro-batch"),
+                        name_of(setup_.dtype), manifest.device,
+                        counted(static_cast<std::size_t>(manifest.threads), "thread"));
     if (!manifest.gpu_messages.empty()) out_ << "messages  " << manifest.gpu_messages << '\n';
     if (!manifest.kernel_times.empty()) out_ << "kernels   as measured, " << manifest.kernel_times << '\n';
     out_ << cores_line(manifest) << memory_line(memory);
@@ -233,7 +254,7 @@ void Console::step(std::size_t step, const StepOutcome& outcome, const ModelFlop
     if (config_.run.verbose) {
         out_ << fmt::format(
             "            {:.3f} s: {:.3f} in kernels, {:.3f} waiting; {} tokens of {} computed\n",
-            outcome.seconds, outcome.compute_seconds, outcome.wait_seconds, outcome.size.tokens,
+            outcome.seconds, outcome.compute_seconds, outcome.waits.sum(), outcome.size.tokens,
             outcome.padded_tokens);
     }
     flush();
@@ -269,17 +290,14 @@ void Console::waited_to_save(const SaveWait& wait) {
 void Console::slowness(std::size_t step, const SlownessChange& change, const Manifest& manifest) {
     if (config_.run.quiet) return;
     const std::string& host = manifest.hosts.at(static_cast<std::size_t>(change.rank));
-    const std::string is = change.factor == 1
-                               ? "is as fast as others again"
-                               : fmt::format("is slow: {:.1f} times as long as others", change.factor);
     out_ << fmt::format("step {:>5}/{}  rank {} on {}, {}, {}\n", step + 1, setup_.steps, change.rank, host,
-                        device_of(setup_, manifest, change.rank), is);
+                        device_of(setup_, manifest, change.rank), words_of(change));
     flush();
 }
 
-void Console::stays_with_plan(std::size_t step, const std::string& why) {
+void Console::no_change(std::size_t step, const std::string& why) {
     if (config_.run.quiet) return;
-    out_ << fmt::format("step {:>5}/{}  stays with its plan: {}\n", step, setup_.steps, why);
+    out_ << fmt::format("step {:>5}/{}  no change: {}\n", step, setup_.steps, why);
     flush();
 }
 
@@ -298,13 +316,16 @@ void Console::finish(const Figures& f, const std::string& peak_is, const std::st
     }
     if (f.validation) out_ << "  validation      " << describe(*f.validation) << '\n';
     out_ << fmt::format("  tokens/s        {:.0f}, {:.0f} per rank; {} tokens in {}\n", f.tokens_per_second(),
-                        f.tokens_per_second() / f.ranks, grouped(f.tokens), duration(f.seconds));
+                        f.tokens_per_second() / f.ranks, with_commas(f.tokens), duration(f.seconds));
     out_ << fmt::format("  model GFLOP/s   {:.1f} of {:.1f} ({}): MFU {:.1f} %{}\n", f.flops / f.seconds * 1e-9,
                         f.peak_flops * 1e-9, peak_is, 100 * f.mfu(),
                         f.mfu_causal() ? fmt::format(", causal {:.1f} %", 100 * *f.mfu_causal()) : "");
+    const BubbleParts parts = f.bubble_parts();
     out_ << fmt::format(
-        "  bubble          {:.1f} % (limit {:.1f} %: the schedule's); waited {:.1f} s for other ranks\n",
-        100 * f.bubble(), 100 * f.bubble_limit, f.wait_seconds);
+        "  bubble          {:.1f} %: other stages {:.1f} (limit {:.1f}: the schedule's), tensor ranks {:.1f}, "
+        "replicas {:.1f}, the rest {:.1f}\n",
+        100 * f.bubble(), 100 * parts.schedule, 100 * f.bubble_limit, 100 * parts.wait_tensor,
+        100 * parts.wait_data, 100 * parts.wait_other);
     if (f.joules()) out_ << energy_line(f, *f.joules());
     if (f.rolled_back) {
         out_ << fmt::format(
@@ -328,7 +349,9 @@ void Console::finish(const Figures& f, const std::string& peak_is, const std::st
                 "                  scripts can test the file {}/stopped: some launchers lose exit code 75\n",
                 run_dir);
     }
-    out_ << (f.complaint.empty() ? "  VALID" : "  INVALID: " + f.complaint) << '\n';
+    if (!f.slowed.empty()) out_ << "  slowed          on purpose: " << f.slowed << '\n';
+    for (const std::string& remark : f.remarks) out_ << "  remark          " << remark << '\n';
+    out_ << "  " << verdict_of(f) << '\n';
     out_ << "  written to " << run_dir << '\n';
     flush();
 }

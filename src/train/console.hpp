@@ -25,7 +25,7 @@ public:
     void waited_to_save(const SaveWait& wait);
     // Seen in what ranks took, whatever --slow makes of them.
     void slowness(std::size_t step, const SlownessChange& change, const Manifest& manifest);
-    void stays_with_plan(std::size_t step, const std::string& why);
+    void no_change(std::size_t step, const std::string& why);
     void change_of_plan(const Decision& decision, const PlanChange& change);
     void finish(const Figures& figures, const std::string& peak_is, const std::string& run_dir);
 

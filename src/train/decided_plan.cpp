@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "train/memory_limit.hpp"
-#include "train/number_text.hpp"
 #include "train/planning.hpp"
 #include "train/straggler_check.hpp"
 #include "train/twin_moves.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/number_text.hpp"
 #include "trireme/base/regular_file.hpp"
 
 namespace trireme {
@@ -148,8 +148,8 @@ std::size_t elements_within_limit(const MovingPlans& plans, const RunConfig& con
     for (int rank = 0; rank < ranks; ++rank) {
         const std::size_t bytes = moving_bytes(plans, config, rank);
         if (bytes + least_in_flight > limit) {
-            throw ConfigError(cat("rank ", rank, " needs ", grouped(bytes + least_in_flight),
-                                  " bytes on the way to this plan, but --memory-limit is ", grouped(limit),
+            throw ConfigError(cat("rank ", rank, " needs ", with_commas(bytes + least_in_flight),
+                                  " bytes on the way to this plan, but --memory-limit is ", with_commas(limit),
                                   "; raise it, or go there over a plan in between"));
         }
         most = std::max(most, bytes);
@@ -165,8 +165,8 @@ void check_memory_of_help(const SizedPlan& next, const RunConfig& config) {
         for (const int rank : {migration.from, migration.to}) {
             const std::size_t bytes = plan_memory(next, &config.optimizer, gradient_plan(next), rank).total();
             if (bytes > limit)
-                throw ConfigError(cat("rank ", rank, " needs ", grouped(bytes),
-                                      " bytes with this help, but --memory-limit is ", grouped(limit),
+                throw ConfigError(cat("rank ", rank, " needs ", with_commas(bytes),
+                                      " bytes with this help, but --memory-limit is ", with_commas(limit),
                                       "; raise it, or use --straggler resize"));
         }
     }

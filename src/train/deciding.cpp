@@ -1,10 +1,13 @@
 #include "train/deciding.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "train/straggler_policy.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/number_text.hpp"
 #include "trireme/comm/collectives.hpp"
 
 namespace trireme {
@@ -45,12 +48,16 @@ double Deciding::predicted_seconds(const StateMoves& moves) const {
     return estimate_.seconds(sent).value_or(static_cast<double>(most) / assumed_rate);
 }
 
-bool Deciding::repays(const Decision& decision, const DecidedPlan& next) const {
+bool Deciding::repays(const Decision& decision, const DecidedPlan& next) {
     if (stays_in_place(setup_.plan, next.plan)) return true;
     std::size_t steps = setup_.steps - decision.step;
     if (config_.policy.horizon > 0) steps = std::min(steps, config_.policy.horizon);
     const double gain = decision.terms.at(gain_term) * static_cast<double>(steps);
-    return gain > predicted_seconds(moves_to(next));
+    const double cost = predicted_seconds(moves_to(next));
+    if (gain > cost) return true;
+    refuse(fmt::format("the best plan saves {:.2g} s in {}, the move costs {:.2g} s", gain,
+                       counted(steps, "step"), cost));
+    return false;
 }
 
 std::optional<DecidedPlan> Deciding::possible_plan(const Decision& decision, bool is_recorded) {
@@ -66,7 +73,7 @@ std::optional<DecidedPlan> Deciding::possible_plan(const Decision& decision, boo
 std::optional<Choice> Deciding::choose(std::size_t step) {
     auto decision = policy_(observer_.observed(step), setup_.plan);
     if (!decision) {
-        if (is_look(step)) has_complained_ = false;
+        if (is_look(step)) last_complaint_.clear();
         return std::nullopt;
     }
     const bool is_recorded = std::ranges::find(recorded_, step, &Decision::step) != recorded_.end();
@@ -87,7 +94,7 @@ void Deciding::note(Decision& decision, const PlanChange& change) {
     decision.terms["moved_bytes"] = static_cast<double>(change.moved_bytes);
     decision.terms["kept_bytes"] = static_cast<double>(change.kept_bytes);
     observer_.begin_plan();
-    has_complained_ = false;
+    last_complaint_.clear();
     if (change.moved_bytes + change.kept_bytes == 0) return;
     decision.predicted_seconds = estimate_.seconds(change.moved_bytes);
     decision.measured_seconds = change.seconds;
@@ -103,9 +110,10 @@ std::size_t Deciding::next_chance(std::size_t first) const {
 }
 
 std::string Deciding::take_complaint() {
-    if (complaint_.empty()) return {};
     const std::string complaint = std::exchange(complaint_, "");
-    return std::exchange(has_complained_, true) ? "" : complaint;
+    if (complaint.empty() || complaint == last_complaint_) return {};
+    last_complaint_ = complaint;
+    return complaint;
 }
 
 void refuse_unlike_plans(Communicator& control, const std::optional<Choice>& choice, std::size_t step) {

@@ -56,14 +56,15 @@ public:
     // The first step behind `first` where the plan may change; the end of the run if there is none.
     std::size_t next_chance(std::size_t first) const;
 
-    // What a policy wanted cannot be done, and why. Said once, until it wants nothing or gets something.
+    // What a policy wanted is not done, and why. The same reason is said once, until it wants nothing or gets
+    // something.
     void refuse(const std::string& why) { complaint_ = why; }
     std::string take_complaint();  // empty: there is nothing to say
 
 private:
     StateMoves moves_to(const DecidedPlan& next) const;
     double predicted_seconds(const StateMoves& moves) const;
-    bool repays(const Decision& decision, const DecidedPlan& next) const;
+    bool repays(const Decision& decision, const DecidedPlan& next);
     std::optional<DecidedPlan> possible_plan(const Decision& decision, bool is_recorded);
 
     const RunConfig& config_;
@@ -73,8 +74,8 @@ private:
     Policy policy_;  // what is recorded, if something is
     Observer observer_;
     ChangeEstimate estimate_;
-    std::string complaint_;  // not said yet
-    bool has_complained_ = false;
+    std::string complaint_;       // not said yet
+    std::string last_complaint_;  // that was said
 };
 
 }  // namespace trireme

@@ -1,11 +1,14 @@
 // What a run achieved, beside what the machine could have done.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "train/earlier_steps.hpp"
 #include "train/rank_trainer.hpp"
 
 namespace trireme {
@@ -23,6 +26,16 @@ struct ModelFlops {
 };
 
 ModelFlops model_flops(const ModelConfig& model);
+
+// What a bubble consists of, as shares of the step.
+struct BubbleParts {
+    double schedule = 0;     // waiting for other stages
+    double wait_tensor = 0;  // waiting for the other ranks of a team
+    double wait_data = 0;    // waiting for other replicas
+    double wait_other = 0;   // the rest: other waits, and work outside of kernels
+};
+
+BubbleParts parts_of_bubble(double seconds, double compute_seconds, const RankWaits& waits);
 
 // What came of a change of plan. Equal on all ranks.
 struct PlanChange {
@@ -44,8 +57,10 @@ struct Figures {
     std::size_t steps = 0;
     std::size_t skipped_steps = 0;
     std::optional<std::size_t> rolled_back =
-        {};                            // updates that went ahead of their norm in vain; none: all wait
-    std::optional<double> first_loss;  // none where every step was skipped
+        {};                         // updates that went ahead of their norm in vain; none: all wait
+    std::size_t earlier_steps = 0;  // of earlier starts of the run
+    std::size_t judged_steps = 0;  // whose losses are known: of this start, and of earlier ones if the first is
+    std::optional<double> first_loss;  // of the run, over all its starts; none where every step was skipped
     std::optional<double> last_loss;   // mean of the last tenth of the steps
     std::optional<Evaluation> validation;
     double seconds = 0;  // of all steps
@@ -57,7 +72,7 @@ struct Figures {
     std::optional<double> causal_flops;  // none: the model is not causal
     double peak_flops = 0;               // FMA rate of all ranks together, measured
     double compute_seconds = 0;          // mean over the ranks
-    double wait_seconds = 0;             // mean over the ranks
+    RankWaits waits = {};                // mean over the ranks
     int ranks = 1;
     std::vector<double> joules_of_ranks = {};     // empty where some are not measured
     std::size_t predicted_bytes = 0;              // per rank
@@ -67,7 +82,10 @@ struct Figures {
     double save_seconds = 0;                      // that rank 0 stood still for them
     double save_wait_seconds = 0;                 // of these, for the one before to be written
     std::string complaint;                        // why the run is INVALID; empty: VALID
-    std::optional<EarlyEnd> stopped = {};         // none: it took all of its steps
+    std::vector<std::string> approximations = {};  // why losses are not the exact ones; empty: they are
+    std::vector<std::string> remarks = {};         // what else the verdict needs
+    std::string slowed = {};                       // which ranks were slowed on purpose; empty: none
+    std::optional<EarlyEnd> stopped = {};          // none: it took all of its steps
 
     std::optional<double> joules() const;  // of all ranks
     double tokens_per_second() const { return static_cast<double>(tokens) / seconds; }
@@ -83,28 +101,44 @@ struct Figures {
     std::size_t looks = 0;    // at what was observed, behind which the plan stayed
     double look_seconds = 0;  // that they took, beside the steps
     double bubble() const { return 1 - compute_seconds / seconds; }
+    BubbleParts bubble_parts() const { return parts_of_bubble(seconds, compute_seconds, waits); }
 };
 
-// Adds up the steps of a run.
+// Adds up the steps of a start of a run.
 class FigureSum {
 public:
     FigureSum(const ModelFlops& flops, double peak_flops, int ranks, double bubble_limit = 0);
+    void go_on_from(const EarlierSteps& earlier);
     void add(const StepOutcome& outcome);
     // Between two steps.
     void add_change_of_plan(const PlanChange& change, double bubble_limit);
     void add_look(double seconds);
+    // From now on, the part of its blocks' matrix products that each rank leaves out; empty: nothing.
+    void leave_out(std::vector<double> parts) { left_out_ = std::move(parts); }
+    // A later measurement of the peak; the larger one counts.
+    void measure_peak_again(double flops) { figures_.peak_flops = std::max(figures_.peak_flops, flops); }
+    // With those of earlier starts.
+    EarlierSteps so_far() const;
     Figures finish(const std::optional<Evaluation>& validation) const;
     Figures finish_invalid(const std::string& complaint) const;
 
 private:
     void add_energy(const StepOutcome& outcome);
+    void add_rate(const StepOutcome& outcome);
+    std::vector<std::string> approximations() const;
+    std::optional<double> first_loss() const;
 
     ModelFlops flops_;
     Figures figures_;
-    double bubble_limit_;               // of the plan
-    double idle_seconds_at_least_ = 0;  // by the plans, in all steps
+    EarlierSteps earlier_;
+    double bubble_limit_;                     // of the plan
+    double idle_seconds_at_least_ = 0;        // by the plans, in all steps
+    std::vector<double> left_out_ = {};       // by the plan
+    std::vector<double> left_out_sums_ = {};  // over the steps
     std::vector<double> losses_;
     std::vector<double> seconds_;  // of each step
+    double highest_rate_ = 0;  // flops a second of the fastest step, by the count that no kernel can go below
+    std::size_t fastest_step_ = 0;
 };
 
 }  // namespace trireme

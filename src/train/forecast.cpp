@@ -1,14 +1,16 @@
 #include <algorithm>
 
+#include "train/idle_warning.hpp"
 #include "train/measured_layout.hpp"
 #include "train/memory_limit.hpp"
 #include "train/model_choice.hpp"
-#include "train/number_text.hpp"
 #include "train/planning.hpp"
 #include "train/rank_memory.hpp"
 #include "train/setup.hpp"
+#include "train/simulated_device.hpp"
 #include "train/stage_costs.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/number_text.hpp"
 #include "trireme/train/default_batch.hpp"
 #include "trireme/train/show_plan.hpp"
 
@@ -42,8 +44,8 @@ std::string text_of_assumed(const ModelConfig& model, const BatchShape& shape) {
     const std::size_t samples = shape.segments.size();
     const std::string all = cat("micro-batches of ", samples, samples == 1 ? " sample" : " samples");
     if (model.reads_images()) return all;
-    return cat(all, " of ", grouped(shape.segments.front().length), " tokens, vocabulary ",
-               grouped(model.vocabulary));
+    return cat(all, " of ", with_commas(shape.segments.front().length), " tokens, vocabulary ",
+               with_commas(model.vocabulary));
 }
 
 Case case_without_corpus(const RunConfig& run, int ranks) {
@@ -55,6 +57,7 @@ Case case_without_corpus(const RunConfig& run, int ranks) {
             .largest = {},
             .assumed = {}};
     of.plan = plan_run(run, of.model, ranks);
+    check_batch_is_enough(run, of.plan);
     of.largest.push_back(assumed_micro_batch(run, of.model, of.plan));
     of.assumed = text_of_assumed(of.model, of.largest.front());
     of.plan = within_memory_limit(
@@ -100,14 +103,34 @@ std::vector<std::size_t> parameters_of_stages(const ModelConfig& model, const La
     return counts;
 }
 
-std::vector<std::size_t> bytes_of_ranks(const Case& of, const RunConfig& run, int ranks) {
+std::vector<RankMemory> memory_of(const Case& of, const RunConfig& run, int ranks) {
     const SizedPlan sized(of.model, of.plan, of.dtype, of.largest, place_of(run.precision.device));
     const GradientPlan gradients = gradient_plan(sized);
     const bool saves = run.run.checkpoint_every > 0;
-    std::vector<std::size_t> bytes;
-    for (const RankMemory& memory : memory_of_ranks(sized, &run.optimizer, gradients, ranks, saves))
-        bytes.push_back(memory.total());
-    return bytes;
+    return memory_of_ranks(sized, &run.optimizer, gradients, ranks, saves);
+}
+
+// Of the rank that has least room left on its device.
+Fit fit_of(const SimulatedDevices& devices, const std::vector<RankMemory>& memory) {
+    int fullest = 0;
+    double most = 0;  // of a device's memory
+    for (std::size_t rank = 0; rank < memory.size(); ++rank) {
+        const SimulatedDevice& device = devices.of(static_cast<int>(rank));
+        const double share = static_cast<double>(memory[rank].total()) / static_cast<double>(device.memory);
+        if (share <= most) continue;
+        most = share;
+        fullest = static_cast<int>(rank);
+    }
+    const std::size_t bytes = memory[static_cast<std::size_t>(fullest)].total();
+    try {
+        refuse_more_than_device(devices, fullest, bytes);
+    } catch (const ConfigError& refusal) {
+        return {.fits = false, .words = refusal.what()};
+    }
+    const SimulatedDevice& device = devices.of(fullest);
+    return {.fits = true,
+            .words = cat(bytes_text(device.memory), " of ", device.name, ": ", bytes_text(bytes),
+                         " on the fullest rank, ", fullest)};
 }
 
 // One step, or so many that the pipeline is seen to be full, and to drain.
@@ -123,7 +146,12 @@ Prediction timeline_of(const ProvedPrograms& training, const std::vector<StageCo
 Forecast foresee(const PlanConfig& config) {
     const int ranks = ranks_of(config);
     RunConfig run = config.run;
+    const bool is_of_gpus = run.precision.dtype == Precision::bf16;  // a plan needs none
+    if (is_of_gpus && run.precision.device == DeviceKind::automatic) run.precision.device = DeviceKind::cuda;
     fit_default_batch(run, ranks);
+    std::optional<SimulatedDevices> devices;
+    if (!run.costs.cluster.empty()) devices = described_devices(run, ranks);
+    run.costs.cluster.clear();  // it says nothing of the plan
     Case of = run.data.corpus.empty() ? case_without_corpus(run, ranks) : case_with_corpus(run, ranks);
     Forecast forecast;
     add_costs(run, of, forecast);
@@ -132,7 +160,9 @@ Forecast foresee(const PlanConfig& config) {
     for (const BatchShape& shape : of.largest) forecast.rows = std::max(forecast.rows, shape.rows);
     forecast.parameters = parameters_of_stages(of.model, of.plan.layout);
     forecast.all_parameters = parameter_count(of.model);
-    forecast.peak_bytes = bytes_of_ranks(of, run, ranks);
+    forecast.memory = memory_of(of, run, ranks);
+    if (devices) forecast.fit = fit_of(*devices, forecast.memory);
+    forecast.warning = idle_warning(run, of.plan, ranks);
     forecast.assumed = std::move(of.assumed);
     forecast.decisions = run.policy.decisions;
     forecast.model = std::move(of.model);

@@ -10,7 +10,8 @@ void GhostRecords::add(int rank, const StepOutcome& own) {
     if (step.ranks++ == 0) {
         all = own;
         all.ranks.assign(static_cast<std::size_t>(ranks_), {});
-        all.compute_seconds = all.wait_seconds = all.seconds = 0;
+        all.compute_seconds = all.seconds = 0;
+        all.waits = {};
         all.padded_tokens = 0;
         all.joules_of_ranks.resize(own.joules_of_ranks.size() * static_cast<std::size_t>(ranks_));
     }
@@ -19,7 +20,7 @@ void GhostRecords::add(int rank, const StepOutcome& own) {
     all.seconds = std::max(all.seconds, own.seconds);
     all.ranks[static_cast<std::size_t>(rank)] = own.ranks.front();
     all.compute_seconds += own.compute_seconds / ranks_;
-    all.wait_seconds += own.wait_seconds / ranks_;
+    all.waits += own.waits * (1.0 / ranks_);
     all.padded_tokens += own.padded_tokens;
     if (step.ranks < ranks_) return;
     StepOutcome outcome = std::move(all);

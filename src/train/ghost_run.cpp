@@ -6,6 +6,7 @@
 #include "train/figures.hpp"
 #include "train/ghost_records.hpp"
 #include "train/ghosts.hpp"
+#include "train/last_records.hpp"
 #include "train/manifest_of.hpp"
 #include "train/model_work.hpp"
 #include "train/peak_rate.hpp"
@@ -96,36 +97,20 @@ struct GhostChange {
     StateMoves moves = {};
 };
 
-// Ranks of which each stands for all that hold as much as it: those of a team with equal shares, and the teams
-// of a stage that have equal ones and take as many turns; who helps or is helped is like nobody else.
-std::vector<int> unlike_ranks(const Plan& plan) {
-    std::vector<int> ranks;
-    for (const StageLayout& stage : plan.layout.stages) {
-        const ReplicaLayout* last = nullptr;
-        for (const ReplicaLayout& replica : stage.replicas) {
-            const bool is_known = last && replica.shares == last->shares && replica.turns == last->turns;
-            last = &replica;
-            if (is_known) continue;
-            const bool are_alike =
-                std::ranges::count(replica.shares, replica.shares.front()) == std::ssize(replica.shares);
-            ranks.insert(ranks.end(), replica.ranks.begin(),
-                         are_alike ? replica.ranks.begin() + 1 : replica.ranks.end());
-        }
-    }
-    for (const Migration& migration : plan.migrations)
-        ranks.insert(ranks.end(), {migration.from, migration.to});
-    return ranks;
+// With buckets as a run has them.
+std::vector<RankMemory> memory_of(const SizedPlan& sized, const RunConfig& config, int ranks) {
+    return memory_of_ranks(sized, &config.optimizer, gradient_plan(sized), ranks);
 }
 
-// With buckets as a run has them.
-RankMemory fullest_of(const GhostJob& job, const RunConfig& config) {
-    const GradientPlan gradients = gradient_plan(job.setup);
-    RankMemory most;
-    for (const int rank : unlike_ranks(job.setup.plan)) {
-        const RankMemory memory = plan_memory(job.setup, &config.optimizer, gradients, rank);
-        if (memory.total() > most.total()) most = memory;
-    }
-    return most;
+RankMemory fullest_of(const std::vector<RankMemory>& memories) {
+    return *std::ranges::max_element(memories, {}, &RankMemory::total);
+}
+
+// Throws ConfigError where a rank needs more than its device has.
+void refuse_more_than_devices(const Setup& setup, const std::vector<RankMemory>& memories) {
+    if (!setup.devices) return;
+    for (std::size_t rank = 0; rank < memories.size(); ++rank)
+        refuse_more_than_device(*setup.devices, static_cast<int>(rank), memories[rank].total());
 }
 
 // The ranks at this one's place in the teams of its pipe. Of many ranks, those whose norms an update waits for:
@@ -229,8 +214,8 @@ private:
     // Of rank 0, as what follows. None: the plan stays.
     std::shared_ptr<GhostChange> wanted_change(std::size_t step) {
         auto choice = deciding_->choose(step);
-        const std::string complaint = deciding_->take_complaint();
-        if (!complaint.empty()) console_->stays_with_plan(step, complaint);
+        if (choice && !has_room_for(*choice)) choice.reset();
+        note_no_change(step, deciding_->take_complaint(), *directory_, *console_);
         if (!choice) return nullptr;
         const Setup& setup = job_->setup;
         if (stays_in_place(setup.plan, choice->next.plan))
@@ -242,6 +227,17 @@ private:
                         {.nodes = session_.nodes(), .most_elements = choice->next.elements_in_flight});
         return std::make_shared<GhostChange>(
             GhostChange{std::move(*choice), true, std::move(to_hold), std::move(moves)});
+    }
+
+    bool has_room_for(const Choice& choice) {
+        try {
+            refuse_more_than_devices(job_->setup,
+                                     memory_of(choice.next.sized(job_->setup), config_, session_.size()));
+        } catch (const ConfigError& error) {
+            deciding_->refuse(error.what());
+            return false;
+        }
+        return true;
     }
 
     void change_job(GhostChange& change) {
@@ -266,9 +262,10 @@ private:
             .seconds = seconds};
         Decision& decision = change.choice.decision;
         deciding_->note(decision, made);
-        const RankMemory memory = fullest_of(*job_, config_);
+        const RankMemory memory = fullest_of(memory_of(setup, config_, session_.size()));
         if (memory.total() > memory_.total()) memory_ = memory;
         sum_->add_change_of_plan(made, bubble_of_schedule(setup.plan, session_.size()));
+        sum_->leave_out(left_out_shares(setup.plan.migrations, setup.plan.left_out));
         directory_->add_decision(decision);
         console_->change_of_plan(decision, made);
     }
@@ -295,6 +292,9 @@ private:
         check_traced_steps(config_.run.trace, job->setup.steps);
         check_straggler(config_, job->setup);
         job->setup.slow = slow_run_of(config_, job->setup, session_.size());
+        const std::vector<RankMemory> memories = memory_of(job->setup, config_, session_.size());
+        memory_ = fullest_of(memories);
+        refuse_more_than_devices(job->setup, memories);
         if (config_.run.dry_run) return job;
         directory_ =
             std::make_unique<RunDirectory>(chosen_run_directory(config_.run.run_dir, job->setup.model.name));
@@ -306,13 +306,13 @@ private:
 
     void introduce() {
         const Setup& setup = job_->setup;
-        memory_ = fullest_of(*job_, config_);
         manifest_ = manifest_of({config_, setup, session_, hosts_});
         manifest_.peak = peak_of_all(control_, config_, setup, 1, session_);
         flops_ = model_flops(setup.model);
         console_.emplace(std::cout, config_, setup);
         sum_.emplace(flops_, manifest_.peak.flops, session_.size(),
                      bubble_of_schedule(setup.plan, session_.size()));
+        sum_->leave_out(left_out_shares(setup.plan.migrations, setup.plan.left_out));
         if (directory_) {
             directory_->write_config(config_.resolved);
             directory_->write_manifest(manifest_);
@@ -350,6 +350,7 @@ private:
 
     void finish() {
         Figures figures = sum_->finish(std::nullopt);
+        figures.slowed = words_of(config_.emulation.slow);
         figures.predicted_bytes = memory_.total();
         directory_->write_summary(figures);
         console_->finish(figures, manifest_.peak.is, directory_->path().string());

@@ -27,4 +27,10 @@ void write_last_records(Figures figures, const std::string& lost, RunDirectory& 
     console.finish(figures, directory.peak_is(), directory.path().string());
 }
 
+void note_no_change(std::size_t step, const std::string& why, RunDirectory& directory, Console& console) {
+    if (why.empty()) return;
+    directory.add_no_change(step, why);
+    console.no_change(step, why);
+}
+
 }  // namespace trireme

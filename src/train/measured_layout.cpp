@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <set>
 
-#include "train/number_text.hpp"
 #include "train/read_profiles.hpp"
 #include "train/setup.hpp"
+#include "trireme/base/number_text.hpp"
 #include "trireme/layout/balanced_cut.hpp"
 #include "trireme/layout/pipedream.hpp"
 #include "trireme/model/model.hpp"
@@ -43,9 +43,9 @@ void check_layers(const Profile& profile, const std::string& path, const RunConf
         const std::size_t parameters = bytes_of_parameters(layers[l], number);
         if (known.name == kind_of(layers[l]) && known.parameters == parameters) continue;
         throw ConfigError(cat("--profile ", path, " is of another model, ", profile.model, ": its layer ", l,
-                              " is ", known.name, " with ", grouped(known.parameters),
+                              " is ", known.name, " with ", with_commas(known.parameters),
                               " bytes of parameters, that of ", model.name, " ", kind_of(layers[l]), " with ",
-                              grouped(parameters), measure_again));
+                              with_commas(parameters), measure_again));
     }
 }
 

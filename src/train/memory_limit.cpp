@@ -4,11 +4,11 @@
 #include <array>
 #include <utility>
 
-#include "train/number_text.hpp"
 #include "train/planning.hpp"
 #include "train/rank_memory.hpp"
 #include "train/stage_costs.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/number_text.hpp"
 #include "trireme/schedule/search.hpp"
 
 namespace trireme {
@@ -135,10 +135,11 @@ Trial searched(Trial free, const PlannedRun& run) {
     const auto team = static_cast<std::size_t>(trial.plan.team_of(static_cast<int>(rank)));
     const int kept = trial.plan.training.proof.peak_activations[team];
     const bool is_searched = trial.plan.schedule == searched_schedule;
-    throw ConfigError(cat("rank ", rank, " needs ", grouped(trial.needs[rank].bytes), " bytes with schedule ",
-                          trial.plan.schedule, is_searched ? ", though it keeps no more than " : " and keeps ",
-                          kept, kept == 1 ? " micro-batch" : " micro-batches", ", but --memory-limit is ",
-                          grouped(run.config.layout.memory_limit),
+    throw ConfigError(cat("rank ", rank, " needs ", with_commas(trial.needs[rank].bytes),
+                          " bytes with schedule ", trial.plan.schedule,
+                          is_searched ? ", though it keeps no more than " : " and keeps ", kept,
+                          kept == 1 ? " micro-batch" : " micro-batches", ", but --memory-limit is ",
+                          with_commas(run.config.layout.memory_limit),
                           "; raise it, or use more --microbatches, more ranks, --recompute",
                           is_searched ? "" : ", or --schedule auto"));
 }

@@ -14,7 +14,8 @@ void follow(RankTimes& times, const RankTimes& sample) {
     follow(times.product_flops, sample.product_flops);
     follow(times.whole_flops, sample.whole_flops);
     follow(times.others, sample.others);
-    follow(times.waits, sample.waits);
+    times.waits = times.waits * (1 - weight_of_new);
+    times.waits += sample.waits * weight_of_new;
 }
 
 }  // namespace

@@ -76,4 +76,10 @@ PeakRate peak_of_all(Communicator& group, const RunConfig& config, const Setup& 
     return {.flops = sum};
 }
 
+double peak_again(const PeakRate& before, Communicator& group, const RunConfig& config, const Setup& setup,
+                  int threads, const Session& session) {
+    if (!before.is_measured || setup.place == Place::gpu) return before.flops;
+    return peak_of_all(group, config, setup, threads, session).flops;
+}
+
 }  // namespace trireme

@@ -20,4 +20,9 @@ struct PeakRate {
 PeakRate peak_of_all(Communicator& group, const RunConfig& config, const Setup& setup, int threads,
                      const Session& session);
 
+// Collective over `group`. The same measured again, after the last step: other processes may have had the
+// cores before. What was not measured on cores stays as it is.
+double peak_again(const PeakRate& before, Communicator& group, const RunConfig& config, const Setup& setup,
+                  int threads, const Session& session);
+
 }  // namespace trireme

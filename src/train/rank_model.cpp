@@ -233,13 +233,18 @@ std::string RankModel::position() const {
     return (training_->is_executing() ? training_ : evaluation_)->position();
 }
 
-double RankModel::wait_seconds() const {
-    double sum = groups_.update->traffic().wait_seconds + groups_.record->traffic().wait_seconds;
-    if (is_idle()) return sum;
-    sum += groups_.activations->traffic().wait_seconds + groups_.gradients->traffic().wait_seconds;
-    if (groups_.tensor) sum += groups_.tensor->traffic().wait_seconds + stages_->passes().wait_seconds();
-    for (const auto& [ranks, group] : groups_.data) sum += group->traffic().wait_seconds;
-    return sum;
+RankWaits RankModel::waits() const {
+    const auto of = [](const std::unique_ptr<Communicator>& group) {
+        return group ? group->traffic().wait_seconds : 0;
+    };
+    RankWaits waits{.others = of(groups_.record)};
+    const bool has_stages = setup_.plan.layout.stages.size() > 1;
+    (has_stages ? waits.pipeline : waits.data) += of(groups_.update);
+    if (is_idle()) return waits;
+    waits.pipeline += of(groups_.activations) + of(groups_.gradients);
+    if (groups_.tensor) waits.tensor = of(groups_.tensor) + stages_->passes().wait_seconds();
+    for (const auto& [ranks, group] : groups_.data) waits.data += of(group);
+    return waits;
 }
 
 void RankModel::reset_traffic() {

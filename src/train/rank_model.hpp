@@ -14,6 +14,7 @@
 #include "trireme/data/batch.hpp"
 #include "trireme/optim/optimizer.hpp"
 #include "trireme/pipeline/engine.hpp"
+#include "trireme/plan/observation.hpp"
 #include "trireme/stage/resizer.hpp"
 
 namespace trireme {
@@ -100,7 +101,7 @@ public:
 
     std::string position() const;  // "stands at 2RECV_B0, instruction 7 of 20"
 
-    double wait_seconds() const;  // since the last call of reset_traffic()
+    RankWaits waits() const;  // since the last call of reset_traffic()
     void reset_traffic();
 
 private:

@@ -270,7 +270,11 @@ void RankTrainer::report(const RoundResult& result, double begin) {
     own[RecordFields::product_flops] = stream_.products.flops;
     own[RecordFields::whole_flops] = stream_.products.whole_flops;
     own[RecordFields::others] = stream_.ledger.seconds() - stream_.products.seconds;
-    own[RecordFields::wait] = model_.wait_seconds();
+    const RankWaits waits = model_.waits();
+    own[RecordFields::wait_pipeline] = waits.pipeline;
+    own[RecordFields::wait_tensor] = waits.tensor;
+    own[RecordFields::wait_data] = waits.data;
+    own[RecordFields::wait_others] = waits.others;
     own[RecordFields::padded_tokens] = static_cast<double>(result.padded_tokens);
     if (!is_of_ghosts()) own[RecordFields::peak_bytes] = static_cast<double>(peak_bytes(setup_.place));
     own[RecordFields::joules] = energy_.take();

@@ -157,6 +157,16 @@ bool goes_on_in_place(const RunOptions& run, const std::optional<fs::path>& chec
 
 namespace {
 
+// Checkpoints of earlier versions say nothing of them.
+EarlierSteps earlier_steps(const Json& run, std::size_t count) {
+    EarlierSteps earlier{.count = count};
+    const Json first_loss = run.value("first_loss", Json());
+    if (first_loss.is_number()) earlier.first_loss = first_loss.get<double>();
+    for (const Json& part : run.value("left_out", Json::array()))
+        earlier.left_out.push_back(part.is_number() ? part.get<double>() : 0);
+    return earlier;
+}
+
 void take_up(const RunConfig& config, Setup& setup) {
     const Json run = facts_in(*setup.stored);
     refuse_another_run(config, setup, run);
@@ -164,6 +174,7 @@ void take_up(const RunConfig& config, Setup& setup) {
     refuse_other_moments(config, setup);
     setup.resumes = true;
     setup.first_step = setup.stored->step();
+    setup.earlier = earlier_steps(run, setup.first_step);
     refuse_without_steps_left(setup);
 }
 
@@ -186,6 +197,8 @@ std::string run_facts(const RunConfig& config, const Setup& setup, const Observa
                {"plan", hash_of(setup.plan)},
                {"schedule", setup.plan.schedule},
                {"layout", Json::parse(json_of(setup.plan.layout))}};
+    if (setup.earlier.first_loss) facts["first_loss"] = *setup.earlier.first_loss;
+    if (!setup.earlier.left_out.empty()) facts["left_out"] = setup.earlier.left_out;
     const std::string origin = origin_facts(config, setup, observed);
     if (!origin.empty()) facts[origin_key] = Json::parse(origin);
     const std::string resizing = resizing_facts(config, setup);

@@ -57,7 +57,10 @@ void add_times_of_ranks(Json& record, const std::vector<RankTimes>& ranks) {
     for (const RankTimes& times : ranks) {
         record["compute_s"].push_back(times.busy());
         record["products_s"].push_back(times.products);
-        record["wait_s"].push_back(times.waits);
+        record["wait_s"].push_back(times.waits.sum());
+        record["wait_pipeline_s"].push_back(times.waits.pipeline);
+        record["wait_tensor_s"].push_back(times.waits.tensor);
+        record["wait_data_s"].push_back(times.waits.data);
     }
 }
 
@@ -84,9 +87,14 @@ Json step_record(std::size_t step, const StepOutcome& outcome, const ModelFlops&
     record["mfu"] = flops.of_step(outcome.size) / available;
     if (flops.is_causal) record["mfu_causal"] = flops.of_step(outcome.size, 6) / available;
     record["bubble"] = 1 - outcome.compute_seconds / outcome.seconds;
+    const BubbleParts parts = parts_of_bubble(outcome.seconds, outcome.compute_seconds, outcome.waits);
+    record["bubble_schedule"] = parts.schedule;
+    record["wait_tensor"] = parts.wait_tensor;
+    record["wait_data"] = parts.wait_data;
+    record["wait_other"] = parts.wait_other;
     if (outcome.ranks.size() > 1) add_times_of_ranks(record, outcome.ranks);
     if (!outcome.slowness.empty()) record["slowness"] = outcome.slowness;
-    record["comm_wait_s"] = outcome.wait_seconds;
+    record["comm_wait_s"] = outcome.waits.sum();
     if (!outcome.joules_of_ranks.empty()) record["energy_j"] = sum_of(outcome.joules_of_ranks);
     add_states(record, outcome.gpus);
     add_if_finite(record, "grad_norm", outcome.gradient_norm);
@@ -101,9 +109,13 @@ Json step_record(std::size_t step, const StepOutcome& outcome, const ModelFlops&
 Json summary_of(const Figures& f, const std::string& peak_is) {
     Json summary{{"verdict", f.complaint.empty() ? "VALID" : "INVALID"}};
     if (!f.complaint.empty()) summary["reason"] = f.complaint;
+    if (!f.approximations.empty()) summary["approximate"] = f.approximations;
+    if (!f.remarks.empty()) summary["remarks"] = f.remarks;
+    if (!f.slowed.empty()) summary["slowed_on_purpose"] = f.slowed;
     if (f.stopped) summary["stopped"] = {{"behind_step", f.stopped->step}, {"because", f.stopped->because}};
     summary["clock"] = clock_name();
     summary["steps"] = f.steps;
+    if (f.earlier_steps > 0) summary["earlier_steps"] = f.earlier_steps;
     summary["skipped_steps"] = f.skipped_steps;
     if (f.rolled_back) summary["rolled_back_updates"] = *f.rolled_back;
     if (f.first_loss) summary["loss"] = {{"first", *f.first_loss}, {"last", *f.last_loss}};
@@ -128,7 +140,14 @@ Json summary_of(const Figures& f, const std::string& peak_is) {
     summary["bubble"] = {{"measured", f.bubble()},
                          {"limit", f.bubble_limit},
                          {"limit_is", "the schedule's, were all stages equal"}};
-    summary["comm_wait_s"] = f.wait_seconds;
+    const BubbleParts parts = f.bubble_parts();
+    summary["bubble_schedule"] = {{"measured", parts.schedule},
+                                  {"limit", f.bubble_limit},
+                                  {"limit_is", "the schedule's, were all stages equal"}};
+    summary["wait_tensor"] = {{"measured", parts.wait_tensor}, {"limit", 0}};
+    summary["wait_data"] = {{"measured", parts.wait_data}, {"limit", 0}};
+    summary["wait_other"] = {{"measured", parts.wait_other}, {"limit", 0}};
+    summary["comm_wait_s"] = f.waits.sum();
     if (f.joules()) {
         summary["energy_j"] = *f.joules();
         summary["energy_j_of_ranks"] = f.joules_of_ranks;
@@ -266,11 +285,19 @@ void RunDirectory::add_step(std::size_t step, const StepOutcome& outcome, const 
 }
 
 void RunDirectory::add_decision(const Decision& decision) {
+    add_to_decisions(json_of(decision));
+    plan_ = decision.to;
+}
+
+void RunDirectory::add_no_change(std::size_t step, const std::string& why) {
+    add_to_decisions(json_of_no_change(step, why));
+}
+
+void RunDirectory::add_to_decisions(const std::string& line) {
     constexpr const char* name = "decisions.jsonl";
     if (!decisions_.is_open())
         decisions_.open(path_ / name, keeps_decisions_ ? std::ios::app : std::ios::trunc);
-    add_line(decisions_, name, json_of(decision) + "\n");
-    plan_ = decision.to;
+    add_line(decisions_, name, line + "\n");
 }
 
 void RunDirectory::add_evaluation(std::size_t step, const Evaluation& evaluation) {
@@ -331,6 +358,13 @@ fs::path make_default_run_directory(const std::string& model) {
 
 fs::path chosen_run_directory(const std::string& wished, const std::string& model) {
     return wished.empty() ? make_default_run_directory(model) : fs::path(wished);
+}
+
+std::unique_ptr<RunDirectory> open_run_directory(const RunConfig& config, const std::string& model,
+                                                 std::optional<std::size_t> kept_steps) {
+    const fs::path path =
+        kept_steps ? fs::path(config.run.run_dir) : chosen_run_directory(config.run.run_dir, model);
+    return std::make_unique<RunDirectory>(path, kept_steps, config.job);
 }
 
 }  // namespace trireme

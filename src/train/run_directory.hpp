@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -52,6 +53,7 @@ public:
     void add_step(std::size_t step, const StepOutcome& outcome, const ModelFlops& flops, double peak_flops);
     // From here on steps are made with another plan.
     void add_decision(const Decision& decision);
+    void add_no_change(std::size_t step, const std::string& why);  // of the plan
     void add_evaluation(std::size_t step, const Evaluation& evaluation);
     void write_summary(const Figures& figures);
     // Tells scripts that the run stopped early and that its last checkpoint is on disk.
@@ -67,6 +69,7 @@ private:
     void add_remarks(const std::vector<std::string>& remarks);
     void write_file(const char* name, const std::string& text) const;
     void add_line(std::ofstream& file, const char* name, const std::string& line) const;
+    void add_to_decisions(const std::string& line);
 
     std::filesystem::path path_;
     RunLock lock_;
@@ -86,5 +89,9 @@ void refuse_used(const std::filesystem::path& path);
 std::filesystem::path make_default_run_directory(const std::string& model);
 // The one that was wished for; empty: that one.
 std::filesystem::path chosen_run_directory(const std::string& wished, const std::string& model);
+
+// That of the options, with the records of `kept_steps`; none: it holds none yet.
+std::unique_ptr<RunDirectory> open_run_directory(const RunConfig& config, const std::string& model,
+                                                 std::optional<std::size_t> kept_steps);
 
 }  // namespace trireme

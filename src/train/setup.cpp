@@ -9,6 +9,7 @@
 #include "train/model_choice.hpp"
 #include "train/planning.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/number_text.hpp"
 #include "trireme/base/option_need.hpp"
 #include "trireme/comm/agreement.hpp"
 #include "trireme/device/clock.hpp"
@@ -194,8 +195,9 @@ void check_batch_is_enough(const RunConfig& config, const Plan& plan) {
     const auto parts = static_cast<std::size_t>(plan.micro_batches());
     if (config.run.batch >= parts) return;
     const std::size_t wished = config.schedule.microbatches;
-    const std::string made_of =
-        has_grid(config.layout) ? cat(" (", parts / wished, " replicas x --microbatches ", wished, ")") : "";
+    const std::string made_of = has_grid(config.layout) ? cat(" (", counted(parts / wished, "replica"),
+                                                              " x --microbatches ", wished, ")")
+                                                        : "";
     throw ConfigError(cat("--batch ", config.run.batch, " is smaller than ", parts, " micro-batches", made_of,
                           "; each needs at least one sample"));
 }

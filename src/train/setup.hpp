@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "train/earlier_steps.hpp"
 #include "train/profiled_kernels.hpp"
 #include "train/rank_gpu.hpp"
 #include "train/simulated_device.hpp"
@@ -47,6 +48,7 @@ struct Setup {
     std::size_t steps = 0;
     bool resumes = false;           // `stored` is a checkpoint of this run
     std::size_t first_step = 0;     // steps behind it
+    EarlierSteps earlier = {};      // of all starts of the run until now
     bool goes_on_resizing = false;  // it says what ranks remember of what they leave out, as they still do
     Plan plan;
     PlanOrigin origin = {};

@@ -23,8 +23,12 @@ std::string complaint_about(const std::vector<SharedRoom>& rooms, const std::vec
                                     ? cat("the 1 rank of ", room.ranks, " needs ", needed / megabyte, " MB")
                                     : cat("the ", sharers, " ranks of ", room.ranks, " need ",
                                           needed / megabyte, " MB (", most / megabyte, " the fullest)");
-        return cat(who, " and ", room.name, " has ", room.left / megabyte,
-                   " MB left; use a smaller --batch or --max-length, more --microbatches, or ", room.more);
+        const char* const split =
+            most > room.left
+                ? "not even one rank fits: split the model among more ranks with --pipe or --tensor, or "
+                : "";
+        return cat(who, " and ", room.name, " has ", room.left / megabyte, " MB left; ", split,
+                   "use a smaller --batch or --max-length, more --microbatches, or ", room.more);
     }
     return {};
 }

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <unordered_map>
 
 #include "train/closed_form.hpp"
-#include "train/number_text.hpp"
 #include "train/planning.hpp"
 #include "train/rank_classes.hpp"
+#include "trireme/base/number_list.hpp"
+#include "trireme/base/number_text.hpp"
 #include "trireme/layout/rank_list.hpp"
 #include "trireme/schedule/schedule_text.hpp"
 
@@ -21,7 +23,7 @@ std::string unit_of(const Forecast& forecast) { return forecast.profiles ? "s" :
 
 // Per rank, the number of its team; -1 for an idle rank.
 std::vector<int> teams_of_ranks(const Forecast& forecast) {
-    return teams_of_ranks(forecast.plan.teams, forecast.peak_bytes.size());
+    return teams_of_ranks(forecast.plan.teams, forecast.memory.size());
 }
 
 // In micro-batches of a whole stage: chunks are parts of one.
@@ -56,9 +58,10 @@ std::string cost_text(const std::vector<StageCost>& costs) {
 std::string parameter_lines(const Forecast& forecast) {
     std::string stages;
     for (const std::size_t count : forecast.parameters) {
-        stages += (stages.empty() ? "" : " / ") + grouped(count);
+        stages += (stages.empty() ? "" : " / ") + with_commas(count);
     }
-    if (forecast.parameters.size() > 1) stages += fmt::format("; {} in all", grouped(forecast.all_parameters));
+    if (forecast.parameters.size() > 1)
+        stages += fmt::format("; {} in all", with_commas(forecast.all_parameters));
     return fmt::format("parameters  {}\n", stages);
 }
 
@@ -94,10 +97,10 @@ std::string costs_line(const Forecast& forecast) {
     const std::string other =
         profile.tokens == forecast.rows
             ? ""
-            : fmt::format("; here there are up to {}: measure these", grouped(forecast.rows));
+            : fmt::format("; here there are up to {}: measure these", with_commas(forecast.rows));
     return fmt::format("costs       measured with {} rows in a micro-batch of {}, {}, {}{}\n",
-                       grouped(profile.tokens), profile.samples, profile.dtype,
-                       machines_text(*forecast.profiles, forecast.peak_bytes.size()), other);
+                       with_commas(profile.tokens), profile.samples, profile.dtype,
+                       machines_text(*forecast.profiles, forecast.memory.size()), other);
 }
 
 std::string assumed_line(const Forecast& forecast) {
@@ -113,7 +116,7 @@ std::string decisions_line(const Forecast& forecast) {
 }
 
 double bubble_of(const Forecast& forecast) {
-    return bubble_of(forecast.plan, forecast.step, static_cast<int>(forecast.peak_bytes.size()));
+    return bubble_of(forecast.plan, forecast.step, static_cast<int>(forecast.memory.size()));
 }
 
 std::string bubble_line(const Forecast& forecast) {
@@ -122,15 +125,50 @@ std::string bubble_line(const Forecast& forecast) {
     return fmt::format("bubble      {:.1f} %{}\n", 100 * bubble_of(forecast), beside);
 }
 
+std::string warning_line(const Forecast& forecast) {
+    return forecast.warning.empty() ? "" : fmt::format("warning     {}\n", forecast.warning);
+}
+
+// What follows the ranks of a line.
+std::string columns_of(double idle, double activations, const RankMemory& m, double unit) {
+    const auto in = [&](std::size_t bytes) { return static_cast<double>(bytes) / unit; };
+    return fmt::format(
+        "{:>10g}  {:>9.4g}  {:>9.1f}  {:>10.1f}  {:>9.1f}  {:>9.1f}  {:>11.1f}  {:>9.1f}  {:>8.1f}  {:>6.1f}\n",
+        idle, activations, in(m.total()), in(m.parameters), in(m.gradients), in(m.optimizer), in(m.activations),
+        in(m.workspace), in(m.messages), in(m.copy + m.kernels));
+}
+
+// Ranks that are alike share a line. Memory is in GB, or in MB where the fullest rank holds less than one GB.
 std::string rank_lines(const Forecast& forecast) {
-    std::string text = "\nrank        idle  activations    peak MB\n";
+    std::size_t most = 0;
+    for (const RankMemory& memory : forecast.memory) most = std::max(most, memory.total());
+    const bool is_small = most < 1'000'000'000;
     const std::vector<int> teams = teams_of_ranks(forecast);
+    std::vector<std::string> lines;  // in the order of their first ranks
+    std::unordered_map<std::string, std::vector<int>> ranks_of;
     for (std::size_t rank = 0; rank < teams.size(); ++rank) {
-        text += fmt::format("{:4}  {:10g}  {:11.4g}  {:>9.1f}\n", rank, idle_of(forecast, teams[rank]),
-                            activations_of(forecast, teams[rank]),
-                            static_cast<double>(forecast.peak_bytes[rank]) * 1e-6);
+        const std::string line =
+            columns_of(idle_of(forecast, teams[rank]), activations_of(forecast, teams[rank]),
+                       forecast.memory[rank], is_small ? 1e6 : 1e9);
+        std::vector<int>& ranks = ranks_of[line];
+        if (ranks.empty()) lines.push_back(line);
+        ranks.push_back(static_cast<int>(rank));
     }
+    std::size_t width = 5;
+    for (const std::string& line : lines) width = std::max(width, number_list(ranks_of[line]).size());
+    std::string text =
+        fmt::format("\n{:{}}  {:>10}  {:>9}  {:>9}  {:>10}  {:>9}  {:>9}  {:>11}  {:>9}  {:>8}  {:>6}\n",
+                    "ranks", width, "idle", "in flight", is_small ? "MB" : "GB", "parameters", "gradients",
+                    "optimizer", "activations", "workspace", "messages", "others");
+    for (const std::string& line : lines)
+        text += fmt::format("{:{}}  {}", number_list(ranks_of[line]), width, line);
     return text;
+}
+
+std::string fit_line(const Forecast& forecast) {
+    return forecast.fit
+               ? fmt::format("fits        {}{}\n", forecast.fit->fits ? "" : "no: ", forecast.fit->words)
+               : "";
 }
 
 Json programs_of_ranks(const Forecast& forecast, const std::vector<Program>& of_teams) {
@@ -142,9 +180,26 @@ Json programs_of_ranks(const Forecast& forecast, const std::vector<Program>& of_
     return programs;
 }
 
+// By what it is for, of each rank.
+Json memory_of(const Forecast& forecast) {
+    Json parts = Json::object();
+    for (const RankMemory& m : forecast.memory) {
+        parts["parameters"].push_back(m.parameters);
+        parts["gradients"].push_back(m.gradients);
+        parts["optimizer"].push_back(m.optimizer);
+        parts["activations"].push_back(m.activations);
+        parts["workspace"].push_back(m.workspace);
+        parts["messages"].push_back(m.messages);
+        parts["others"].push_back(m.copy + m.kernels);
+    }
+    return parts;
+}
+
 Json prediction_of(const Forecast& forecast) {
     Json idle = Json::array();
     Json activations = Json::array();
+    Json bytes = Json::array();
+    for (const RankMemory& memory : forecast.memory) bytes.push_back(memory.total());
     for (const int team : teams_of_ranks(forecast)) {
         idle.push_back(idle_of(forecast, team));
         activations.push_back(activations_of(forecast, team));
@@ -154,7 +209,8 @@ Json prediction_of(const Forecast& forecast) {
             {"idle", idle},
             {"bubble", bubble_of(forecast)},
             {"peak_activations", activations},
-            {"peak_bytes", forecast.peak_bytes},
+            {"peak_bytes", bytes},
+            {"memory_bytes", memory_of(forecast)},
             {"weight_versions", most_weight_versions(forecast.plan)}};
 }
 
@@ -162,8 +218,8 @@ Json prediction_of(const Forecast& forecast) {
 
 std::string title_of(const Forecast& forecast) {
     const int micro_batches = forecast.plan.micro_batches();
-    return fmt::format("{}, {}, {} micro-batch{} a step", forecast.model.name, forecast.plan.schedule,
-                       micro_batches, micro_batches == 1 ? "" : "es");
+    return fmt::format("{}, {}, {} a step", forecast.model.name, forecast.plan.schedule,
+                       counted(static_cast<std::size_t>(micro_batches), "micro-batch"));
 }
 
 std::string text_of(const Forecast& forecast) {
@@ -173,7 +229,7 @@ std::string text_of(const Forecast& forecast) {
            decisions_line(forecast) + '\n' + grid_of(forecast.timeline) +
            fmt::format("\nstep        {:g} {} ({})\n", forecast.step.seconds, unit_of(forecast),
                        cost_text(forecast.costs)) +
-           bubble_line(forecast) + rank_lines(forecast);
+           bubble_line(forecast) + warning_line(forecast) + fit_line(forecast) + rank_lines(forecast);
 }
 
 std::string json_of(const Forecast& forecast) {
@@ -186,6 +242,8 @@ std::string json_of(const Forecast& forecast) {
                {"programs", programs_of_ranks(forecast, plan.training.programs)},
                {"parameters", {{"stages", forecast.parameters}, {"all", forecast.all_parameters}}},
                {"prediction", prediction_of(forecast)}};
+    if (forecast.fit) value["fit"] = {{"fits", forecast.fit->fits}, {"words", forecast.fit->words}};
+    if (!forecast.warning.empty()) value["warning"] = forecast.warning;
     if (!plan.training.ends_with_step())
         value["prologue"] = programs_of_ranks(forecast, plan.training.prologue);
     return value.dump(2) + '\n';

@@ -4,7 +4,9 @@
 
 #include "train/setup.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/number_text.hpp"
 #include "trireme/base/regular_file.hpp"
+#include "trireme/comm/agreement.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/plan/cluster.hpp"
 
@@ -72,17 +74,39 @@ std::optional<SimulatedDevices> simulated_devices(const RunConfig& config, int r
         throw ConfigError(
             cat("--cluster ", path, " is for simulated time; run it with `trireme simulate`, or leave it out"));
     }
-    const Cluster cluster = cluster_for(path, ranks);
+    return described_devices(config, ranks);
+}
+
+SimulatedDevices described_devices(const RunConfig& config, int ranks) {
+    const Cluster cluster = cluster_for(config.costs.cluster, ranks);
     SimulatedDevices devices{.cluster = cluster.name, .kinds = {}};
     int left = ranks;
     for (const NodeGroup& group : cluster.groups) {
         const int own = static_cast<int>(std::min(static_cast<std::size_t>(left), group.devices()));
         if (own == 0) break;
-        devices.kinds.push_back(
-            {.name = group.device.name, .rates = rates_of(group.device, config), .ranks = own});
+        devices.kinds.push_back({.name = group.device.name,
+                                 .rates = rates_of(group.device, config),
+                                 .memory = group.device.memory,
+                                 .ranks = own});
         left -= own;
     }
     return devices;
+}
+
+void refuse_more_than_device(const SimulatedDevices& devices, int rank, std::size_t bytes) {
+    const SimulatedDevice& device = devices.of(rank);
+    if (bytes <= device.memory) return;
+    throw ConfigError(
+        cat("rank ", rank, " needs ", bytes_text(bytes), " and ", device.name, " of ", devices.cluster, " has ",
+            bytes_text(device.memory),
+            "; use a smaller --batch or --max-length, more --microbatches, --recompute, or more ranks "
+            "with --pipe or --tensor"));
+}
+
+void refuse_more_than_own_device(const std::optional<SimulatedDevices>& devices, std::size_t bytes,
+                                 Communicator& control) {
+    if (!devices) return;
+    agree(control, [&] { refuse_more_than_device(*devices, control.rank(), bytes); });
 }
 
 KernelSeconds kernel_seconds_of(const std::optional<SimulatedDevices>& devices, int rank) {

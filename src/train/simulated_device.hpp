@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "trireme/comm/communicator.hpp"
 #include "trireme/device/stream.hpp"
 #include "trireme/train/config.hpp"
 
@@ -14,6 +15,7 @@ namespace trireme {
 struct SimulatedDevice {
     std::string name;  // "A100-SXM4-80GB"
     DeviceRates rates = {};
+    std::size_t memory = 0;  // bytes
     int ranks = 0;
 };
 
@@ -31,6 +33,14 @@ struct SimulatedDevices {
 // cluster, for one with fewer devices than ranks, for numbers that one of their devices has no rate of, and
 // where time is the wall's.
 std::optional<SimulatedDevices> simulated_devices(const RunConfig& config, int ranks);
+// The devices of a --cluster that is given. The time need not be simulated.
+SimulatedDevices described_devices(const RunConfig& config, int ranks);
+
+// Throws ConfigError where `rank` needs more bytes than its device has.
+void refuse_more_than_device(const SimulatedDevices& devices, int rank, std::size_t bytes);
+// Collective over `control`, of all ranks: of each its own rank. Without devices nothing is refused.
+void refuse_more_than_own_device(const std::optional<SimulatedDevices>& devices, std::size_t bytes,
+                                 Communicator& control);
 
 // What a rank's kernels take; nothing, where there is no such device.
 KernelSeconds kernel_seconds_of(const std::optional<SimulatedDevices>& devices, int rank);

@@ -12,14 +12,17 @@ std::vector<RankTimes> times_of_ranks(const Gathered& all) {
     const auto flops = all.of_ranks(RecordFields::product_flops);
     const auto whole = all.of_ranks(RecordFields::whole_flops);
     const auto others = all.of_ranks(RecordFields::others);
-    const auto waits = all.of_ranks(RecordFields::wait);
+    const auto pipeline = all.of_ranks(RecordFields::wait_pipeline);
+    const auto tensor = all.of_ranks(RecordFields::wait_tensor);
+    const auto data = all.of_ranks(RecordFields::wait_data);
+    const auto other_waits = all.of_ranks(RecordFields::wait_others);
     std::vector<RankTimes> times;
     for (std::size_t r = 0; r < products.size(); ++r)
         times.push_back({.products = products[r],
                          .product_flops = flops[r],
                          .whole_flops = whole[r],
                          .others = others[r],
-                         .waits = waits[r]});
+                         .waits = {pipeline[r], tensor[r], data[r], other_waits[r]}});
     return times;
 }
 
@@ -79,8 +82,10 @@ void add_records(const Gathered& all, StepOutcome& outcome) {
     outcome.is_skipped = all.sum(RecordFields::skipped) > 0;
     outcome.non_finite_ranks = non_finite_ranks(all);
     outcome.seconds = all.most(RecordFields::seconds);
-    for (const RankTimes& times : outcome.ranks) outcome.compute_seconds += times.busy() / ranks;
-    outcome.wait_seconds = all.sum(RecordFields::wait) / ranks;
+    for (const RankTimes& times : outcome.ranks) {
+        outcome.compute_seconds += times.busy() / ranks;
+        outcome.waits += times.waits * (1 / ranks);
+    }
     outcome.padded_tokens = static_cast<std::size_t>(all.sum(RecordFields::padded_tokens));
     outcome.peak_bytes = static_cast<std::size_t>(all.most(RecordFields::peak_bytes));
     outcome.joules_of_ranks = told_by_all(all, RecordFields::joules);

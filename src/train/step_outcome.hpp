@@ -47,7 +47,7 @@ struct StepOutcome {
     std::size_t padded_tokens = 0;            // computed, over all replicas
     double seconds = 0;                       // of the slowest rank
     double compute_seconds = 0;               // in kernels; mean over the ranks
-    double wait_seconds = 0;                  // for other ranks; mean over the ranks
+    RankWaits waits = {};                     // mean over the ranks
     std::vector<RankTimes> ranks = {};        // what each of them did
     std::vector<double> slowness = {};        // of each, as Observation has it; empty: none is slow
     std::size_t peak_bytes = 0;               // resident since the start; of the largest rank
@@ -70,7 +70,10 @@ struct RecordFields {
         product_flops,
         whole_flops,
         others,
-        wait,
+        wait_pipeline,
+        wait_tensor,
+        wait_data,
+        wait_others,
         padded_tokens,
         peak_bytes,
         joules,

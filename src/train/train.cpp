@@ -83,7 +83,9 @@ public:
         agree(control_, [&] { trainer_->fill(); });
         limit_patience(running_);
         agree(control_, [&] {
-            if (is_first_) directory_ = open_directory();
+            const std::optional<std::size_t> kept =
+                is_in_place_ ? std::optional(setup_.first_step) : std::nullopt;
+            if (is_first_) directory_ = open_run_directory(config_, setup_.model.name, kept);
         });
         prepare_saving();
     }
@@ -98,11 +100,16 @@ public:
         }
         FigureSum sum(flops_, manifest_.peak.flops, control_.size(),
                       bubble_of_schedule(setup_.plan, control_.size()));
+        sum.go_on_from(setup_.earlier);
+        sum.leave_out(left_out_shares(setup_.plan.migrations, setup_.plan.left_out));
         std::size_t step = setup_.first_step;
         while (step < setup_.steps && !stop_) step = take_stretch(step, sum);
         save(step, true);
         const bool is_done = step == setup_.steps;
-        Figures figures = sum.finish(is_done ? evaluate(step) : std::nullopt);
+        const std::optional<Evaluation> validation = is_done ? evaluate(step) : std::nullopt;
+        sum.measure_peak_again(peak_again(manifest_.peak, control_, config_, setup_, threads_, session_));
+        Figures figures = sum.finish(validation);
+        figures.slowed = words_of(config_.emulation.slow);
         if (!is_done) figures.stopped = {.step = step, .because = words_of(*stop_, config_)};
         finish(std::move(figures));
         return is_done ? Ending::done : Ending::stopped;
@@ -110,19 +117,13 @@ public:
 
 private:
     void refuse_what_cannot_be() {
+        refuse_more_than_own_device(setup_.devices, most_bytes_, control_);
         refuse_more_than_memory(most_bytes_, setup_.place, session_, control_);
         refuse_more_than_memory(memory_.copy_beside_gpu, Place::memory, session_, control_);
         agree(control_, [&] {
             if (twin_) refuse_more_than_is_left(*twin_, most_twin_bytes_, session_);
             if (is_first_ && !is_in_place_ && !config_.run.run_dir.empty()) refuse_used(config_.run.run_dir);
         });
-    }
-
-    std::unique_ptr<RunDirectory> open_directory() const {
-        if (!is_in_place_)
-            return std::make_unique<RunDirectory>(chosen_run_directory(config_.run.run_dir, setup_.model.name),
-                                                  std::nullopt, config_.job);
-        return std::make_unique<RunDirectory>(config_.run.run_dir, setup_.first_step, config_.job);
     }
 
     // Collective. Rank 0 says where checkpoints go and what they are called, and clears away what is not whole.
@@ -176,8 +177,8 @@ private:
         std::optional<Choice> choice = deciding_.choose(step);
         if (deciding_.is_look(step)) refuse_unlike_plans(control_, choice, step);
         if (choice && needs_room(*choice) && !has_room_for(*choice)) choice.reset();
-        const std::string complaint = deciding_.take_complaint();
-        if (is_first_ && !complaint.empty()) console_.stays_with_plan(step, complaint);
+        const std::string why = deciding_.take_complaint();
+        if (is_first_) note_no_change(step, why, *directory_, console_);
         if (choice) follow_choice(*choice, step, sum);
         if (choice || deciding_.is_look(step)) trainer_->share_products();
         if (!choice && deciding_.is_look(step)) sum.add_look(now_seconds() - begin);
@@ -193,6 +194,7 @@ private:
                                       ? share_products_by(choice.next.plan)
                                       : move_to(choice, step);
         sum.add_change_of_plan(change, bubble_of_schedule(setup_.plan, control_.size()));
+        sum.leave_out(left_out_shares(setup_.plan.migrations, setup_.plan.left_out));
         deciding_.note(choice.decision, change);
         note_origin(choice.decision, setup_);
         if (!is_first_) return;
@@ -225,6 +227,7 @@ private:
         const RecordedPlans to{{choice.decision}, {choice.next}};
         const std::size_t most = most_bytes(config_, setup_, to, session_.rank());
         try {
+            refuse_more_than_own_device(setup_.devices, most, control_);
             refuse_more_than_memory(most - std::min(most, grown_bytes()), setup_.place, session_, control_);
             agree(control_, [&] {
                 if (twin_)
@@ -247,6 +250,7 @@ private:
 
     void record(StepOutcome& outcome, FigureSum& sum) {
         sum.add(outcome);
+        setup_.earlier = sum.so_far();
         divergence_.locate(outcome, running_);
         const std::vector<SlownessChange> changes = deciding_.observe(outcome);
         if (is_first_) {

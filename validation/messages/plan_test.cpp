@@ -15,6 +15,53 @@ TEST_F(Plan, CountsTheParametersOfEachStage) {
     EXPECT_TRUE(has(outcome.out, "bubble      27.3 %; by the closed form 27.3 %")) << outcome.out;
 }
 
+TEST_F(Plan, WarnsOfAScheduleThatIdles) {
+    EXPECT_TRUE(
+        has(run("plan --pipe 4 --microbatches 4").out,
+            "\nwarning     the schedule leaves ranks idle for 43 % of a step; --microbatches 28 would bring "
+            "that to 9.7 %, with --batch 28 or more\n"));
+    EXPECT_FALSE(has(run("plan --pipe 4 --microbatches 8").out, "warning"));
+}
+
+TEST_F(Plan, RefusesWhatTrainRefuses) {
+    expect_refusal("plan --batch 2 --microbatches 32",
+                   {"--batch 2 is smaller than 32 micro-batches (1 replica x --microbatches 32)"});
+}
+
+// Nor does it differ by whether rows are known.
+// The devices of a described cluster are not here.
+TEST_F(Plan, SaysWhetherDevicesHoldIt) {
+    write("cluster.json", R"({"schema": 1, "name": "shelf", "source": "made up",
+        "device": {"name": "abacus", "flops": {"f32": 1e9}, "bandwidth": 1e9, "memory": 100000000, "launch": 1e-4},
+        "devices_per_node": 2, "nodes": 2, "inside": {"latency": 1e-5, "bandwidth": 1e8},
+        "between": {"latency": 1e-4, "bandwidth": 1e7}})");
+    const std::string options = "plan --pipe 2 --vocabulary 257 --cluster cluster.json ";
+
+    const Outcome small = run(options + "--max-length 32");
+    const Outcome large = run(options + "--batch 64");
+
+    EXPECT_EQ(small.code, 0) << small.err;
+    EXPECT_TRUE(has(small.out, "\nfits        100.0 MB of abacus: ")) << small.out;
+    EXPECT_TRUE(has(small.out, " MB on the fullest rank, 0\n")) << small.out;
+    EXPECT_TRUE(has(large.out, "\nfits        no: rank 0 needs ")) << large.out;
+    EXPECT_TRUE(has(large.out, " and abacus of shelf has 100.0 MB; use a smaller --batch")) << large.out;
+    EXPECT_TRUE(has(large.out, "parameters  gradients  optimizer  activations")) << large.out;
+    expect_refusal(options + "--data 8",
+                   {"the job has 16 ranks and --cluster cluster.json describes 4 devices"});
+}
+
+TEST_F(Plan, NeedsNoDeviceOfThoseThatItPlansFor) {
+    make_corpus();
+    const std::string options = "plan --vocabulary 257 --max-length 32 --dtype bf16 --format json ";
+
+    const Outcome by_default = run(options);
+    const Outcome for_gpus = run(options + "--device cuda");
+
+    EXPECT_EQ(by_default.code, 0) << by_default.err;
+    EXPECT_EQ(by_default.out, for_gpus.out);
+    EXPECT_EQ(run(options + "--corpus corpus.h5").code, 0);
+}
+
 TEST_F(Plan, WritesProgramsThatItReadsBack) {
     const std::string options = "plan --model gpt2 --pipe 2 --data 2 --tensor 2 --chunks 2 --microbatches 4";
     ASSERT_EQ(run(options + " --schedule looped-bfs --format csv --output own.csv").code, 0);

@@ -104,6 +104,24 @@ TEST_F(Simulate, NeedsARateForTheNumbersOfTheRun) {
     EXPECT_NE(outcome.err.find("abacus.json has no device.flops.f64"), std::string::npos) << outcome.err;
 }
 
+TEST_F(Simulate, RefusesMoreThanTheMemoryOfADevice) {
+    json small = abacus();
+    small["device"]["memory"] = 1'000'000;
+    write("small.json", small.dump());
+
+    for (const std::string math : {"on", "off"}) {
+        const Outcome outcome =
+            run("simulate --ranks 4 --cluster small.json --pipe 4 --math " + math + " " + of_train);
+
+        EXPECT_EQ(outcome.code, 2);
+        ASSERT_EQ(sentences(outcome).size(), 1U) << outcome.out << outcome.err;
+        EXPECT_TRUE(has(outcome.err, " and abacus of abacus-2x2 has 1.0 MB; use a smaller --batch"))
+            << outcome.err;
+        EXPECT_EQ(outcome.out, "");
+        EXPECT_FALSE(std::filesystem::exists(path("runs")));
+    }
+}
+
 // As in a folder that holds the program alone, and on a path without smpirun.
 TEST_F(Simulate, NamesAProgramThatIsMissing) {
     const std::string simulate = std::string(" simulate --ranks 4 --cluster abacus.json ") + of_train;
@@ -117,7 +135,7 @@ TEST_F(Simulate, NamesAProgramThatIsMissing) {
     EXPECT_NE(said("./alone").find("trireme-sim is not there; build Trireme where SimGrid is installed"),
               std::string::npos);
     EXPECT_NE(said("PATH=/none " + program_path())
-                  .find("smpirun, which runs simulations, cannot be started: No such"),
+                  .find("smpirun, which runs simulations, is not on the path; install SimGrid"),
               std::string::npos);
 }
 

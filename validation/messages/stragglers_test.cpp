@@ -170,7 +170,10 @@ TEST_F(Stragglers, ChangesThatDoNotRepayAreNotMade) {
     simulate(std::string(come_and_go) + "--straggler uneven --look-every 5 --horizon 1 --run-dir hasty", 40);
 
     EXPECT_FALSE(decisions("patient").empty());
-    EXPECT_FALSE(std::filesystem::exists(path("hasty/decisions.jsonl")));
+    const std::string declined = read("hasty/decisions.jsonl");
+    EXPECT_TRUE(has(declined, R"("no_change":"the best plan saves )")) << declined;
+    EXPECT_TRUE(has(declined, " s in 1 step, the move costs ")) << declined;
+    EXPECT_FALSE(has(declined, "layout")) << declined;
 }
 
 TEST_F(Stragglers, StayWithAPlanThatMemoryLeavesNoChoiceAbout) {
@@ -181,11 +184,12 @@ TEST_F(Stragglers, StayWithAPlanThatMemoryLeavesNoChoiceAbout) {
                                          std::to_string(most) + " --run-dir little",
                                      35);
 
-    const std::string said = "stays with its plan: policy uneven: ";
+    const std::string said = "no change: policy uneven: ";
     const std::size_t first = outcome.out.find(said);
     EXPECT_NE(first, std::string::npos) << outcome.out;
     EXPECT_EQ(outcome.out.find(said, first + 1), std::string::npos) << "said twice\n" << outcome.out;
-    EXPECT_FALSE(std::filesystem::exists(path("little/decisions.jsonl")));
+    EXPECT_TRUE(has(read("little/decisions.jsonl"), R"("no_change":"policy uneven: )"));
+    EXPECT_FALSE(has(read("little/decisions.jsonl"), "layout"));
 }
 
 // Behind step 7, when nobody looks at what was observed.

@@ -6,7 +6,8 @@
 namespace trireme {
 
 // Multiplications and additions per second of `threads` threads that only multiply and add numbers in
-// registers: the median of so many runs, each of some 10 ms.
+// registers: the best of several runs, each of some 10 ms. A run in which another process had the core is
+// slower.
 double measure_peak_flops(DType dtype, int threads, std::size_t runs = 9);
 
 }  // namespace trireme

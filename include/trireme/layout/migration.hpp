@@ -28,6 +28,9 @@ struct Migration {
 // Of a rank's products, what it leaves out: of the parts that it does not compute others may compute some.
 ProductParts left_out_beside(const std::vector<Migration>& all, int rank, double not_computed);
 
+// Of each rank, on average over its products. `not_computed` is of each rank; empty: all compute everything.
+std::vector<double> left_out_shares(const std::vector<Migration>& all, const std::vector<double>& not_computed);
+
 // Those between the ranks of a team, by their places in it.
 std::vector<Migration> within(const std::vector<Migration>& all, const std::vector<int>& team);
 

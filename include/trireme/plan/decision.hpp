@@ -33,9 +33,12 @@ struct Decision {
 // A line of {"step": 5, "policy": "by hand", "from": "31a0...", "to": "7bcb...", "layout": {...},
 // "microbatches": 4, "schedule": "1f1b", "left_out": [0, 0.75], "migrations": [{"from": 1, "to": 0, "parts":
 // [0.25, 0.25, 0.25, 0.25]}], "reason": "...", "terms": {...}, "seconds":
-// {"predicted": 0.2, "measured": 0.1}} each. Of a file that somebody writes, step and layout are enough. Throws
-// ConfigError for anything else, naming line and place, and for steps that do not rise.
+// {"predicted": 0.2, "measured": 0.1}} each. Of a file that somebody writes, step and layout are enough. Lines
+// with "no_change" are skipped. Throws ConfigError for anything else, naming line and place, and for steps that
+// do not rise.
 std::vector<Decision> decisions_from_jsonl(std::string_view text, const std::string& file);
 std::string json_of(const Decision& decision);  // without an end of line
+// {"step": 5, "no_change": "..."}: why the plan stayed after a step, without an end of line.
+std::string json_of_no_change(std::size_t step, const std::string& why);
 
 }  // namespace trireme

@@ -11,6 +11,7 @@
 #include "trireme/plan/rank_profiles.hpp"
 #include "trireme/schedule/predict.hpp"
 #include "trireme/train/config.hpp"
+#include "trireme/train/rank_memory.hpp"
 
 namespace trireme {
 
@@ -24,6 +25,12 @@ struct PlanConfig {
     std::vector<std::string> compare = {};  // schedules to be put side by side: see compare.hpp
 };
 
+// Whether the devices of --cluster hold what ranks need.
+struct Fit {
+    bool fits = false;
+    std::string words;
+};
+
 // A plan and what can be said of it beforehand.
 struct Forecast {
     ModelConfig model;
@@ -34,9 +41,11 @@ struct Forecast {
     Prediction timeline;                   // of one step, or of several where work is in flight over their ends
     std::vector<std::size_t> parameters;   // per stage
     std::size_t all_parameters = 0;        // a tied table counts once
-    std::vector<std::size_t> peak_bytes;   // per rank; 0: idle
+    std::vector<RankMemory> memory;        // per rank; an idle one holds nothing
     std::size_t rows = 0;                  // of the largest micro-batch
     std::string assumed;                   // "samples of 1024 tokens, ..."; empty: a corpus was read
+    std::optional<Fit> fit;                // none: no cluster is given
+    std::string warning;                   // of a schedule that idles; empty: nothing
     std::string decisions;  // a file of later plans, which are not foreseen; empty: there are none
 };
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <vector>
 
 #include "kernels/cpu/tile.hpp"
 #include "trireme/device/clock.hpp"
@@ -39,16 +38,15 @@ double multiply_and_add(T factor) {
 template <class T>
 double peak_flops(int threads, std::size_t runs) {
     constexpr double flops_per_run = 2.0 * sums * rounds * cpu::lanes<T>;
-    std::vector<double> rates(runs);
+    double best = 0;
     double checksum = 0;
-    for (double& rate : rates) {
+    for (std::size_t run = 0; run < runs; ++run) {
         const double begin = now_seconds();
 #pragma omp parallel for num_threads(threads) reduction(+ : checksum)
         for (int thread = 0; thread < threads; ++thread) checksum += multiply_and_add(static_cast<T>(0.999));
-        rate = flops_per_run * threads / (now_seconds() - begin);
+        best = std::max(best, flops_per_run * threads / (now_seconds() - begin));
     }
-    std::sort(rates.begin(), rates.end());
-    return checksum > 0 ? rates[runs / 2] : 0;
+    return checksum > 0 ? best : 0;
 }
 
 }  // namespace

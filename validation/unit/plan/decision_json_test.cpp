@@ -59,6 +59,13 @@ TEST(DecisionJson, NeedsNoMoreThanStepAndLayout) {
     EXPECT_EQ(read[1], (Decision{.step = 3, .layout = uneven_layout({1})}));
 }
 
+TEST(DecisionJson, SkipsLinesThatSayWhyThePlanStayed) {
+    const std::string text = json_of_no_change(3, "the best plan saves 0.1 s") + "\n";
+
+    EXPECT_EQ(text, "{\"step\":3,\"no_change\":\"the best plan saves 0.1 s\"}\n");
+    EXPECT_TRUE(decisions_from_jsonl(text, "the test").empty());
+}
+
 TEST(DecisionJson, NamesLineAndPlaceOfWhatItCannotRead) {
     EXPECT_EQ(
         refusal_of_decisions(line(1) + R"({"step": 2)"),

@@ -121,7 +121,7 @@ StepOutcome outcome_with(double loss) {
             .padded_tokens = 6,
             .seconds = 2,
             .compute_seconds = 1.5,
-            .wait_seconds = 0.25};
+            .waits = {.pipeline = 0.125, .tensor = 0.0625, .data = 0.03125, .others = 0.03125}};
 }
 
 std::optional<Evaluation> evaluation_with(double loss) { return Evaluation{.loss = loss}; }
@@ -143,7 +143,7 @@ TEST(Figures, AddUpTheSteps) {
     EXPECT_EQ(figures.flops, 2 * 5280);
     EXPECT_EQ(figures.causal_flops, 2 * 5040);
     EXPECT_EQ(figures.compute_seconds, 3);
-    EXPECT_EQ(figures.wait_seconds, 0.5);
+    EXPECT_EQ(figures.waits.sum(), 0.5);
     EXPECT_EQ(figures.ranks, 3);
     EXPECT_EQ(figures.validation->loss, 3.5);
 }
@@ -202,9 +202,73 @@ TEST(Figures, AreValidWhereTheLossFell) {
     EXPECT_EQ(figures_of({5}).complaint, "");  // one step shows nothing
 }
 
+TEST(Figures, SplitTheBubbleByWhatIsWaitedFor) {
+    const BubbleParts parts = figures_of({4, 3}).bubble_parts();  // of 25 %
+
+    EXPECT_EQ(parts.schedule, 0.125 / 2);
+    EXPECT_EQ(parts.wait_tensor, 0.0625 / 2);
+    EXPECT_EQ(parts.wait_data, 0.03125 / 2);
+    EXPECT_DOUBLE_EQ(parts.schedule + parts.wait_tensor + parts.wait_data + parts.wait_other, 0.25);
+}
+
+std::vector<double> then(std::size_t count, double loss, double last) {
+    std::vector<double> losses(count, loss);
+    losses.push_back(last);
+    return losses;
+}
+
 TEST(Figures, AreInvalidWhereTheLossDidNotFall) {
-    EXPECT_TRUE(says(figures_of({4, 5}).complaint, "the loss did not fall: 4 at first, 5 at last"));
-    EXPECT_TRUE(says(figures_of({4, 4}).complaint, "the loss did not fall: 4 at first, 4 at last"));
+    EXPECT_TRUE(says(figures_of(then(9, 4, 5)).complaint, "the loss did not fall: 4 at first, 5 at last"));
+    EXPECT_TRUE(says(figures_of(then(9, 4, 4)).complaint, "the loss did not fall: 4 at first, 4 at last"));
+}
+
+TEST(Figures, SayWhereARunIsTooShortToJudgeItsLoss) {
+    const Figures figures = figures_of({4, 5});
+
+    EXPECT_EQ(figures.complaint, "");
+    ASSERT_EQ(figures.remarks.size(), 1U);
+    EXPECT_EQ(figures.remarks[0], "the loss did not fall, and 2 steps are too few to judge it");
+    EXPECT_TRUE(figures_of({5, 4}).remarks.empty());
+}
+
+// The last start alone may begin near the best loss that there is.
+TEST(Figures, JudgeTheLossOverAllStartsOfARun) {
+    FigureSum sum(model_flops(tiny(1, true)), 5280, 1);
+    sum.go_on_from({.count = 100, .first_loss = 9});
+    sum.add(outcome_with(4));
+    sum.add(outcome_with(5));
+
+    const Figures figures = sum.finish({});
+
+    EXPECT_EQ(figures.complaint, "");
+    EXPECT_EQ(figures.first_loss, 9);
+    EXPECT_EQ(figures.earlier_steps, 100U);
+    EXPECT_TRUE(figures.remarks.empty());
+}
+
+TEST(Figures, NameTheRanksThatLeaveProductsOut) {
+    FigureSum sum(model_flops(tiny(1, true)), 5280, 2);
+    sum.add(outcome_with(5));
+    sum.leave_out({0, 0.5});
+    for (int step = 0; step < 3; ++step) sum.add(outcome_with(4));
+
+    const Figures figures = sum.finish({});
+
+    EXPECT_EQ(figures.complaint, "");
+    EXPECT_EQ(figures.approximations,
+              std::vector<std::string>{"rank 1 left out 37.5 % of its blocks' matrix products"});
+}
+
+TEST(Figures, AreInvalidWhereAStepIsFasterThanThePeak) {
+    FigureSum sum(model_flops(tiny(1, true)), 2400, 1);  // a step needs 5040 in 2 seconds
+    sum.add(outcome_with(5));
+    sum.add(outcome_with(4));
+
+    EXPECT_TRUE(says(sum.finish({}).complaint, "step 1 needed 2.52e-06 GFLOP/s, 105 % of the peak rate"));
+
+    sum.measure_peak_again(2600);
+
+    EXPECT_EQ(sum.finish({}).complaint, "");
 }
 
 TEST(Figures, AreInvalidWhereStepsWereSkipped) {

@@ -2,11 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <regex>
-#include <set>
 #include <sstream>
 
 #include "error_message.hpp"
@@ -32,7 +29,7 @@ StepOutcome usual_outcome() {
             .padded_tokens = 6,
             .seconds = 2,
             .compute_seconds = 1.5,
-            .wait_seconds = 0.25,
+            .waits = {.pipeline = 0.125, .tensor = 0.0625, .data = 0.0625},
             .peak_bytes = 4096};
 }
 
@@ -77,6 +74,10 @@ TEST_F(TheRun, HasALineForEachStep) {
     EXPECT_EQ(line.at("mfu"), 0.5);
     EXPECT_EQ(line.at("mfu_causal"), 0.5 * 5040 / 5280);
     EXPECT_EQ(line.at("bubble"), 0.25);
+    EXPECT_EQ(line.at("bubble_schedule"), 0.0625);
+    EXPECT_EQ(line.at("wait_tensor"), 0.03125);
+    EXPECT_EQ(line.at("wait_data"), 0.03125);
+    EXPECT_EQ(line.at("wait_other"), 0.125);
     EXPECT_EQ(line.at("comm_wait_s"), 0.25);
     EXPECT_EQ(line.at("grad_norm"), 0.75);
     EXPECT_EQ(line.at("lr"), 0.125);
@@ -213,7 +214,7 @@ Figures usual_figures() {
             .causal_flops = 10080,
             .peak_flops = 5280,
             .compute_seconds = 3,
-            .wait_seconds = 0.5,
+            .waits = {.pipeline = 0.25, .tensor = 0.125, .data = 0.125},
             .ranks = 2,
             .predicted_bytes = 1000,
             .grown_bytes = 900,
@@ -238,7 +239,27 @@ TEST_F(TheRun, SummarisesEachFigureBesideItsLimit) {
     EXPECT_EQ(
         summary.at("bubble"),
         json({{"measured", 0.25}, {"limit", 0.0}, {"limit_is", "the schedule's, were all stages equal"}}));
+    EXPECT_EQ(summary.at("bubble_schedule").at("measured"), 0.0625);
+    EXPECT_EQ(summary.at("wait_tensor"), json({{"measured", 0.03125}, {"limit", 0}}));
     EXPECT_EQ(summary.at("memory_bytes"), json({{"growth", 900}, {"predicted", 1000}}));
+    for (const char* field : {"approximate", "remarks", "slowed_on_purpose", "earlier_steps"})
+        EXPECT_FALSE(summary.contains(field)) << field;
+}
+
+TEST_F(TheRun, SummarisesWhatItsVerdictNeedsBesides) {
+    Figures figures = usual_figures();
+    figures.approximations = {"rank 1 left out 25.0 % of its blocks' matrix products"};
+    figures.remarks = {"the loss did not fall, which 2 steps are too few to judge"};
+    figures.slowed = "rank 1 takes 4 times as long";
+    figures.earlier_steps = 100;
+
+    const json summary = summary_of(figures);
+
+    EXPECT_EQ(summary.at("verdict"), "VALID");
+    EXPECT_EQ(summary.at("approximate"), json(figures.approximations));
+    EXPECT_EQ(summary.at("remarks"), json(figures.remarks));
+    EXPECT_EQ(summary.at("slowed_on_purpose"), figures.slowed);
+    EXPECT_EQ(summary.at("earlier_steps"), 100);
 }
 
 TEST_F(TheRun, SummarisesUpdatesThatWereRolledBackWhereAnyGoesAhead) {
@@ -321,38 +342,6 @@ TEST(RunDirectory, RefusesTheStepsOfAnEarlierRunAndLeavesThem) {
     EXPECT_EQ(read_whole(folder.file("run/steps.jsonl")), before);
 }
 
-TEST(RunDirectory, TakesAFolderInWhichNoStepWasDone) {
-    const ScratchFolder folder;
-    folder.write("notes.txt", "mine");
-    { RunDirectory ended_early(folder.file("")); }
-
-    EXPECT_NO_THROW(RunDirectory(folder.file("")).add_evaluation(0, {.loss = 1}));
-    EXPECT_EQ(read_whole(folder.file("notes.txt")), "mine");
-}
-
-TEST(RunDirectory, RefusesAPathThatAFileIsInTheWayOf) {
-    const ScratchFolder folder;
-    folder.write("file", "as it was");
-
-    for (const char* path : {"file", "file/run"}) {
-        const std::string message = message_of<ConfigError>([&] { RunDirectory run(folder.file(path)); });
-
-        EXPECT_TRUE(says(message, "the run directory " + folder.file(path) + " cannot be made: "));
-        EXPECT_TRUE(says(message, "; choose another --run-dir"));
-    }
-    EXPECT_EQ(read_whole(folder.file("file")), "as it was");
-}
-
-TEST(RunDirectory, SaysWhatToDoWhereStepsCannotBeWritten) {
-    const ScratchFolder folder;
-    std::filesystem::create_directories(folder.file("run/steps.jsonl"));  // no file can take its place
-
-    const std::string message = message_of<ConfigError>([&] { RunDirectory run(folder.file("run")); });
-
-    EXPECT_TRUE(says(message, folder.file("run/steps.jsonl") + " cannot be written: Is a directory"));
-    EXPECT_TRUE(says(message, "; choose another --run-dir"));
-}
-
 TEST_F(TheRun, HasItsDirectoryForItself) {
     const std::string message = message_of<ConfigError>([&] { RunDirectory another(path_); });
 
@@ -367,24 +356,6 @@ TEST_F(TheRun, IsFoundUsedOnceItHasALine) {
     EXPECT_TRUE(
         says(message_of<ConfigError>([&] { refuse_used(path_); }), "holds the steps of an earlier run"));
     EXPECT_FALSE(std::filesystem::exists(folder_.file("never")));
-}
-
-// Below the folder that the program is started in.
-TEST(RunDirectory, IsByDefaultNamedAfterTheModelAndTheTimeAndNew) {
-    const ScratchFolder folder;
-    const std::filesystem::path before = std::filesystem::current_path();
-    std::filesystem::current_path(folder.file(""));
-
-    std::set<std::string> names;
-    for (int run = 0; run < 3; ++run) names.insert(make_default_run_directory("gpt2-tiny").string());
-    const bool exist =
-        std::all_of(names.begin(), names.end(), [](auto& n) { return std::filesystem::exists(n); });
-    std::filesystem::current_path(before);
-
-    EXPECT_EQ(names.size(), 3U);
-    EXPECT_TRUE(exist);
-    const std::regex form("runs/gpt2-tiny-20[0-9]{6}-[0-9]{6}(-[23])?");
-    for (const std::string& name : names) EXPECT_TRUE(std::regex_match(name, form)) << name;
 }
 
 }  // namespace

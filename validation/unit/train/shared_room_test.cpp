@@ -31,6 +31,15 @@ TEST(SharedRoom, HoldsWhatItsRanksNeed) {
         "--max-length, more --microbatches, or more nodes");
 }
 
+// A smaller batch alone may not do where one rank needs more than there is.
+TEST(SharedRoom, SuggestsToSplitTheModelWhereNoRankFits) {
+    EXPECT_EQ(complaint_about({node_with(29)}, needs("a", "b")),
+              "the 2 ranks of n0 need 50 MB (30 the fullest) and the node has 29 MB left; not even one rank "
+              "fits: split the "
+              "model among more ranks with --pipe or --tensor, or use a smaller --batch or --max-length, more "
+              "--microbatches, or more nodes");
+}
+
 TEST(SharedRoom, IsAlsoTheGroupOfAllRanksOfAJob) {
     EXPECT_EQ(complaint_about({node_with(100), group_with(50, "a")}, needs("a", "a")), "");
     EXPECT_EQ(

@@ -206,11 +206,11 @@ TEST(ShowPlan, CountsAsManyActivationsAsTheScheduleIsKnownFor) {
 
 TEST(ShowPlan, ForeseesMoreBytesForMoreSamplesAndFewerForRecomputing) {
     PlanConfig config = tiny(1, 1);
-    const std::size_t eight = foresee(config).peak_bytes[0];
+    const std::size_t eight = foresee(config).memory[0].total();
     config.run.run.batch = 16;
-    const std::size_t sixteen = foresee(config).peak_bytes[0];
+    const std::size_t sixteen = foresee(config).memory[0].total();
     config.run.layout.recompute = {Recompute::full};
-    const std::size_t again = foresee(config).peak_bytes[0];
+    const std::size_t again = foresee(config).memory[0].total();
 
     EXPECT_GT(sixteen, eight);
     EXPECT_LT(again, sixteen);
@@ -334,7 +334,7 @@ TEST(ShowPlan, SharesLayersAmongTheRanksThatAreNamed) {
 
     const Forecast forecast = foresee(config);
 
-    EXPECT_EQ(forecast.peak_bytes.size(), 3U);
+    EXPECT_EQ(forecast.memory.size(), 3U);
     EXPECT_EQ(forecast.plan.micro_batches(), 6);
     EXPECT_EQ(layout_from_json(json_of(forecast), "it"), forecast.plan.layout);
     config.run.layout.partition = "uniform";

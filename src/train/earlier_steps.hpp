@@ -1,0 +1,16 @@
+// What earlier starts of a run leave to the next one, by way of a checkpoint.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+namespace trireme {
+
+struct EarlierSteps {
+    std::size_t count = 0;
+    std::optional<double> first_loss = {};  // none: no step had one, or it is not known
+    std::vector<double> left_out = {};      // of each rank's products, summed over the steps; empty: nothing
+};
+
+}  // namespace trireme
