@@ -10,8 +10,7 @@ std::vector<Option> device_cost_options(RunConfig& config) {
     return {
         text({"cluster", "FILE.json",
               "a described cluster: its devices say what kernels take (`trireme simulate`) and how much memory "
-              "a "
-              "rank has (`trireme plan`)"},
+              "a rank has (`trireme plan`)"},
              costs.cluster),
         needing(choice({"network", "",
                         "of the cluster: as its file describes it, or free: messages take no time, which shows "

@@ -65,7 +65,7 @@ std::vector<Migration> migrations_of(const JsonNode& node) {
     return migrations;
 }
 
-// None of a line that says why a plan stayed.
+// Returns nothing for a line that says why the plan did not change.
 std::optional<Decision> decision_of(const std::string& text, const std::string& place) {
     const nlohmann::json line = parse_json<nlohmann::json>(text, place);
     if (line.is_object() && line.contains("no_change")) return std::nullopt;

@@ -74,7 +74,7 @@ void require_near_steps(const Phases& programs, const PipelineShape& shape, cons
     }
 }
 
-// Where a team's line has what work, counting cells from 1.
+// Finds the cells of passes in the line of a team. Cells count from 1.
 class Cells {
 public:
     Cells(const Program& program, int micro_batches) : program_(program) {

@@ -56,8 +56,8 @@ public:
     // The first step behind `first` where the plan may change; the end of the run if there is none.
     std::size_t next_chance(std::size_t first) const;
 
-    // What a policy wanted is not done, and why. The same reason is said once, until it wants nothing or gets
-    // something.
+    // Notes why a change that a policy wanted is not made. A reason that repeats is said once, until the policy
+    // wants nothing or the plan changes.
     void refuse(const std::string& why) { complaint_ = why; }
     std::string take_complaint();  // empty: there is nothing to say
 

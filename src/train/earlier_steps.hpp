@@ -1,4 +1,4 @@
-// What earlier starts of a run leave to the next one, by way of a checkpoint.
+// A checkpoint keeps this summary of the steps of earlier starts for the next start.
 #pragma once
 
 #include <cstddef>

@@ -27,7 +27,7 @@ struct ModelFlops {
 
 ModelFlops model_flops(const ModelConfig& model);
 
-// What a bubble consists of, as shares of the step.
+// The parts of a bubble are fractions of the step.
 struct BubbleParts {
     double schedule = 0;     // waiting for other stages
     double wait_tensor = 0;  // waiting for the other ranks of a team

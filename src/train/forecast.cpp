@@ -110,7 +110,7 @@ std::vector<RankMemory> memory_of(const Case& of, const RunConfig& run, int rank
     return memory_of_ranks(sized, &run.optimizer, gradients, ranks, saves);
 }
 
-// Of the rank that has least room left on its device.
+// Compares the rank whose device has the least room left.
 Fit fit_of(const SimulatedDevices& devices, const std::vector<RankMemory>& memory) {
     int fullest = 0;
     double most = 0;  // of a device's memory

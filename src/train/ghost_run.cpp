@@ -97,7 +97,7 @@ struct GhostChange {
     StateMoves moves = {};
 };
 
-// With buckets as a run has them.
+// Counts the memory of each rank. The buckets are those of a run with values.
 std::vector<RankMemory> memory_of(const SizedPlan& sized, const RunConfig& config, int ranks) {
     return memory_of_ranks(sized, &config.optimizer, gradient_plan(sized), ranks);
 }

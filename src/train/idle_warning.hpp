@@ -1,4 +1,4 @@
-// A word to people whose ranks would stand still.
+// Warns of schedules that leave ranks idle.
 #pragma once
 
 #include <string>

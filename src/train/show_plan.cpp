@@ -129,7 +129,7 @@ std::string warning_line(const Forecast& forecast) {
     return forecast.warning.empty() ? "" : fmt::format("warning     {}\n", forecast.warning);
 }
 
-// What follows the ranks of a line.
+// Formats the columns to the right of the ranks.
 std::string columns_of(double idle, double activations, const RankMemory& m, double unit) {
     const auto in = [&](std::size_t bytes) { return static_cast<double>(bytes) / unit; };
     return fmt::format(
@@ -180,7 +180,7 @@ Json programs_of_ranks(const Forecast& forecast, const std::vector<Program>& of_
     return programs;
 }
 
-// By what it is for, of each rank.
+// Lists the memory of each rank by purpose.
 Json memory_of(const Forecast& forecast) {
     Json parts = Json::object();
     for (const RankMemory& m : forecast.memory) {

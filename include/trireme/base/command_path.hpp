@@ -1,4 +1,4 @@
-// Where a command is that a shell would start.
+// Finds a command as a shell does.
 #pragma once
 
 #include <filesystem>
@@ -7,7 +7,7 @@
 
 namespace trireme {
 
-// `search_path` is that of the environment: folders with colons between them.
+// Returns nothing if no folder of `search_path` has the command. The path is the PATH of the environment.
 std::optional<std::filesystem::path> command_path(const std::string& search_path, const std::string& name);
 
 }  // namespace trireme

@@ -28,7 +28,8 @@ struct Migration {
 // Of a rank's products, what it leaves out: of the parts that it does not compute others may compute some.
 ProductParts left_out_beside(const std::vector<Migration>& all, int rank, double not_computed);
 
-// Of each rank, on average over its products. `not_computed` is of each rank; empty: all compute everything.
+// Returns for each rank the mean of left_out_beside() over the four products. `not_computed` has a value for
+// each rank; if it is empty, so is the result.
 std::vector<double> left_out_shares(const std::vector<Migration>& all, const std::vector<double>& not_computed);
 
 // Those between the ranks of a team, by their places in it.

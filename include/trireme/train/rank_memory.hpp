@@ -1,4 +1,4 @@
-// What a rank holds, by what it is for.
+// The struct counts the memory of a rank by purpose.
 #pragma once
 
 #include <cstddef>

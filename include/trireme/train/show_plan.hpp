@@ -25,7 +25,7 @@ struct PlanConfig {
     std::vector<std::string> compare = {};  // schedules to be put side by side: see compare.hpp
 };
 
-// Whether the devices of --cluster hold what ranks need.
+// The result of comparing the memory of ranks with the devices of --cluster.
 struct Fit {
     bool fits = false;
     std::string words;
