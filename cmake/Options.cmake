@@ -43,7 +43,9 @@ if(TRIREME_SANITIZE)
   if(TRIREME_SANITIZE STREQUAL "thread")
     set(sanitizers thread)
   endif()
-  add_compile_options(-fsanitize=${sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  # The address sanitizer reports null pointers, too. Checking each pointer for that, and each object for its dynamic
+  # type, takes a quarter of the time to compile.
+  add_compile_options(-fsanitize=${sanitizers} -fno-sanitize=null,vptr -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${sanitizers})
   # The instrumentation opens paths that the program does not have; GCC then warns of values unset on them.
   target_compile_options(trireme_warnings INTERFACE -Wno-maybe-uninitialized)
