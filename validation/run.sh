@@ -82,5 +82,6 @@ stage build build_release
 calibrate
 if [ $sanitizers = yes ]; then test_cluster_and_sanitizers; else stage cluster test_cluster; fi
 stage release test_release
+calibrate
 [ $sanitizers = no ] || stage variant validation/variants.sh --today
 report_times
