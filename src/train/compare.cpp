@@ -1,9 +1,11 @@
 #include "trireme/train/compare.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -80,18 +82,25 @@ std::vector<StageCost> divided(const std::vector<StageCost>& costs, int chunks) 
     return parts;
 }
 
+// By the arithmetic of its stages, which are known once it is planned.
+Forecast foreseen_by_arithmetic(PlanConfig config) {
+    config.run.costs.stages = foresee(config).counted;
+    return foresee(config);
+}
+
 Compared foreseen(PlanConfig config, const Candidate& candidate) {
     const bool is_grid = config.run.layout.layout.empty();
+    const bool is_measured = are_measured(config.run.costs);
+    std::vector<StageCost>& costs = config.run.costs.stages;
+    const bool is_counted = !is_measured && costs.empty();
     config.run.schedule.schedule = candidate.schedule;
     config.run.schedule.chunks = is_grid ? candidate.chunks : 1;
-    if (is_grid && !are_measured(config.run.costs)) {
-        std::vector<StageCost>& costs = config.run.costs.stages;
-        if (costs.empty()) costs.resize(1);
-        costs = divided(costs, candidate.chunks);
-    }
-    Compared compared{.name = candidate.name(), .forecast = {}, .refusal = {}};
+    if (is_grid && !costs.empty()) costs = divided(costs, candidate.chunks);
+    Compared compared{.name = candidate.name(), .forecast = {}, .refusal = {}, .unit = "cost units"};
+    if (is_counted) compared.unit = "GFLOP";
+    if (is_measured) compared.unit = "s";
     try {
-        compared.forecast = foresee(config);
+        compared.forecast = is_counted ? foreseen_by_arithmetic(config) : foresee(config);
         if (compared.forecast->fit && !compared.forecast->fit->fits)
             throw ConfigError(compared.forecast->fit->words);
     } catch (const ConfigError& refusal) {
@@ -99,6 +108,17 @@ Compared foreseen(PlanConfig config, const Candidate& candidate) {
         compared.refusal = refusal.what();
     }
     return compared;
+}
+
+// The work of the busiest team, in which nothing waits.
+double least_seconds(const Forecast& forecast) { return std::ranges::max(forecast.step.busy); }
+
+// The largest share of a step in which a rank idles, and the first such rank.
+std::pair<double, int> worst_idle(const Forecast& forecast) {
+    if (!forecast.plan.layout.idle.empty()) return {1, std::ranges::min(forecast.plan.layout.idle)};
+    const auto least = std::ranges::min_element(forecast.step.busy);
+    const auto team = static_cast<std::size_t>(least - forecast.step.busy.begin());
+    return {1 - *least / forecast.step.seconds, forecast.plan.teams[team].ranks.front()};
 }
 
 double bubble_of(const Forecast& forecast) {
@@ -125,21 +145,55 @@ std::string memory_text(const Forecast& forecast) {
     const bool is_cut = all.size() > most_shown;
     if (is_cut) all = {*std::max_element(all.begin(), all.end())};
     std::string text = is_cut ? "at most " : "";
-    const char* mark = "";
-    for (const std::size_t bytes : all) {
-        text += fmt::format("{}{:.1f}", mark, static_cast<double>(bytes) * 1e-6);
-        mark = " / ";
-    }
+    for (std::size_t i = 0; i < all.size(); ++i) text += (i > 0 ? " / " : "") + bytes_text(all[i]);
     return text;
 }
 
 std::string row_of(const Compared& compared, std::size_t name_width) {
     const Forecast& forecast = *compared.forecast;
     const std::optional<double> closed = closed_form_bubble(forecast.plan, forecast.costs);
-    return fmt::format("{:{}}  {:>10.6g}  {:>6.1f} %  {:>8}  {:>7}  {}\n", compared.name, name_width,
-                       forecast.step.seconds, 100 * bubble_of(forecast),
-                       closed ? fmt::format("{:.1f} %", 100 * *closed) : "-",
-                       most_weight_versions(forecast.plan), memory_text(forecast));
+    const auto [idle, rank] = worst_idle(forecast);
+    return fmt::format("{:{}}  {:>10.6g}  {:>10.6g}  {:>6.1f} %  {:>8}  {:>6.1f} % {:>6}  {:>7}  {}\n",
+                       compared.name, name_width, forecast.step.seconds, least_seconds(forecast),
+                       100 * bubble_of(forecast), closed ? fmt::format("{:.1f} %", 100 * *closed) : "-",
+                       100 * idle, fmt::format("({})", rank), most_weight_versions(forecast.plan),
+                       memory_text(forecast));
+}
+
+std::string number_text(double number) { return fmt::format("{:.4g}", number); }
+
+// "F=2,I=2,W=2", once for all stages or once for each; not of many.
+std::string costs_text(const std::vector<StageCost>& costs) {
+    constexpr std::size_t most_shown = 8;
+    std::vector<std::string> stages;
+    for (const StageCost& cost : costs)
+        stages.push_back(cat("F=", number_text(cost.forward), ",I=", number_text(cost.backward_input),
+                             ",W=", number_text(cost.backward_weight),
+                             cost.send > 0 ? cat(",send=", number_text(cost.send)) : ""));
+    if (std::ranges::adjacent_find(stages, std::not_equal_to<>()) == stages.end()) return stages.front();
+    if (stages.size() > most_shown) return cat("of ", stages.size(), " stages");
+    return fmt::format("{}", fmt::join(stages, ";"));
+}
+
+// What costs are, by the first schedule that can be planned.
+std::string costs_line(const Compared& compared) {
+    const char* const origin = compared.unit == "s"       ? "as measured by --profile"
+                               : compared.unit == "GFLOP" ? "counted from the arithmetic of a micro-batch"
+                                                          : "as --cost says";
+    return fmt::format("costs are in {}, {}: {} for {}\n", compared.unit, origin,
+                       costs_text(compared.forecast->costs), compared.name);
+}
+
+std::string legend(const std::string& unit) {
+    return fmt::format(
+        "\nstep      time of a step in {}\n"
+        "at least  work of the busiest rank: no schedule of these stages takes less\n"
+        "bubble    share of the step in which ranks idle, on average; formula: by the schedule's closed form,\n"
+        "          which holds for equal stages\n"
+        "worst     the same of the rank that idles most, and its number\n"
+        "weights   versions of the weights that a rank keeps\n"
+        "peak      memory of the ranks of each stage\n",
+        unit);
 }
 
 }  // namespace
@@ -158,21 +212,24 @@ std::string text_of(const std::vector<Compared>& schedules) {
     for (const Compared& one : schedules) width = std::max(width, one.name.size());
     std::string rows;
     std::string refusals;
-    const Forecast* first = nullptr;
+    const Compared* first = nullptr;
     for (const Compared& one : schedules) {
         if (one.forecast) {
             rows += row_of(one, width);
-            if (first == nullptr) first = &*one.forecast;
+            if (first == nullptr) first = &one;
         } else {
             refusals += fmt::format("\n{}: {}", one.name, one.refusal);
         }
     }
-    const std::string head = fmt::format("{:{}}  {:>10}  {:>8}  {:>8}  {:>7}  {}\n", "schedule", width,
-                                         first->profiles ? "step, s" : "step", "bubble", "formula", "weights",
-                                         "peak MB of the ranks of each stage");
-    return fmt::format("{}, {}, {} a step\n\n", first->model.name, counted(first->memory.size(), "rank"),
-                       counted(static_cast<std::size_t>(first->plan.micro_batches()), "micro-batch")) +
-           head + rows + (refusals.empty() ? "" : refusals + '\n');
+    const std::string head =
+        fmt::format("{:{}}  {:>10}  {:>10}  {:>8}  {:>8}  {:>15}  {:>7}  {}\n", "schedule", width, "step",
+                    "at least", "bubble", "formula", "worst idle", "weights", "peak");
+    return fmt::format(
+               "{}, {}, {} a step\n", first->forecast->model.name,
+               counted(first->forecast->memory.size(), "rank"),
+               counted(static_cast<std::size_t>(first->forecast->plan.micro_batches()), "micro-batch")) +
+           costs_line(*first) + '\n' + head + rows + legend(first->unit) +
+           (refusals.empty() ? "" : refusals + '\n');
 }
 
 std::string json_of(const std::vector<Compared>& schedules) {
@@ -180,7 +237,11 @@ std::string json_of(const std::vector<Compared>& schedules) {
     for (const Compared& one : schedules) {
         Json row{{"schedule", one.name}};
         if (one.forecast) {
+            row["unit"] = one.unit;
             row["seconds"] = one.forecast->step.seconds;
+            row["at_least"] = least_seconds(*one.forecast);
+            const auto [idle, rank] = worst_idle(*one.forecast);
+            row["worst_idle"] = {{"share", idle}, {"rank", rank}};
             row["bubble"] = bubble_of(*one.forecast);
             const std::optional<double> closed = closed_form_bubble(one.forecast->plan, one.forecast->costs);
             if (closed) row["closed_form_bubble"] = *closed;
@@ -195,12 +256,13 @@ std::string json_of(const std::vector<Compared>& schedules) {
 }
 
 std::string csv_of(const std::vector<Compared>& schedules) {
-    std::string text = "schedule,seconds,bubble,weight_versions,most_peak_bytes\n";
+    std::string text = "schedule,unit,seconds,at_least,bubble,worst_idle,weight_versions,most_peak_bytes\n";
     for (const Compared& one : schedules) {
         if (!one.forecast) continue;
         const std::vector<std::size_t> bytes = bytes_by_stages(*one.forecast);
-        text += fmt::format("{},{},{},{},{}\n", one.name, one.forecast->step.seconds, bubble_of(*one.forecast),
-                            most_weight_versions(one.forecast->plan),
+        text += fmt::format("{},{},{},{},{},{},{},{}\n", one.name, one.unit, one.forecast->step.seconds,
+                            least_seconds(*one.forecast), bubble_of(*one.forecast),
+                            worst_idle(*one.forecast).first, most_weight_versions(one.forecast->plan),
                             *std::max_element(bytes.begin(), bytes.end()));
     }
     return text;

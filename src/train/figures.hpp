@@ -27,6 +27,9 @@ struct ModelFlops {
 
 ModelFlops model_flops(const ModelConfig& model);
 
+// Parameters of a layer that rows are multiplied with: tables are only looked up, and positions are only added.
+std::size_t multiplying_parameters(const Layer& layer, const ModelConfig& model);
+
 // The parts of a bubble are fractions of the step.
 struct BubbleParts {
     double schedule = 0;     // waiting for other stages

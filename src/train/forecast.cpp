@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "train/counted_costs.hpp"
 #include "train/idle_warning.hpp"
 #include "train/measured_layout.hpp"
 #include "train/memory_limit.hpp"
@@ -79,6 +80,7 @@ Case case_with_corpus(RunConfig run, int ranks) {
 void add_costs(const RunConfig& run, const Case& of, Forecast& forecast) {
     if (are_measured(run.costs)) forecast.profiles = profiles_for(run, of.model);
     forecast.costs = costs_of(run, of.model, of.plan);
+    forecast.counted = counted_costs(of.model, of.plan.layout, of.largest.front());
 }
 
 int ranks_of(const PlanConfig& config) {

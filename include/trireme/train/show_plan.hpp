@@ -37,6 +37,7 @@ struct Forecast {
     Plan plan;
     std::vector<StageCost> costs;          // per stage
     std::optional<RankProfiles> profiles;  // that they come from, in seconds; none: in units of cost
+    std::vector<StageCost> counted;        // per stage: the arithmetic of a micro-batch, in GFLOP
     StepTime step;                         // of training, in units of cost
     Prediction timeline;                   // of one step, or of several where work is in flight over their ends
     std::vector<std::size_t> parameters;   // per stage

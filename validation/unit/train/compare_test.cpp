@@ -18,6 +18,7 @@ PlanConfig comparison_of(const std::vector<std::string>& schedules) {
     config.run = grid(2, 1, 1);
     config.run.model.tied = false;
     config.run.schedule.microbatches = 4;
+    config.run.costs.stages = {StageCost{}};
     config.compare = schedules;
     return config;
 }
@@ -88,11 +89,47 @@ TEST(Compare, WritesATableAndLinesOfCommas) {
     const std::vector<Compared> schedules = compare(comparison_of({"1f1b", "pipedream-2bw"}));
 
     const std::string text = text_of(schedules);
-    EXPECT_EQ(text.rfind("gpt2-tiny, 2 ranks, 4 micro-batches a step\n\nschedule", 0), 0U) << text;
-    EXPECT_NE(text.find("1f1b                   15    20.0 %    20.0 %        1  "), std::string::npos) << text;
-    EXPECT_NE(text.find("pipedream-2bw          12     0.0 %     0.0 %        2  "), std::string::npos) << text;
-    EXPECT_EQ(csv_of(schedules).rfind("schedule,seconds,bubble,weight_versions,most_peak_bytes\n1f1b,15,", 0),
-              0U);
+    EXPECT_EQ(text.rfind("gpt2-tiny, 2 ranks, 4 micro-batches a step\n"
+                         "costs are in cost units, as --cost says: F=1,I=1,W=1 for 1f1b\n\nschedule",
+                         0),
+              0U)
+        << text;
+    EXPECT_NE(
+        text.find("1f1b                   15          12    20.0 %    20.0 %    20.0 %    (0)        1  "),
+        std::string::npos)
+        << text;
+    EXPECT_NE(
+        text.find("pipedream-2bw          12          12     0.0 %     0.0 %     0.0 %    (0)        2  "),
+        std::string::npos)
+        << text;
+    EXPECT_EQ(csv_of(schedules).rfind("schedule,unit,seconds,at_least,bubble,worst_idle,weight_versions,"
+                                      "most_peak_bytes\n1f1b,cost units,15,12,",
+                                      0),
+              0U)
+        << csv_of(schedules);
+}
+
+// Of two blocks and a head over 50,257 tokens the head is by far the largest part.
+TEST(Compare, CountsTheArithmeticOfStagesWithoutCosts) {
+    PlanConfig config = comparison_of({"1f1b", "interleaved"});
+    config.run.costs.stages.clear();
+    config.run.model.vocabulary = 50257;
+
+    const std::vector<Compared> schedules = compare(config);
+
+    EXPECT_EQ(schedules[0].unit, "GFLOP");
+    const Forecast& forecast = *schedules[0].forecast;
+    EXPECT_EQ(forecast.step.busy.size(), 2U);
+    EXPECT_LT(forecast.step.busy[0], 0.5 * forecast.step.busy[1]);
+    double work = 0;
+    for (const StageCost& cost : forecast.costs)
+        work += cost.forward + cost.backward_input + cost.backward_weight;
+    double divided = 0;
+    for (const StageCost& cost : schedules[1].forecast->costs)
+        divided += cost.forward + cost.backward_input + cost.backward_weight;
+    EXPECT_NEAR(work, divided, 1e-9 * work);
+    EXPECT_NE(text_of(schedules).find("costs are in GFLOP, counted from the arithmetic of a micro-batch"),
+              std::string::npos);
 }
 
 }  // namespace
