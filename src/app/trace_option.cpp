@@ -29,7 +29,12 @@ std::string print_steps(const TracedSteps& steps) {
 Option trace_option(TracedSteps& steps) {
     return {.words = {"trace", "FIRST:LAST|off",
                       "steps, from 1, of which trace.json shows what each rank did when; or a single one"},
-            .set = [&steps](const Setting& setting) { steps = read_steps(setting); },
+            .set =
+                [&steps](const Setting& setting) {
+                    const TracedSteps read = read_steps(setting);
+                    steps.first = read.first;
+                    steps.last = read.last;
+                },
             .get = [&steps] { return print_steps(steps); }};
 }
 

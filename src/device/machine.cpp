@@ -13,6 +13,8 @@ namespace trireme {
 
 std::size_t peak_resident_bytes() { return number_after("/proc/self/status", "VmHWM:").value_or(0) * 1024; }
 
+std::size_t resident_bytes() { return number_after("/proc/self/status", "VmRSS:").value_or(0) * 1024; }
+
 std::string processor_name() {
     std::ifstream info("/proc/cpuinfo");
     for (std::string line; std::getline(info, line);) {

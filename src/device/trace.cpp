@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "trireme/base/error.hpp"
+#include "trireme/device/machine.hpp"
 
 namespace trireme {
 
@@ -18,13 +19,17 @@ const char* name_of(TraceLane lane) {
             return "state on its way";
         case TraceLane::checkpoint:
             return "checkpoint";
+        case TraceLane::kernels:
+            return "kernels";
     }
     throw BugError(cat("lane without a name: ", static_cast<int>(lane)));
 }
 
 // Memory is asked for before the first step, so that none of them waits for it.
 Trace::Trace(TracedSteps steps, std::size_t most_events) : steps_(steps), most_events_(most_events) {
-    if (steps.last > 0) events_.reserve(most_events);
+    if (steps.last == 0) return;
+    events_.reserve(most_events);
+    memory_.reserve(most_events);
 }
 
 void Trace::begin_step(std::size_t step, std::size_t in_stretch) {
@@ -52,6 +57,18 @@ std::size_t Trace::left_out() const {
     return left_out_;
 }
 
+void Trace::add_memory() {
+    if (time_is_simulated()) return;
+    const TraceMemory now{.at = now_seconds(), .bytes = resident_bytes()};
+    const std::lock_guard lock(mutex_);
+    if (memory_.size() < most_events_) memory_.push_back(now);
+}
+
+std::vector<TraceMemory> Trace::memory() const {
+    const std::lock_guard lock(mutex_);
+    return memory_;
+}
+
 void TraceSpan::begin(Trace& trace, TraceEvent event) {
     trace_ = &trace;
     event_ = std::move(event);
@@ -61,7 +78,9 @@ void TraceSpan::begin(Trace& trace, TraceEvent event) {
 
 void TraceSpan::end() {
     event_->end = now_seconds();
+    const bool is_compute = event_->lane == TraceLane::compute;
     trace_->add(std::move(*event_));
+    if (is_compute) trace_->add_memory();
 }
 
 std::function<void()> traced(Trace* trace, TraceLane lane, const char* name, std::function<void()> job) {

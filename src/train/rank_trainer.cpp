@@ -50,6 +50,7 @@ RankTrainer::RankTrainer(const RunConfig& config, const Setup& setup, const Grad
       sampler_(setup.samples.train.size(), config.run.seed),
       updates_(*model_.groups().update, UpdateFields::count),
       records_(*model_.groups().record, fields_of_record(setup.place)) {
+    if (config.run.trace.shows_kernels) stream_.trace = trace_;
     if (model_.is_idle()) {
         model_.groups().update->never_give_up();
         model_.groups().record->never_give_up();

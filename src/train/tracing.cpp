@@ -8,6 +8,7 @@
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "trireme/archive/partial_file.hpp"
 #include "trireme/base/error.hpp"
@@ -88,6 +89,38 @@ std::string name_event(const char* what, int rank, int lane, const Json& argumen
     return text_of({{"name", what}, {"ph", "M"}, {"pid", rank}, {"tid", lane}, {"args", arguments}});
 }
 
+// The instruction that an event is: "2F0", not "wait for 2RECV_F0", and not "STEP2", which has no micro-batch.
+std::optional<Instruction> instruction_of(const TraceEvent& event) {
+    if (event.micro_batch < 0 || event.name.find(' ') != std::string::npos) return std::nullopt;
+    return parse_instruction(event.name, "a traced event");
+}
+
+// A name of Chrome's palette. Perfetto chooses by the name of the event without its numbers: by the kind of
+// pass, too.
+const char* colour_of(const TraceEvent& event) {
+    if (event.name.rfind("wait", 0) == 0) return "grey";
+    const std::optional<Instruction> instruction = instruction_of(event);
+    if (!instruction) return "generic_work";
+    switch (instruction->op) {
+        case Op::forward:
+            return "thread_state_running";
+        case Op::backward:
+        case Op::backward_input:
+            return "rail_response";
+        case Op::backward_weight:
+            return "rail_animation";
+        case Op::send_forward:
+        case Op::receive_forward:
+        case Op::send_backward:
+        case Op::receive_backward:
+        case Op::reduce:
+        case Op::step:
+        case Op::validate:
+            return "generic_work";
+    }
+    throw BugError("an instruction without a colour");
+}
+
 std::string json_of(const TraceEvent& event, int rank, const ClockLine& line) {
     constexpr double micro = 1e6;
     std::string arguments = fmt::format("\"step\":{}", event.step);
@@ -96,9 +129,77 @@ std::string json_of(const TraceEvent& event, int rank, const ClockLine& line) {
     if (event.bytes > 0) arguments += fmt::format(",\"bytes\":{}", event.bytes);
     return fmt::format(
         "{{\"name\":\"{}\",\"cat\":\"{}\",\"ph\":\"X\",\"ts\":{:.3f},\"dur\":{:.3f},\"pid\":{},\"tid\":{},"
-        "\"args\":{{{}}}}}",
+        "\"cname\":\"{}\",\"args\":{{{}}}}}",
         event.name, name_of(event.lane), micro * line(event.begin),
-        micro * (line(event.end) - line(event.begin)), rank, static_cast<int>(event.lane), arguments);
+        micro * (line(event.end) - line(event.begin)), rank, static_cast<int>(event.lane), colour_of(event),
+        arguments);
+}
+
+std::string json_of(const TraceMemory& memory, int rank, const ClockLine& line) {
+    return fmt::format(R"({{"name":"memory","ph":"C","ts":{:.3f},"pid":{},"args":{{"MB":{:.1f}}}}})",
+                       1e6 * line(memory.at), rank, 1e-6 * static_cast<double>(memory.bytes));
+}
+
+// A message between stages, by its lower stage.
+struct Crossing {
+    std::size_t step = 0;
+    int micro_batch = 0, lower_stage = 0;
+    bool is_forward = true;
+
+    friend auto operator<=>(const Crossing&, const Crossing&) = default;
+};
+
+// The message that an instruction sends, receives or reads; nothing if it does none of these, or reads the
+// corpus.
+std::optional<Crossing> crossing_of(const TraceEvent& event, const Instruction& instruction) {
+    const auto at = [&](int lower_stage, bool is_forward) {
+        return Crossing{event.step, event.micro_batch, lower_stage, is_forward};
+    };
+    switch (instruction.op) {
+        case Op::send_forward:
+            return at(instruction.stage, true);
+        case Op::forward:
+        case Op::receive_forward:
+            return at(instruction.stage - 1, true);
+        case Op::send_backward:
+            return at(instruction.stage - 1, false);
+        case Op::backward:
+        case Op::backward_input:
+        case Op::receive_backward:
+            return at(instruction.stage, false);
+        case Op::backward_weight:
+        case Op::reduce:
+        case Op::step:
+        case Op::validate:
+            return std::nullopt;
+    }
+    throw BugError("an instruction of an unknown kind");
+}
+
+// Arrows begin at sends and end at the passes that read what was received: a receive is posted long before.
+std::string arrows_of(const std::vector<TraceEvent>& events, int rank, int place, const ClockLine& line) {
+    std::set<Crossing> received;
+    std::string text;
+    for (const TraceEvent& event : events) {
+        const std::optional<Instruction> instruction = instruction_of(event);
+        if (instruction && is_receive(instruction->op)) received.insert(*crossing_of(event, *instruction));
+    }
+    for (const TraceEvent& event : events) {
+        const std::optional<Instruction> instruction = instruction_of(event);
+        const std::optional<Crossing> crossing = instruction ? crossing_of(event, *instruction) : std::nullopt;
+        if (!crossing || is_receive(instruction->op)) continue;
+        const bool begins = is_send(instruction->op);
+        if (!begins && !received.contains(*crossing)) continue;
+        const double at = begins ? event.begin : (event.begin + event.end) / 2;
+        text += fmt::format(
+            ",\n{{\"name\":\"{}\",\"cat\":\"messages\",\"ph\":\"{}\",{}\"id\":\"{}.{}.{}.{}.{}\",\"ts\":{:.3f},"
+            "\"pid\":{},\"tid\":{}}}",
+            crossing->is_forward ? "activations" : "gradients", begins ? "s" : "f",
+            begins ? "" : "\"bp\":\"e\",", crossing->is_forward ? "f" : "b", crossing->step,
+            crossing->micro_batch, crossing->lower_stage, place, 1e6 * line(at), rank,
+            static_cast<int>(event.lane));
+    }
+    return text;
 }
 
 // What a prediction needs of a plan, beside what its instructions cost.
@@ -150,7 +251,7 @@ double ClockLine::operator()(double time) const {
     return time - (first.ahead + between * (last.ahead - first.ahead)) - origin;
 }
 
-std::string json_of(const Trace& trace, int rank, const std::string& host, const ClockLine& line) {
+std::string json_of(const Trace& trace, int rank, int place, const std::string& host, const ClockLine& line) {
     std::string text = name_event("process_name", rank, 0,
                                   {{"name", cat("rank ", rank, " (", host, ")")},
                                    {"clock_ahead_s", {line.first.ahead, line.last.ahead}},
@@ -163,8 +264,10 @@ std::string json_of(const Trace& trace, int rank, const std::string& host, const
         text += ",\n" + name_event("thread_name", rank, number, {{"name", name}});
         text += ",\n" + name_event("thread_sort_index", rank, number, {{"sort_index", number}});
     }
-    for (const TraceEvent& event : trace.events()) text += ",\n" + json_of(event, rank, line);
-    return text;
+    const std::vector<TraceEvent> events = trace.events();
+    for (const TraceEvent& event : events) text += ",\n" + json_of(event, rank, line);
+    for (const TraceMemory& memory : trace.memory()) text += ",\n" + json_of(memory, rank, line);
+    return text + arrows_of(events, rank, place, line);
 }
 
 Tracing::Tracing(TracedSteps steps, Communicator& control) : control_(control), trace_(steps) {
@@ -181,7 +284,12 @@ void Tracing::begin_step(std::size_t step, std::size_t in_stretch) {
 }
 
 void Tracing::made_with(const Plan& plan) {
-    if (!trace_.is_on() || control_.rank() != writer) return;
+    if (!trace_.is_on()) return;
+    if (const int team = plan.team_of(control_.rank()); team >= 0) {
+        const std::vector<int>& ranks = plan.teams[static_cast<std::size_t>(team)].ranks;
+        place_ = static_cast<int>(std::ranges::find(ranks, control_.rank()) - ranks.begin());
+    }
+    if (control_.rank() != writer) return;
     if (plan_ && are_alike(*plan_, plan)) return;
     plan_ = plan;
     plans_.push_back(text_of(json_of(plan, trace_.step())));
@@ -198,7 +306,7 @@ std::string Tracing::head() const {
 void Tracing::write(const fs::path& folder, const std::string& host) {
     if (traced_.last == 0) return;
     const ClockLine line{.first = first_, .last = read_clock(control_), .origin = origin_};
-    const std::string own = json_of(trace_, control_.rank(), host, line);
+    const std::string own = json_of(trace_, control_.rank(), place_, host, line);
     if (control_.rank() != writer) return send_text(control_, own);
     PartialFile file(path_in(folder, traced_.first));
     std::ofstream out(file.partial_path(), std::ios::binary);

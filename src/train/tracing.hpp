@@ -34,8 +34,9 @@ struct ClockLine {
     double operator()(double time) const;  // between the readings it is taken to go evenly
 };
 
-// The events of a rank as JSON objects with commas between, its names before them.
-std::string json_of(const Trace& trace, int rank, const std::string& host, const ClockLine& line);
+// The events of a rank, its place among the ranks of its team, as JSON objects with commas between, its names
+// before them. Arrows lead from messages between stages to the passes that read them.
+std::string json_of(const Trace& trace, int rank, int place, const std::string& host, const ClockLine& line);
 
 // Of one rank.
 class Tracing {
@@ -59,7 +60,8 @@ private:
     double origin_ = 0;  // the first reading of rank 0
     Trace trace_;
     TracedSteps traced_;              // so far
-    std::optional<Plan> plan_;        // of the last of them
+    int place_ = 0;                   // of this rank in its team
+    std::optional<Plan> plan_;        // of the last of them; on rank 0
     std::vector<std::string> plans_;  // of all, as JSON; on rank 0
 };
 

@@ -1,6 +1,8 @@
 // What trace.json of a run says, under every MPI library; and steps that cannot be traced.
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "messages/workplace.hpp"
 
@@ -147,6 +149,41 @@ TEST_F(Trace, OfAPartThatGoesOnStandsBesideTheFirst) {
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(read("run/trace.json"), first);
     EXPECT_EQ(instructions(events("run/trace-2.json"), 0, 2), instructions(events(), 0, 2));
+}
+
+// The form that Chrome and Perfetto read, and arrows from every message to the pass that reads it.
+TEST_F(Trace, FollowsItsSchema) {
+    const Outcome outcome = train("--pipe 2 --microbatches 2 --run-dir run --trace 1:2 --trace-kernels on", 2);
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+
+    std::map<std::string, json> begins, ends;
+    std::set<std::string> kernels, colours;
+    const json trace = json::parse(read("run/trace.json"));
+    for (const json& event : trace.at("traceEvents")) {
+        const std::string kind = event.at("ph");
+        EXPECT_TRUE(event.at("name").is_string() && event.at("pid").is_number_unsigned()) << event;
+        if (kind == "M") continue;
+        EXPECT_GE(event.at("ts"), 0) << event;
+        if (kind == "X") {
+            EXPECT_TRUE(event.at("dur") >= 0 && event.at("tid").is_number_unsigned()) << event;
+            if (event.at("cat") == "kernels") kernels.insert(event.at("name").get<std::string>());
+            if (event.at("name") == "0F0" || event.at("name") == "0B0") colours.insert(event.at("cname"));
+        } else if (kind == "C") {
+            EXPECT_GT(event.at("args").at("MB"), 1) << event;
+        } else {
+            EXPECT_TRUE(kind == "s" || kind == "f") << event;
+            EXPECT_TRUE((kind == "s" ? begins : ends).emplace(event.at("id"), event).second) << event;
+        }
+    }
+    EXPECT_EQ(begins.size(), 8U);  // two steps of two micro-batches, forward and backward
+    EXPECT_EQ(ends.size(), 8U);
+    for (const auto& [id, end] : ends) {
+        ASSERT_TRUE(begins.contains(id)) << id;
+        EXPECT_NE(begins.at(id).at("pid"), end.at("pid"));
+        EXPECT_LE(begins.at(id).at("ts").get<double>(), end.at("ts").get<double>() + rounding);
+    }
+    EXPECT_TRUE(kernels.contains("linear"));
+    EXPECT_EQ(colours.size(), 2U);
 }
 
 TEST_F(Trace, IsDrawnInTheReport) {

@@ -83,6 +83,7 @@ struct ProductWork {
 };
 
 class GpuTimes;
+class Trace;
 class ValueCheck;
 
 struct Stream {
@@ -94,6 +95,7 @@ struct Stream {
     KernelSeconds seconds_of = {};  // of a simulated device; none: kernels take what they take
     double clock = 1;               // of the device, as a share of its highest
     Slowness slowness = {};
+    Trace* trace = nullptr;       // notes kernels, but for a GPU's; null: no trace shows them
     ValueCheck* check = nullptr;  // sees what kernels read and write; null: no check
 
     Place place() const;  // of the tensors that its kernels are given

@@ -22,8 +22,9 @@ enum class TraceLane : std::uint8_t {
     messages,    // messages that are started, and waits for those of others
     state,       // what travels to its new place while steps are made
     checkpoint,  // what the thread does that writes checkpoints
+    kernels,     // kernels, if they are asked for
 };
-inline constexpr std::size_t trace_lanes = 5;
+inline constexpr std::size_t trace_lanes = 6;
 const char* name_of(TraceLane lane);
 
 struct TraceEvent {
@@ -37,10 +38,17 @@ struct TraceEvent {
     std::size_t bytes = 0;  // that it sends, gets or moves; 0: not said
 };
 
+// The memory of a rank's process at some moment.
+struct TraceMemory {
+    double at = 0;  // by now_seconds()
+    std::size_t bytes = 0;
+};
+
 // From 1; all of them, ends included.
 struct TracedSteps {
     std::size_t first = 0;
-    std::size_t last = 0;  // 0: none
+    std::size_t last = 0;        // 0: none
+    bool shows_kernels = false;  // also the single kernels
 
     bool contain(std::size_t step) const { return first <= step && step <= last; }
 };
@@ -64,6 +72,9 @@ public:
     void add(TraceEvent event);
     std::vector<TraceEvent> events() const;  // in the order in which they ended
     std::size_t left_out() const;
+    // Notes the memory of the process now; not in a simulation, whose ranks share one process.
+    void add_memory();
+    std::vector<TraceMemory> memory() const;
 
 private:
     TracedSteps steps_;
@@ -73,6 +84,7 @@ private:
     std::size_t first_ = 0;
     mutable std::mutex mutex_;  // of what follows
     std::vector<TraceEvent> events_;
+    std::vector<TraceMemory> memory_;
     std::size_t left_out_ = 0;
 };
 

@@ -4,12 +4,14 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <variant>
 #include <vector>
 
 #include "trireme/device/clock.hpp"
 #include "trireme/device/gpu_times.hpp"
 #include "trireme/device/stream.hpp"
+#include "trireme/device/trace.hpp"
 #include "trireme/kernels/value_check.hpp"
 
 namespace trireme {
@@ -43,6 +45,12 @@ double launch_unchecked(Stream& stream, const Op& op) {
     if (stream.seconds_of) spend_seconds(stream.seconds_of(cost, stream.clock));
     const double seconds = stream.slowness.after_kernel(cost, now_seconds() - begin);
     stream.ledger.add(cost, seconds);
+    if (stream.trace != nullptr && stream.trace->is_on())
+        stream.trace->add({.lane = TraceLane::kernels,
+                           .name = std::string(cost.kernel),
+                           .begin = begin,
+                           .end = now_seconds(),
+                           .step = stream.trace->step()});
     return seconds;
 }
 

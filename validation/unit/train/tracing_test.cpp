@@ -44,7 +44,7 @@ TEST(TraceJson, SaysWhatEachEventIs) {
     trace.add({.name = "no room"});
 
     const std::string text =
-        json_of(trace, 2, "node \"a\"", {.first = {.ahead = 1}, .last = {.ahead = 1}, .origin = 4});
+        json_of(trace, 2, 0, "node \"a\"", {.first = {.ahead = 1}, .last = {.ahead = 1}, .origin = 4});
 
     const json events = json::parse("[" + text + "]");
     ASSERT_EQ(events.size(), 2 + 2 * trace_lanes + 2);
@@ -57,10 +57,10 @@ TEST(TraceJson, SaysWhatEachEventIs) {
     const std::size_t first = text.find("{\"name\":\"1F0\"");
     EXPECT_EQ(text.substr(first),
               R"({"name":"1F0","cat":"compute","ph":"X","ts":0.000,"dur":250000.000,"pid":2,"tid":1,)"
-              R"("args":{"step":3,"stage":1,"microbatch":0}},)"
+              R"("cname":"thread_state_running","args":{"step":3,"stage":1,"microbatch":0}},)"
               "\n"
               R"({"name":"moments","cat":"state on its way","ph":"X","ts":500000.000,"dur":500000.000,"pid":2,)"
-              R"("tid":3,"args":{"step":3,"bytes":4096}})");
+              R"("tid":3,"cname":"generic_work","args":{"step":3,"bytes":4096}})");
 }
 
 class TracingAlone : public ::testing::Test {
