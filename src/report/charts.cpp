@@ -1,6 +1,7 @@
 #include "report/charts.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "report/number_text.hpp"
 #include "report/svg_bars.hpp"
@@ -34,20 +35,24 @@ std::vector<Series> as_recorded_and_smoothed(const Curve& curve, const char* nam
     return series;
 }
 
-std::string speed_chart(const Lines& steps) {
-    return svg_chart(
-        {.title = "Tokens per second",
-         .y_label = "tokens/s",
-         .from_zero = true,
-         .series = as_recorded_and_smoothed(curve_of(steps, &StepRecord::tokens_per_s), "each step", 0)});
-}
-
-std::string mfu_chart(const Lines& steps) {
-    return svg_chart(
-        {.title = "Model FLOP utilisation (MFU)",
-         .y_label = "% of peak",
-         .from_zero = true,
-         .series = as_recorded_and_smoothed(curve_of(steps, &StepRecord::mfu, 0.01), "each step", 0)});
+// Slow ranks and changes of plan are rare and explain a curve; evaluations and checkpoints are marks at its
+// top.
+std::vector<Event> events_of(const RunRecords& records) {
+    constexpr std::size_t most_marks = 200;  // of a kind
+    const std::array<const char*, 4> kinds{"slow rank", "change of plan", "evaluation", "checkpoint"};
+    std::vector<Event> events;
+    for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+        const auto is_of_kind = [&](const RunEvent& event) {
+            return static_cast<std::size_t>(event.kind) == kind;
+        };
+        const auto count = static_cast<std::size_t>(std::ranges::count_if(records.events, is_of_kind));
+        const bool is_tall = kind <= RunEvent::plan_change;
+        if (!is_tall && count > most_marks) continue;
+        for (const RunEvent& event : records.events)
+            if (is_of_kind(event))
+                events.push_back({event.step, kinds[kind], event.text, static_cast<int>(kind), is_tall});
+    }
+    return events;
 }
 
 BarPart time_part(const char* name, double seconds, double all, int colour) {
@@ -68,6 +73,7 @@ std::string loss_chart(const RunRecords& records) {
     const Curve validation = curve_of(records.evaluations, &StepRecord::validation_loss);
     if (!validation.empty())
         chart.series.push_back({"validation", Mark::dots, 1, thinned(validation, most_points)});
+    chart.events = events_of(records);
     return svg_chart(chart);
 }
 
@@ -90,7 +96,20 @@ std::string score_chart(const RunRecords& records) {
 }
 
 std::string speed_charts(const RunRecords& records) {
-    return speed_chart(records.steps) + mfu_chart(records.steps);
+    const Manifest manifest = records.manifest.value_or(Manifest{});
+    const bool has_images = manifest.tokens_of_image.value_or(0) > 0;
+    const double unit = has_images ? *manifest.tokens_of_image : 1;
+    const auto chart = [&](const char* title, const char* label, Figure StepRecord::*field, double of_unit) {
+        return svg_chart(
+            {.title = title,
+             .y_label = label,
+             .from_zero = true,
+             .series = as_recorded_and_smoothed(curve_of(records.steps, field, of_unit), "each step", 0),
+             .events = events_of(records)});
+    };
+    return chart(has_images ? "Images per second" : "Tokens per second", has_images ? "images/s" : "tokens/s",
+                 &StepRecord::tokens_per_s, unit) +
+           chart("Model FLOP utilisation (MFU)", "% of peak", &StepRecord::mfu, 0.01);
 }
 
 std::string optimizer_charts(const RunRecords& records) {
@@ -127,6 +146,25 @@ std::string time_bars(const Summary& s) {
     }
     bar.parts.push_back(time_part("the rest", rest, *s.seconds, colour));
     return svg_bars("Where the time of the steps goes, mean over the ranks", {bar});
+}
+
+std::string rank_bars(const RunRecords& records) {
+    constexpr std::size_t most_ranks = 64;
+    std::vector<Bar> bars;
+    for (std::size_t rank = 0; rank < std::min(records.ranks.size(), most_ranks); ++rank) {
+        const RankSeconds& s = records.ranks[rank];
+        const auto part = [](const char* name, double seconds, int colour) {
+            return BarPart{name, seconds, duration(seconds), colour};
+        };
+        bars.push_back({cat("rank ", rank),
+                        {part("in kernels", s.compute, 0), part("waiting for other stages", s.stages, 1),
+                         part("waiting for tensor ranks", s.tensor, 2), part("waiting for replicas", s.data, 3),
+                         part("the rest", s.rest, 4)}});
+    }
+    const std::string more = records.ranks.size() > most_ranks
+                                 ? cat(", the first ", most_ranks, " of ", records.ranks.size(), " ranks")
+                                 : "";
+    return svg_bars(cat("Seconds of each rank", more), bars);
 }
 
 std::string padding_bars(const Summary& s) {

@@ -13,6 +13,7 @@ std::string speed_charts(const RunRecords& records);      // tokens/s and MFU
 std::string optimizer_charts(const RunRecords& records);  // gradient norm and learning rate
 
 std::string time_bars(const Summary& summary);     // kernels, waiting for other ranks, the rest
+std::string rank_bars(const RunRecords& records);  // the same for each rank
 std::string padding_bars(const Summary& summary);  // tokens of samples, padding
 std::string memory_bars(const Summary& summary);   // predicted, grown
 

@@ -28,6 +28,14 @@ std::vector<std::string> JsonFields::texts(const char* path) const {
     return found->get<std::vector<std::string>>();
 }
 
+std::vector<double> JsonFields::numbers(const char* path) const {
+    const Json* found = field(path);
+    if (found == nullptr) return {};
+    const auto is_number = [](const Json& each) { return each.is_number(); };
+    if (!found->is_array() || !std::ranges::all_of(*found, is_number)) refuse(path, "list of numbers");
+    return found->get<std::vector<double>>();
+}
+
 bool JsonFields::is_set(const char* path) const {
     const Json* found = field(path);
     if (found == nullptr) return false;

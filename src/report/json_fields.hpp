@@ -19,6 +19,7 @@ public:
     std::optional<double> number(const char* path) const;
     std::optional<std::string> text(const char* path) const;
     std::vector<std::string> texts(const char* path) const;  // absent: none
+    std::vector<double> numbers(const char* path) const;     // absent: none
     bool is_set(const char* path) const;                     // true or false; absent is false
 
 private:

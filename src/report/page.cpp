@@ -5,6 +5,7 @@
 
 #include "report/charts.hpp"
 #include "report/html.hpp"
+#include "report/layout_text.hpp"
 #include "report/number_text.hpp"
 #include "report/plan_changes.hpp"
 #include "report/style.hpp"
@@ -12,6 +13,7 @@
 #include "report/tables.hpp"
 #include "report/trace_drawing.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/number_text.hpp"
 
 namespace trireme::report {
 namespace {
@@ -21,6 +23,23 @@ std::string title_of(const RunRecords& records) {
     const Manifest manifest = records.manifest.value_or(Manifest{});
     const std::string model = manifest.model.value_or("A run of Trireme");
     return manifest.ranks ? cat(model, " on ", plural(*manifest.ranks, "rank")) : model;
+}
+
+// "2 stages x 1 replica x 1 tensor rank · schedule 1f1b · 8 samples in 4 micro-batches · f32"
+std::string plan_facts(const RunRecords& records) {
+    const Manifest manifest = records.manifest.value_or(Manifest{});
+    std::vector<std::string> facts;
+    if (manifest.layout) facts.push_back(grid_text(*manifest.layout));
+    if (manifest.schedule) facts.push_back("schedule " + *manifest.schedule);
+    const auto count = [](Figure number) { return static_cast<std::size_t>(number.value_or(0)); };
+    if (manifest.batch && manifest.microbatches)
+        facts.push_back(cat(counted(count(manifest.batch), "sample"), " a step in ",
+                            counted(count(manifest.microbatches), "micro-batch")));
+    if (manifest.dtype) {
+        const bool is_wider = manifest.sums.value_or(*manifest.dtype) != *manifest.dtype;
+        facts.push_back(cat(*manifest.dtype, is_wider ? ", sums and weights in " + *manifest.sums : ""));
+    }
+    return facts.empty() ? "" : element("p", escaped(fmt::format("{}", fmt::join(facts, " · "))), "facts plan");
 }
 
 // "2026-11-20T17:20:01Z" as "2026-11-20 17:20:01 UTC".
@@ -36,6 +55,7 @@ std::string facts(const RunRecords& records, const Summary& summary) {
     if (manifest.started) line += cat(" · started ", date_text(*manifest.started));
     if (manifest.parameters) line += cat(" · ", with_commas(*manifest.parameters), " parameters");
     if (manifest.corpus) line += cat(" · corpus ", *manifest.corpus);
+    if (manifest.device) line += cat(" · ", *manifest.device);
     for (const std::string& each : manifest.slowed) line += cat(" · made slow: ", each);
     if (summary.clock) line += cat(" · ", *summary.clock, " clock");
     return element("p", escaped(line), "facts");
@@ -80,11 +100,13 @@ std::string configuration(const RunRecords& records) {
 
 std::string body(const RunRecords& records) {
     const Summary summary = records.summary.value_or(summary_so_far(records.steps));
-    const std::string head = element("h1", escaped(title_of(records))) + facts(records, summary);
-    const std::string bars = time_bars(summary) + padding_bars(summary) + memory_bars(summary);
+    const std::string head =
+        element("h1", escaped(title_of(records))) + plan_facts(records) + facts(records, summary);
+    const std::string bars =
+        time_bars(summary) + rank_bars(records) + padding_bars(summary) + memory_bars(summary);
     return element("header", head + verdict(records, summary)) +
            section("Figures of merit", figures_table(summary), "figures") +
-           section("Changes of plan", changes_table(records), "figures") +
+           section("Changes of plan", changes_table(records), "changes") +
            section("Over the steps", charts(records), "charts") +
            section("Time, tokens, memory", bars, "charts") +
            section("What each rank did when", records.trace ? drawn(*records.trace) : "", "trace") +

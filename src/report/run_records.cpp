@@ -1,10 +1,15 @@
 #include "report/run_records.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
 #include "report/json_fields.hpp"
 #include "report/number_text.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/json_text.hpp"
 #include "trireme/base/regular_file.hpp"
+#include "trireme/plan/plan.hpp"
 
 namespace trireme::report {
 namespace {
@@ -72,6 +77,7 @@ Summary summary_from(const JsonFields& f) {
             .seconds = f.number("/seconds"),
             .tokens = f.number("/tokens"),
             .tokens_per_s = f.number("/tokens_per_s"),
+            .images_per_s = f.number("/images_per_s"),
             .padding = f.number("/padding/share"),
             .flops_per_s = f.number("/model_flops_per_s/value"),
             .peak_flops_per_s = f.number("/model_flops_per_s/limit"),
@@ -124,12 +130,21 @@ Manifest manifest_from(const JsonFields& f, const Json& json) {
                       .model = f.text("/model"),
                       .corpus = f.text("/corpus"),
                       .corpus_sha256 = f.text("/corpus_sha256"),
+                      .schedule = f.text("/schedule"),
+                      .plan = f.text("/plan"),
+                      .dtype = f.text("/dtype"),
+                      .sums = f.text("/sums"),
                       .ranks = f.number("/ranks"),
                       .threads_per_rank = f.number("/threads_per_rank"),
                       .measured_peak_flops = f.number("/measured_peak_flops"),
                       .parameters = f.number("/parameters"),
+                      .batch = f.number("/batch"),
+                      .microbatches = f.number("/microbatches"),
+                      .tokens_of_image = f.number("/tokens_of_image"),
+                      .layout = {},
                       .hosts = {},
                       .slowed = {}};
+    if (json.contains("layout")) manifest.layout = layout_from_json(json.at("layout").dump(), "manifest.json");
     for (const Json& host : json.value("hosts", Json::array())) {
         if (host.is_string()) manifest.hosts.push_back(host);
     }
@@ -139,7 +154,65 @@ Manifest manifest_from(const JsonFields& f, const Json& json) {
     return manifest;
 }
 
-void add_line(RunRecords& records, const Json& json, const std::string& place) {
+// Adds what ranks did in a step. The sums begin anew if the number of ranks changes.
+void add_times_of_ranks(std::vector<RankSeconds>& ranks, const JsonFields& line, double seconds) {
+    const std::vector<double> compute = line.numbers("/compute_s");
+    const std::vector<double> stages = line.numbers("/wait_pipeline_s");
+    const std::vector<double> tensor = line.numbers("/wait_tensor_s");
+    const std::vector<double> data = line.numbers("/wait_data_s");
+    const std::size_t count = compute.size();
+    if (count == 0 || stages.size() != count || tensor.size() != count || data.size() != count) return;
+    if (ranks.size() != count) ranks.assign(count, {});
+    for (std::size_t rank = 0; rank < count; ++rank) {
+        RankSeconds& sum = ranks[rank];
+        sum.compute += compute[rank];
+        sum.stages += stages[rank];
+        sum.tensor += tensor[rank];
+        sum.data += data[rank];
+        sum.rest += std::max(0.0, seconds - compute[rank] - stages[rank] - tensor[rank] - data[rank]);
+    }
+}
+
+// Notes when ranks become slow and when they recover.
+class SlowEvents {
+public:
+    void add(std::vector<RunEvent>& events, double step, const std::vector<double>& slowness) {
+        slow_.resize(std::max(slow_.size(), slowness.size()));
+        for (std::size_t rank = 0; rank < slow_.size(); ++rank) {
+            const double factor = rank < slowness.size() ? slowness[rank] : 1;
+            const bool is_slow = factor > 1;
+            if (is_slow != slow_[rank])
+                events.push_back({RunEvent::slow_rank, step,
+                                  is_slow ? cat("rank ", rank, " takes ", significant(factor), " times as long")
+                                          : cat("rank ", rank, " is as fast as others again")});
+            slow_[rank] = is_slow;
+        }
+    }
+
+private:
+    std::vector<bool> slow_;
+};
+
+// The number of steps between checkpoints, from config.ini. 0 means at the end only.
+double checkpoint_period(const Words& config) {
+    constexpr std::string_view name = "\ncheckpoint-every = ";
+    const std::size_t at = config ? config->find(name) : std::string::npos;
+    return at == std::string::npos ? 0 : std::strtod(config->c_str() + at + name.size(), nullptr);
+}
+
+void add_events(RunRecords& records) {
+    for (const Decision& decision : records.decisions)
+        records.events.push_back({RunEvent::plan_change, static_cast<double>(decision.step), decision.reason});
+    for (const StepRecord& line : records.evaluations)
+        records.events.push_back({RunEvent::evaluation, line.step, "evaluation"});
+    const double period = checkpoint_period(records.config);
+    if (records.steps.empty() || period < 1) return;
+    const double first = records.steps.front().step, last = records.steps.back().step;
+    for (double step = std::ceil(first / period) * period; step <= last; step += period)
+        records.events.push_back({RunEvent::checkpoint, step, "checkpoint"});
+}
+
+void add_line(RunRecords& records, SlowEvents& slow, const Json& json, const std::string& place) {
     if (!json.is_object()) throw ConfigError(cat(place, " is no JSON object; mend the line or remove it"));
     const JsonFields fields(json, place);
     const Figure step = fields.number("/step");
@@ -147,16 +220,20 @@ void add_line(RunRecords& records, const Json& json, const std::string& place) {
     const StepRecord record = step_from(fields, *step);
     const bool is_evaluation = record.validation_loss || !record.seconds;
     (is_evaluation ? records.evaluations : records.steps).push_back(record);
+    if (is_evaluation) return;
+    add_times_of_ranks(records.ranks, fields, *record.seconds);
+    slow.add(records.events, *step, fields.numbers("/slowness"));
 }
 
 void add_lines(RunRecords& records, const std::string& text, const fs::path& path) {
+    SlowEvents slow;
     std::size_t begin = 0;
     for (std::size_t number = 1; begin < text.size(); ++number) {
         const std::size_t end = std::min(text.find('\n', begin), text.size());
         const std::string place = cat(path.string(), ", line ", number);
         const auto json = try_parse_json<Json>(std::string_view(text).substr(begin, end - begin), place);
         const bool is_unfinished = end == text.size() && !json;
-        if (!is_unfinished) add_line(records, json.value_or(Json()), place);
+        if (!is_unfinished) add_line(records, slow, json.value_or(Json()), place);
         begin = end + 1;
     }
 }
@@ -187,9 +264,12 @@ RunRecords read_run(const fs::path& directory) {
                        .steps = {},
                        .evaluations = {},
                        .decisions = decisions_in(directory / "decisions.jsonl"),
+                       .ranks = {},
+                       .events = {},
                        .config = content_of(directory / "config.ini"),
                        .trace = {}};
     add_lines(records, *lines, steps);
+    add_events(records);
     const fs::path manifest = directory / "manifest.json";
     if (const auto json = object_in(manifest)) {
         records.manifest = manifest_from(JsonFields(*json, manifest.string()), *json);

@@ -38,7 +38,7 @@ struct Summary {
     Figure steps, skipped_steps, rolled_back;
     Figure first_loss, last_loss, validation_loss;
     Figure accuracy, exact_match, f1;  // of the validation; shares
-    Figure seconds, tokens, tokens_per_s;
+    Figure seconds, tokens, tokens_per_s, images_per_s;
     Figure padding;  // share of the computed tokens
     Figure flops_per_s, peak_flops_per_s;
     Words peak_is;
@@ -52,9 +52,26 @@ struct Summary {
 
 struct Manifest {
     Words version, started, mpi, device, model, corpus, corpus_sha256;
+    Words schedule, plan, dtype, sums;  // `sums`: the type in which numbers are summed
     Figure ranks, threads_per_rank, measured_peak_flops, parameters;
+    Figure batch, microbatches;  // of a step
+    Figure tokens_of_image;      // of a model that reads images
+    std::optional<Layout> layout;
     std::vector<std::string> hosts;
     std::vector<std::string> slowed;  // on purpose: "rank 3 to take 4 times as long"
+};
+
+// Seconds of one rank in all steps.
+struct RankSeconds {
+    double compute = 0, stages = 0, tensor = 0, data = 0, rest = 0;
+};
+
+// Something that happened after a step.
+struct RunEvent {
+    enum Kind { slow_rank, plan_change, evaluation, checkpoint };
+    Kind kind = slow_rank;
+    double step = 0;
+    std::string text;
 };
 
 struct RunRecords {
@@ -64,6 +81,8 @@ struct RunRecords {
     std::vector<StepRecord> steps;        // in the order written
     std::vector<StepRecord> evaluations;  // those with a validation loss
     std::vector<Decision> decisions;      // that changed the plan
+    std::vector<RankSeconds> ranks;       // of each rank; empty: the records do not say
+    std::vector<RunEvent> events;         // in the order of their kinds
     Words config;                         // config.ini as it is
     std::optional<RunTrace> trace;        // trace.json
 };

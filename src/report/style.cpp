@@ -27,7 +27,8 @@ h2 { margin: 34px 0 10px; padding-bottom: 5px; border-bottom: 1px solid var(--ru
 .verdict { margin: 0; padding: 9px 14px; border: 1px solid; border-left-width: 5px; border-radius: 4px; }
 .verdict b { margin-right: 6px; letter-spacing: .04em; }
 .valid { color: var(--good); } .invalid { color: var(--bad); } .open { color: var(--open); }
-.figures, .machine, .trace { overflow-x: auto; }
+.figures td, .machine td { overflow-wrap: anywhere; }
+.trace svg { max-width: 100%; height: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: 5px 18px 5px 0; border-bottom: 1px solid var(--rule); text-align: left; vertical-align: top; }
 th { font-weight: 600; white-space: nowrap; }
@@ -35,7 +36,8 @@ th { font-weight: 600; white-space: nowrap; }
 .figures tr > :nth-child(2), .figures tr > :nth-child(3) { text-align: right; white-space: nowrap; }
 .figures tr > :nth-child(3) { padding-right: 26px; }
 .figures td:last-child { width: 52%; min-width: 9em; padding-right: 0; color: var(--soft); }
-.machine td { overflow-wrap: anywhere; }
+.layout pre { margin: 0; padding: 2px 8px; border: 0; display: inline-block; }
+.changes table { width: 100%; } .changes td:nth-child(2) { width: 55%; }
 
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 400px), 1fr)); gap: 22px 20px; }
 figure { display: flex; flex-direction: column; min-width: 0; margin: 0; } figure.wide { grid-column: 1 / -1; }
@@ -50,8 +52,11 @@ svg { overflow: visible; } svg text { fill: var(--soft); font-size: 12px; font-v
 .line, .faint { fill: none; stroke-linejoin: round; }
 .line { stroke-width: 2; } .faint { stroke-width: 1; opacity: .45; }
 .line.c0, .faint.c0 { stroke: var(--c0); } .line.c1, .faint.c1 { stroke: var(--c1); }
+.event { fill: none; stroke-width: 1.5; } .event.e0 { stroke: var(--bad); } .event.e1 { stroke: var(--good); }
+.event.e2 { stroke: var(--c1); } .event.e3 { stroke: var(--c2); }
 .dot { stroke: var(--paper); stroke-width: 1.5; }
 .dot.c0, .bar.c0 { fill: var(--c0); } .dot.c1, .bar.c1 { fill: var(--c1); } .bar.c2 { fill: var(--c2); }
+.bar.c3 { fill: var(--good); } .bar.c4 { fill: var(--rule); }
 summary { cursor: pointer; } code, pre { font: 13px/1.4 ui-monospace, Menlo, Consolas, monospace; }
 pre { padding: 12px 14px; border: 1px solid var(--rule); border-radius: 4px; white-space: pre-wrap;
       overflow-wrap: anywhere; }

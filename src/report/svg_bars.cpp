@@ -48,15 +48,26 @@ std::string draw(const Bar& bar, double top, double left, double per_unit) {
     return svg;
 }
 
+// Each name once; with its value where it has only one.
 std::string legend(const std::vector<Bar>& bars) {
-    std::string keys;
+    std::vector<BarPart> parts;
     for (const Bar& bar : bars) {
         for (const BarPart& part : bar.parts) {
-            keys += fmt::format(
-                "<span><svg width=\"12\" height=\"12\"><rect class=\"bar c{}\" width=\"12\" "
-                "height=\"12\"/></svg> {} <b>{}</b></span>\n",
-                part.colour, escaped(part.name), escaped(part.text));
+            const auto known = std::ranges::find(parts, part.name, &BarPart::name);
+            if (known == parts.end()) {
+                parts.push_back(part);
+            } else {
+                known->text.clear();
+            }
         }
+    }
+    std::string keys;
+    for (const BarPart& part : parts) {
+        const std::string value = part.text.empty() ? "" : " " + element("b", escaped(part.text));
+        keys += fmt::format(
+            "<span><svg width=\"12\" height=\"12\"><rect class=\"bar c{}\" width=\"12\" "
+            "height=\"12\"/></svg> {}{}</span>\n",
+            part.colour, escaped(part.name), value);
     }
     return element("p", keys, "legend");
 }

@@ -99,6 +99,39 @@ std::string draw(const Series& series, const Axis& x, const Axis& y, const Frame
                        coordinates(series.curve, x, y, frame));
 }
 
+// Draws the events that lie within the axis.
+std::string draw_events(const Chart& chart, const Axis& x, const Frame& f) {
+    constexpr double short_mark = 10;
+    std::string text;
+    for (const Event& event : chart.events) {
+        const double place = x.place(event.step);
+        if (place < 0 || place > 1) continue;
+        text += fmt::format(
+            "<path class=\"event e{}\" d=\"M{:.1f} {:.1f}V{:.1f}\"><title>after step {}: {}</title></path>\n",
+            event.colour, across(x, f, event.step), f.top, event.is_tall ? f.bottom : f.top + short_mark,
+            with_commas(event.step), escaped(event.text));
+    }
+    return text;
+}
+
+// Each kind once, with how often it happened.
+std::string legend_of_events(const std::vector<Event>& events) {
+    std::vector<const Event*> kinds;
+    for (const Event& event : events) {
+        const auto is_same = [&](const Event* other) { return other->kind == event.kind; };
+        if (std::ranges::none_of(kinds, is_same)) kinds.push_back(&event);
+    }
+    std::string keys;
+    for (const Event* kind : kinds) {
+        const auto count = std::ranges::count(events, kind->kind, &Event::kind);
+        keys += fmt::format(
+            "<span><svg width=\"12\" height=\"12\"><path d=\"M6 0v12\" class=\"event e{}\"/></svg> {} "
+            "({})</span>\n",
+            kind->colour, escaped(kind->kind), count);
+    }
+    return keys;
+}
+
 std::string legend(const Chart& chart) {
     std::string keys;
     for (const Series& series : chart.series) {
@@ -109,7 +142,9 @@ std::string legend(const Chart& chart) {
         keys += fmt::format("<span><svg width=\"22\" height=\"12\">{} class=\"{} c{}\"/></svg> {}</span>\n",
                             sign, kind, series.colour, escaped(series.name));
     }
-    return chart.series.size() > 1 ? element("p", keys, "legend") : "";
+    const std::string events = legend_of_events(chart.events);
+    if (chart.series.size() < 2 && events.empty()) return "";
+    return element("p", keys + events, "legend");
 }
 
 }  // namespace
@@ -142,6 +177,7 @@ std::string svg_chart(const Chart& chart) {
     std::string svg = fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n", frame.width,
                                   frame.height, escaped(chart.title));
     svg += draw_y_axis(chart, y, frame) + draw_x_axis(x, frame);
+    svg += draw_events(chart, x, frame);
     for (const Series& series : chart.series) {
         if (!series.curve.empty()) svg += draw(series, x, y, frame);
     }

@@ -19,6 +19,15 @@ struct Series {
     Curve curve;
 };
 
+// Something that happened after a step: a line over the whole height, or a short one at the top.
+struct Event {
+    double step = 0;
+    std::string kind;  // for the legend
+    std::string text;
+    int colour = 0;  // of the style sheet: 0 to 3
+    bool is_tall = false;
+};
+
 struct Chart {
     std::string title;
     std::string y_label;  // with its unit
@@ -27,6 +36,7 @@ struct Chart {
     bool is_wide = false;                   // the whole page, not half of it
     std::optional<double> first_step = {};  // where the axis begins, if the series begin later
     std::vector<Series> series;
+    std::vector<Event> events = {};
 };
 
 // A drawing's size and the place of the axes in it, in pixels from the upper left corner.

@@ -60,6 +60,7 @@ void add_speed(Rows& rows, const Summary& s) {
                         is_bounded ? with_commas(*s.tokens_per_s / *s.mfu) : no_limit,
                         is_bounded ? "at an MFU of 100 %" : ""});
     }
+    if (s.images_per_s) rows.push_back({"Images/s", significant(*s.images_per_s), no_limit, ""});
     if (s.flops_per_s) {
         rows.push_back({"Model arithmetic", gigaflops(*s.flops_per_s),
                         s.peak_flops_per_s ? gigaflops(*s.peak_flops_per_s) : no_limit,

@@ -14,6 +14,7 @@
 #include "train/run_starts.hpp"
 #include "trireme/archive/partial_file.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/checkpoint/stored_model.hpp"
 #include "trireme/device/clock.hpp"
 
 namespace trireme {
@@ -106,7 +107,7 @@ Json step_record(std::size_t step, const StepOutcome& outcome, const ModelFlops&
     return record;
 }
 
-Json summary_of(const Figures& f, const std::string& peak_is) {
+Json summary_of(const Figures& f, const std::string& peak_is, std::size_t tokens_of_image) {
     Json summary{{"verdict", f.complaint.empty() ? "VALID" : "INVALID"}};
     if (!f.complaint.empty()) summary["reason"] = f.complaint;
     if (!f.approximations.empty()) summary["approximate"] = f.approximations;
@@ -129,6 +130,8 @@ Json summary_of(const Figures& f, const std::string& peak_is) {
     summary["step_s"] = {{"median", f.median_step_seconds}, {"last", f.last_step_seconds}};
     summary["tokens"] = f.tokens;
     summary["tokens_per_s"] = f.tokens_per_second();
+    if (tokens_of_image > 0)
+        summary["images_per_s"] = f.tokens_per_second() / static_cast<double>(tokens_of_image);
     summary["padding"] = {{"share", 1 - static_cast<double>(f.tokens) / static_cast<double>(f.padded_tokens)},
                           {"limit", 0}};
     summary["model_flops_per_s"] = {
@@ -258,8 +261,13 @@ void RunDirectory::write_manifest(const Manifest& m) {
               {"peak_is", m.peak.is},
               {"model", m.model},
               {"parameters", m.parameters},
+              {"batch", m.batch},
+              {"microbatches", m.micro_batches},
+              {"dtype", m.dtype},
+              {"sums", m.sums},
               {"corpus", m.corpus},
               {"corpus_sha256", m.corpus_checksum}};
+    if (m.tokens_of_image > 0) json["tokens_of_image"] = m.tokens_of_image;
     if (!m.cores.empty()) json["cores"] = m.cores;
     if (!m.plan.empty()) {
         json["layout"] = Json::parse(m.layout);
@@ -273,6 +281,7 @@ void RunDirectory::write_manifest(const Manifest& m) {
     if (!m.ranks_of_gpu.empty()) json["ranks_of_gpu"] = m.ranks_of_gpu;
     if (!m.slow.empty()) json["slow"] = slow_records(m.slow);
     peak_is_ = m.peak.is;
+    tokens_of_image_ = m.tokens_of_image;
     plan_ = m.plan;
     write_file("manifest.json", text_of(json, 2));
 }
@@ -308,7 +317,7 @@ void RunDirectory::add_evaluation(std::size_t step, const Evaluation& evaluation
 }
 
 void RunDirectory::write_summary(const Figures& figures) {
-    write_file("summary.json", text_of(summary_of(figures, peak_is_), 2));
+    write_file("summary.json", text_of(summary_of(figures, peak_is_, tokens_of_image_), 2));
 }
 
 void RunDirectory::write_stopped(const EarlyEnd& end) {
@@ -335,10 +344,11 @@ void RunDirectory::add_line(std::ofstream& file, const char* name, const std::st
 void refuse_used(const fs::path& path) {
     std::error_code error;
     const auto size = fs::file_size(path / "steps.jsonl", error);
-    if (!error && size > 0) {
-        throw ConfigError(cat("the run directory ", path.string(),
-                              " already holds the steps of an earlier run; choose another --run-dir"));
-    }
+    if (path.empty() || error || size == 0) return;
+    const bool can_go_on = newest_checkpoint(path / checkpoints_folder).has_value();
+    throw ConfigError(cat("the run directory ", path.string(), " already holds the steps of an earlier run; ",
+                          can_go_on ? "continue that run with --resume auto, or " : "",
+                          "choose another --run-dir"));
 }
 
 fs::path make_default_run_directory(const std::string& model) {

@@ -27,6 +27,10 @@ struct Manifest {
     int threads = 1;                      // per rank
     std::string gpu_messages = {};        // "NCCL 2.28.9": how GPUs send to each other; empty: they do not
     std::size_t parameters = 0;
+    std::size_t batch = 0;            // samples of a step
+    std::size_t micro_batches = 0;    // of a step, of all replicas
+    std::string dtype = {}, sums = {};  // the numbers' type, and that in which they are summed
+    std::size_t tokens_of_image = 0;  // of a model that reads images; 0: of text
     PeakRate peak = {};
     std::string resumed_from = {};  // the checkpoint; empty: the run began at its beginning
     std::vector<SlowRank> slow = {};
@@ -78,10 +82,12 @@ private:
     std::ofstream decisions_;              // open once there is one
     std::string peak_is_ = PeakRate{}.is;  // what the steps are compared with
     std::vector<std::string> remarks_;
+    std::size_t tokens_of_image_ = 0;
     std::string plan_;  // the hash of what the steps are made with, once the manifest is written
 };
 
-// Throws ConfigError if `path` holds the steps of an earlier run. Writes nothing.
+// Throws ConfigError if `path` holds the steps of an earlier run. An empty path stands for a directory that is
+// made anew. Writes nothing.
 void refuse_used(const std::filesystem::path& path);
 
 // Makes a folder that was not there before: "runs/gpt2-tiny-20260131-142501", with "-2" behind it and so on if

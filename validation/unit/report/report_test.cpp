@@ -117,23 +117,67 @@ TEST(Report, ShowsTheMachineAndTheConfiguration) {
     EXPECT_TRUE(says(html, "<pre>[run]\nsteps = 2  # &lt;b&gt;\n</pre>"));
 }
 
+// Of two stages, of which the first has so many of seven layers.
+std::string two_stages(const std::string& cut) {
+    return R"({"layers":7,"stages":[{"layers":[0,)" + cut + R"(],"replicas":[{"ranks":[0],"shares":[1]}]},)" +
+           R"({"layers":[)" + cut + R"(,7],"replicas":[{"ranks":[1],"shares":[1]}]}],"idle":[]})";
+}
+
+TEST(Report, SaysWhatTheStepsAreMadeWith) {
+    const FinishedRun run;
+    run.write("manifest.json",
+              R"({"model":"gpt2","ranks":2,"device":"cpu","layout":)" + two_stages("4") +
+                  R"(,"schedule":"1f1b","batch":8,"microbatches":4,"dtype":"bf16","sums":"f32"})");
+
+    EXPECT_TRUE(
+        says(report_of(run),
+             "2 stages x 1 replica x 1 tensor rank · schedule 1f1b · 8 samples a step in 4 micro-batches · "
+             "bf16, sums and weights in f32"));
+}
+
 TEST(Report, ShowsWhatChangedThePlan) {
     const FinishedRun run;
+    run.write("manifest.json", R"({"plan":"a1","layout":)" + two_stages("4") + "}");
     run.write("decisions.jsonl",
-              R"({"step":1,"policy":"uneven","layout":{"layers":1,"stages":[]},"reason":"rank 1 is <slow>",)"
-              R"("terms":{"gain_s":0.5,"moved_bytes":2000000,"predicted_step_s":3.25,"step_s":3.75},)"
-              R"("seconds":{"measured":0.25}})"
-              "\n"
-              R"({"step":2,"policy")");
+              R"({"step":1,"policy":"uneven","from":"a1","to":"b2","layout":)" + two_stages("3") +
+                  R"(,"reason":"rank 1 is <slow>",)"
+                  R"("terms":{"gain_s":0.5,"moved_bytes":2000000,"predicted_step_s":3.25,"step_s":3.75},)"
+                  R"("seconds":{"measured":0.25}})"
+                  "\n"
+                  R"({"step":2,"policy")");
 
     const std::string html = report_of(run);
 
-    EXPECT_NE(
-        html.find("<td>uneven</td><td>rank 1 is &lt;slow&gt;</td><td>3.75 s</td><td>3.25 s</td><td>3 s</td>"
-                  "<td>2.0 MB in 0.25 s</td>"),
-        std::string::npos)
-        << html;
+    for (const char* part :
+         {"<b>uneven: rank 1 is &lt;slow&gt;</b>",
+          "before<pre>stage 0: layers 0-2.5, rank 0\nstage 1: layers 2.5-3, rank 1\n</pre>",
+          "after<pre>stage 0: layers 0-1, rank 0\nstage 1: layers 2-3, rank 1\n</pre>",
+          "<td>3.75 s before, 3.25 s predicted, 3 s after: 20.0 % less</td>", "<td>2.0 MB in 0.25 s</td>"})
+        EXPECT_TRUE(says(html, part));
+    EXPECT_TRUE(says(html, "class=\"event e1\""));
+    EXPECT_TRUE(says(html, "change of plan (1)"));
     EXPECT_EQ(report_of(FinishedRun()).find("Changes of plan"), std::string::npos);
+}
+
+TEST(Report, DrawsWhatEachRankDid) {
+    const std::string ranks =
+        R"("seconds":4,"compute_s":[3,1],"wait_pipeline_s":[0,2],"wait_tensor_s":[0,0],"wait_data_s":[0.5,0.5]})";
+    const std::string html = report_of(FixtureRun(R"({"step":1,)" + ranks + "\n"));
+
+    EXPECT_TRUE(says(html, "<figcaption>Seconds of each rank</figcaption>"));
+    EXPECT_TRUE(says(html, "<title>waiting for other stages: 2.00 s</title>"));
+}
+
+TEST(Report, CountsImagesWhereTheModelReadsThem) {
+    const FinishedRun run;
+    run.write("manifest.json", R"({"tokens_of_image":25})");
+    run.write("summary.json", R"({"tokens_per_s":50,"images_per_s":2})");
+
+    const std::string html = report_of(run);
+
+    EXPECT_TRUE(says(html, "<th>Images/s</th><td>2</td>"));
+    EXPECT_TRUE(says(html, "<figcaption>Images per second</figcaption>"));
+    EXPECT_FALSE(says(html, "Tokens per second"));
 }
 
 TEST(Report, DrawsACurveForEveryFieldOfTheSteps) {

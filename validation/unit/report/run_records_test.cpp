@@ -63,6 +63,44 @@ TEST(RunRecords, HoldWhatAnEvaluationCounted) {
     EXPECT_EQ(records.summary->f1, 0.75);
 }
 
+// A record of a step of four seconds by two ranks.
+std::string step_of_two(int step, const std::string& slowness) {
+    return "{\"step\":" + std::to_string(step) +
+           R"(,"seconds":4,"compute_s":[3,1],"wait_pipeline_s":[0,2],"wait_tensor_s":[0.25,0],)"
+           R"("wait_data_s":[0.5,0.5])" +
+           slowness + "}\n";
+}
+
+TEST(RunRecords, AddUpWhatEachRankDid) {
+    const FixtureRun run(step_of_two(1, "") + step_of_two(2, ""));
+
+    const RunRecords records = read_run(run.path());
+
+    ASSERT_EQ(records.ranks.size(), 2U);
+    EXPECT_EQ(records.ranks[0].compute, 6);
+    EXPECT_EQ(records.ranks[1].stages, 4);
+    EXPECT_EQ(records.ranks[0].tensor, 0.5);
+    EXPECT_EQ(records.ranks[1].data, 1);
+    EXPECT_EQ(records.ranks[0].rest, 0.5);
+}
+
+TEST(RunRecords, NameWhatHappenedAfterWhichStep) {
+    const FixtureRun run(step_of_two(1, "") + step_of_two(2, R"(,"slowness":[1,1.5])") +
+                         step_of_two(3, R"(,"slowness":[1,1.6])") + "{\"step\":3,\"validation_loss\":3}\n" +
+                         step_of_two(4, ""));
+    run.write("config.ini", "[run]\ncheckpoint-every = 2\n");
+
+    const std::vector<RunEvent> events = read_run(run.path()).events;
+
+    std::vector<std::pair<double, std::string>> found;
+    for (const RunEvent& event : events) found.emplace_back(event.step, event.text);
+    EXPECT_EQ(found, (std::vector<std::pair<double, std::string>>{{2, "rank 1 takes 1.5 times as long"},
+                                                                  {4, "rank 1 is as fast as others again"},
+                                                                  {3, "evaluation"},
+                                                                  {2, "checkpoint"},
+                                                                  {4, "checkpoint"}}));
+}
+
 TEST(RunRecords, SayInWordsWhoWasMadeSlow) {
     const FinishedRun run;
     run.write("manifest.json",
