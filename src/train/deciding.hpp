@@ -11,6 +11,7 @@
 #include "train/figures.hpp"
 #include "train/observer.hpp"
 #include "train/state_moves.hpp"
+#include "train/straggler_policy.hpp"
 #include "trireme/comm/communicator.hpp"
 #include "trireme/layout/links.hpp"
 #include "trireme/policy/policy.hpp"
@@ -37,8 +38,8 @@ public:
     Deciding(const RunConfig& config, const Setup& setup, const std::vector<int>& nodes,
              std::vector<Decision> recorded);
 
-    // Between the ranks of a team, measured. Before it is known messages are taken to cost nothing.
-    void know_link(const Link& link);
+    // Before links are known messages are taken to cost nothing.
+    void know_links(const RankLinks& links);
 
     // Notes what a step has shown, and in `outcome` how slow ranks are. Gives what is new of them.
     std::vector<SlownessChange> observe(StepOutcome& outcome) { return observer_.add(outcome); }
@@ -62,6 +63,18 @@ public:
     std::string take_complaint();  // empty: there is nothing to say
 
 private:
+    // Ranks that compute parts of another one's products, compared with how it was without them.
+    struct Help {
+        std::size_t begun = 0;       // the step after which the first of them began
+        double seconds_of_flop = 0;  // before that; 0: not known
+        std::vector<double> left_out;
+        std::size_t changed = 0;  // the step after which the help became what it is
+        bool is_judged = false;
+    };
+
+    void note_silence(const Observation& observed);
+    std::optional<Decision> wanted(const Observation& observed);
+    std::optional<Decision> take_back(const Observation& observed);
     StateMoves moves_to(const DecidedPlan& next) const;
     double predicted_seconds(const StateMoves& moves) const;
     bool repays(const Decision& decision, const DecidedPlan& next);
@@ -74,8 +87,13 @@ private:
     Policy policy_;  // what is recorded, if something is
     Observer observer_;
     ChangeEstimate estimate_;
-    std::string complaint_;       // not said yet
-    std::string last_complaint_;  // that was said
+    Link link_;                    // between ranks whose state moves
+    std::optional<Help> help_;     // that there is
+    std::optional<Help> offered_;  // by the last choice, which may not be followed
+    bool offers_to_take_back_ = false;
+    std::optional<std::size_t> taken_back_;  // the step after which a help was taken back
+    std::string complaint_;                  // not said yet
+    std::string last_complaint_;             // that was said
 };
 
 }  // namespace trireme

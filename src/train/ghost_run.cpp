@@ -152,9 +152,9 @@ private:
     void take_steps() {
         Tracing tracing(config_.run.trace, control_);
         start_trainer(tracing.trace());
-        if (may_migrate(config_.policy)) {
-            const Link link = trainer_->measure_link(control_);
-            if (is_first()) deciding_->know_link(link);
+        if (needs_links(config_.policy)) {
+            const RankLinks links = trainer_->measure_links(control_);
+            if (is_first()) deciding_->know_links(links);
         }
         barrier(control_);
         for (std::size_t step = 0; step < job_->setup.steps;) step = take_stretch(step, tracing);

@@ -69,8 +69,8 @@ public:
     // channels that are chosen anew.
     void share_products();
 
-    // Collective over all ranks; between stretches. What messages within teams take.
-    Link measure_link(Communicator& all);
+    // Collective over all ranks; between stretches.
+    RankLinks measure_links(Communicator& all);
 
     // For the trainer of the next plan: what this one leaves, which is of no use any more, and where it goes.
     RankState take_state();

@@ -20,8 +20,7 @@ bool may_take_uneven_turns(const Plan& plan);
 // Of a step of a team, as the plan has it.
 HelpCosts help_costs(const Setup& setup, const Link& link);
 
-// Collective over all ranks, of which each is in a `team` of several, or in none. The slowest of the teams'
-// links, between their first two ranks.
-Link measured_link(Communicator* team, Communicator& all);
+// Collective over all ranks, of which each is in a `team` of several, or in none.
+RankLinks measured_links(Communicator* team, Communicator& all);
 
 }  // namespace trireme

@@ -91,7 +91,7 @@ public:
     }
 
     Ending train() {
-        if (may_migrate(config_.policy)) deciding_.know_link(trainer_->measure_link(control_));
+        if (needs_links(config_.policy)) deciding_.know_links(trainer_->measure_links(control_));
         if (is_first_) {
             directory_->write_config(config_.resolved);
             directory_->write_manifest(manifest_);

@@ -63,7 +63,9 @@ void RankTrainer::know_spared() {
     if (!config_.policy.resize.decays_all) spared_ = model_.left_out();
 }
 
-Link RankTrainer::measure_link(Communicator& all) { return measured_link(model_.groups().tensor.get(), all); }
+RankLinks RankTrainer::measure_links(Communicator& all) {
+    return measured_links(model_.groups().tensor.get(), all);
+}
 
 RankState RankTrainer::take_state() {
     have_moments();

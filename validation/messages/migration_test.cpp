@@ -58,6 +58,24 @@ TEST_F(Migrations, MakeStepsShorterAndAreOverWhenTheyAreOfNoUse) {
     EXPECT_GT(predicted_bytes("migrate"), predicted_bytes("off"));
 }
 
+// The slow rank is in a stage that waits for the other one anyway.
+TEST_F(Migrations, AreNotMadeWhereStepsWouldNotBecomeShorterAndTheConsoleSaysSo) {
+    std::string model = of_model;
+    model.replace(model.find("--layers 2"), 10, "--layers 4");
+
+    const Outcome outcome =
+        run("simulate --ranks 4 --cluster double.json --tensor 2 --pipe 2 --partition 2,4 --microbatches 4 "
+            "--length fixed "
+            "--slow rank=1,factor=1.5,steps=6:20 --straggler migrate --look-every 5 --steps 20 --run-dir run " +
+            model);
+
+    ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+    const std::string why = "no change: rank 1 is slow, and the policy knows no plan that shortens the steps";
+    EXPECT_NE(outcome.out.find("step    15/20  " + why), std::string::npos) << outcome.out;
+    EXPECT_EQ(outcome.out.find(why), outcome.out.rfind(why));
+    EXPECT_NE(read("run/decisions.jsonl").find("\"no_change\":\"rank 1 is slow"), std::string::npos);
+}
+
 // A pipeline of two teams that keeps old weights, with the fast kernels.
 TEST_F(Migrations, ChangeNoLossInAPipelineInSinglePrecision) {
     std::string model = of_model;

@@ -13,6 +13,12 @@ struct Link {
     friend bool operator==(const Link&, const Link&) = default;
 };
 
+// What messages between the ranks of a run take; without bandwidth where there are no two such ranks.
+struct RankLinks {
+    Link team;  // the slowest between the first two ranks of a team
+    Link all;   // the slower one of those between rank 0 and rank 1, and between rank 0 and the last rank
+};
+
 // Neighbouring ranks in groups of `ranks` have this link among them: a node, a rack. Levels come from the
 // smallest groups to the largest, each made of whole groups of the one before; the last is among all ranks.
 struct LinkLevel {

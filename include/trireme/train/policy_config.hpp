@@ -62,4 +62,9 @@ inline bool may_change_layout(const PolicyConfig& policy) {
     return policy.straggler == StragglerPolicy::uneven || !policy.decisions.empty();
 }
 
+// True if a policy weighs what messages between ranks take.
+inline bool needs_links(const PolicyConfig& policy) {
+    return may_migrate(policy) || policy.straggler == StragglerPolicy::uneven;
+}
+
 }  // namespace trireme
