@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -11,12 +12,14 @@
 #include "app/config_file.hpp"
 #include "app/help.hpp"
 #include "app/plan_options.hpp"
+#include "app/resumed_options.hpp"
 #include "app/simulate_options.hpp"
 #include "app/train_options.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/nearest.hpp"
 #include "trireme/base/quoted.hpp"
 #include "trireme/train/default_batch.hpp"
+#include "trireme/train/resumed_options.hpp"
 
 namespace trireme::app {
 namespace {
@@ -46,12 +49,31 @@ void set_all(const std::vector<Setting>& settings, const std::vector<OptionGroup
     }
 }
 
-// Config files in the order given, then the command line: what comes later wins.
-void stack(const SplitLine& line, const std::vector<OptionGroup>& groups) {
+// Config files in the order given, then the command line: what comes later wins. Gives all settings in this
+// order.
+std::vector<std::vector<Setting>> stack(const SplitLine& line, const std::vector<OptionGroup>& groups) {
+    std::vector<std::vector<Setting>> places;
     for (const Setting& setting : line.settings) {
-        if (setting.name == "config") set_all(read_config_file(setting.value, groups), groups);
+        if (setting.name == "config") places.push_back(read_config_file(setting.value, groups));
     }
-    set_all(line.settings, groups);
+    places.push_back(line.settings);
+    for (const std::vector<Setting>& place : places) set_all(place, groups);
+    return places;
+}
+
+// The same on top of the options in the checkpoint that is resumed.
+void stack_resumed(const SplitLine& line, const std::vector<OptionGroup>& groups, RunConfig& config) {
+    const std::vector<std::vector<Setting>> places = stack(line, groups);
+    const std::optional<SavedOptions> saved = saved_options(config.run);
+    if (!saved) return;
+    ResumedOptions resumed{.saved = *saved, .given = {}, .changes = {}};
+    for (const std::vector<Setting>& place : places)
+        for (const Setting& setting : place) resumed.given.insert(setting.name);
+    set_all(settings_to_take(*saved, resumed.given, groups), groups);
+    for (const std::vector<Setting>& place : places) set_all(place, groups);
+    reset_without_effect(resumed.given, groups);
+    resumed.changes = changes_since(*saved, groups);
+    config.resumed = std::move(resumed);
 }
 
 void refuse_positional(const char* command, const SplitLine& line) {
@@ -68,7 +90,7 @@ Command train_command(Words words) {
     all.push_back(config_options(last_file, command.dump_config));
     const SplitLine line = split_line("train", words, all);
     refuse_positional("train", line);
-    stack(line, options);
+    stack_resumed(line, options, command.config);
     set_all(line.settings, {all.back()});
     command.config.resolved = config_text(config_title, options);
     if (command.dump_config) return command;
@@ -109,11 +131,12 @@ Command simulate_command(Words words) {
     all.push_back(config_file_option(last_file));
     const SplitLine line = split_line("simulate", words, all);
     refuse_positional("simulate", line);
-    stack(line, of_train);
+    stack_resumed(line, of_train, run);
     set_all(line.settings, {of_simulate});
     config.cluster = run.costs.cluster;
     config.is_network_free = run.costs.network == NetworkKind::free;
     check_simulate_options(config);
+    if (config.ranks > 0) fit_resumed_layout(run, config.ranks);
     if (!config.does_math) run.precision.device = DeviceKind::ghost;
     check_needs(of_train);
     check_train_options(run);
@@ -163,8 +186,11 @@ bool needs_session(Words arguments) {
 }
 
 void fit_to_ranks(RunConfig& config, int ranks) {
+    fit_resumed_layout(config, ranks);
     fit_default_batch(config, ranks);
-    config.resolved = config_text(config_title, train_options(config));
+    const std::vector<OptionGroup> options = train_options(config);
+    config.resolved = config_text(config_title, options);
+    config.options = {values_to_save(options), ranks};
 }
 
 Command parse_command_line(Words arguments, const std::string& mpi) {

@@ -29,7 +29,7 @@ using Command = std::variant<ShowText, TrainCommand, EvaluateConfig, PlanConfig,
 bool needs_session(std::span<const char* const> arguments);
 
 // `arguments` follow the program's name; `mpi` is the MPI library it was built with, for --version. Reads
-// config files and nothing else. Throws ConfigError.
+// config files, and of a checkpoint that is resumed its options. Throws ConfigError.
 Command parse_command_line(std::span<const char* const> arguments, const std::string& mpi);
 
 // Sets what the options leave to the number of ranks, also in config.resolved.

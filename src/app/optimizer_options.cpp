@@ -24,6 +24,16 @@ Option min_rate_option(OptimizerConfig& optimizer) {
                    {"a learning rate that decays", "--lr-schedule linear, cosine or wsd"});
 }
 
+Option horizon_option(OptimizerConfig& optimizer) {
+    return needing(
+        whole_number({"lr-horizon", "",
+                      "steps over which the rate falls, after which it stays at --min-lr; 0: all steps "
+                      "of the run"},
+                     optimizer.horizon),
+        [&optimizer] { return optimizer.schedule != RateSchedule::constant; },
+        {"a learning rate that decays", "--lr-schedule linear, cosine or wsd"});
+}
+
 }  // namespace
 
 OptionGroup optimizer_options(OptimizerConfig& optimizer) {
@@ -39,6 +49,7 @@ OptionGroup optimizer_options(OptimizerConfig& optimizer) {
                     {"linear", RateSchedule::linear},
                     {"cosine", RateSchedule::cosine},
                     {"wsd", RateSchedule::wsd}}),
+            horizon_option(optimizer),
             whole_number({"warmup-steps", "", "steps over which the rate rises"}, optimizer.warmup_steps),
             number({"weight-decay", "", "of matrices; biases and gains never decay"}, optimizer.weight_decay,
                    at_least(0)),

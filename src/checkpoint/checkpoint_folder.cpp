@@ -53,6 +53,11 @@ TensorEntry entry_of(const CheckpointTensor& tensor, std::size_t number) {
 
 void verify_model_file(const fs::path& folder) { hdf5::open_read_only(folder / model_file, copy_again); }
 
+CheckpointState read_checkpoint_state(const fs::path& folder) {
+    const fs::path file = folder / state_file;
+    return state_from_json(read_small_file(file), file.string());
+}
+
 ModelFiles open_checkpoint(const fs::path& folder) {
     const std::string text = read_small_file(folder / state_file);
     ModelFiles files;

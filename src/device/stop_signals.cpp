@@ -74,19 +74,21 @@ void StopSignals::listen() {
         if (signal == SIGINT && was_interrupted) end_by(signal);
         was_interrupted = was_interrupted || signal == SIGINT;
         int none = 0;
-        if (received_.compare_exchange_strong(none, signal)) call();
+        const std::scoped_lock lock(calling_);  // a call is made here or by its constructor, and never twice
+        if (!received_.compare_exchange_strong(none, signal)) continue;
+        for (const std::function<void()>& call : calls_) call();
     }
 }
 
-void StopSignals::call() {
-    const std::scoped_lock lock(calling_);
-    if (call_) call_();
+SignalCall::SignalCall(StopSignals& signals, std::function<void()> call) : signals_(signals) {
+    const std::scoped_lock lock(signals_.calling_);
+    call_ = signals_.calls_.insert(signals_.calls_.end(), std::move(call));
+    if (signals_.received_ != 0) (*call_)();
 }
 
-void StopSignals::call_at_first(std::function<void()> call) {
-    const std::scoped_lock lock(calling_);
-    call_ = std::move(call);
-    if (call_ && received_ != 0) call_();
+SignalCall::~SignalCall() {
+    const std::scoped_lock lock(signals_.calling_);
+    signals_.calls_.erase(call_);
 }
 
 }  // namespace trireme

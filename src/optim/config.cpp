@@ -55,7 +55,8 @@ double learning_rate(const OptimizerConfig& config, std::size_t step, std::size_
     if (step < config.warmup_steps) {
         return config.rate * static_cast<double>(step + 1) / static_cast<double>(config.warmup_steps);
     }
-    return config.min_rate + (config.rate - config.min_rate) * decayed(config, std::min(step, steps), steps);
+    const std::size_t end = config.horizon > 0 ? config.horizon : steps;
+    return config.min_rate + (config.rate - config.min_rate) * decayed(config, std::min(step, end), end);
 }
 
 }  // namespace trireme

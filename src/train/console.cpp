@@ -7,15 +7,14 @@
 #include <cmath>
 #include <iostream>
 #include <map>
-#include <numeric>
 #include <ostream>
-#include <set>
 
 #include "train/idle_warning.hpp"
 #include "train/resume.hpp"
 #include "train/slow_ranks.hpp"
 #include "trireme/base/number_text.hpp"
 #include "trireme/layout/rank_list.hpp"
+#include "trireme/plan/decision.hpp"
 
 namespace trireme {
 namespace {
@@ -50,9 +49,14 @@ std::string model_line(const ModelConfig& model, std::size_t parameters) {
 std::string init_line(const RunConfig& config, const Setup& setup) {
     if (!setup.stored) return {};
     if (setup.resumes) {
-        std::string line = "resume    " + setup.stored->place();
-        for (const std::string& change : changes_since(config, setup)) line += "; " + change;
-        return line + "\n";
+        std::string lines = "resume    " + setup.stored->place();
+        if (config.resumed) {
+            for (const std::string& change : config.resumed->changes) lines += "; " + change;
+            if (!config.resumed->layout.empty()) lines += "\nresume    " + config.resumed->layout;
+        }
+        if (const std::string change = change_of_rate(config, setup); !change.empty())
+            lines += "\nresume    " + change;
+        return lines + "\n";
     }
     const LoadReport report = check_fit(*setup.stored, unique_parameters(build_layers(setup.model)));
     std::string line = "init      " + setup.stored->place();
@@ -111,16 +115,21 @@ std::string cores_line(const Manifest& manifest) {
     return fmt::format("cores     {}{}\n", fmt::join(words, "; "), more > 0 ? "; others: manifest.json" : "");
 }
 
+// In GB, or in MB where the fullest rank holds less than one GB.
 std::string memory_line(const RankMemory& memory) {
-    const auto part = [](const char* name, std::size_t bytes) {
-        return bytes > 0 ? fmt::format(", {} {}", name, megabytes(bytes)) : "";
+    const bool is_small = memory.total() < 1'000'000'000;
+    const auto in_unit = [&](std::size_t bytes) {
+        return fmt::format("{:.1f}", static_cast<double>(bytes) * (is_small ? 1e-6 : 1e-9));
+    };
+    const auto part = [&](const char* name, std::size_t bytes) {
+        return bytes > 0 ? fmt::format(", {} {}", name, in_unit(bytes)) : "";
     };
     return fmt::format(
-        "memory    {} MB on the fullest rank: parameters {}, gradients {}, optimizer {}, activations {}, "
+        "memory    {} {} on the fullest rank: parameters {}, gradients {}, optimizer {}, activations {}, "
         "workspace {}, messages {}{}{}{}\n",
-        megabytes(memory.total()), megabytes(memory.parameters), megabytes(memory.gradients),
-        megabytes(memory.optimizer), megabytes(memory.activations), megabytes(memory.workspace),
-        megabytes(memory.messages), part("copy for checkpoints", memory.copy),
+        in_unit(memory.total()), is_small ? "MB" : "GB", in_unit(memory.parameters), in_unit(memory.gradients),
+        in_unit(memory.optimizer), in_unit(memory.activations), in_unit(memory.workspace),
+        in_unit(memory.messages), part("copy for checkpoints", memory.copy),
         part("kernels of the GPU", memory.kernels),
         part("beside the GPU a copy for checkpoints", memory.copy_beside_gpu));
 }
@@ -141,39 +150,9 @@ std::string energy_line(const Figures& f, double joules) {
                        joules / static_cast<double>(f.tokens), joules / f.seconds / f.ranks);
 }
 
-double mean(const ProductParts& parts) {
-    return std::accumulate(parts.begin(), parts.end(), 0.0) / static_cast<double>(parts.size());
-}
-
-// What others compute of an owner's products.
-struct Helped {
-    std::set<int> helpers = {};
-    double part = 0;
-};
-
-std::map<int, Helped> helped_of(const std::vector<Migration>& migrations) {
-    std::map<int, Helped> owners;
-    for (const Migration& each : migrations) {
-        owners[each.from].helpers.insert(each.to);
-        owners[each.from].part += mean(each.parts);
-    }
-    return owners;
-}
-
-// "rank 1 leaves out 25 % of its products; ranks 0,2 compute 50 % of rank 1's", or what moved.
+// What ranks compute for each other, or what moved.
 std::string what_changes(const Decision& decision, const PlanChange& change) {
-    std::vector<std::string> changes;
-    const std::vector<double> shares = left_out_shares(decision.migrations, decision.left_out);
-    for (std::size_t rank = 0; rank < shares.size(); ++rank) {
-        if (shares[rank] > 0)
-            changes.push_back(
-                fmt::format("rank {} leaves out {:.0f} % of its products", rank, 100 * shares[rank]));
-    }
-    for (const auto& [owner, helped] : helped_of(decision.migrations)) {
-        changes.push_back(fmt::format("{} compute{} {:.0f} % of rank {}'s products",
-                                      text_of_ranks({helped.helpers.begin(), helped.helpers.end()}),
-                                      helped.helpers.size() > 1 ? "" : "s", 100 * helped.part, owner));
-    }
+    const std::vector<std::string> changes = sharing_words(decision);
     if (!changes.empty()) return fmt::format("{}", fmt::join(changes, "; "));
     if (change.moved_bytes + change.kept_bytes == 0) return "every rank computes all of its products again";
     return fmt::format("{} MB moved in {:.3f} s", megabytes(change.moved_bytes), change.seconds);
@@ -317,6 +296,9 @@ void Console::finish(const Figures& f, const std::string& peak_is, const std::st
     if (f.validation) out_ << "  validation      " << describe(*f.validation) << '\n';
     out_ << fmt::format("  tokens/s        {:.0f}, {:.0f} per rank; {} tokens in {}\n", f.tokens_per_second(),
                         f.tokens_per_second() / f.ranks, with_commas(f.tokens), duration(f.seconds));
+    if (setup_.model.reads_images())
+        out_ << fmt::format("  images/s        {:.1f}\n",
+                            f.tokens_per_second() / static_cast<double>(setup_.model.positions));
     out_ << fmt::format("  model GFLOP/s   {:.1f} of {:.1f} ({}): MFU {:.1f} %{}\n", f.flops / f.seconds * 1e-9,
                         f.peak_flops * 1e-9, peak_is, 100 * f.mfu(),
                         f.mfu_causal() ? fmt::format(", causal {:.1f} %", 100 * *f.mfu_causal()) : "");

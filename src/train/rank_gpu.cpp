@@ -44,7 +44,7 @@ RankGpu::RankGpu(GpusOfRanks gpus, const std::string& library, MeterPatience pat
 }
 
 RankGpu::~RankGpu() {
-    if (signals_ != nullptr) signals_->call_at_first({});
+    at_signal_.reset();
     if (!holds_) return;
     if (std::uncaught_exceptions() > 0) give_back_node();
     if (is_first()) meter_->give_clock_back();
@@ -103,8 +103,7 @@ void RankGpu::open_neighbours() {
 
 void RankGpu::let_go_at(StopSignals* signals) {
     open_neighbours();
-    signals_ = signals;
-    if (signals_ != nullptr) signals_->call_at_first([this] { give_back_node(); });
+    if (signals != nullptr) at_signal_.emplace(*signals, [this] { give_back_node(); });
 }
 
 void RankGpu::give_back_node() const noexcept {

@@ -70,7 +70,7 @@ private:
     std::vector<int> sharers_;
     std::vector<GpuMeter> neighbours_ = {};  // those of the node's other GPUs, where their clocks are held
     bool holds_ = false;
-    StopSignals* signals_ = nullptr;
+    std::optional<SignalCall> at_signal_;
 
     std::optional<double> joules_ = {};
     double joules_until_;  // now_seconds() from which on they are stale

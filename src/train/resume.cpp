@@ -1,6 +1,9 @@
 #include "train/resume.hpp"
 
-#include <algorithm>
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "train/resumed_plan.hpp"
@@ -14,11 +17,12 @@ namespace {
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
+constexpr const char* steps_key = "--steps";  // of the facts "options": also where --epochs decides
+
 // Something that the steps of a run depend on.
 struct RunFact {
     std::string option;
     std::string value;
-    bool may_change = false;
 };
 
 const char* name_of(LongRows rows) {
@@ -35,20 +39,6 @@ const char* name_of(LongRows rows) {
     throw BugError("unknown treatment of long rows");
 }
 
-const char* name_of(RateSchedule schedule) {
-    switch (schedule) {
-        case RateSchedule::constant:
-            return "constant";
-        case RateSchedule::linear:
-            return "linear";
-        case RateSchedule::cosine:
-            return "cosine";
-        case RateSchedule::wsd:
-            return "wsd";
-    }
-    throw BugError("unknown learning-rate schedule");
-}
-
 // What says which samples a step visits, and in which numbers they are learned.
 std::vector<RunFact> fixed_facts(const RunConfig& config, const Setup& setup) {
     return {{"--seed", cat(config.run.seed)},
@@ -59,26 +49,6 @@ std::vector<RunFact> fixed_facts(const RunConfig& config, const Setup& setup) {
             {"--long", name_of(config.data.long_rows)},
             {"--document-end", config.data.document_end ? "eos" : "none"},
             {"--validation-share", cat(config.data.validation_share)}};
-}
-
-std::vector<RunFact> facts_of(const RunConfig& config, const Setup& setup) {
-    const OptimizerConfig& optimizer = config.optimizer;
-    std::vector<RunFact> facts = fixed_facts(config, setup);
-    for (const RunFact& fact : std::vector<RunFact>{{"--steps", cat(setup.steps)},
-                                                    {"--lr", cat(optimizer.rate)},
-                                                    {"--min-lr", cat(optimizer.min_rate)},
-                                                    {"--lr-schedule", name_of(optimizer.schedule)},
-                                                    {"--warmup-steps", cat(optimizer.warmup_steps)},
-                                                    {"--weight-decay", cat(optimizer.weight_decay)},
-                                                    {"--beta1", cat(optimizer.beta1)},
-                                                    {"--beta2", cat(optimizer.beta2)},
-                                                    {"--epsilon", cat(optimizer.epsilon)},
-                                                    {"--momentum", cat(optimizer.momentum)},
-                                                    {"--clip", cat(optimizer.clip)},
-                                                    {"--mask-share", cat(config.task.mask_share)},
-                                                    {"--label-smoothing", cat(config.task.label_smoothing)}})
-        facts.push_back({fact.option, fact.value, true});
-    return facts;
 }
 
 Json facts_in(const StoredModel& stored) {
@@ -147,6 +117,9 @@ std::optional<fs::path> checkpoint_to_resume(const RunOptions& run) {
     return newest_checkpoint(fs::path(run.run_dir) / checkpoints_folder);
 }
 
+namespace {
+
+// True if the run directory is that of the resumed run, whose records up to the checkpoint stay.
 bool goes_on_in_place(const RunOptions& run, const std::optional<fs::path>& checkpoint) {
     if (run.resume == "off" || run.run_dir.empty()) return false;
     if (run.resume == "auto") return true;
@@ -154,8 +127,6 @@ bool goes_on_in_place(const RunOptions& run, const std::optional<fs::path>& chec
     return checkpoint &&
            fs::equivalent(checkpoint->parent_path(), fs::path(run.run_dir) / checkpoints_folder, ignored);
 }
-
-namespace {
 
 // Checkpoints of earlier versions say nothing of them.
 EarlierSteps earlier_steps(const Json& run, std::size_t count) {
@@ -180,20 +151,27 @@ void take_up(const RunConfig& config, Setup& setup) {
 
 }  // namespace
 
-Setup set_up_from(const std::optional<fs::path>& checkpoint, const RunConfig& config, int ranks) {
+Setup set_up_from_checkpoint(const RunConfig& config, int ranks) {
+    const std::optional<fs::path> checkpoint = checkpoint_to_resume(config.run);
     RunConfig run = config;
     if (checkpoint) run.model.init = checkpoint->string();
     Setup setup = set_up(run, ranks);
     if (checkpoint) take_up(config, setup);
+    if (goes_on_in_place(config.run, checkpoint)) setup.kept_steps = setup.first_step;
     return setup;
 }
 
 std::string run_facts(const RunConfig& config, const Setup& setup, const Observation& observed) {
     Json options = Json::object();
-    for (const RunFact& fact : facts_of(config, setup)) options[fact.option] = fact.value;
+    for (const RunFact& fact : fixed_facts(config, setup)) options[fact.option] = fact.value;
+    options[steps_key] = cat(setup.steps);
+    Json given = Json::object();
+    for (const OptionValue& option : config.options.values) given[option.name] = option.value;
     Json facts{{"samples_visited", observed.step * config.run.batch},
                {"corpus_sha256", setup.corpus->info().checksum},
                {"options", std::move(options)},
+               {config_key, std::move(given)},
+               {ranks_key, config.options.ranks},
                {"plan", hash_of(setup.plan)},
                {"schedule", setup.plan.schedule},
                {"layout", Json::parse(json_of(setup.plan.layout))}};
@@ -206,14 +184,19 @@ std::string run_facts(const RunConfig& config, const Setup& setup, const Observa
     return facts.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-std::vector<std::string> changes_since(const RunConfig& config, const Setup& setup) {
-    std::vector<std::string> changes;
-    const Json options = facts_in(*setup.stored).at("options");
-    for (const auto& [option, value, may_change] : facts_of(config, setup)) {
-        const std::string was = text_at(options, option);
-        if (may_change && was != value) changes.push_back(cat(option, " was ", was));
-    }
-    return changes;
+std::string change_of_rate(const RunConfig& config, const Setup& setup) {
+    const std::string text = text_at(facts_in(*setup.stored).at("options"), steps_key);
+    std::size_t steps = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), steps);
+    if (error != std::errc() || steps == 0 || steps == setup.steps) return {};
+    const double before = learning_rate(config.optimizer, setup.first_step, steps);
+    const double now = learning_rate(config.optimizer, setup.first_step, setup.steps);
+    constexpr double worth_a_line = 1e-3;
+    if (std::abs(now - before) <= worth_a_line * before) return {};
+    return fmt::format(
+        "the run has {} steps instead of {}, so the learning rate of step {} is {:.2e} instead of {:.2e}; "
+        "--lr-horizon {} keeps the former schedule",
+        setup.steps, steps, setup.first_step + 1, now, before, steps);
 }
 
 }  // namespace trireme

@@ -46,7 +46,9 @@ struct Setup {
     DType dtype = DType::f32;
     Place place = Place::memory;  // of tensors
     std::size_t steps = 0;
-    bool resumes = false;           // `stored` is a checkpoint of this run
+    bool resumes = false;  // `stored` is a checkpoint of this run
+    std::optional<std::size_t> kept_steps =
+        {};                         // whose records in the run directory stay; none: it is a new one
     std::size_t first_step = 0;     // steps behind it
     EarlierSteps earlier = {};      // of all starts of the run until now
     bool goes_on_resizing = false;  // it says what ranks remember of what they leave out, as they still do

@@ -1,10 +1,10 @@
 #include "trireme/train/train.hpp"
 
 #include <algorithm>
-#include <array>
 #include <iostream>
 
 #include "train/console.hpp"
+#include "train/continuation.hpp"
 #include "train/deciding.hpp"
 #include "train/device_choice.hpp"
 #include "train/divergence.hpp"
@@ -42,13 +42,14 @@ namespace {
 class Run {
 public:
     Run(const RunConfig& config, const Session& session, Communicator& control, Watchdog& watchdog,
-        Stopping& stopping, Setup setup, const RecordedPlans& recorded, bool is_in_place)
+        Stopping& stopping, Continuation& continuation, Setup setup, const RecordedPlans& recorded)
         : config_(config),
           setup_(std::move(setup)),
           session_(session),
           control_(control),
           watchdog_(watchdog),
           stopping_(stopping),
+          continuation_(continuation),
           gradients_(gradient_plan(setup_)),
           memory_(fullest(control, plan_memory(setup_, &config.optimizer, gradients_, session.rank(),
                                                config.run.checkpoint_every > 0))),
@@ -61,8 +62,7 @@ public:
           is_first_(session.rank() == 0),
           console_(std::cout, config_, setup_),
           manifest_(manifest_of({config_, setup_, session, gather_all(control, session.host()), threads_,
-                                 cores_of_ranks(control), road_.messages.sentence})),
-          is_in_place_(is_in_place) {}
+                                 cores_of_ranks(control), road_.messages.sentence})) {}
 
     // Collective. Says what would be done, and what would keep it from being done.
     Ending show_plan() {
@@ -83,9 +83,7 @@ public:
         agree(control_, [&] { trainer_->fill(); });
         limit_patience(running_);
         agree(control_, [&] {
-            const std::optional<std::size_t> kept =
-                is_in_place_ ? std::optional(setup_.first_step) : std::nullopt;
-            if (is_first_) directory_ = open_run_directory(config_, setup_.model.name, kept);
+            if (is_first_) directory_ = open_run_directory(config_, setup_.model.name, setup_.kept_steps);
         });
         prepare_saving();
     }
@@ -122,7 +120,7 @@ private:
         refuse_more_than_memory(memory_.copy_beside_gpu, Place::memory, session_, control_);
         agree(control_, [&] {
             if (twin_) refuse_more_than_is_left(*twin_, most_twin_bytes_, session_);
-            if (is_first_ && !is_in_place_ && !config_.run.run_dir.empty()) refuse_used(config_.run.run_dir);
+            if (is_first_ && !setup_.kept_steps) refuse_used(config_.run.run_dir);
         });
     }
 
@@ -135,6 +133,7 @@ private:
             remove_partial(folder);
         }
         plan.checkpoints = gather_all(control_, folder).front();
+        continuation_.saved(plan.checkpoints.parent_path(), setup_.kept_steps.value_or(0));
         plan.run = gather_all(control_, random_digits()).front();
         const Lookout* const lookout = watchdog_.patience().lookout;
         saving_.emplace(std::move(plan), session_.all_ranks("saving", watchdog_.patience()), [lookout] {
@@ -176,17 +175,15 @@ private:
         const double begin = now_seconds();
         std::optional<Choice> choice = deciding_.choose(step);
         if (deciding_.is_look(step)) refuse_unlike_plans(control_, choice, step);
-        if (choice && needs_room(*choice) && !has_room_for(*choice)) choice.reset();
+        // Recorded plans were held against the memory before the first step.
+        if (choice && !choice->is_recorded && !stays_in_place(setup_.plan, choice->next.plan) &&
+            !has_room_for(*choice))
+            choice.reset();
         const std::string why = deciding_.take_complaint();
         if (is_first_) note_no_change(step, why, *directory_, console_);
         if (choice) follow_choice(*choice, step, sum);
         if (choice || deciding_.is_look(step)) trainer_->share_products();
         if (!choice && deciding_.is_look(step)) sum.add_look(now_seconds() - begin);
-    }
-
-    // What is recorded was held against what there is before the first step.
-    bool needs_room(const Choice& choice) const {
-        return !choice.is_recorded && !stays_in_place(setup_.plan, choice.next.plan);
     }
 
     void follow_choice(Choice& choice, std::size_t step, FigureSum& sum) {
@@ -306,6 +303,7 @@ private:
     void say_what_was_saved() {
         for (const SaveOutcome& outcome : saving_->take_outcomes()) {
             stopping_.saved_in(outcome.seconds);
+            if (outcome.complaint.empty()) continuation_.saved(directory_->path(), outcome.step);
             console_.saved(outcome);
             lost_ = outcome.complaint;
         }
@@ -328,6 +326,7 @@ private:
     Communicator& control_;
     Watchdog& watchdog_;
     Stopping& stopping_;
+    Continuation& continuation_;
     GradientPlan gradients_;
     RankMemory memory_;  // of the fullest rank
     ModelFlops flops_;
@@ -362,7 +361,6 @@ private:
                          .nodes = session_.nodes(),
                          .twin = twin_.get()};
     std::unique_ptr<RunDirectory> directory_;  // of rank 0
-    bool is_in_place_;                         // the run directory is that of the run that goes on
     std::optional<Saving> saving_;
     std::string lost_;  // on rank 0: why the newest checkpoint that ended is not on disk; empty: it is
 };
@@ -378,11 +376,8 @@ Ending train(const RunConfig& told, Session& session, StopSignals* signals) {
     if (is_of_ghosts(config)) return run_ghosts(config, session, *control, watchdog.patience());
     std::optional<Setup> setup;
     RecordedPlans recorded;
-    bool is_in_place = false;
     agree(*control, [&] {
-        const auto checkpoint = checkpoint_to_resume(config.run);
-        is_in_place = goes_on_in_place(config.run, checkpoint);
-        setup = set_up_from(checkpoint, config, session.size());
+        setup = set_up_from_checkpoint(config, session.size());
         check_traced_steps(config.run.trace, setup->steps);
         setup->slow = slow_run_of(config, *setup, session.size());
         check_straggler(config, *setup);
@@ -390,11 +385,16 @@ Ending train(const RunConfig& told, Session& session, StopSignals* signals) {
     });
     require_same_setup(*control, *setup);
     setup->gpu = gpu_of_run(config, *setup, session, *control, signals);
-    Run run(config, session, *control, watchdog, stopping, std::move(*setup), recorded, is_in_place);
+    Continuation continuation(session.rank() == 0 ? signals : nullptr);
+    Run run(config, session, *control, watchdog, stopping, continuation, std::move(*setup), recorded);
     const MessagesOfScope messages(watchdog.postman());
     if (config.run.dry_run) return run.show_plan();
-    run.prepare();
-    return run.train();
+    try {
+        run.prepare();
+        return run.train();
+    } catch (const ResourceError& error) {
+        throw ResourceError(continuation.after(error.what()), error.where());
+    }
 }
 
 }  // namespace trireme

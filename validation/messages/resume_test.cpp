@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <sstream>
 
 #include "messages/workplace.hpp"
 
@@ -53,7 +54,7 @@ TEST_F(Resume, GoesOnInItsRunDirectoryAndKeepsTheNewest) {
     const Outcome outcome = run(line(options));
 
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_NE(outcome.out.find("\nresume    run/checkpoints/step-4\n"), std::string::npos) << outcome.out;
+    EXPECT_NE(outcome.out.find("\nresume    run/checkpoints/step-4; --keep was 0\n"), std::string::npos) << outcome.out;
     EXPECT_NE(outcome.out.find("\nstep     5/8"), std::string::npos) << outcome.out;
     EXPECT_EQ(names_in("run/checkpoints"), (std::vector<std::string>{"latest", "step-6", "step-8"}));
     EXPECT_EQ(lines_of("run/steps.jsonl"), 8U);
@@ -76,7 +77,55 @@ TEST_F(Resume, SaysWhatIsOtherThanBefore) {
         run(line("--batch 4 --steps 6 --lr 0.001 --resume first/checkpoints/step-2 --run-dir second"));
 
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_NE(outcome.out.find("\nresume    first/checkpoints/step-2; --steps was 4; --lr was 0.0006\n"),
+    EXPECT_NE(outcome.out.find(
+                  "\nresume    first/checkpoints/step-2; --lr was 0.0006; --steps was 4\n"
+                  "resume    the run has 6 steps instead of 4, so the learning rate of step 3 is 7.50e-04 "
+                  "instead of 5.00e-04; --lr-horizon 4 keeps the former schedule\n"),
+              std::string::npos)
+        << outcome.out;
+}
+
+// The losses and gradients of a run's steps, without its times.
+std::string values_of(const std::string& records) {
+    std::string values;
+    std::istringstream lines(records);
+    for (std::string line; std::getline(lines, line);) {
+        for (const std::string field : {"\"step\":", "\"loss\":", "\"grad_norm\":", "\"lr\":"}) {
+            const std::size_t at = line.find(field);
+            if (at != std::string::npos) values += line.substr(at, line.find_first_of(",}", at) - at) + " ";
+        }
+    }
+    return values;
+}
+
+TEST_F(Resume, TakesItsOptionsFromTheCheckpoint) {
+    const std::string few = "--device reference --threads 1 ";
+    const std::string all =
+        "--batch 4 --steps 6 --lr 0.002 --warmup-steps 3 --clip 0.5 --dropout 0.1 --checkpoint-every 3 ";
+    ASSERT_EQ(run(line(all + "--run-dir whole")).code, 0);
+
+    const Outcome outcome = run("train " + few + "--resume whole/checkpoints/step-3 --run-dir second");
+
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("\nresume    whole/checkpoints/step-3\n"), std::string::npos) << outcome.out;
+    const std::string expected = values_of(read("whole/steps.jsonl"));
+    EXPECT_EQ(values_of(read("second/steps.jsonl")), expected.substr(expected.find("\"step\":4")));
+    EXPECT_NE(read("second/config.ini").find("\nclip = 0.5\n"), std::string::npos);
+
+    const Outcome longer = run("train " + few + "--resume whole --steps 8 --lr-horizon 6 --run-dir third");
+    EXPECT_EQ(longer.code, 0) << longer.err;
+    EXPECT_NE(longer.out.find("step-6; --lr-horizon was 0; --steps was 6\n"), std::string::npos) << longer.out;
+    EXPECT_EQ(longer.out.find("instead of"), std::string::npos) << longer.out;
+}
+
+TEST_F(Resume, ChoosesALayoutForAnotherNumberOfRanks) {
+    ASSERT_EQ(run(line("--batch 4 --steps 2 --pipe 2 --microbatches 2 --run-dir two"), 2).code, 0);
+
+    const Outcome outcome = run("train --device reference --threads 1 --resume two --steps 4 --run-dir one");
+
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("\nresume    the run had 2 ranks, and these are 1: --pipe 1 --data 1 --tensor 1 "
+                               "--microbatches 2 are chosen anew"),
               std::string::npos)
         << outcome.out;
 }
@@ -99,7 +148,9 @@ TEST_F(Resume, RefusesWhatIsNotTheSameRun) {
                    {"has 4 steps behind it", "4 in all", "raise --steps"});
     expect_refusal(line("--steps 6 --batch 4 --resume none"), {"the model none does not exist"});
     expect_refusal(line("--steps 6 --batch 4 --resume auto"), {"--resume auto", "name it with --run-dir"});
-    expect_refusal(line("--steps 6 --batch 4 --run-dir first"), {"first already holds the steps"});
+    expect_refusal(
+        line("--steps 6 --batch 4 --run-dir first"),
+        {"first already holds the steps", "continue that run with --resume auto, or choose another --run-dir"});
     ASSERT_EQ(run("prepare --synthetic csn --count 21 --quiet --output corpus.h5").code, 0);
     expect_refusal(line(six + "--batch 4"), {"is of a run on another corpus than corpus.h5"});
 }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,5 +57,7 @@ struct CheckpointState {
 std::string json_of(const CheckpointState& state);
 // Throws ConfigError, which begins with `place`, for anything else, and where parts do not make up the tensors.
 CheckpointState state_from_json(std::string_view text, const std::string& place);
+// The state of a checkpoint, a folder step-N, without looking at its other files. Throws ConfigError.
+CheckpointState read_checkpoint_state(const std::filesystem::path& folder);
 
 }  // namespace trireme

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <csignal>
 #include <functional>
+#include <list>
 #include <mutex>
 #include <thread>
 
@@ -27,26 +28,35 @@ public:
     // The first that came, one of `numbers`; 0: none.
     int received() const { return received_; }
 
-    // What has to be done at once when the first comes, whatever the process is about: done by a thread of its
-    // own, or here where one has come already. In place of what was to be done before; none: nothing. When it
-    // returns, what was to be done before is over.
-    void call_at_first(std::function<void()> call);
-
     static constexpr std::array<int, 4> numbers{SIGUSR1, SIGTERM, SIGINT, SIGHUP};
 
 private:
+    friend class SignalCall;
+
     bool takes(std::size_t number) const;
     sigset_t set_of_taken() const;
     void listen();
-    void call();
-
     std::array<struct sigaction, numbers.size()> before_{};
     sigset_t mask_before_{};
     std::atomic<int> received_ = 0;
     std::atomic<bool> is_over_ = false;
     std::mutex calling_;
-    std::function<void()> call_;
+    std::list<std::function<void()>> calls_;  // of the signal calls that there are
     std::thread listener_;
+};
+
+// What is done at once when the first signal comes, whatever the process is doing: by the thread that waits for
+// signals, or by the constructor if one has come already.
+class SignalCall {
+public:
+    SignalCall(StopSignals& signals, std::function<void()> call);
+    ~SignalCall();  // waits for a call that is being made
+    SignalCall(const SignalCall&) = delete;
+    SignalCall& operator=(const SignalCall&) = delete;
+
+private:
+    StopSignals& signals_;
+    std::list<std::function<void()>>::iterator call_;
 };
 
 }  // namespace trireme

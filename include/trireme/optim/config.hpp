@@ -15,6 +15,7 @@ struct OptimizerConfig {
     double min_rate = 0;
     RateSchedule schedule = RateSchedule::cosine;
     std::size_t warmup_steps = 0;
+    std::size_t horizon = 0;    // steps over which the rate falls; 0: all steps of the run
     double weight_decay = 0.1;  // of matrices; vectors (biases, gains) never decay
     double beta1 = 0.9;
     double beta2 = 0.95;
@@ -26,7 +27,8 @@ struct OptimizerConfig {
 // Throws ConfigError for values outside their range.
 void check_optimizer(const OptimizerConfig& config);
 
-// The rate of step `step` (from 0) of `steps`. After the warm-up, which rises in equal parts to `rate`:
+// The rate of step `step` (from 0) of `steps`, or of `horizon` steps where that is set: the steps after it have
+// the rate of its end. After the warm-up, which rises in equal parts to `rate`:
 //   constant   rate
 //   linear     down to min_rate in a straight line (the last step is one part above it)
 //   cosine     down to min_rate in half a cosine

@@ -18,6 +18,7 @@
 #include "trireme/train/emulation.hpp"
 #include "trireme/train/policy_config.hpp"
 #include "trireme/train/profile_files.hpp"
+#include "trireme/train/saved_options.hpp"
 
 namespace trireme {
 
@@ -132,6 +133,8 @@ struct RunConfig {
     RunOptions run;
     Job job;               // that it runs in
     std::string resolved;  // as an INI file, every option with its value; becomes config.ini
+    SavedOptions options;  // the same for its checkpoints
+    std::optional<ResumedOptions> resumed = {};  // of a run that took its options from a checkpoint
 };
 
 // Of `trireme evaluate`. Of the run, what says how to train is not looked at.

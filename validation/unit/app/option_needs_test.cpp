@@ -58,7 +58,7 @@ TEST(OptionNeeds, AcceptEveryOptionWithAnEffect) {
          {"--straggler semi --resize-limit 0.5 --semi-slack 0.5 --migrate-by direct --look-every 5",
           "--straggler uneven --horizon 5 --bridge 5 --migrate-by direct --move twins",
           "--decisions d.jsonl --move overlap --migrate-by direct", "--checkpoint-every 5 --keep 2",
-          "--checkpoint-every 5 --on-save-error go-on", "--resume auto --keep 2",
+          "--checkpoint-every 5 --on-save-error go-on", "--resume auto --run-dir none --keep 2",
           "--straggler uneven --move restart --keep 1", "--optimizer sgd --momentum 0.5",
           "--beta1 0.5 --beta2 0.5 --epsilon 1"}) {
         EXPECT_EQ(train_complaint(options), "");

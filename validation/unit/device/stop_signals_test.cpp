@@ -104,24 +104,28 @@ TEST(StopSignals, DoAfterwardsWhatTheyDidBefore) {
 TEST(StopSignals, HaveSomethingDoneAtOnce) {
     StopSignals signals;
     std::atomic<int> calls = 0;
-    signals.call_at_first([&] { ++calls; });
+    const SignalCall one(signals, [&] { ++calls; });
+    const SignalCall another(signals, [&] { calls += 10; });
     EXPECT_EQ(calls, 0);
     ::kill(::getpid(), SIGUSR1);
-    for (int i = 0; i < 10'000 && calls == 0; ++i) ::usleep(1000);
-    EXPECT_EQ(calls, 1);
-
-    signals.call_at_first([&] { calls += 10; });  // one has come already
+    for (int i = 0; i < 10'000 && calls < 11; ++i) ::usleep(1000);
     EXPECT_EQ(calls, 11);
+
+    const SignalCall late(signals, [&] { calls += 100; });  // one has come already
+    EXPECT_EQ(calls, 111);
 }
 
 TEST(StopSignals, DoNothingThatWasTakenBack) {
     StopSignals signals;
     std::atomic<int> calls = 0;
-    signals.call_at_first([&] { ++calls; });
-    signals.call_at_first({});
+    {
+        const SignalCall over(signals, [&] { ++calls; });
+    }
     ::kill(::getpid(), SIGTERM);
     EXPECT_TRUE(has_received(signals, SIGTERM));
-    signals.call_at_first({});  // waits for a call that is being made
+    {
+        const SignalCall waits(signals, [] {});
+    }  // for calls that are being made
     EXPECT_EQ(calls, 0);
 }
 

@@ -64,5 +64,14 @@ TEST(OptimizerConfig, NamesTheOptionThatIsOutOfRange) {
     }
 }
 
+TEST(LearningRate, FallsOverTheHorizonAndStaysAtItsEnd) {
+    OptimizerConfig config = with(RateSchedule::cosine);
+    config.horizon = 20;
+
+    for (const std::size_t step : {0, 7, 20})
+        EXPECT_EQ(learning_rate(config, step, 100), learning_rate(config, step, 20));
+    EXPECT_EQ(learning_rate(config, 60, 100), 0.25);
+}
+
 }  // namespace
 }  // namespace trireme
