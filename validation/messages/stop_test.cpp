@@ -67,6 +67,24 @@ TEST_F(Stop, BySignalsToAnyRankAndGoesOnToTheBit) {
     }
 }
 
+// Open MPI's launcher sends the other rank SIGTERM, and kills it soon after.
+TEST_F(Stop, SaysHowToContinueWhereARankDies) {
+    write("signalled.sh",
+          "signal=$1; shift\n"
+          "(until [ -s run/checkpoints/latest ] || ! kill -0 $$; do sleep 0.01; done; kill -$signal $$) > "
+          "/dev/null 2>&1 &\n"
+          "exec \"$@\"\n");
+
+    const Outcome outcome = run_signalled(0, "KILL", "--data 2 --checkpoint-every 2 --run-dir run");
+
+    EXPECT_NE(outcome.code, 0);
+    EXPECT_NE(outcome.err.find("trireme: rank 0 received SIGTERM: the run stops after its current step"),
+              std::string::npos)
+        << outcome.err;
+    EXPECT_NE(outcome.err.find("continue the run with --resume auto --run-dir run (step "), std::string::npos)
+        << outcome.err;
+}
+
 // Ranks are several steps apart there, and know of it at different times.
 TEST_F(Stop, FinishesWhatIsInFlight) {
     for (const std::string schedule : {"pipedream-2bw", "pipedream --tied off", "zb-h2"}) {
