@@ -15,9 +15,11 @@ bool is_one_of(const std::array<std::string_view, N>& names, const std::string& 
     return std::ranges::find(names, name) != names.end();
 }
 
-// True for options that a user gives anew at each start.
+// True for options that a user gives anew at each start: of the place where the run is, and of emulation.
 bool is_of_one_start(const std::string& name) {
-    return is_one_of<6>({"run-dir", "resume", "threads", "device", "time-limit", "dry-run"}, name);
+    return is_one_of<10>({"run-dir", "resume", "threads", "device", "time-limit", "dry-run", "slow", "cluster",
+                          "network", "charge"},
+                         name);
 }
 
 bool is_of_layout(const std::string& name) {

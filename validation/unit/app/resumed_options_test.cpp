@@ -27,13 +27,16 @@ bool has(const std::vector<std::string>& options, const std::string& wanted) {
 
 TEST(ResumedOptions, AreAllButThoseOfOneStart) {
     const std::vector<std::string> options =
-        taken(saved_of("--lr 0.01 --pipe 2 --threads 3 --device reference --run-dir a --time-limit 1h"), {});
+        taken(saved_of("--lr 0.01 --pipe 2 --slow rank=0,factor=2 --threads 3 --device reference --run-dir a "
+                       "--time-limit 1h"),
+              {});
 
     for (const std::string wanted : {"corpus=a.h5", "steps=5", "lr=0.01", "pipe=2"})
         EXPECT_TRUE(has(options, wanted));
     for (const std::string& option : options) {
         const std::string name = option.substr(0, option.find('='));
-        for (const char* const own : {"run-dir", "resume", "threads", "device", "time-limit", "dry-run"})
+        for (const char* const own :
+             {"run-dir", "resume", "threads", "device", "time-limit", "dry-run", "slow"})
             EXPECT_NE(name, own);
     }
 }
