@@ -54,7 +54,7 @@ std::vector<Setting> settings_to_take(const SavedOptions& saved, const std::set<
     return settings;
 }
 
-// One that is reset may have been what another one needed.
+// The loop repeats because an option that is reset may have been the condition of another one.
 void reset_without_effect(const std::set<std::string>& given, const std::vector<OptionGroup>& options) {
     for (bool changes = true; std::exchange(changes, false);) {
         for (const OptionGroup& group : options) {

@@ -16,7 +16,7 @@ double mean(const ProductParts& parts) {
 
 std::string percent(double share) { return cat(std::llround(100 * share), " %"); }
 
-// What others compute of an owner's products.
+// The part of a rank's products that other ranks compute.
 struct Helped {
     std::set<int> helpers = {};
     double part = 0;

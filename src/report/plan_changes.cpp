@@ -60,7 +60,7 @@ std::string moved(const Decision& decision) {
                decision.measured_seconds ? " in " + seconds_text(decision.measured_seconds) : "");
 }
 
-// What is known of the plan before a decision.
+// The plan before a decision, as far as the records tell.
 struct Before {
     const Layout* layout = nullptr;
     Words schedule;

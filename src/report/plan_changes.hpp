@@ -7,8 +7,8 @@
 
 namespace trireme::report {
 
-// One row for each change: the layouts before and after, and what it gained; empty: there was none. A step is
-// said to have taken the median of the first steps after the change.
+// The table has a row for each change: the layouts before and after, and the gain by the median of the first
+// steps after the change. It is empty if the plan never changed.
 std::string changes_table(const RunRecords& records);
 
 }  // namespace trireme::report

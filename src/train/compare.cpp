@@ -82,7 +82,7 @@ std::vector<StageCost> divided(const std::vector<StageCost>& costs, int chunks) 
     return parts;
 }
 
-// By the arithmetic of its stages, which are known once it is planned.
+// The first plan tells the stages, whose arithmetic is the cost for the second one.
 Forecast foreseen_by_arithmetic(PlanConfig config) {
     config.run.costs.stages = foresee(config).counted;
     return foresee(config);
@@ -175,7 +175,7 @@ std::string costs_text(const std::vector<StageCost>& costs) {
     return fmt::format("{}", fmt::join(stages, ";"));
 }
 
-// What costs are, by the first schedule that can be planned.
+// The line names the unit and the origin of the costs, and shows those of one schedule.
 std::string costs_line(const Compared& compared) {
     const char* const origin = compared.unit == "s"       ? "as measured by --profile"
                                : compared.unit == "GFLOP" ? "counted from the arithmetic of a micro-batch"

@@ -115,7 +115,7 @@ std::string cores_line(const Manifest& manifest) {
     return fmt::format("cores     {}{}\n", fmt::join(words, "; "), more > 0 ? "; others: manifest.json" : "");
 }
 
-// In GB, or in MB where the fullest rank holds less than one GB.
+// The unit is GB, or MB if the fullest rank holds less than one GB.
 std::string memory_line(const RankMemory& memory) {
     const bool is_small = memory.total() < 1'000'000'000;
     const auto in_unit = [&](std::size_t bytes) {
@@ -150,7 +150,7 @@ std::string energy_line(const Figures& f, double joules) {
                        joules / static_cast<double>(f.tokens), joules / f.seconds / f.ranks);
 }
 
-// What ranks compute for each other, or what moved.
+// Describes a change of plan: the products that ranks share, or the bytes that moved.
 std::string what_changes(const Decision& decision, const PlanChange& change) {
     const std::vector<std::string> changes = sharing_words(decision);
     if (!changes.empty()) return fmt::format("{}", fmt::join(changes, "; "));

@@ -13,9 +13,9 @@ namespace trireme {
 
 class Continuation {
 public:
-    // At the first of `signals`, which outlive it, a line on standard error says how the run can be continued:
-    // a launcher that has lost a rank sends SIGTERM and kills this process soon after. A null pointer means no
-    // line.
+    // A line on standard error says at the first of `signals` how the run can be continued, because a launcher
+    // that has lost a rank sends SIGTERM and kills this process soon after. `signals` outlive this; null means
+    // no line.
     explicit Continuation(StopSignals* signals);
 
     // Tells where the run's checkpoints are and which step the newest one has; 0 means that there is none.

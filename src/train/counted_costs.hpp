@@ -10,8 +10,8 @@
 
 namespace trireme {
 
-// Of each stage for the micro-batch, as if one rank executed it; messages and updates cost nothing. Attention
-// counts the whole square of scores, as the MFU does.
+// The cost of each stage for the micro-batch, for a rank with an even share of the stage's smallest replica.
+// Messages and updates cost nothing. Attention counts the whole square of scores, as the MFU does.
 std::vector<StageCost> counted_costs(const ModelConfig& model, const Layout& layout,
                                      const BatchShape& micro_batch);
 

@@ -108,7 +108,7 @@ std::optional<Decision> Deciding::take_back(const Observation& observed) {
                     .terms = {{"step_s", observed.step_seconds}, {"predicted_step_s", before}}};
 }
 
-// What the policy wants, unless it was of no use in the same circumstances.
+// The policy's decision, unless it is a help that was taken back while ranks were as slow as they are now.
 std::optional<Decision> Deciding::wanted(const Observation& observed) {
     auto decision = policy_(observed, setup_.plan);
     if (!taken_back_) return decision;

@@ -116,11 +116,11 @@ public:
     // Between two steps.
     void add_change_of_plan(const PlanChange& change, double bubble_limit);
     void add_look(double seconds);
-    // From now on, the part of its blocks' matrix products that each rank leaves out; empty: nothing.
+    // `parts` are the parts of the blocks' matrix products that ranks leave out from now on; empty if none do.
     void leave_out(std::vector<double> parts) { left_out_ = std::move(parts); }
     // A later measurement of the peak; the larger one counts.
     void measure_peak_again(double flops) { figures_.peak_flops = std::max(figures_.peak_flops, flops); }
-    // With those of earlier starts.
+    // The steps of this start and of all earlier ones.
     EarlierSteps so_far() const;
     Figures finish(const std::optional<Evaluation>& validation) const;
     Figures finish_invalid(const std::string& complaint) const;

@@ -8,8 +8,8 @@
 
 namespace trireme {
 
-// What to say of a plan whose schedule idles for more than 30 % of the ranks' time, with the --microbatches
-// that bring it below 10 % where there are some. Empty: nothing.
+// The warning about a schedule that idles for more than 30 % of the ranks' time, with the --microbatches that
+// bring it below 10 % if there are any. It is empty for other schedules.
 std::string idle_warning(const RunConfig& config, const Plan& plan, int ranks);
 
 }  // namespace trireme

@@ -25,8 +25,8 @@ void add_costs(Figures& figures, const Saving& saving, const RankBytes& own, Com
 // run that stopped early and can be resumed also leaves a file `stopped`.
 void write_last_records(Figures figures, const std::string& lost, RunDirectory& directory, Console& console);
 
-// Of rank 0. After `step` steps the plan stayed, although a policy looked for another one; `why` is empty
-// where there is nothing to say.
+// Rank 0 records and prints why the plan stayed after `step` steps, although a policy looked for another one.
+// An empty `why` is not recorded.
 void note_no_change(std::size_t step, const std::string& why, RunDirectory& directory, Console& console);
 
 }  // namespace trireme

@@ -14,9 +14,9 @@ namespace trireme {
 // and where --resume auto has no --run-dir to look into.
 std::optional<std::filesystem::path> checkpoint_to_resume(const RunOptions& run);
 
-// What the run is, after the checkpoint that --resume names where there is one, in the plan of its options.
-// Throws ConfigError as set_up() does, and where the options are of another run: of another model, corpus,
-// seed, batch or optimizer.
+// Sets the run up in the plan of its options, after the checkpoint that --resume names if there is one. Throws
+// ConfigError as set_up() does, and if the options are those of another run: another model, corpus, seed, batch
+// or optimizer.
 Setup set_up_from_checkpoint(const RunConfig& config, int ranks);
 
 // Keys of a checkpoint's facts about its run: its options, and its number of ranks.
@@ -26,8 +26,7 @@ inline constexpr const char* ranks_key = "ranks";
 // What a checkpoint behind the steps that were `observed` says of the run, as a JSON object.
 std::string run_facts(const RunConfig& config, const Setup& setup, const Observation& observed);
 
-// What another number of steps than before does to the learning rate of the next step, in words; empty:
-// nothing.
+// Describes how the next step's learning rate changes because the number of steps does; empty if it stays.
 std::string change_of_rate(const RunConfig& config, const Setup& setup);
 
 }  // namespace trireme

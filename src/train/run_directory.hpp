@@ -27,10 +27,10 @@ struct Manifest {
     int threads = 1;                      // per rank
     std::string gpu_messages = {};        // "NCCL 2.28.9": how GPUs send to each other; empty: they do not
     std::size_t parameters = 0;
-    std::size_t batch = 0;            // samples of a step
-    std::size_t micro_batches = 0;    // of a step, of all replicas
+    std::size_t batch = 0;              // samples of a step
+    std::size_t micro_batches = 0;      // of a step, of all replicas
     std::string dtype = {}, sums = {};  // the numbers' type, and that in which they are summed
-    std::size_t tokens_of_image = 0;  // of a model that reads images; 0: of text
+    std::size_t tokens_of_image = 0;    // of a model that reads images; 0: of text
     PeakRate peak = {};
     std::string resumed_from = {};  // the checkpoint; empty: the run began at its beginning
     std::vector<SlowRank> slow = {};
@@ -96,7 +96,8 @@ std::filesystem::path make_default_run_directory(const std::string& model);
 // The one that was wished for; empty: that one.
 std::filesystem::path chosen_run_directory(const std::string& wished, const std::string& model);
 
-// That of the options, with the records of `kept_steps`; none: it holds none yet.
+// Opens the run directory of the options. Records of the first `kept_steps` steps stay; without a number it
+// must be new.
 std::unique_ptr<RunDirectory> open_run_directory(const RunConfig& config, const std::string& model,
                                                  std::optional<std::size_t> kept_steps);
 

@@ -45,8 +45,8 @@ private:
     std::thread listener_;
 };
 
-// What is done at once when the first signal comes, whatever the process is doing: by the thread that waits for
-// signals, or by the constructor if one has come already.
+// A call that is made at once when the first signal comes, whatever the process is doing. The thread that waits
+// for signals makes it, or the constructor if a signal has come already.
 class SignalCall {
 public:
     SignalCall(StopSignals& signals, std::function<void()> call);

@@ -13,7 +13,7 @@ struct Link {
     friend bool operator==(const Link&, const Link&) = default;
 };
 
-// What messages between the ranks of a run take; without bandwidth where there are no two such ranks.
+// The cost of messages between the ranks of a run. A link without two ranks has no bandwidth.
 struct RankLinks {
     Link team;  // the slowest between the first two ranks of a team
     Link all;   // the slower one of those between rank 0 and rank 1, and between rank 0 and the last rank

@@ -30,8 +30,8 @@ struct Decision {
     friend bool operator==(const Decision&, const Decision&) = default;
 };
 
-// What ranks leave out of their matrix products, and which others compute them instead: "rank 1 leaves out 25 %
-// of its products", "ranks 0,2 compute 50 % of rank 1's products". Empty: every rank computes its own.
+// Describes how ranks share their matrix products: "rank 1 leaves out 25 % of its products", "ranks 0,2 compute
+// 50 % of rank 1's products". The list is empty if every rank computes all of its own.
 std::vector<std::string> sharing_words(const Decision& decision);
 
 // A line of {"step": 5, "policy": "by hand", "from": "31a0...", "to": "7bcb...", "layout": {...},

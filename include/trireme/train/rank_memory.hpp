@@ -17,7 +17,7 @@ struct RankMemory {
     std::size_t copy_beside_gpu = 0;  // where all else is a GPU's: the copy, which is in the machine's memory
     std::size_t activation = 0;       // the part of `activations` that one micro-batch takes in one stage
 
-    // In one place, the GPU where there is one.
+    // The bytes on the GPU if there is one, else those of the process.
     std::size_t total() const {
         return parameters + gradients + optimizer + activations + workspace + messages + copy + kernels;
     }

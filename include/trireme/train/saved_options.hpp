@@ -17,7 +17,7 @@ struct SavedOptions {
     int ranks = 0;  // that the run had
 };
 
-// What a resumed run did with the options of its checkpoint.
+// The use that a resumed run made of the options in its checkpoint.
 struct ResumedOptions {
     SavedOptions saved;
     std::set<std::string> given;       // names of options that the command line or a config file gives anew

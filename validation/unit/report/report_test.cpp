@@ -117,7 +117,7 @@ TEST(Report, ShowsTheMachineAndTheConfiguration) {
     EXPECT_TRUE(says(html, "<pre>[run]\nsteps = 2  # &lt;b&gt;\n</pre>"));
 }
 
-// Of two stages, of which the first has so many of seven layers.
+// A layout of two stages, with `cut` of seven layers in the first one.
 std::string two_stages(const std::string& cut) {
     return R"({"layers":7,"stages":[{"layers":[0,)" + cut + R"(],"replicas":[{"ranks":[0],"shares":[1]}]},)" +
            R"({"layers":[)" + cut + R"(,7],"replicas":[{"ranks":[1],"shares":[1]}]}],"idle":[]})";

@@ -109,7 +109,7 @@ TEST(Compare, WritesATableAndLinesOfCommas) {
         << csv_of(schedules);
 }
 
-// Of two blocks and a head over 50,257 tokens the head is by far the largest part.
+// The head over 50,257 tokens is by far the largest part of a model with two blocks.
 TEST(Compare, CountsTheArithmeticOfStagesWithoutCosts) {
     PlanConfig config = comparison_of({"1f1b", "interleaved"});
     config.run.costs.stages.clear();

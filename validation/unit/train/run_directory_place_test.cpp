@@ -1,4 +1,4 @@
-// Where a run directory can be made.
+// Tests of the place in which a run directory is made.
 #include <gtest/gtest.h>
 
 #include <algorithm>
