@@ -38,7 +38,7 @@ calibrate() {
     wait
     end=$(date +%s.%N)
     machine_seconds=$(awk -v a="$start" -v b="$end" -v slowest="$machine_seconds" \
-        'BEGIN { printf "%.2f", b - a > slowest ? b - a : slowest }')
+        'BEGIN { seconds = b - a; if (seconds < slowest) seconds = slowest; printf "%.2f", seconds }')
 }
 
 # Tests are "computing", or "waiting" if they spend about half of their time in time limits, which no faster machine
