@@ -15,13 +15,10 @@ struct Operands {
           down(memory.tensor(DType::bf16, 4 * of.width, of.width)),
           bias(memory.tensor(DType::bf16, 1, 4 * of.width)),
           inner(memory.tensor(DType::bf16, of.rows, 4 * of.width)),
-          result(memory.tensor(DType::bf16, of.rows, 4 * of.width)),
-          grad_up(memory.tensor(DType::f32, of.width, 4 * of.width)),
-          grad_bias(memory.tensor(DType::f32, 1, 4 * of.width)) {}
+          result(memory.tensor(DType::bf16, of.rows, 4 * of.width)) {}
 
     Tensor narrow, up, down, bias;
     Tensor inner, result;  // before and behind the activation
-    Tensor grad_up, grad_bias;
 };
 
 // One product, three ways.
@@ -39,18 +36,13 @@ std::vector<Ways> ways_of(Stream& stream, const Operands& o) {
     const LinearBackwardInput input{.grad_output = o.narrow, .weight = o.down, .grad_input = o.result};
     LinearBackwardInput sloped = input;
     sloped.activated_from = o.inner;
-    const LinearBackwardWeight weight{.input = o.narrow, .grad_output = o.inner, .grad_weight = o.grad_up};
-    LinearBackwardWeight summed = weight;
-    summed.grad_bias = o.grad_bias;
-    const ColumnSums sums{.input = o.inner, .sums = o.grad_bias};
     const Activation activation{.input = o.inner, .output = o.result};
     const ActivationBackward slope{.input = o.inner, .grad_output = o.result, .grad_input = o.result};
     const auto does = [&stream](const auto&... ops) {
         return [&stream, ops...] { (launch(stream, ops), ...); };
     };
     return {{"bias and gelu", does(forward), does(activated), does(biased, activation)},
-            {"gelu's gradient", does(input), does(sloped), does(input, slope)},
-            {"bias's gradient", does(weight), does(summed), does(weight, sums)}};
+            {"gelu's gradient", does(input), does(sloped), does(input, slope)}};
 }
 
 Json seconds_json(Stream& stream, const Rounds& rounds, const std::function<void()>& work) {
@@ -67,8 +59,6 @@ Json measure_joined(Stream& stream, const Rounds& rounds, const JoinedCase& of) 
     std::uint64_t name = 0;
     for (const Tensor& tensor : {operands.narrow, operands.up, operands.down, operands.bias, operands.inner})
         fill_at_random(stream, tensor, name++);
-    for (const Tensor& tensor : {operands.grad_up, operands.grad_bias})
-        launch(stream, Fill{.output = tensor, .value = 0});
     Json list = Json::array();
     for (const Ways& ways : ways_of(stream, operands)) {
         list.push_back({{"model", of.model},

@@ -115,7 +115,8 @@ void RankTrainer::add_step(std::size_t step) {
 // While the GPU is still at work on the last one.
 void RankTrainer::prepare_next() {
     const std::size_t step = first_ + static_cast<std::size_t>(settled_) + steps_.size();
-    if (stream_.is_on_gpu() && step < setup_.steps) next_ = prepared(step);
+    const bool is_prepared = next_ && next_->outcome.step == step;
+    if (stream_.is_on_gpu() && step < setup_.steps && !is_prepared) next_ = prepared(step);
 }
 
 std::unique_ptr<RankTrainer::StepInFlight> RankTrainer::prepared(std::size_t step) {
@@ -194,6 +195,7 @@ void RankTrainer::have_moments() {
 // Of all stages. Where updates are validated it goes ahead without the norm, as if there were nothing to scale,
 // unless the step before taught otherwise.
 void RankTrainer::update(int number) {
+    prepare_next();
     StepInFlight& step = in_flight(number);
     const std::size_t copy = model_.stages().gradients_of(number);
     {
@@ -261,8 +263,10 @@ void RankTrainer::take_back(const StepInFlight& step, std::size_t copy) {
 // Tells all ranks how the step that has been executed went here.
 void RankTrainer::report(const RoundResult& result, double begin) {
     const StepInFlight& step = in_flight(executed_);
-    stream_.settle();
     std::vector<double> own(fields_of_record(setup_.place));
+    own[RecordFields::joules] = energy_.take();  // the driver is slow to answer, and the GPU still at work
+    if (setup_.place == Place::gpu) say_state_of(setup_.gpu.get(), own);
+    stream_.settle();
     own[RecordFields::loss] = sum_of_losses(result.outcomes);
     own[RecordFields::squares] = step.squares;
     own[RecordFields::skipped] = step.outcome.is_skipped ? 1 : 0;
@@ -278,8 +282,6 @@ void RankTrainer::report(const RoundResult& result, double begin) {
     own[RecordFields::wait_others] = waits.others;
     own[RecordFields::padded_tokens] = static_cast<double>(result.padded_tokens);
     if (!is_of_ghosts()) own[RecordFields::peak_bytes] = static_cast<double>(peak_bytes(setup_.place));
-    own[RecordFields::joules] = energy_.take();
-    if (setup_.place == Place::gpu) say_state_of(setup_.gpu.get(), own);
     own[RecordFields::stop] = static_cast<double>(wish_to_stop());
     own[RecordFields::seconds] = now_seconds() - begin;
     records_.post(own);

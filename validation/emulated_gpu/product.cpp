@@ -33,10 +33,6 @@ public:
     void run() const {
         for (std::size_t r = 0; r < p_.result.rows; ++r)
             for (std::size_t c = 0; c < p_.result.columns; ++c) put(r, c, element(r, c));
-        if (p_.left_sums.is_present())
-            add_up(p_.left_sums, [this](std::size_t row, std::size_t d) { return left(row, d); });
-        if (p_.right_sums.is_present())
-            add_up(p_.right_sums, [this](std::size_t column, std::size_t d) { return right(d, column); });
     }
 
 private:
@@ -62,15 +58,6 @@ private:
         p_.result.as<R>(Place::gpu)(r, c) = rounded<R>(value);
         if (p_.activated.is_present()) p_.activated.as<R>(Place::gpu)(r, c) = rounded<R>(gelu_tanh(value));
     }
-    template <class Factor>
-    void add_up(const Tensor& sums, const Factor& factor) const {
-        for (std::size_t i = 0; i < sums.columns; ++i) {
-            double sum = 0;
-            for (std::size_t d = 0; d < p_.depth(); ++d) sum += factor(i, d);
-            sums.as<R>(Place::gpu)[i] = rounded<R>(sum);
-        }
-    }
-
     const GpuProduct& p_;
 };
 
@@ -88,10 +75,8 @@ bool is_taken(const ConstTensor& matrix) {
     return is_aligned(matrix.data) && matrix.stride % 8 == 0 && matrix.dtype == DType::bf16;
 }
 
-// As the library, which refuses some, so that tests see both ways; of sums those of an odd number.
+// As the library, which refuses some, so that tests see both ways.
 bool takes(const GpuProduct& product) {
-    const bool has_sums = product.left_sums.is_present() || product.right_sums.is_present();
-    if (has_sums) return product.left.dtype == DType::bf16 && product.result.columns % 2 == 0;
     if (product.bias.is_present() && (!is_aligned(product.bias.data) || product.bias.dtype == DType::f64))
         return false;
     if (product.activated.is_present()) return is_taken(product.result);

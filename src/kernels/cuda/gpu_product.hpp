@@ -11,8 +11,6 @@ namespace trireme {
 // What is joined to a product besides its bias, each of it or absent, all of the result's type:
 //   activated         (rows, columns)   gelu_tanh(result)
 //   activated_from    (rows, columns)   the result is multiplied by gelu_tanh's slope there
-//   left_sums         (rows)            of left's rows, over the depth
-//   right_sums        (columns)         of right's columns, over the depth
 // The library takes one of these, or none: see ProductLibrary::multiply_joined().
 struct GpuProduct {
     ConstTensor left;   // (rows, depth), or (depth, rows) if transposed
@@ -24,8 +22,6 @@ struct GpuProduct {
     bool accumulate = false;
     Tensor activated = {};
     ConstTensor activated_from = {};
-    Tensor left_sums = {};
-    Tensor right_sums = {};
 
     std::size_t depth() const { return is_left_transposed ? left.rows : left.columns; }
 };

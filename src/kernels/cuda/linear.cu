@@ -1,6 +1,6 @@
 #include "kernels/cuda/column_sums.cuh"
 #include "kernels/cuda/elementwise.cuh"
-#include "kernels/cuda/product_library.hpp"
+#include "kernels/cuda/whole_products.hpp"
 #include "trireme/kernels/linear.hpp"
 
 namespace trireme {
@@ -35,14 +35,6 @@ bool joins_much(const CudaStream& stream, DType dtype) {
     return dtype == DType::bf16 && stream.work->facts().capability >= hopper;
 }
 
-// grad_bias += sums, as wide numbers
-void add_sums(CudaStream& stream, const ConstTensor& sums, const LinearBackwardWeight& op) {
-    visit_float(sums.dtype, [&]<class W>(W) {
-        const AddBias<W> step{.bias = gpu::elements<W>(sums), .output = gpu::elements<W>(op.grad_bias)};
-        gpu::for_each_vector<W>(stream, 1, sums.columns, gpu::has_vectors<W>(step.bias, step.output), step);
-    });
-}
-
 }  // namespace
 
 // The library's activation is the one of GPT-2, and good for 16 bits.
@@ -60,14 +52,14 @@ void run(CudaStream& stream, const Linear& op) {
                        .result = op.output};
     if (op.activated.is_present() && joins_activation(stream, op.output.dtype, op.activation)) {
         product.activated = op.activated;
-        if (products.multiply_joined(queue, product)) return;
+        if (multiply_joined(products, queue, product)) return;
         product.activated = {};
     }
     if (!op.bias.is_present()) {
-        products.multiply(queue, product);
-    } else if (!products.multiply_joined(queue, product)) {
+        multiply(products, queue, product);
+    } else if (!multiply_joined(products, queue, product)) {
         product.bias = {};
-        products.multiply(queue, product);
+        multiply(products, queue, product);
         add_bias(stream, op);
     }
     if (op.activated.is_present()) activate(stream, op);
@@ -81,41 +73,32 @@ void run(CudaStream& stream, const LinearBackwardInput& op) {
                        .is_right_transposed = op.axes == WeightAxes::in_out,
                        .result = op.grad_input,
                        .accumulate = op.accumulate};
-    if (!op.activated_from.is_present()) return products.multiply(queue, product);
+    if (!op.activated_from.is_present()) return multiply(products, queue, product);
     if (joins_activation(stream, op.grad_input.dtype, op.activation)) {
         product.activated_from = op.activated_from;
-        if (products.multiply_joined(queue, product)) return;
+        if (multiply_joined(products, queue, product)) return;
         product.activated_from = {};
     }
-    products.multiply(queue, product);
+    multiply(products, queue, product);
     run(stream, ActivationBackward{.input = op.activated_from,
                                    .grad_output = op.grad_input,
                                    .grad_input = op.grad_input,
                                    .kind = op.activation});
 }
 
-// grad_weight is input^T grad_output where it lies as (in, out), and grad_output^T input where as (out, in).
-// The library can add up grad_output's rows beside it, but not to sums that are there.
+// grad_weight is input^T grad_output where it lies as (in, out), and grad_output^T input where as (out, in). On
+// an H200 the library takes longer to sum the rows of grad_output beside a product than a kernel of its own
+// does.
 void run(CudaStream& stream, const LinearBackwardWeight& op) {
     if (op.input.rows == 0) return;  // libraries may refuse a product without depth
-    ProductLibrary& products = stream.work->products();
-    GpuQueue& queue = stream.work->queue();
     const bool is_in_out = op.axes == WeightAxes::in_out;
-    GpuProduct product{.left = is_in_out ? op.input : op.grad_output,
-                       .right = is_in_out ? op.grad_output : op.input,
-                       .is_left_transposed = true,
-                       .result = op.grad_weight,
-                       .accumulate = true};
-    if (!op.grad_bias.is_present()) return products.multiply(queue, product);
-    if (joins_much(stream, op.input.dtype)) {
-        Tensor sums = op.grad_bias;
-        sums.data = stream.work->scratch(op.grad_bias.bytes());
-        (is_in_out ? product.right_sums : product.left_sums) = sums;
-        if (products.multiply_joined(queue, product)) return add_sums(stream, sums, op);
-        product.right_sums = product.left_sums = {};
-    }
-    products.multiply(queue, product);
-    run(stream, ColumnSums{.input = op.grad_output, .sums = op.grad_bias});
+    multiply(stream.work->products(), stream.work->queue(),
+             {.left = is_in_out ? op.input : op.grad_output,
+              .right = is_in_out ? op.grad_output : op.input,
+              .is_left_transposed = true,
+              .result = op.grad_weight,
+              .accumulate = true});
+    if (op.grad_bias.is_present()) run(stream, ColumnSums{.input = op.grad_output, .sums = op.grad_bias});
 }
 
 void run(CudaStream& stream, const ColumnSums& op) {

@@ -79,7 +79,7 @@ TEST(GpuRates, HoldCopiesStartsAndEveryHalfOfEveryProjection) {
             product.at("share").get<double>(),
             product.at("flops_per_s").get<double>() / rates.at("gemm").at("flops_per_s").get<double>());
     }
-    ASSERT_EQ(rates.at("joined").size(), 3);
+    ASSERT_EQ(rates.at("joined").size(), 2);
     for (const Json& ways : rates.at("joined")) {
         for (const char* way : {"plain_s", "joined_s", "apart_s"}) expect_rate(ways, way);
     }

@@ -63,6 +63,31 @@ TEST(GpuBackend, AgreesOnLinearBackwardWeight) {
     });
 }
 
+// Sides that are no multiples of 8, in rows that begin at whole vectors: GPT-2's logits.
+TEST(GpuBackend, AgreesOnProductsThatItMakesAsTwo) {
+    constexpr std::size_t ragged = 101, whole = 104;
+    const auto of_logits = [](Tensor rows) { return rows.column_range(0, ragged); };
+    for (const bool accumulate : {false, true}) {
+        expect_same_on_gpu([&](GpuOperands& t) {
+            return LinearBackwardInput{of_logits(t.random(17, whole)), t.random(ragged, 24),
+                                       accumulate ? t.random(17, 24) : t.unwritten(17, 24), WeightAxes::out_in,
+                                       accumulate};
+        });
+    }
+    for (const bool has_bias : {false, true}) {
+        expect_same_on_gpu([&](GpuOperands& t) {
+            return Linear{t.random(17, 24), t.random(ragged, 24), has_bias ? t.random(1, ragged) : Tensor{},
+                          of_logits(t.unwritten(17, whole)), WeightAxes::out_in};
+        });
+    }
+    for (const WeightAxes axes : {WeightAxes::in_out, WeightAxes::out_in}) {
+        expect_same_on_gpu([&](GpuOperands& t) {
+            return LinearBackwardWeight{of_logits(t.random(17, whole)), of_logits(t.random(17, whole)),
+                                        of_logits(t.wide_random(ragged, whole)), Tensor{}, axes};
+        });
+    }
+}
+
 // As a half of the memory of something: on rows of 8 elements that a library takes, or others. Every
 // activation, though a library has but one.
 template <class Test>

@@ -56,12 +56,11 @@ std::string library_name() { return cat("libcublasLt.so.", CUBLAS_VER_MAJOR); }
 // What is joined to a product, in the library's words, which has one address for what it reads and writes.
 struct Joined {
     cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-    const void* vector = nullptr;  // a bias that is read, or sums that are written
+    const void* vector = nullptr;  // a bias
     const void* matrix = nullptr;  // what goes into an activation: written forward, read backward
     std::size_t matrix_stride = 0;
 };
 
-// The right factor is the library's A, and the left one its B.
 Joined joined_to(const GpuProduct& p) {
     if (p.activated.is_present()) {
         return {.epilogue = p.bias.is_present() ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX,
@@ -74,8 +73,6 @@ Joined joined_to(const GpuProduct& p) {
                 .matrix = p.activated_from.data,
                 .matrix_stride = p.activated_from.stride};
     }
-    if (p.left_sums.is_present()) return {.epilogue = CUBLASLT_EPILOGUE_BGRADB, .vector = p.left_sums.data};
-    if (p.right_sums.is_present()) return {.epilogue = CUBLASLT_EPILOGUE_BGRADA, .vector = p.right_sums.data};
     if (p.bias.is_present()) return {.epilogue = CUBLASLT_EPILOGUE_BIAS, .vector = p.bias.data};
     return {};
 }
