@@ -119,6 +119,14 @@ void RankTrainer::prepare_next() {
     if (stream_.is_on_gpu() && step < setup_.steps && !is_prepared) next_ = prepared(step);
 }
 
+// What takes the processor its time, before it waits for the gradients: the GPU is still at work on them.
+void RankTrainer::work_ahead() {
+    prepare_next();
+    if (setup_.gpu == nullptr) return;
+    energy_.look();
+    setup_.gpu->state();
+}
+
 std::unique_ptr<RankTrainer::StepInFlight> RankTrainer::prepared(std::size_t step) {
     const auto visits = sampler_.visits(step * config_.run.batch, config_.run.batch);
     auto made = std::make_unique<StepInFlight>();
@@ -195,7 +203,7 @@ void RankTrainer::have_moments() {
 // Of all stages. Where updates are validated it goes ahead without the norm, as if there were nothing to scale,
 // unless the step before taught otherwise.
 void RankTrainer::update(int number) {
-    prepare_next();
+    work_ahead();
     StepInFlight& step = in_flight(number);
     const std::size_t copy = model_.stages().gradients_of(number);
     {
@@ -263,10 +271,8 @@ void RankTrainer::take_back(const StepInFlight& step, std::size_t copy) {
 // Tells all ranks how the step that has been executed went here.
 void RankTrainer::report(const RoundResult& result, double begin) {
     const StepInFlight& step = in_flight(executed_);
-    std::vector<double> own(fields_of_record(setup_.place));
-    own[RecordFields::joules] = energy_.take();  // the driver is slow to answer, and the GPU still at work
-    if (setup_.place == Place::gpu) say_state_of(setup_.gpu.get(), own);
     stream_.settle();
+    std::vector<double> own(fields_of_record(setup_.place));
     own[RecordFields::loss] = sum_of_losses(result.outcomes);
     own[RecordFields::squares] = step.squares;
     own[RecordFields::skipped] = step.outcome.is_skipped ? 1 : 0;
@@ -282,6 +288,8 @@ void RankTrainer::report(const RoundResult& result, double begin) {
     own[RecordFields::wait_others] = waits.others;
     own[RecordFields::padded_tokens] = static_cast<double>(result.padded_tokens);
     if (!is_of_ghosts()) own[RecordFields::peak_bytes] = static_cast<double>(peak_bytes(setup_.place));
+    own[RecordFields::joules] = energy_.take();
+    if (setup_.place == Place::gpu) say_state_of(setup_.gpu.get(), own);
     own[RecordFields::stop] = static_cast<double>(wish_to_stop());
     own[RecordFields::seconds] = now_seconds() - begin;
     records_.post(own);
@@ -335,7 +343,7 @@ std::vector<StepOutcome> RankTrainer::step() {
     const int behind = is_last || ahead == 0 ? 0 : ahead + 1;
     std::vector<StepOutcome> known;
     while (settled_ + behind < executed_) known.push_back(settle());
-    energy_.pause();
+    energy_.look();
     return known;
 }
 

@@ -14,13 +14,13 @@ double StepEnergy::meter() const {
 
 void StepEnergy::begin() { since_ = meter(); }
 
-void StepEnergy::pause() {
+void StepEnergy::look() {
     const double now = meter();
     before_ += now - std::exchange(since_, now);
 }
 
 double StepEnergy::take() {
-    pause();
+    look();
     return std::exchange(before_, 0);
 }
 

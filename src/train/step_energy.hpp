@@ -10,9 +10,10 @@ public:
     // `gpu`, which outlives it, is the device; none: what consumed_joules() tells of.
     explicit StepEnergy(RankGpu* gpu = nullptr) : gpu_(gpu) {}
 
-    // What follows is of a step, until it is not.
+    // A step begins, which ends with the last look before the next one.
     void begin();
-    void pause();
+    // NVML takes milliseconds to answer, unless it has been asked just now.
+    void look();
     // Joules of steps since this was last asked; not a number: nothing measures them. Asked within a step.
     double take();
 

@@ -58,7 +58,7 @@ TEST(RankGpu, IsMeasuredInItsSteps) {
     StepEnergy energy(&gpu);
 
     energy.begin();
-    energy.pause();
+    energy.look();
     gpu.joules();  // between steps
     energy.begin();
 
