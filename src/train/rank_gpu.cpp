@@ -10,7 +10,6 @@
 #include "trireme/base/error.hpp"
 #include "trireme/comm/agreement.hpp"
 #include "trireme/comm/collectives.hpp"
-#include "trireme/device/clock.hpp"
 #include "trireme/device/gpu.hpp"
 
 namespace trireme {
@@ -31,15 +30,11 @@ std::vector<int> sharers_of(const GpusOfRanks& gpus) {
 
 }  // namespace
 
-RankGpu::RankGpu(GpusOfRanks gpus, const std::string& library, MeterPatience patience)
-    : gpus_(std::move(gpus)),
-      library_(library),
-      patience_(patience),
-      sharers_(sharers_of(gpus_)),
-      joules_until_(now_seconds()),
-      state_until_(joules_until_) {
+RankGpu::RankGpu(GpusOfRanks gpus, const std::string& library, SamplePeriods periods)
+    : gpus_(std::move(gpus)), library_(library), sharers_(sharers_of(gpus_)) {
     GpuMeterSearch search = find_gpu_meter(gpus_.bus_ids[static_cast<std::size_t>(gpus_.rank)], library);
     meter_ = std::move(search.meter);
+    if (meter_) samples_.emplace(*meter_, periods);
     complaint_ = std::move(search.complaint);
 }
 
@@ -50,25 +45,13 @@ RankGpu::~RankGpu() {
     if (is_first()) meter_->give_clock_back();
 }
 
-std::optional<double> RankGpu::joules() {
-    if (!meter_) return std::nullopt;
-    const double now = now_seconds();
-    if (now >= joules_until_) {
-        joules_ = meter_->joules();
-        joules_until_ = now + patience_.joules;
-    }
-    if (!joules_) return std::nullopt;
-    return *joules_ / sharers_[static_cast<std::size_t>(gpus_.rank)];
+std::optional<double> RankGpu::joules() const {
+    const std::optional<double> joules = samples_ ? samples_->joules() : std::nullopt;
+    if (!joules) return std::nullopt;
+    return *joules / sharers_[static_cast<std::size_t>(gpus_.rank)];
 }
 
-GpuReading RankGpu::state() {
-    const double now = now_seconds();
-    if (meter_ && now >= state_until_) {
-        state_ = meter_->read();
-        state_until_ = now + patience_.state;
-    }
-    return state_;
-}
+GpuReading RankGpu::state() const { return samples_ ? samples_->state() : GpuReading{}; }
 
 bool RankGpu::is_first() const {
     const auto own = static_cast<std::size_t>(gpus_.rank);

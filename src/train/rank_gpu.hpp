@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "train/gpu_samples.hpp"
 #include "trireme/comm/session.hpp"
 #include "trireme/device/gpu_meter.hpp"
 #include "trireme/device/stop_signals.hpp"
@@ -22,16 +23,10 @@ struct GpusOfRanks {
     std::vector<std::string> bus_ids = {};  // of each rank's GPU, in its node
 };
 
-// How long what a driver said is good for, in seconds: it counts no quicker, and is slow to answer.
-struct MeterPatience {
-    double joules = 0.02;
-    double state = 1;
-};
-
 class RankGpu {
 public:
     explicit RankGpu(GpusOfRanks gpus, const std::string& library = GpuMeter::standard_library,
-                     MeterPatience patience = {});
+                     SamplePeriods periods = {});
     // Gives back the clock that it holds; while an exception is under way, those of the whole node: other ranks
     // may be killed before they can.
     ~RankGpu();
@@ -40,9 +35,9 @@ public:
 
     // Since some moment in the past; none: nothing measures it. Of ranks that share a GPU each has an equal
     // part, as nobody knows who of them drew what: their sum is what the GPU consumed, counted once.
-    std::optional<double> joules();
+    std::optional<double> joules() const;
     // Of the whole GPU, whoever shares it.
-    GpuReading state();
+    GpuReading state() const;
 
     // Of each rank's GPU: how many ranks it has.
     const std::vector<int>& sharers() const { return sharers_; }
@@ -64,18 +59,13 @@ private:
 
     GpusOfRanks gpus_;
     std::string library_;
-    MeterPatience patience_;
     std::optional<GpuMeter> meter_;
-    std::string complaint_;  // why there is none
+    std::optional<GpuSamples> samples_;  // of the meter
+    std::string complaint_;              // why there is none
     std::vector<int> sharers_;
     std::vector<GpuMeter> neighbours_ = {};  // those of the node's other GPUs, where their clocks are held
     bool holds_ = false;
     std::optional<SignalCall> at_signal_;
-
-    std::optional<double> joules_ = {};
-    double joules_until_;  // now_seconds() from which on they are stale
-    GpuReading state_ = {};
-    double state_until_;
 };
 
 // Collective over `control`. None of a run that uses no GPU. Throws ConfigError, on all ranks, where

@@ -119,14 +119,6 @@ void RankTrainer::prepare_next() {
     if (stream_.is_on_gpu() && step < setup_.steps && !is_prepared) next_ = prepared(step);
 }
 
-// What takes the processor its time, before it waits for the gradients: the GPU is still at work on them.
-void RankTrainer::work_ahead() {
-    prepare_next();
-    if (setup_.gpu == nullptr) return;
-    energy_.look();
-    setup_.gpu->state();
-}
-
 std::unique_ptr<RankTrainer::StepInFlight> RankTrainer::prepared(std::size_t step) {
     const auto visits = sampler_.visits(step * config_.run.batch, config_.run.batch);
     auto made = std::make_unique<StepInFlight>();
@@ -203,7 +195,7 @@ void RankTrainer::have_moments() {
 // Of all stages. Where updates are validated it goes ahead without the norm, as if there were nothing to scale,
 // unless the step before taught otherwise.
 void RankTrainer::update(int number) {
-    work_ahead();
+    prepare_next();
     StepInFlight& step = in_flight(number);
     const std::size_t copy = model_.stages().gradients_of(number);
     {

@@ -91,7 +91,6 @@ private:
     StepInFlight& in_flight(int step) { return *steps_[static_cast<std::size_t>(step - settled_)]; }
     void look_ahead();
     void prepare_next();
-    void work_ahead();
     std::unique_ptr<StepInFlight> prepared(std::size_t step);
     void add_step(std::size_t step);
     void add_batches(StepInFlight& step, const std::vector<SampleVisit>& visits);

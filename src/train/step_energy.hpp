@@ -12,7 +12,6 @@ public:
 
     // A step begins, which ends with the last look before the next one.
     void begin();
-    // NVML takes milliseconds to answer, unless it has been asked just now.
     void look();
     // Joules of steps since this was last asked; not a number: nothing measures them. Asked within a step.
     double take();

@@ -21,7 +21,7 @@ using validation::NvmlPlay;
 using validation::says;
 using validation::second_gpu;
 
-constexpr MeterPatience none{.joules = 0, .state = 0};
+constexpr SamplePeriods none{.joules = 0, .state = 0};
 
 // Two nodes: on the first, ranks 0 and 1 share a GPU, and rank 2 has the other; on the second, rank 3 is alone.
 GpusOfRanks four_ranks(int rank) {
