@@ -70,8 +70,8 @@ def rates_table(measured, peer):
                      number(get(peer, "rates", "copy_within", "bytes_per_s"), ".0f", 1e-9, " GB/s")))
     for name, text in (("to_the_gpu", "copy to the GPU"), ("from_the_gpu", "copy from the GPU")):
         lines.append(row(text, number(get(rates, "copies", name, "bytes_per_s"), ".1f", 1e-9, " GB/s"), NONE))
-    for name, text in (("one_behind_the_other", "a kernel that does nothing, behind another"),
-                       ("waited_for", "likewise, waited for")):
+    for name, text in (("one_behind_the_other", "an empty kernel, queued after another"),
+                       ("waited_for", "an empty kernel, waited for")):
         lines.append(row(text, number(get(rates, "starts", name, "median_s"), ".1f", 1e6, " us"), NONE))
     return lines
 
@@ -175,7 +175,7 @@ def test_table(tested):
     lines = head("test", "", "")
     for name, part in tested.items():
         if "differences" in part:
-            what = f"losses differ by {max(part['differences'].values()):.2g} at most; {part['tolerance']:g} may be"
+            what = f"losses differ by at most {max(part['differences'].values()):.2g}, limit {part['tolerance']:g}"
         elif "passed" in part:
             what = f"{part['passed']} tests passed" + ("" if part.get("is_whole", True) else ", then its time was up")
         else:
@@ -202,12 +202,12 @@ def text_of(folders):
     records = {stage: record_of(stage, folders) for stage in ("test", "measure", "peer")}
     tested, measured, peer = (record.get("parts", {}) for record in records.values())
     lines = machine_lines(records) + [""]
-    lines += titled("What works", test_table(tested))
+    lines += titled("Tests", test_table(tested))
     lines += titled("Training", training_table(measured, peer))
     lines += titled("Attention, causal, bf16", attention_table(measured, peer))
     lines += titled("Rates", rates_table(measured, peer) if measured or peer else [])
     lines += titled("Products", products_table(measured))
-    lines += titled("Joined to products", joined_table(measured))
+    lines += titled("Fused with products", joined_table(measured))
     return "\n".join(lines)
 
 

@@ -105,8 +105,9 @@ Value value_of(const std::string& reference, const fs::path& records) {
     for (std::string word; in >> word;) words.push_back(word);
     if (words.size() < 2) throw ConfigError(cat("\"", reference, "\" names no file and value"));
     const fs::path file = records / words[0];
-    return words[1].starts_with("/") ? value_in_json(file, words[1])
-                                     : value_in_csv(file, {words.begin() + 1, words.end()});
+    const bool is_pointer = words[1].starts_with("/");  // whose names may have blanks
+    return is_pointer ? value_in_json(file, reference.substr(reference.find(" /") + 1))
+                      : value_in_csv(file, {words.begin() + 1, words.end()});
 }
 
 double median_in(const std::string& references, const fs::path& records) {
