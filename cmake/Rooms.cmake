@@ -141,4 +141,18 @@ function(add_program name)
   if(TARGET ${name}-sim)
     install(TARGETS ${name}-sim LIBRARY DESTINATION bin)
   endif()
+  install_help(${name})
+endfunction()
+
+# The installed program prints its own man page and its completion for bash.
+function(install_help name)
+  install(CODE "
+    set(share \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/share\")
+    foreach(page --man=man/man1/${name}.1 --completion=bash-completion/completions/${name})
+      string(REGEX MATCH \"(.*)=(.*)\" page \${page})
+      get_filename_component(folder \${share}/\${CMAKE_MATCH_2} DIRECTORY)
+      file(MAKE_DIRECTORY \${folder})
+      execute_process(COMMAND \"$<TARGET_FILE:${name}>\" help \${CMAKE_MATCH_1}
+                      OUTPUT_FILE \${share}/\${CMAKE_MATCH_2} COMMAND_ERROR_IS_FATAL ANY)
+    endforeach()")
 endfunction()

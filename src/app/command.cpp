@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/command_line.hpp"
+#include "app/commands.hpp"
 #include "app/config_file.hpp"
 #include "app/help.hpp"
 #include "app/plan_options.hpp"
@@ -30,6 +31,9 @@ constexpr const char* config_title = "Options of `trireme train`, for --config";
 
 bool is_help(std::string_view word) { return word == "--help" || word == "-h"; }
 bool asks_for_help(Words words) { return std::any_of(words.begin(), words.end(), is_help); }
+bool asks_for_all(Words words) {
+    return std::any_of(words.begin(), words.end(), [](std::string_view word) { return word == "--all"; });
+}
 
 void refuse_unknown_command(const std::string& name) {
     const std::vector<std::string> known = command_names();
@@ -171,10 +175,18 @@ Command command_of_options(const char* name, Words words, std::vector<OptionGrou
     return config;
 }
 
+// `trireme help [COMMAND [GROUP|--all]]`, or the reference in one of the other formats.
 Command help_command(Words words) {
     if (words.empty()) return ShowText{general_help()};
-    refuse_unknown_command(words.front());
-    return ShowText{command_help(words.front())};
+    const std::string first = words.front();
+    if (words.size() > 2)
+        throw ConfigError(cat("help takes a command and a group of options, but ", in_quotes(words[2]),
+                              " follows; see trireme help help"));
+    if (words.size() == 1 && first == "--markdown") return ShowText{markdown_reference()};
+    if (words.size() == 1 && first == "--man") return ShowText{man_page()};
+    if (words.size() == 1 && first == "--completion") return ShowText{bash_completion()};
+    refuse_unknown_command(first);
+    return ShowText{command_help(first, words.size() == 2 ? words[1] : "")};
 }
 
 }  // namespace
@@ -199,9 +211,9 @@ Command parse_command_line(Words arguments, const std::string& mpi) {
     const Words rest = arguments.subspan(1);
     if (is_help(name)) return ShowText{general_help()};
     if (name == "--version") return ShowText{version_text(mpi)};
-    if (name == "help") return help_command(rest);
     refuse_unknown_command(name);
-    if (asks_for_help(rest)) return ShowText{command_help(name)};
+    if (asks_for_help(rest)) return ShowText{command_help(name, asks_for_all(rest) ? "--all" : "")};
+    if (name == "help") return help_command(rest);
     if (name == "train") return train_command(rest);
     if (name == "evaluate")
         return command_of_options("evaluate", rest, evaluate_options, check_evaluate_options);

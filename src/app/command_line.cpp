@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <boost/program_options.hpp>
-#include <sstream>
 
 #include "trireme/base/error.hpp"
 #include "trireme/base/nearest.hpp"
@@ -12,8 +11,6 @@ namespace trireme::app {
 namespace {
 
 namespace po = boost::program_options;
-
-constexpr unsigned help_columns = 100;
 
 // Every value stays text: the option itself knows what it expects, and says it better.
 po::options_description descriptions(const std::vector<OptionGroup>& groups) {
@@ -101,23 +98,6 @@ SplitLine split_line(const std::string& command, std::span<const char* const> ar
         line.settings.push_back(std::move(setting));
     }
     return line;
-}
-
-std::string option_help(const std::vector<OptionGroup>& groups) {
-    po::options_description all(help_columns, help_columns / 2);
-    for (const OptionGroup& group : groups) {
-        po::options_description section(group.name, help_columns, help_columns / 2);
-        for (const Option& option : group.options) {
-            auto* value = po::value<std::string>()->value_name(option.words.form);
-            if (const std::string now = option.get(); !now.empty()) value->default_value(now);
-            if (option.is_switch) value->zero_tokens();
-            section.add_options()(option.words.name.c_str(), value, option.words.meaning.c_str());
-        }
-        all.add(section);
-    }
-    std::ostringstream text;
-    text << all;
-    return text.str();
 }
 
 }  // namespace trireme::app

@@ -1,4 +1,4 @@
-// Words of a command line, split into settings and the rest; and the same options as --help shows them.
+// Splits a command line into settings and other words.
 #pragma once
 
 #include <span>
@@ -18,8 +18,5 @@ struct SplitLine {
 // named), one without its value, and one given twice that may not be.
 SplitLine split_line(const std::string& command, std::span<const char* const> arguments,
                      const std::vector<OptionGroup>& groups);
-
-// The options of all groups with their defaults, one paragraph a group.
-std::string option_help(const std::vector<OptionGroup>& groups);
 
 }  // namespace trireme::app

@@ -4,6 +4,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "app/values.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/nearest.hpp"
 #include "trireme/base/quoted.hpp"
@@ -138,6 +139,22 @@ std::string config_text(const std::string& title, const std::vector<OptionGroup>
         for (const Option& option : group.options) text += entry(option);
     }
     return text;
+}
+
+OptionGroup config_file_option(std::string& file) {
+    Option config =
+        text({"config", "FILE.ini",
+              "file of options; repeatable; later files win over earlier ones, and the command line "
+              "over all"},
+             file);
+    config.add = config.set;
+    return {"config", {config}};
+}
+
+OptionGroup config_options(std::string& file, bool& dump) {
+    OptionGroup group = config_file_option(file);
+    group.options.push_back(flag({"dump-config", "", "print all options as a config file, and exit"}, dump));
+    return group;
 }
 
 }  // namespace trireme::app

@@ -23,6 +23,10 @@ namespace trireme::app {
 std::vector<Setting> read_config_file(const std::filesystem::path& path,
                                       const std::vector<OptionGroup>& groups);
 
+// The options that choose and print config files; the first one alone.
+OptionGroup config_file_option(std::string& file);
+OptionGroup config_options(std::string& file, bool& dump);
+
 // A file that reads back to the same configuration: every option with its value, under `title`.
 std::string config_text(const std::string& title, const std::vector<OptionGroup>& groups);
 

@@ -58,13 +58,14 @@ std::string print_costs(const std::vector<StageCost>& costs) {
 }  // namespace
 
 Option cost_option(std::vector<StageCost>& costs) {
-    return {.words =
-                {"cost", "COSTS",
-                 "of a forward, gradient of the input, gradient of the weights, a message, the sum of the "
-                 "gradients and the update, in place of --profile; for all stages, or for each, with ; between "
-                 "them; F=1,I=1,W=1,send=0,reduce=0,step=0 if neither is given"},
-            .set = [&costs](const Setting& setting) { costs = read_costs(setting); },
-            .get = [&costs] { return print_costs(costs); }};
+    return {
+        .words =
+            {"cost", "COSTS",
+             "relative costs in place of --profile: forward pass F, input gradients I, weight gradients W, a "
+             "message, the gradient all-reduce and the optimizer step; separate stages by ';'. If neither is "
+             "set: F=1,I=1,W=1,send=0,reduce=0,step=0"},
+        .set = [&costs](const Setting& setting) { costs = read_costs(setting); },
+        .get = [&costs] { return print_costs(costs); }};
 }
 
 }  // namespace trireme::app

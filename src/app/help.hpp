@@ -1,21 +1,23 @@
-// What --help and --version print.
+// Help for the console, and the reference of all options in other formats.
 #pragma once
 
 #include <string>
-#include <vector>
-
-#include "app/option.hpp"
 
 namespace trireme::app {
 
-std::vector<std::string> command_names();
-
+// The list of commands.
 std::string general_help();
-std::string command_help(const std::string& command);  // one of command_names()
+
+// The help of one of command_names(). `extent` is "" for the options that most runs need, "--all" for all, or
+// the name of a group. Throws ConfigError if the command has no such group.
+std::string command_help(const std::string& command, const std::string& extent = "");
+
 std::string version_text(const std::string& mpi);
 
-// The options that choose and print options; the first of them alone.
-OptionGroup config_file_option(std::string& file);
-OptionGroup config_options(std::string& file, bool& dump);
+// The reference of all commands and options: docs/reference/options.md, a man page, and a completion script for
+// bash.
+std::string markdown_reference();
+std::string man_page();
+std::string bash_completion();
 
 }  // namespace trireme::app

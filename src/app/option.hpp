@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trireme/base/option_need.hpp"
@@ -22,11 +23,15 @@ std::string label(const Setting& setting);
 // Throws ConfigError: "--batch expects <expectation>, not '<value>'<hint>".
 [[noreturn]] void refuse(const Setting& setting, const std::string& expectation, const std::string& hint = "");
 
-// What --help says: "--batch N (=8)   samples per step over all replicas".
+// A value with its meaning: {"pack", "concatenate the samples of a micro-batch"}.
+using ValueWords = std::pair<std::string, std::string>;
+
+// What help prints of an option: "--batch N   samples per step over all replicas (default 8)".
 struct OptionWords {
     std::string name;
-    std::string form;  // of the value: "N", "FILE", "adamw|sgd"; empty: derived from the type
-    std::string meaning;
+    std::string form;                     // the value's: "N", "FILE", "adamw|sgd"; empty: derived from the type
+    std::string meaning;                  // a noun or verb phrase with its unit
+    std::vector<ValueWords> values = {};  // in the order of `form`; values without a meaning are left out
 };
 
 // `set` and `get` refer to the configuration that the option was made for; it must outlive the option.

@@ -10,8 +10,8 @@ namespace {
 Option compare_option(std::vector<std::string>& schedules) {
     return {
         .words = {"compare", "NAME,NAME,...",
-                  "schedules side by side: names or files, interleaved:3 for three stages on a rank; all: all "
-                  "that there are"},
+                  "schedules to compare: names or files; interleaved:3 has three stages per rank; all: every "
+                  "schedule that the layout allows"},
         .set = [&schedules](const Setting& setting) { schedules = parts_of(setting.value, ','); },
         .get = [&schedules] { return fmt::format("{}", fmt::join(schedules, ",")); }};
 }
@@ -19,18 +19,18 @@ Option compare_option(std::vector<std::string>& schedules) {
 }  // namespace
 
 OptionGroup plan_options(PlanConfig& config) {
-    return {"plan",
-            {
-                choice({"format", "", "words, JSON, programs for --schedule, or a picture"}, config.format,
-                       {{"text", PlanFormat::text},
-                        {"json", PlanFormat::json},
-                        {"csv", PlanFormat::csv},
-                        {"svg", PlanFormat::svg}}),
-                text({"output", "FILE", "where it goes; standard output if not given"}, config.output),
-                whole_number({"ranks", "", "ranks that --partition pipedream shares the layers among"},
-                             config.ranks),
-                compare_option(config.compare),
-            }};
+    return {
+        "plan",
+        {
+            choice({"format", "", "form of the plan"}, config.format,
+                   {{"text", PlanFormat::text, "tables to read"},
+                    {"json", PlanFormat::json, "layout, programs and prediction; --layout reads it"},
+                    {"csv", PlanFormat::csv, "the schedule, for --schedule FILE.csv"},
+                    {"svg", PlanFormat::svg, "a picture of the schedule"}}),
+            text({"output", "FILE", "file to write; if unset, standard output"}, config.output),
+            whole_number({"ranks", "", "number of ranks to plan for with --partition pipedream"}, config.ranks),
+            compare_option(config.compare),
+        }};
 }
 
 }  // namespace trireme::app

@@ -39,10 +39,11 @@ ProfileFile read_file(const Setting& whole, const std::string& text) {
 
 Option profile_option(std::vector<ProfileFile>& files) {
     return {
-        .words = {"profile", "FILE.json[,...]",
-                  "what layers cost, measured by `trireme profile`; in a simulated run, kernels take what it "
-                  "measured. Of several, a rank takes the one that was measured on a device of its own's "
-                  "name, or that of its number: 0-3=fast.json,4-7=slow.json"},
+        .words =
+            {"profile", "FILE.json[,...]",
+             "costs measured by `trireme profile`, for planning and for the kernels of simulated runs; of "
+             "several files, a rank uses the one measured on its kind of device, or the one for its number: "
+             "0-3=fast.json,4-7=slow.json"},
         .set =
             [&files](const Setting& setting) {
                 files.clear();

@@ -8,8 +8,8 @@ namespace {
 
 Option batch_option(RunOptions& run) {
     Option option = whole_number({"batch", "B",
-                                  "samples in a step, over all replicas; if not given 8, or one for each "
-                                  "micro-batch where that is more"},
+                                  "samples per step over all replicas (global batch size); if unset, 8, or one "
+                                  "per micro-batch if that is more"},
                                  run.batch, 1);
     option.set = [&run, set = option.set](const Setting& setting) {
         set(setting);
@@ -26,17 +26,19 @@ bool saves_several_times(const RunConfig& config) {
 }
 
 Option keep_option(RunConfig& config) {
-    return needing(whole_number({"keep", "N", "checkpoints, the newest; 0: all"}, config.run.keep),
+    return needing(whole_number({"keep", "N", "number of newest checkpoints to keep; 0: all"}, config.run.keep),
                    [&config] { return saves_several_times(config); },
                    {"several checkpoints", "--checkpoint-every K"});
 }
 
 Option on_save_error_option(RunOptions& run) {
-    return needing(choice({"on-save-error", "",
-                           "a checkpoint that cannot be written, unless it is the last: end, or go on"},
-                          run.on_save_error, {{"stop", OnSaveError::stop}, {"go-on", OnSaveError::go_on}}),
-                   [&run] { return run.checkpoint_every > 0; },
-                   {"checkpoints before the last one", "--checkpoint-every K"});
+    return needing(
+        choice({"on-save-error", "", "what to do if a checkpoint cannot be written; the last one must be"},
+               run.on_save_error,
+               {{"stop", OnSaveError::stop, "end the run"},
+                {"go-on", OnSaveError::go_on, "report it and continue"}}),
+        [&run] { return run.checkpoint_every > 0; },
+        {"checkpoints before the last one", "--checkpoint-every K"});
 }
 
 }  // namespace
@@ -46,44 +48,50 @@ OptionGroup run_options(RunConfig& config) {
     return {
         "run",
         {
-            whole_number({"steps", "", "updates of the parameters; 0: --epochs decides"}, run.steps),
+            whole_number({"steps", "", "number of optimizer steps; 0: --epochs decides"}, run.steps),
             batch_option(run),
-            whole_number({"seed", "S", "of the weights, the order of the rows and dropout"}, run.seed),
-            text({"run-dir", "DIR", "where the records go, created anew; runs/MODEL-TIME if not given"},
+            whole_number({"seed", "S", "random seed of weights, sample order and dropout"}, run.seed),
+            text({"run-dir", "DIR", "folder of records and checkpoints; if unset, runs/MODEL-TIME"},
                  run.run_dir),
-            whole_number({"eval-every", "K", "steps between evaluations; 0: at the end only"}, run.eval_every),
-            whole_number({"checkpoint-every", "K", "steps between checkpoints; 0: at the end only"},
+            whole_number({"eval-every", "K", "steps between validations; 0: only after the last step"},
+                         run.eval_every),
+            whole_number({"checkpoint-every", "K", "steps between checkpoints; 0: only after the last step"},
                          run.checkpoint_every),
             keep_option(config),
-            text({"resume", "off|auto|PATH",
-                  "go on from the newest checkpoint of --run-dir, if there is one, or from a checkpoint or a "
-                  "run "
-                  "directory; off refuses a run directory that holds steps"},
+            text({"resume",
+                  "off|auto|PATH",
+                  "where to start",
+                  {{"off", "at the first step; a run directory that holds steps is refused"},
+                   {"auto", "at the newest checkpoint of --run-dir, if there is one"},
+                   {"PATH", "at a checkpoint, or at the newest one of a run directory"}}},
                  run.resume),
             on_save_error_option(run),
-            whole_number({"log-every", "K", "steps between lines of progress"}, run.log_every, 1),
-            number({"stall-timeout", "SECONDS", "without progress, after which the job gives up"},
+            whole_number({"log-every", "K", "steps between progress lines"}, run.log_every, 1),
+            number({"stall-timeout", "SECONDS", "seconds without progress after which the job is ended"},
                    run.stall_timeout, above(0)),
-            duration({"time-limit", "3h50m",
-                      "from the start, before which the run stops with a checkpoint; 0s: none, and Slurm's own "
-                      "always"},
-                     run.time_limit),
+            duration(
+                {"time-limit", "3h50m",
+                 "run time within which the run stops with a checkpoint; 0s: no limit but that of the Slurm "
+                 "job"},
+                run.time_limit),
             choice({"on-nan", "",
-                    "a loss or gradient norm that is not finite: stop with exit code 2, or skip the update, at "
-                    "most 19 times in a row; both repeat the first such step with checks and name the rank, "
-                    "layer, micro-batch and kernel of the first value that is not finite"},
-                   run.on_nan, {{"stop", OnNan::stop}, {"skip", OnNan::skip}}),
+                    "what to do if the loss or the gradient norm is not finite; the kernel that caused it is "
+                    "reported"},
+                   run.on_nan,
+                   {{"stop", OnNan::stop, "end with exit code 2"},
+                    {"skip", OnNan::skip, "skip the update; end with exit code 2 at the 20th in a row"}}),
             whole_number({"gpu-clock", "MHZ",
-                          "at which GPUs are held while the run lasts, where that is allowed; 0: as they are"},
+                          "clock at which the GPUs are held during the run, where the driver permits it; 0: "
+                          "unchanged"},
                          run.gpu_clock),
             trace_option(run.trace),
-            needing(on_off({"trace-kernels", "", "trace.json also shows every kernel, except those of GPUs"},
+            needing(on_off({"trace-kernels", "", "also record every CPU kernel in trace.json"},
                            run.trace.shows_kernels),
                     [&run] { return run.trace.last > 0; }, {"a trace", "--trace FIRST:LAST"}),
-            flag({"dry-run", "", "check everything, say what would be done, and end"}, run.dry_run),
-            flag({"quiet", "", "no lines of progress"}, run.quiet),
-            flag({"verbose", "", "more lines of progress"}, run.verbose),
-            whole_number({"threads", "", "of one rank; 0: the node's cores divided among its ranks"},
+            flag({"dry-run", "", "check everything, print the plan, and exit"}, run.dry_run),
+            flag({"quiet", "", "print no progress lines"}, run.quiet),
+            flag({"verbose", "", "print more progress lines"}, run.verbose),
+            whole_number({"threads", "", "threads per rank; 0: the cores of a node divided by its ranks"},
                          run.threads),
         }};
 }

@@ -8,37 +8,33 @@ namespace trireme::app {
 std::vector<Option> device_cost_options(RunConfig& config) {
     CostConfig& costs = config.costs;
     return {
-        text({"cluster", "FILE.json",
-              "a described cluster: its devices say what kernels take (`trireme simulate`) and how much memory "
-              "a rank has (`trireme plan`)"},
-             costs.cluster),
-        needing(choice({"network", "",
-                        "of the cluster: as its file describes it, or free: messages take no time, which shows "
-                        "what they cost"},
-                       costs.network, {{"described", NetworkKind::described}, {"free", NetworkKind::free}}),
-                [&costs] { return !costs.cluster.empty(); },
-                {"a simulated cluster", "--cluster FILE (`trireme simulate`)"}),
+        text(
+            {"cluster", "FILE.json", "description of a cluster: its devices and links; perf/clusters has some"},
+            costs.cluster),
         needing(
-            choice(
-                {"charge", "",
-                 "of ghosts: for every kernel, or for a pass like an earlier one as a whole; auto: that "
-                 "beyond 64 ranks"},
-                costs.charging,
-                {{"auto", Charging::automatic}, {"kernels", Charging::kernels}, {"passes", Charging::passes}}),
-            [&config] { return config.precision.device == DeviceKind::ghost; },
-            {"a simulated run that computes no values", "--math off (`trireme simulate`)"})};
+            choice({"network", "", "time of messages"}, costs.network,
+                   {{"described", NetworkKind::described, "as the cluster file describes it"},
+                    {"free", NetworkKind::free, "none; a comparison shows how much communication is exposed"}}),
+            [&costs] { return !costs.cluster.empty(); },
+            {"a simulated cluster", "--cluster FILE (`trireme simulate`)"}),
+        needing(choice({"charge", "", "how time is charged with --math off"}, costs.charging,
+                       {{"auto", Charging::automatic, "kernels for up to 64 ranks, passes for more"},
+                        {"kernels", Charging::kernels, "kernel by kernel"},
+                        {"passes", Charging::passes,
+                         "pass by pass; a pass takes as long as an equal one before it"}}),
+                [&config] { return config.precision.device == DeviceKind::ghost; },
+                {"a simulated run that computes no values", "--math off (`trireme simulate`)"})};
 }
 
 OptionGroup simulate_options(SimulateConfig& config) {
-    return {
-        "simulate",
-        {
-            whole_number({"ranks", "N", "of the cluster's devices, node by node; one rank each"}, config.ranks,
-                         1),
-            on_off({"math", "",
-                    "arithmetic is done, so that the losses are those of a run; off: shapes and costs alone"},
-                   config.does_math),
-        }};
+    return {"simulate",
+            {
+                whole_number({"ranks", "N", "number of ranks, one per device of the cluster, node by node"},
+                             config.ranks, 1),
+                choice({"math", "", "arithmetic"}, config.does_math,
+                       {{"on", true, "done, so that the losses are those of a real run"},
+                        {"off", false, "left out: shapes and costs only, for large models and many ranks"}}),
+            }};
 }
 
 void check_simulate_options(const SimulateConfig& config) {

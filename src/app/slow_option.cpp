@@ -91,7 +91,7 @@ void read_every(const Setting& every, SlowRank& slow) {
 SlowRank read_trace(const Setting& whole, const Fields& fields) {
     const Setting& trace = fields.at("trace");
     if (trace.value.empty()) refuse(trace, "a file");
-    if (fields.size() > 1) refuse(whole, "trace=FILE alone, because the file says who is slow and when");
+    if (fields.size() > 1) refuse(whole, "trace=FILE alone, because the file says which ranks are slow and when");
     return {.choice = SlowChoice::trace, .trace = trace.value};
 }
 
@@ -145,12 +145,17 @@ std::string print_slow_ranks(const std::vector<SlowRank>& slow) {
 
 Option slow_option(std::vector<SlowRank>& slow) {
     return {
-        .words = {"slow", "rank=R|turn|random,factor=X,steps=A:B,every=K,on=all|products; trace=FILE; off",
-                  "a rank whose kernels take X times as long in steps A to B, from 1 (A: from there on; all "
-                  "steps if not given), to try what a slow device does; repeatable, or with ; between; where "
-                  "steps of a rank overlap, its factors multiply. turn: each rank in its turn, random: one "
-                  "drawn anew (and X from LOW:HIGH), every K steps or, if not given, every epoch; products: "
-                  "matrix products with weights alone; trace: as a file of step,rank,factor[,on] says"},
+        .words =
+            {"slow",
+             "SETTING[;...]|off",
+             "slow ranks down on purpose, to study stragglers; repeatable; factors of settings that overlap "
+             "multiply. A setting is several of these, separated by commas:",
+             {{"rank=R", "rank to slow; turn: each rank in turn; random: a rank drawn anew each period"},
+              {"factor=X", "kernels take X times as long; LOW:HIGH draws from a range, for rank=random"},
+              {"steps=A:B", "first and last step, from 1; A: has no end; if unset, all steps"},
+              {"every=K", "steps per period, for turn and random; if unset, an epoch"},
+              {"on=KERNELS", "all kernels, or products: matmuls with weights only"},
+              {"trace=FILE", "alone: a CSV file with the columns step, rank, factor and on"}}},
         .set =
             [&slow](const Setting& setting) {
                 slow.clear();

@@ -14,37 +14,48 @@ std::vector<OptionGroup> prepare_options(PrepareConfig& config) {
     OptionGroup input{
         "input",
         {
-            choice({"format", "", "what INPUT holds; auto: told by its name and first bytes"}, config.format,
-                   {{"auto", "auto"},
-                    {"jsonl", "jsonl"},
-                    {"text", "text"},
-                    {"squad", "squad"},
-                    {"cifar10", "cifar10"},
-                    {"mnist", "mnist"}}),
-            text({"where", "CONDITION", "rows to keep, such as 'repo~apache/spark'"}, config.where),
+            choice({"format", "", "format of INPUT"}, config.format,
+                   {{"auto", "auto", "detected by name and first bytes"},
+                    {"jsonl", "jsonl", "one JSON object per line"},
+                    {"text", "text", "plain text, or rows of token ids"},
+                    {"squad", "squad", "SQuAD's JSON: questions, contexts, answers"},
+                    {"cifar10", "cifar10", "CIFAR-10's binary files"},
+                    {"mnist", "mnist", "MNIST's IDX files"}}),
+            text(
+                {"where", "CONDITION", "condition on a field that rows must meet, such as 'repo~apache/spark'"},
+                config.where),
             text({"label", "FIELD",
-                  "of JSON lines: the class of a text; whole numbers, or texts to be numbered"},
+                  "field of JSON lines that holds the class of a text: a whole number or a name"},
                  config.label),
-            choice({"rows", "", "what is a row of plain text; paragraph if not given"}, config.rows,
-                   {{"line", "line"}, {"paragraph", "paragraph"}, {"file", "file"}}),
-            flag({"skip-bad", "", "leave bad rows out and count them; without it, the first one ends the work"},
+            choice({"rows", "", "unit of plain text that becomes a row; if unset, paragraph"}, config.rows,
+                   {{"line", "line", "each line"},
+                    {"paragraph", "paragraph", "each block of lines between empty lines"},
+                    {"file", "file", "each file"}}),
+            flag({"skip-bad", "", "skip and count bad rows, instead of ending at the first one"},
                  config.skip_bad),
-            choice({"synthetic", "", "in place of INPUT: made-up functions, as in CodeSearchNet"},
-                   config.synthetic, {{"csn", "csn"}}),
-            needing(whole_number({"count", "", "synthetic rows"}, config.count, 1), is_synthetic, synthetic),
-            needing(whole_number({"seed", "S", "of synthetic rows"}, config.seed), is_synthetic, synthetic),
+            choice({"synthetic", "", "generated rows in place of INPUT"}, config.synthetic,
+                   {{"csn", "csn", "functions as in CodeSearchNet"}}),
+            needing(whole_number({"count", "", "number of generated rows"}, config.count, 1), is_synthetic,
+                    synthetic),
+            needing(whole_number({"seed", "S", "random seed of generated rows"}, config.seed), is_synthetic,
+                    synthetic),
         }};
     OptionGroup output{
         "output",
         {
-            text({"output", "FILE.h5", "the corpus; it appears when it is whole"}, config.output),
-            text({"tokenizer", "NAME",
-                  "bytes (if not given) | gpt2:DIR | FILE/tokenizer.json | train:N, N tokens learned"},
+            text({"output", "FILE.h5", "corpus to write; it appears when it is complete"}, config.output),
+            text({"tokenizer",
+                  "NAME",
+                  "tokenizer; if unset, bytes",
+                  {{"bytes", "one token per byte"},
+                   {"gpt2:DIR", "GPT-2's, from vocab.bpe and encoder.json in DIR"},
+                   {"FILE", "a Hugging Face tokenizer.json"},
+                   {"train:N", "byte-level BPE with N tokens, trained on the input"}}},
                  config.tokenizer),
-            choice({"special-tokens", "", "bert: adds [CLS], [SEP] and [MASK], which SQuAD always gets"},
-                   config.special_tokens, {{"none", "none"}, {"bert", "bert"}}),
-            text({"licence", "TEXT", "of the rows; recorded in the corpus"}, config.licence),
-            flag({"quiet", "", "no progress and no summary"}, config.quiet),
+            choice({"special-tokens", "", "tokens to add to the tokenizer"}, config.special_tokens,
+                   {{"none", "none", "none, except for SQuAD"}, {"bert", "bert", "[CLS], [SEP] and [MASK]"}}),
+            text({"licence", "TEXT", "licence of the rows, recorded in the corpus"}, config.licence),
+            flag({"quiet", "", "print no progress and no summary"}, config.quiet),
         }};
     return {input, output};
 }
@@ -52,33 +63,33 @@ std::vector<OptionGroup> prepare_options(PrepareConfig& config) {
 std::vector<OptionGroup> convert_options(ConvertConfig& config) {
     return {{"convert",
              {
-                 choice({"dtype", "", "of the weights of an export; the types they once came in if not given"},
+                 choice({"dtype", "",
+                         "data type of exported weights; if unset, the types in which they were imported"},
                         config.dtype,
-                        {{"f32", StoredType::f32},
-                         {"bf16", StoredType::bf16},
-                         {"f16", StoredType::f16},
-                         {"f64", StoredType::f64}}),
-                 size_in_bytes({"shard-size", "", "most in one file of an export"}, config.shard_bytes),
-                 flag({"quiet", "", "no summary"}, config.quiet),
+                        {{"f32", StoredType::f32, "32-bit floating point"},
+                         {"bf16", StoredType::bf16, "bfloat16"},
+                         {"f16", StoredType::f16, "16-bit floating point"},
+                         {"f64", StoredType::f64, "64-bit floating point"}}),
+                 size_in_bytes({"shard-size", "", "maximum size of an exported file"}, config.shard_bytes),
+                 flag({"quiet", "", "print no progress and no summary"}, config.quiet),
              }}};
 }
 
 std::vector<OptionGroup> inspect_options(InspectConfig& config) {
-    return {{"inspect", {flag({"verify", "", "read all of it and compare every checksum"}, config.verify)}}};
+    return {
+        {"inspect", {flag({"verify", "", "read the whole file and compare every checksum"}, config.verify)}}};
 }
 
 std::vector<OptionGroup> report_options(ReportConfig& config) {
     return {{"report",
-             {text({"output", "FILE.html", "where the page goes; RUN_DIR/report.html if not given"},
-                   config.output)}}};
+             {text({"output", "FILE.html", "page to write; if unset, RUN_DIR/report.html"}, config.output)}}};
 }
 
 std::vector<OptionGroup> doctor_options(DoctorConfig& config) {
-    return {
-        {"doctor",
-         {text({"scratch", "DIR", "the folder whose speed is measured; 64 MB are written there and removed"},
-               config.scratch),
-          flag({"json", "", "one JSON object in place of words"}, config.is_json)}}};
+    return {{"doctor",
+             {text({"scratch", "DIR", "folder whose speed is measured; 64 MB are written there and removed"},
+                   config.scratch),
+              flag({"json", "", "print one JSON object instead of text"}, config.is_json)}}};
 }
 
 void check_doctor_options(const DoctorConfig& config) {

@@ -28,7 +28,7 @@ std::string print_steps(const TracedSteps& steps) {
 
 Option trace_option(TracedSteps& steps) {
     return {.words = {"trace", "FIRST:LAST|off",
-                      "steps, from 1, of which trace.json shows what each rank did when; or a single one"},
+                      "steps to record in trace.json, counted from 1; a single number records one step"},
             .set =
                 [&steps](const Setting& setting) {
                     const TracedSteps read = read_steps(setting);

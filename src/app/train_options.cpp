@@ -18,43 +18,42 @@ namespace {
 OptionGroup data_options(DataConfig& data) {
     return {"data",
             {
-                text({"corpus", "FILE.h5", "rows, made by `trireme prepare`"}, data.corpus),
-                whole_number({"max-length", "", "tokens a sample may have; 0: the model's positions"},
+                text({"corpus", "FILE.h5", "corpus file, made by `trireme prepare`"}, data.corpus),
+                whole_number({"max-length", "N",
+                              "maximum number of tokens per sample; 0: the model's number of positions"},
                              data.max_length),
-                choice({"long", "", "rows longer than that: cut into pieces, cut off, left out, or an error"},
-                       data.long_rows,
-                       {{"split", LongRows::split},
-                        {"truncate", LongRows::truncate},
-                        {"drop", LongRows::drop},
-                        {"refuse", LongRows::refuse}}),
-                number({"validation-share", "", "part of the rows kept for evaluation, below 1"},
+                choice({"long", "", "what to do with rows longer than --max-length"}, data.long_rows,
+                       {{"split", LongRows::split, "cut them into several samples"},
+                        {"truncate", LongRows::truncate, "keep the first --max-length tokens"},
+                        {"drop", LongRows::drop, "skip them"},
+                        {"refuse", LongRows::refuse, "end with an error"}}),
+                number({"validation-share", "", "fraction of the rows kept for validation, from 0 to below 1"},
                        data.validation_share, from_until(0, 1)),
-                number({"epochs", "", "passes over the training rows; 0: --steps decides"}, data.epochs,
-                       at_least(0)),
+                number({"epochs", "E", "number of passes over the training rows; 0: --steps decides"},
+                       data.epochs, at_least(0)),
             }};
 }
 
 Option document_end_option(DataConfig& data) {
-    return choice({"document-end", "", "what follows each row: the end token, predicted too, or nothing"},
-                  data.document_end, {{"eos", true}, {"none", false}});
+    return choice(
+        {"document-end", "", "what to append to each row"}, data.document_end,
+        {{"eos", true, "the tokenizer's end token, which is also predicted"}, {"none", false, "nothing"}});
 }
 
 OptionGroup task_options(TaskConfig& task) {
     return {
         "task",
         {
-            choice({"task", "",
-                    "what is learned: the next token, hidden tokens, where answers lie, or classes; what model "
-                    "and corpus have in common if not given"},
+            choice({"task", "", "training objective; if unset, the one that model and corpus have in common"},
                    task.task,
-                   {{"language", Task::language},
-                    {"masked", Task::masked},
-                    {"span", Task::span},
-                    {"classify", Task::classify}}),
-            number({"mask-share", "", "of the tokens that a masked model must guess, below 1"}, task.mask_share,
-                   between(0, 1)),
-            number({"label-smoothing", "", "of classes, in training, below 1"}, task.label_smoothing,
-                   from_until(0, 1)),
+                   {{"language", Task::language, "next-token prediction"},
+                    {"masked", Task::masked, "masked-token prediction, as BERT's"},
+                    {"span", Task::span, "start and end of an answer in a context, as in SQuAD"},
+                    {"classify", Task::classify, "class of an image or a text"}}),
+            number({"mask-share", "", "fraction of tokens to predict with --task masked, between 0 and 1"},
+                   task.mask_share, between(0, 1)),
+            number({"label-smoothing", "", "label smoothing with --task classify, from 0 to below 1"},
+                   task.label_smoothing, from_until(0, 1)),
         }};
 }
 
@@ -62,63 +61,83 @@ OptionGroup model_options(ModelChoice& model, DataConfig& data) {
     return {
         "model",
         {
+            text({"model", "NAME|FILE",
+                  "model name (gpt2, llama-1b, bert-base, vit-tiny, ...; an unknown name lists all) or path of "
+                  "a "
+                  "Hugging Face config.json; if unset, the model of --init, or gpt2-tiny"},
+                 model.name),
             text(
-                {"model", "NAME",
-                 "a known name (gpt2-tiny, llama-160m, bert-base, vit-tiny, ...; an unknown one lists them) or "
-                 "Hugging Face's config.json; the model of --init, or gpt2-tiny, if not given"},
-                model.name),
-            text({"init", "random|PATH",
-                  "first values: random, or those of a checkpoint, a run directory, or a folder or file of "
-                  "Hugging Face's"},
-                 model.init),
-            on_off({"tied", "", "the head shares the token table; the model's choice if not given"},
+                {"init", "random|PATH",
+                 "initial weights: random, or those of a checkpoint, a run directory, or a Hugging Face folder "
+                 "or safetensors file"},
+                model.init),
+            on_off({"tied", "", "share the token embedding with the output head; if unset, the model decides"},
                    model.tied),
-            number({"dropout", "", "probability, below 1; the model's if not given"}, model.dropout,
-                   from_until(0, 1)),
+            number({"dropout", "P", "dropout probability, from 0 to below 1; if unset, the model's"},
+                   model.dropout, from_until(0, 1)),
             document_end_option(data),
-            whole_number({"layers", "", "blocks, in place of the model's"}, model.layers, 1),
-            whole_number({"width", "", "channels, in place of the model's"}, model.width, 1),
-            whole_number({"heads", "", "attention heads, in place of the model's"}, model.heads, 1),
-            whole_number({"groups", "", "of heads that share keys and values, in place of the model's"},
-                         model.groups, 1),
-            whole_number({"mlp-width", "", "channels inside the MLP, in place of the model's"}, model.mlp_width,
+            whole_number({"layers", "", "number of transformer blocks; if unset, the model's"}, model.layers,
                          1),
-            whole_number({"positions", "", "tokens that the model can see, in place of the model's"},
+            whole_number({"width", "", "hidden size; if unset, the model's"}, model.width, 1),
+            whole_number({"heads", "", "number of attention heads; if unset, the model's"}, model.heads, 1),
+            whole_number(
+                {"groups", "", "number of key/value heads (grouped-query attention); if unset, the model's"},
+                model.groups, 1),
+            whole_number({"mlp-width", "", "hidden size of the MLP; if unset, the model's"}, model.mlp_width,
+                         1),
+            whole_number({"positions", "", "number of positions (context length); if unset, the model's"},
                          model.positions, 1),
-            whole_number({"vocabulary", "", "tokens known, in place of the model's; 0: the corpus's"},
+            whole_number({"vocabulary", "", "vocabulary size; 0: the corpus's; if unset, the model's"},
                          model.vocabulary),
-            whole_number({"labels", "", "classes, in place of the model's; 0: the corpus's"}, model.labels),
-            whole_number({"channels", "", "of an image, in place of the model's"}, model.channels, 1),
-            whole_number({"image-size", "", "pixels along an edge, in place of the model's"}, model.image_size,
-                         1),
-            whole_number({"patch", "", "pixels along the edge of a patch, in place of the model's"},
+            whole_number({"labels", "", "number of classes; 0: the corpus's; if unset, the model's"},
+                         model.labels),
+            whole_number({"channels", "", "number of channels of an image; if unset, the model's"},
+                         model.channels, 1),
+            whole_number({"image-size", "", "height and width of an image in pixels; if unset, the model's"},
+                         model.image_size, 1),
+            whole_number({"patch", "", "height and width of a patch in pixels; if unset, the model's"},
                          model.patch, 1),
         }};
+}
+
+Option partition_option(LayoutConfig& layout) {
+    return text({"partition",
+                 "KIND|N,N,...",
+                 "how to cut the layers into pipeline stages",
+                 {{"uniform", "equal numbers of items: the embedding, each block, and the head"},
+                  {"parameters", "nearly equal numbers of parameters"},
+                  {"type", "equal numbers of blocks; embedding and head are not counted"},
+                  {"measured", "nearly equal seconds, from --profile"},
+                  {"pipedream", "PipeDream's planner, from --profile; also chooses the replicas of each stage"},
+                  {"4,3,3,4", "number of items of each stage"}}},
+                layout.partition);
 }
 
 OptionGroup layout_options(LayoutConfig& layout) {
     return {
         "layout",
         {
-            whole_number({"pipe", "P", "ranks in a row that have other layers each"}, layout.pipe, 1),
-            whole_number({"data", "D", "replicas of the model; 0: as many as the ranks allow"}, layout.data),
-            whole_number({"tensor", "T", "ranks that share the tensors of a replica"}, layout.tensor, 1),
-            text({"layout", "FILE.json", "who holds what, in place of a grid of pipe x data x tensor ranks"},
+            whole_number({"pipe", "P", "number of pipeline-parallel ranks, each with its own stages"},
+                         layout.pipe, 1),
+            whole_number({"data", "D", "number of data-parallel replicas; 0: as many as the ranks allow"},
+                         layout.data),
+            whole_number({"tensor", "T", "number of tensor-parallel ranks per replica"}, layout.tensor, 1),
+            text({"layout", "FILE.json",
+                  "layout file in place of --pipe, --data and --tensor: layers and replicas of each stage, "
+                  "ranks "
+                  "and shares of each replica"},
                  layout.layout),
-            text({"partition", "KIND|4,3,3,4",
-                  "how layers are cut into stages: uniform, parameters, type; measured or pipedream, by what "
-                  "--profile says; numbers count the embedding, blocks and the head"},
-                 layout.partition),
-            on_off({"sequence-parallel", "", "tensor ranks share the rows between their branches, too"},
+            partition_option(layout),
+            on_off({"sequence-parallel", "",
+                    "split the activations between attention and MLP over the tensor-parallel ranks"},
                    layout.sequence_parallel),
-            on_off({"shard-optimizer", "", "each replica keeps and updates its part of the optimizer's state"},
+            on_off({"shard-optimizer", "", "shard the optimizer state over the replicas (ZeRO-1)"},
                    layout.shard_optimizer),
             choices(
-                {"recompute", "",
-                 "what is computed again instead of kept, of all stages or of each: nothing, what is "
-                 "cheap, everything but the inputs of blocks"},
-                layout.recompute,
-                {{"none", Recompute::none}, {"selective", Recompute::selective}, {"full", Recompute::full}}),
+                {"recompute", "", "activation recomputation, for all stages or for each"}, layout.recompute,
+                {{"none", Recompute::none, "keep all activations"},
+                 {"selective", Recompute::selective, "recompute the outputs of norms and activation functions"},
+                 {"full", Recompute::full, "keep the inputs of blocks only"}}),
         }};
 }
 
@@ -126,24 +145,36 @@ OptionGroup schedule_options(ScheduleConfig& schedule) {
     return {
         "schedule",
         {
-            text({"schedule", "NAME|FILE.csv",
-                  "inter-layer, gpipe, 1f1b, interleaved, looped-bfs, zb-h1, zb-h2, zb-v, auto (made from what "
-                  "stages cost), or a file of programs"},
+            text({"schedule",
+                  "NAME|FILE.csv",
+                  "pipeline schedule",
+                  {{"inter-layer", "one micro-batch after the other, without overlap"},
+                   {"gpipe", "all forward passes, then all backward passes"},
+                   {"1f1b", "one forward, one backward in turns, after a warm-up"},
+                   {"interleaved", "1f1b over --chunks stages per rank"},
+                   {"looped-bfs", "breadth first over --chunks stages per rank"},
+                   {"zb-h1", "zero bubble with the memory of 1f1b: weight gradients fill gaps"},
+                   {"zb-h2", "zero bubble with about twice the memory of 1f1b"},
+                   {"zb-v", "zero bubble with two stages per rank, placed in a V"},
+                   {"pipedream", "no flush; stale weights, each stage with its own delay"},
+                   {"pipedream-vertical", "no flush; stale weights, all stages with the delay of the first"},
+                   {"pipedream-2bw", "no flush; weights that are one update old"},
+                   {"auto", "a search by the costs of the stages, --cost or --profile, within --memory-limit"},
+                   {"FILE.csv", "a schedule of your own, as `trireme plan --format csv` writes it"}}},
                  schedule.schedule),
-            whole_number(
-                {"microbatches", "M", "micro-batches of a step, of each replica or, with --layout, in all"},
-                schedule.microbatches, 1),
-            whole_number({"chunks", "V", "stages of a rank, for interleaved and looped-bfs; zb-v has 2"},
+            whole_number({"microbatches", "M",
+                          "micro-batches per step, for each replica of the pipeline; in total with --layout"},
+                         schedule.microbatches, 1),
+            whole_number({"chunks", "V", "stages per rank with interleaved and looped-bfs; zb-v has 2"},
                          schedule.chunks, 1),
         }};
 }
 
 Option length_option(ScheduleConfig& schedule) {
-    return choice({"length", "",
-                   "samples of unlike length: padded to the longest there is, to the longest of their "
-                   "micro-batch, or laid end to end"},
-                  schedule.length,
-                  {{"fixed", LengthPolicy::fixed}, {"pad", LengthPolicy::pad}, {"pack", LengthPolicy::pack}});
+    return choice({"length", "", "how to batch samples of different lengths"}, schedule.length,
+                  {{"fixed", LengthPolicy::fixed, "pad to the longest sample of the corpus"},
+                   {"pad", LengthPolicy::pad, "pad to the longest sample of the micro-batch"},
+                   {"pack", LengthPolicy::pack, "concatenate the samples of a micro-batch, without padding"}});
 }
 
 OptionGroup flexible_options(ScheduleConfig& schedule, LayoutConfig& layout) {
@@ -151,8 +182,8 @@ OptionGroup flexible_options(ScheduleConfig& schedule, LayoutConfig& layout) {
             {
                 length_option(schedule),
                 size_in_bytes({"memory-limit", "",
-                               "what a rank may hold; 0: as much as it likes. --schedule auto and --partition "
-                               "measured and pipedream keep to it, other plans beyond it are refused"},
+                               "memory limit per rank; plans beyond it are refused, and --schedule auto and "
+                               "--partition measured and pipedream stay below it; 0: no limit"},
                               layout.memory_limit, 0),
             }};
 }
@@ -169,20 +200,18 @@ OptionGroup precision_options(PrecisionConfig& precision) {
     return {
         "precision",
         {
-            choice({"dtype", "",
-                    "numbers of 32 or 64 bits; bf16, beside sums and weights in f32: of GPUs and ghosts"},
-                   precision.dtype,
-                   {{"f32", Precision::f32}, {"f64", Precision::f64}, {"bf16", Precision::bf16}}),
+            choice({"dtype", "", "data type"}, precision.dtype,
+                   {{"f32", Precision::f32, "32 bits"},
+                    {"f64", Precision::f64, "64 bits"},
+                    {"bf16", Precision::bf16,
+                     "weights and activations in bf16, master weights and accumulation in f32; GPUs only"}}),
             choice(
-                {"device", "",
-                 "processors, or GPUs by CUDA; auto: GPUs where every rank has one; reference: plain loops to "
-                 "compare with; ghost: shapes and costs alone (`trireme simulate --math off`)"},
-                precision.device,
-                {{"auto", DeviceKind::automatic},
-                 {"cpu", DeviceKind::cpu},
-                 {"cuda", DeviceKind::cuda},
-                 {"reference", DeviceKind::reference},
-                 {"ghost", DeviceKind::ghost}}),
+                {"device", "", "where to compute"}, precision.device,
+                {{"auto", DeviceKind::automatic, "GPUs if every rank has one, else CPU cores"},
+                 {"cpu", DeviceKind::cpu, "CPU cores"},
+                 {"cuda", DeviceKind::cuda, "NVIDIA GPUs"},
+                 {"reference", DeviceKind::reference, "CPU cores, with plain loops to compare with"},
+                 {"ghost", DeviceKind::ghost, "nowhere: shapes and costs only (trireme simulate --math off)"}}),
         }};
 }
 
@@ -236,19 +265,21 @@ std::vector<OptionGroup> evaluate_options(EvaluateConfig& config) {
         "evaluate",
         {
             text({"resume", "PATH",
-                  "the model: a checkpoint, a run directory (its latest one), or a folder or file of Hugging "
-                  "Face's"},
+                  "the model: a checkpoint, a run directory (its latest checkpoint), or a Hugging Face folder "
+                  "or "
+                  "safetensors file"},
                  config.resume),
-            text({"corpus", "FILE.h5", "rows, made by `trireme prepare`"}, run.data.corpus),
-            whole_number({"vocabulary", "", "tokens of a model that has more than the corpus"},
+            text({"corpus", "FILE.h5", "corpus file, made by `trireme prepare`"}, run.data.corpus),
+            whole_number({"vocabulary", "", "vocabulary size of the model, if it is larger than the corpus's"},
                          run.model.vocabulary, 1),
-            choice({"rows", "", "all rows, or those that training keeps for validation"},
-                   config.only_validation, {{"all", false}, {"validation", true}}),
-            text({"output", "FILE.json", "the figures as JSON, too"}, config.output),
-            whole_number({"batch", "B", "samples at a time, over all ranks"}, run.run.batch, 1),
-            number({"stall-timeout", "SECONDS", "without progress, after which the job gives up"},
+            choice({"rows", "", "which rows to evaluate on"}, config.only_validation,
+                   {{"all", false, "all rows of the corpus"},
+                    {"validation", true, "the rows that `trireme train` keeps for validation"}}),
+            text({"output", "FILE.json", "file to which the figures are also written, as JSON"}, config.output),
+            whole_number({"batch", "B", "samples per batch, over all ranks"}, run.run.batch, 1),
+            number({"stall-timeout", "SECONDS", "seconds without progress after which the job is ended"},
                    run.run.stall_timeout, above(0)),
-            whole_number({"threads", "", "of one rank; 0: the node's cores divided among its ranks"},
+            whole_number({"threads", "", "threads per rank; 0: the cores of a node divided by its ranks"},
                          run.run.threads),
         }};
     OptionGroup data = data_options(run.data);
@@ -276,13 +307,14 @@ std::vector<OptionGroup> profile_options(ProfileCommand& command) {
     OptionGroup what{
         "profile",
         {
-            text({"output", "FILE.json", "the profile; it appears when it is whole"}, command.profile.output),
-            whole_number({"batch", "B", "samples in the micro-batch"}, run.run.batch, 1),
-            whole_number({"repeat", "K", "times that each layer is measured; the median counts"},
+            text({"output", "FILE.json", "profile to write; it appears when it is complete"},
+                 command.profile.output),
+            whole_number({"batch", "B", "samples per micro-batch"}, run.run.batch, 1),
+            whole_number({"repeat", "K", "number of measurements per layer, of which the median counts"},
                          command.profile.repeats, 1),
-            whole_number({"threads", "", "of a rank; 0: all cores"}, run.run.threads),
-            whole_number({"seed", "S", "of the order of the rows"}, run.run.seed),
-            flag({"quiet", "", "no table"}, command.profile.quiet),
+            whole_number({"threads", "", "threads per rank; 0: all cores"}, run.run.threads),
+            whole_number({"seed", "S", "random seed of the sample order"}, run.run.seed),
+            flag({"quiet", "", "print no table"}, command.profile.quiet),
         }};
     return {what,
             only(data_options(run.data), {"corpus", "max-length", "long"}),

@@ -1,4 +1,4 @@
-// The kinds of values that options take: how each is read, checked, printed, and what it expects in words.
+// The types of option values: how each is read, checked, printed and described.
 #pragma once
 
 #include <cstdint>
@@ -72,19 +72,36 @@ Option number(OptionWords words, Field& field, Range range) {
     return {.words = std::move(words), .set = set, .get = get};
 }
 
-// `values` are what the words stand for; of words with equal values the first is printed.
-template <class Field>
-Option choice(OptionWords words, Field& field,
-              std::vector<std::pair<std::string, typename Content<Field>::Type>> values) {
+// A word that an option takes, the value that it stands for, and its meaning for help.
+template <class Value>
+struct Choice {
+    std::string word;
+    Value value;
+    std::string meaning = {};
+};
+
+// Adds the words to what help prints, and returns them.
+template <class Value>
+std::vector<std::string> describe_choices(OptionWords& words, const std::vector<Choice<Value>>& values) {
     std::vector<std::string> known;
-    for (const auto& [word, value] : values) known.push_back(word);
+    for (const Choice<Value>& each : values) {
+        known.push_back(each.word);
+        if (!each.meaning.empty()) words.values.emplace_back(each.word, each.meaning);
+    }
     words.form = joined_choice(known);
+    return known;
+}
+
+// If several words have equal values, the first one is printed.
+template <class Field>
+Option choice(OptionWords words, Field& field, std::vector<Choice<typename Content<Field>::Type>> values) {
+    const std::vector<std::string> known = describe_choices(words, values);
     const auto set = [&field, known, values](const Setting& setting) {
-        field = values[read_choice(setting, known)].second;
+        field = values[read_choice(setting, known)].value;
     };
     const auto get = [&field, values] {
-        for (const auto& [word, value] : values) {
-            if (Content<Field>::of(field) == value) return word;
+        for (const auto& each : values) {
+            if (Content<Field>::of(field) == each.value) return each.word;
         }
         return std::string();
     };
@@ -93,20 +110,18 @@ Option choice(OptionWords words, Field& field,
 
 // One word or several, separated by commas.
 template <class Value>
-Option choices(OptionWords words, std::vector<Value>& field,
-               std::vector<std::pair<std::string, Value>> values) {
-    std::vector<std::string> known;
-    for (const auto& [word, value] : values) known.push_back(word);
-    words.form = joined_choice(known) + "[,...]";
+Option choices(OptionWords words, std::vector<Value>& field, std::vector<Choice<Value>> values) {
+    const std::vector<std::string> known = describe_choices(words, values);
+    words.form += "[,...]";
     const auto set = [&field, known, values](const Setting& setting) {
         field.clear();
-        for (const std::size_t index : read_choices(setting, known)) field.push_back(values[index].second);
+        for (const std::size_t index : read_choices(setting, known)) field.push_back(values[index].value);
     };
     const auto get = [&field, values] {
         std::string text;
         for (const Value& each : field) {
-            for (const auto& [word, value] : values) {
-                if (each == value) text += (text.empty() ? "" : ",") + word;
+            for (const Choice<Value>& known_value : values) {
+                if (each == known_value.value) text += (text.empty() ? "" : ",") + known_value.word;
             }
         }
         return text;

@@ -1,4 +1,6 @@
 // What the program says of a command line that asks for the impossible.
+#include <cstdlib>
+
 #include "messages/workplace.hpp"
 
 namespace trireme::messages {
@@ -32,6 +34,25 @@ TEST_F(CommandLine, HelpAndVersionGoToStandardOutput) {
         EXPECT_EQ(outcome.err, "") << line;
         EXPECT_NE(outcome.out, "") << line;
     }
+}
+
+TEST_F(CommandLine, IsCompletedByBash) {
+    write("completion", run("help --completion").out);
+    write(
+        "script.sh",
+        "source ./completion\n"
+        "complete_words() { COMP_WORDS=(trireme \"$@\"); COMP_CWORD=$#; _trireme; echo \"${COMPREPLY[*]}\"; }\n"
+        "complete_words pl\n"
+        "complete_words train --mo\n"
+        "complete_words simulate --ra\n"
+        "complete_words train --move ''\n"
+        "complete_words inspect comp\n");
+
+    ASSERT_EQ(std::system(("cd '" + path(".").string() + "' && bash script.sh > words").c_str()), 0);
+
+    EXPECT_EQ(read("words"),
+              "plan\n--model --momentum --move\n--ranks\nstop overlap twins restart\n"
+              "completion\n");
 }
 
 TEST_F(CommandLine, DumpedConfigReadsBackToItself) {

@@ -25,7 +25,7 @@ TEST_F(Doctor, ExaminesAMachineByItself) {
     EXPECT_EQ(outcome.err, "");
     EXPECT_TRUE(has(outcome.out, "  ok      ranks         1 on 1 host: ")) << outcome.out;
     EXPECT_TRUE(has(outcome.out, "not started by mpirun or srun")) << outcome.out;
-    EXPECT_TRUE(has(outcome.out, "  missing links         one rank has nobody to send to\n")) << outcome.out;
+    EXPECT_TRUE(has(outcome.out, "  missing links         not measured: there is only one rank\n")) << outcome.out;
     EXPECT_TRUE(has(outcome.out, "everything that training needs works here\n")) << outcome.out;
     EXPECT_EQ(content(), before);
 }
@@ -103,7 +103,7 @@ TEST_F(Doctor, SaysItsOptions) {
 
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_TRUE(has(outcome.out, "Usage: trireme doctor [options]")) << outcome.out;
-    EXPECT_TRUE(has(outcome.out, "--scratch DIR (=.)")) << outcome.out;
+    EXPECT_TRUE(has(outcome.out, "--scratch DIR ")) << outcome.out;
     EXPECT_TRUE(has(outcome.out, "--json")) << outcome.out;
 }
 

@@ -2,6 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
+#include <fstream>
+#include <sstream>
+
+#include "app/commands.hpp"
 #include "unit/app/arguments.hpp"
 
 namespace trireme::app {
@@ -38,40 +44,117 @@ TEST(Command, NeedsASessionForWhatAllRanksDo) {
 }
 
 TEST(Help, ListsTheCommands) {
-    for (const std::string command :
-         {"train", "evaluate", "plan", "profile", "prepare", "report", "inspect", "doctor"}) {
+    for (const std::string& command : command_names())
         EXPECT_TRUE(has(shown("--help"), "\n  " + command + " ")) << command;
-    }
     EXPECT_EQ(shown("help"), shown("--help"));
 }
 
-TEST(Help, IsTheSameHoweverItIsAskedFor) {
-    for (const std::string command :
-         {"train", "evaluate", "plan", "profile", "prepare", "report", "inspect", "doctor"}) {
+TEST(Help, IsTheSameHoweverItIsRequested) {
+    for (const std::string& command : command_names()) {
         EXPECT_EQ(shown(command + " --help"), shown("help " + command));
         EXPECT_EQ(shown(command + " --batchs --help"), shown("help " + command));
+        EXPECT_EQ(shown(command + " --help --all"), shown("help " + command + " --all"));
         EXPECT_TRUE(has(shown("help " + command), "Usage: trireme " + command));
     }
 }
 
 TEST(Help, GroupsTheOptionsAndSaysTheirDefaults) {
-    const std::string text = shown("train --help");
+    const std::string text = shown("help train --all");
 
     for (const std::string group : {"data", "task", "model", "optimizer", "layout", "schedule", "flexible",
                                     "costs", "precision", "run", "config"}) {
         EXPECT_TRUE(has(text, "\n" + group + ":\n")) << group;
     }
-    EXPECT_TRUE(has(text, "--log-every K (=1)"));
-    EXPECT_TRUE(has(text, "--long split|truncate|drop|refuse (=split)"));
-    EXPECT_TRUE(has(text, "samples in a step, over all replicas"));
+    EXPECT_TRUE(has(text, "  --log-every K            steps between progress lines (default 1)\n")) << text;
+    EXPECT_TRUE(has(text, "  --long split|truncate|drop|refuse\n")) << text;
+    EXPECT_TRUE(has(text, "what to do with rows longer than --max-length (default split)\n")) << text;
+    EXPECT_TRUE(has(text, "                             drop      skip them\n")) << text;
+}
+
+TEST(Help, ShowsTheOptionsThatMostRunsNeedFirst) {
+    const std::string common = shown("help train");
+    const std::string all = shown("help train --all");
+
+    EXPECT_TRUE(has(common, "--pipe P"));
+    EXPECT_FALSE(has(common, "--resize-fill"));
+    EXPECT_TRUE(has(common, "trireme help train --all"));
+    EXPECT_TRUE(has(all, "--resize-fill"));
+    EXPECT_FALSE(has(all, "These are the options"));
+    EXPECT_LE(std::ranges::count(common, '\n'), 150);
+}
+
+TEST(Help, ShowsOneGroup) {
+    const std::string text = shown("help train layout");
+
+    EXPECT_TRUE(has(text, "--tensor T"));
+    EXPECT_FALSE(has(text, "--corpus FILE.h5\n"));
+    EXPECT_FALSE(has(text, "\nmodel:\n"));
+    EXPECT_TRUE(complaint("help train layuot")
+                    .starts_with("train has no group of options 'layuot'; did you mean layout?; its groups are "
+                                 "data, task, model"));
+    EXPECT_EQ(complaint("help help layout"), "help has no group of options 'layout'; it has no options");
+    EXPECT_EQ(complaint("help train layout model"),
+              "help takes a command and a group of options, but 'model' follows; see trireme help help");
+}
+
+TEST(Help, ShowsOptionsOfSimulationsOnlyWhereTheyHaveAnEffect) {
+    EXPECT_FALSE(has(shown("help train --all"), "--cluster"));
+    EXPECT_TRUE(has(shown("help plan"), "--cluster FILE.json"));
+    EXPECT_FALSE(has(shown("help plan --all"), "--charge"));
+    EXPECT_TRUE(has(shown("help simulate"), "--charge auto|kernels|passes"));
+    EXPECT_TRUE(has(shown("help simulate"), "--pipe P"));
+}
+
+TEST(Help, ExplainsEveryValueOfAChoiceInItsOrder) {
+    for (const CommandHelp& command : describe_commands()) {
+        for (const GroupHelp& group : command.groups) {
+            for (const OptionHelp& option : group.options) {
+                const std::string form = option.words.form.substr(0, option.words.form.find('['));
+                const bool has_other_values =
+                    std::ranges::any_of(form, [](unsigned char c) { return std::isupper(c) != 0; });
+                const bool is_switch = form == "on|off" && option.words.values.empty();
+                if (!has(form, "|") || has_other_values || is_switch) continue;
+
+                std::string explained;
+                for (const auto& [word, meaning] : option.words.values) {
+                    explained += (explained.empty() ? "" : "|") + word;
+                    EXPECT_FALSE(meaning.empty()) << option.words.name << " " << word;
+                }
+                EXPECT_EQ(explained, form) << command.name << " --" << option.words.name;
+            }
+        }
+    }
 }
 
 TEST(Help, FitsIntoAWindow) {
-    for (const std::string command : {"train", "evaluate", "plan", "profile", "prepare", "doctor"}) {
-        std::istringstream text(shown(command + " --help"));
+    for (const std::string& command : command_names()) {
+        std::istringstream text(shown(command + " --help --all"));
 
-        for (std::string line; std::getline(text, line);) EXPECT_LE(line.size(), 112U) << line;
+        for (std::string line; std::getline(text, line);) EXPECT_LE(line.size(), 100U) << line;
     }
+}
+
+TEST(Reference, IsTheCommittedPage) {
+    std::ifstream page(TRIREME_SOURCE_DIR "/docs/reference/options.md");
+    std::ostringstream committed;
+    committed << page.rdbuf();
+
+    EXPECT_EQ(committed.str(), shown("help --markdown"))
+        << "run: trireme help --markdown > docs/reference/options.md";
+}
+
+TEST(Reference, IsAManPageWithEveryOption) {
+    const std::string page = shown("help --man");
+
+    EXPECT_TRUE(page.starts_with(".TH TRIREME 1"));
+    for (const CommandHelp& command : describe_commands())
+        for (const GroupHelp& group : command.groups)
+            for (const OptionHelp& option : group.options) {
+                std::string name = "\n.B \\-\\-" + option.words.name;
+                for (std::size_t at = 8; (at = name.find('-', at)) != std::string::npos; at += 2)
+                    name.insert(at, "\\");
+                EXPECT_TRUE(has(page, name)) << name;
+            }
 }
 
 TEST(Version, NamesWhatTheProgramIsBuiltOn) {

@@ -1,0 +1,253 @@
+#include "app/commands.hpp"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string_view>
+
+#include "app/config_file.hpp"
+#include "app/plan_options.hpp"
+#include "app/simulate_options.hpp"
+#include "app/tool_options.hpp"
+#include "app/train_options.hpp"
+
+namespace trireme::app {
+namespace {
+
+using Names = std::span<const std::string_view>;
+
+bool has_name(Names names, std::string_view name) { return std::ranges::find(names, name) != names.end(); }
+
+// The options of `train` that most runs need.
+constexpr auto common_train_options = std::to_array<std::string_view>({"corpus",
+                                                                       "max-length",
+                                                                       "epochs",
+                                                                       "model",
+                                                                       "init",
+                                                                       "lr",
+                                                                       "lr-schedule",
+                                                                       "min-lr",
+                                                                       "warmup-steps",
+                                                                       "weight-decay",
+                                                                       "clip",
+                                                                       "pipe",
+                                                                       "data",
+                                                                       "tensor",
+                                                                       "partition",
+                                                                       "recompute",
+                                                                       "shard-optimizer",
+                                                                       "schedule",
+                                                                       "microbatches",
+                                                                       "sequence-parallel",
+                                                                       "chunks",
+                                                                       "length",
+                                                                       "straggler",
+                                                                       "memory-limit",
+                                                                       "dtype",
+                                                                       "device",
+                                                                       "steps",
+                                                                       "batch",
+                                                                       "seed",
+                                                                       "run-dir",
+                                                                       "eval-every",
+                                                                       "checkpoint-every",
+                                                                       "keep",
+                                                                       "resume",
+                                                                       "time-limit",
+                                                                       "dry-run",
+                                                                       "threads",
+                                                                       "config"});
+
+// The options of `train` that only a simulation uses.
+constexpr auto cluster_option = std::to_array<std::string_view>({"cluster"});
+constexpr auto simulation_options = std::to_array<std::string_view>({"cluster", "network", "charge"});
+
+OptionHelp describe(const Option& option) {
+    return {.words = option.words, .default_text = option.get(), .is_switch = option.is_switch};
+}
+
+std::vector<GroupHelp> describe_groups(const std::vector<OptionGroup>& groups) {
+    std::vector<GroupHelp> described;
+    for (const OptionGroup& group : groups) {
+        GroupHelp& help = described.emplace_back(GroupHelp{group.name, {}});
+        for (const Option& option : group.options) help.options.push_back(describe(option));
+    }
+    return described;
+}
+
+// `groups` with only those options for which `keeps` is true.
+template <class Predicate>
+std::vector<GroupHelp> filtered(std::vector<GroupHelp> groups, Predicate keeps) {
+    for (GroupHelp& group : groups)
+        std::erase_if(group.options, [&](const OptionHelp& option) { return !keeps(option.words.name); });
+    std::erase_if(groups, [](const GroupHelp& group) { return group.options.empty(); });
+    return groups;
+}
+
+std::vector<GroupHelp> train_groups() {
+    RunConfig config;
+    std::vector<OptionGroup> groups = train_options(config);
+    std::string file;
+    bool dump = false;
+    groups.push_back(config_options(file, dump));
+    return describe_groups(groups);
+}
+
+CommandHelp train_help() {
+    CommandHelp help{.name = "train",
+                     .summary = "train a model, under srun or mpirun, or on one rank",
+                     .usages = {"train --corpus FILE.h5 --steps N [options]",
+                                "mpirun -n RANKS trireme train ...     or srun, in a job"},
+                     .description = "Trains a model on a corpus. Without mpirun or srun it runs on one rank.",
+                     .groups = {}};
+    help.groups =
+        filtered(train_groups(), [](const std::string& name) { return !has_name(simulation_options, name); });
+    for (GroupHelp& group : help.groups)
+        for (OptionHelp& option : group.options)
+            option.is_common = has_name(common_train_options, option.words.name);
+    return help;
+}
+
+CommandHelp evaluate_help() {
+    EvaluateConfig config;
+    return {.name = "evaluate",
+            .summary = "evaluate a stored model on a corpus",
+            .usages = {"evaluate --resume PATH --corpus FILE.h5 [options]",
+                       "mpirun -n RANKS trireme evaluate ...     or srun, in a job"},
+            .description =
+                "Evaluates a stored model on a corpus: loss and perplexity of texts, accuracy of masked "
+                "tokens and of classes, exact match and F1 of answers.",
+            .groups = describe_groups(evaluate_options(config))};
+}
+
+// Options of `train` that a simulation uses; `names` are those that the command uses.
+std::vector<GroupHelp> with_cluster_options(std::vector<GroupHelp> own, Names names) {
+    for (GroupHelp& group :
+         filtered(train_groups(), [&](const std::string& name) { return has_name(names, name); }))
+        for (OptionHelp& option : group.options) own.front().options.push_back(std::move(option));
+    return own;
+}
+
+CommandHelp plan_help() {
+    PlanConfig config;
+    return {.name = "plan",
+            .summary = "show what a run would do and need, without starting it",
+            .usages = {"plan [options]"},
+            .description =
+                "Shows what `trireme train` with these options would do: layout, parameters, memory, "
+                "schedule, and how long each rank would be idle. It needs no MPI job and no GPU. "
+                "Without --corpus, every sample has the maximum length.",
+            .groups = with_cluster_options(describe_groups({plan_options(config)}), cluster_option),
+            .takes_train_options = true};
+}
+
+CommandHelp simulate_help() {
+    SimulateConfig config;
+    return {.name = "simulate",
+            .summary = "train in simulated time, on a cluster described in a file",
+            .usages = {"simulate --cluster FILE.json --ranks N --corpus FILE.h5 --steps N [options]"},
+            .description =
+                "Runs `trireme train` under SimGrid, on a cluster that is described in a file. Losses are "
+                "those of a "
+                "real run; kernels and messages take the time of the cluster's devices and links. It needs "
+                "trireme-sim and smpirun.",
+            .groups = with_cluster_options(describe_groups({simulate_options(config)}), simulation_options),
+            .takes_train_options = true};
+}
+
+CommandHelp profile_help() {
+    ProfileCommand command;
+    return {.name = "profile",
+            .summary = "measure the cost of each layer of a model on this machine",
+            .usages = {"profile --model NAME --output FILE.json [options]",
+                       "mpirun -n RANKS trireme profile ...     measures links, too"},
+            .description =
+                "Measures what each layer of a model costs on this machine: seconds of its forward and "
+                "backward passes and of its update, and bytes. `train`, `plan` and `simulate` use the "
+                "profile. Without --corpus, samples are generated and have the maximum length.",
+            .groups = describe_groups(profile_options(command))};
+}
+
+CommandHelp prepare_help() {
+    PrepareConfig config;
+    return {.name = "prepare",
+            .summary = "make a corpus from text, token ids, questions or images",
+            .usages = {"prepare INPUT... --output FILE.h5 [options]",
+                       "prepare --synthetic csn --output FILE.h5 [options]"},
+            .description =
+                "Makes a corpus from JSON lines, plain text, rows of token ids, SQuAD's questions, or the "
+                "images of CIFAR-10 or MNIST. Inputs may be compressed with gzip.",
+            .groups = describe_groups(prepare_options(config))};
+}
+
+CommandHelp convert_help() {
+    ConvertConfig config;
+    return {
+        .name = "convert",
+        .summary = "convert Hugging Face models to checkpoints, and back",
+        .usages = {"convert HUGGING_FACE_FOLDER CHECKPOINTS [options]", "convert CHECKPOINT FOLDER [options]"},
+        .description =
+            "Converts a Hugging Face model to a checkpoint, CHECKPOINTS/step-0, or a checkpoint to a "
+            "Hugging Face folder. Weights keep their bits, unless --dtype is set.",
+        .groups = describe_groups(convert_options(config))};
+}
+
+CommandHelp report_help() {
+    ReportConfig config;
+    return {.name = "report",
+            .summary = "show what a run did, on one HTML page",
+            .usages = {"report RUN_DIR [options]"},
+            .description = "Shows what a run did, or has done so far, on one self-contained HTML page.",
+            .groups = describe_groups(report_options(config))};
+}
+
+CommandHelp inspect_help() {
+    InspectConfig config;
+    return {.name = "inspect",
+            .summary = "describe a corpus, a checkpoint or a model file",
+            .usages = {"inspect FILE [options]"},
+            .description = "Describes a corpus, a checkpoint, a Hugging Face folder or a safetensors file.",
+            .groups = describe_groups(inspect_options(config))};
+}
+
+CommandHelp doctor_help() {
+    DoctorConfig config;
+    return {.name = "doctor",
+            .summary = "check what works on this machine and what is missing",
+            .usages = {"doctor [options]", "mpirun -n RANKS trireme doctor ...     or srun, in a job"},
+            .description =
+                "Checks MPI, ranks and hosts, cores, memory, GPUs, HDF5, the speed of a folder, and "
+                "messages between hosts, and says how to get what is missing. The exit code is 0 if "
+                "training works here, and 3 otherwise.",
+            .groups = describe_groups(doctor_options(config))};
+}
+
+CommandHelp help_help() {
+    return {.name = "help",
+            .summary = "show the options of a command",
+            .usages = {"help [COMMAND [GROUP|--all]]", "help --markdown", "help --man", "help --completion"},
+            .description =
+                "Shows the commands, or the options of one command: those that most runs need, all of "
+                "them, or those of a group. It also prints the reference of all options as Markdown, as "
+                "a man page, and as completion for bash.",
+            .groups = {}};
+}
+
+}  // namespace
+
+std::string name_and_form(const OptionHelp& option) {
+    return cat("--", option.words.name, option.is_switch ? "" : " " + option.words.form);
+}
+
+std::vector<CommandHelp> describe_commands() {
+    return {train_help(),   evaluate_help(), plan_help(),    simulate_help(), profile_help(), prepare_help(),
+            convert_help(), report_help(),   inspect_help(), doctor_help(),   help_help()};
+}
+
+std::vector<std::string> command_names() {
+    std::vector<std::string> names;
+    for (const CommandHelp& command : describe_commands()) names.push_back(command.name);
+    return names;
+}
+
+}  // namespace trireme::app

@@ -1,0 +1,172 @@
+// The reference of all options in formats for other programs.
+#include <cctype>
+#include <vector>
+
+#include "app/commands.hpp"
+#include "app/help.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/base/version.hpp"
+
+namespace trireme::app {
+namespace {
+
+std::string replace_all(std::string text, const std::string& from, const std::string& to) {
+    for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+        text.replace(at, from.size(), to);
+    return text;
+}
+
+// --- Markdown -----------------------------------------------------------------------------------
+
+// In a table, a bar ends the cell, also within code. Words in capitals and paths need no marking.
+std::string cell(const std::string& text) { return replace_all(text, "|", "\\|"); }
+
+std::string markdown_row(const OptionHelp& option) {
+    std::string meaning = option.words.meaning;
+    for (const auto& [word, value] : option.words.values) meaning += cat("<br>`", word, "`: ", value);
+    const std::string default_text = option.is_switch ? "off" : option.default_text;
+    return cat("| `", cell(name_and_form(option)), "` | ", cell(meaning), " | ",
+               default_text.empty() ? "" : "`" + cell(default_text) + "`", " |\n");
+}
+
+std::string markdown_section(const CommandHelp& command) {
+    std::string text = cat("\n## trireme ", command.name, "\n\n", command.description, "\n\n```text\n");
+    for (const std::string& usage : command.usages)
+        text += (usage.starts_with("mpirun") ? "" : "trireme ") + usage + "\n";
+    text += "```\n";
+    for (const GroupHelp& group : command.groups) {
+        text += cat("\n### ", command.name, ": ", group.name,
+                    "\n\n| option | meaning | default |\n|---|---|---|\n");
+        for (const OptionHelp& option : group.options) text += markdown_row(option);
+    }
+    if (command.takes_train_options) text += "\nIt also takes the [options of `train`](#trireme-train).\n";
+    return text;
+}
+
+// --- man page -----------------------------------------------------------------------------------
+
+std::string roff(const std::string& text) {
+    std::string safe = replace_all(replace_all(text, "\\", "\\e"), "-", "\\-");
+    if (safe.starts_with(".") || safe.starts_with("'")) safe.insert(0, "\\&");
+    return safe;
+}
+
+std::string man_option(const OptionHelp& option) {
+    std::string text = cat(".TP\n.B ", roff(name_and_form(option)), "\n", roff(option.words.meaning));
+    if (!option.default_text.empty() && !option.is_switch)
+        text += cat(" (default ", roff(option.default_text), ")");
+    text += "\n";
+    if (option.words.values.empty()) return text;
+    text += ".RS\n";
+    for (const auto& [word, meaning] : option.words.values)
+        text += cat(".TP\n.B ", roff(word), "\n", roff(meaning), "\n");
+    return text + ".RE\n";
+}
+
+std::string man_section(const CommandHelp& command) {
+    std::string text = cat(".SH TRIREME ", command.name, "\n");
+    for (char& letter : text) letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
+    for (const std::string& usage : command.usages)
+        text += cat(".br\n.B ", roff((usage.starts_with("mpirun") ? "" : "trireme ") + usage), "\n");
+    text += cat(".PP\n", roff(command.description), "\n");
+    for (const GroupHelp& group : command.groups) {
+        text += cat(".SS ", command.name, ": ", group.name, "\n");
+        for (const OptionHelp& option : group.options) text += man_option(option);
+    }
+    if (command.takes_train_options) text += ".PP\nIt also takes the options of train.\n";
+    return text;
+}
+
+// --- completion ---------------------------------------------------------------------------------
+
+std::string joined_names(const std::vector<GroupHelp>& groups) {
+    std::string names;
+    for (const GroupHelp& group : groups)
+        for (const OptionHelp& option : group.options) names += " --" + option.words.name;
+    return names;
+}
+
+// The words of a form such as "stop|overlap", or nothing if one of them stands for something else.
+std::string fixed_words(const std::string& form) {
+    const std::string list = form.substr(0, form.find('['));
+    if (list.find('|') == std::string::npos) return "";
+    for (const char letter : list)
+        if (std::isupper(static_cast<unsigned char>(letter)) != 0) return "";
+    return replace_all(list, "|", " ");
+}
+
+std::string completion_cases(const CommandHelp& command) {
+    std::string text;
+    for (const GroupHelp& group : command.groups) {
+        for (const OptionHelp& option : group.options) {
+            const std::string words = fixed_words(option.words.form);
+            if (!words.empty() && !option.is_switch)
+                text += cat("        ", command.name, ":--", option.words.name, ") values='", words, "' ;;\n");
+        }
+    }
+    return text;
+}
+
+}  // namespace
+
+std::string markdown_reference() {
+    std::string text =
+        "# Options\n\n"
+        "This page is printed by `trireme help --markdown`. [Options](../guide/options.md) explains config "
+        "files and\n"
+        "the order in which options count.\n";
+    for (const CommandHelp& command : describe_commands()) text += markdown_section(command);
+    return text;
+}
+
+std::string man_page() {
+    std::string text =
+        cat(".TH TRIREME 1 \"\" \"trireme ", roff(version()), "\" \"User Commands\"\n",
+            ".SH NAME\ntrireme \\- train transformers under MPI on clusters that are not uniform\n",
+            ".SH SYNOPSIS\n.B trireme\n.I COMMAND\n[options]\n");
+    for (const CommandHelp& command : describe_commands()) text += man_section(command);
+    return text +
+           ".SH EXIT STATUS\n"
+           "0: done. 2: an error that the user can fix. 3: the machine refused. 70: a bug of Trireme.\n"
+           "75: stopped on request with a checkpoint; run it again to continue.\n";
+}
+
+std::string bash_completion() {
+    const std::vector<CommandHelp> commands = describe_commands();
+    const std::string of_train = joined_names(commands.front().groups);
+    std::string names, options, values;
+    for (const CommandHelp& command : commands) {
+        names += (names.empty() ? "" : " ") + command.name;
+        options += cat("        ", command.name, ") words='--help", joined_names(command.groups),
+                       command.takes_train_options ? of_train : "", "' ;;\n");
+        values += completion_cases(command);
+    }
+    return cat(
+        "# Completion of trireme for bash, printed by `trireme help --completion`.\n"
+        "_trireme() {\n"
+        "    local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}\n"
+        "    local command=${COMP_WORDS[1]} words='' values=''\n"
+        "    if [ \"$COMP_CWORD\" -eq 1 ] || { [ \"$command\" = help ] && [ \"$COMP_CWORD\" -eq 2 ]; }; then\n"
+        "        mapfile -t COMPREPLY < <(compgen -W '",
+        names,
+        " --help --version' -- \"$word\")\n"
+        "        return\n"
+        "    fi\n"
+        "    case $command:$previous in\n",
+        values,
+        "    esac\n"
+        "    case $command in\n",
+        options,
+        "    esac\n"
+        "    if [ -n \"$values\" ]; then\n"
+        "        mapfile -t COMPREPLY < <(compgen -W \"$values\" -- \"$word\")\n"
+        "    elif [[ $word == -* ]]; then\n"
+        "        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
+        "    else\n"
+        "        mapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n"
+        "    fi\n"
+        "}\n"
+        "complete -o filenames -F _trireme trireme\n");
+}
+
+}  // namespace trireme::app
