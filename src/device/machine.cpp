@@ -15,6 +15,11 @@ std::size_t peak_resident_bytes() { return number_after("/proc/self/status", "Vm
 
 std::size_t resident_bytes() { return number_after("/proc/self/status", "VmRSS:").value_or(0) * 1024; }
 
+std::size_t peak_private_bytes() {
+    const std::size_t mapped_files = number_after("/proc/self/status", "RssFile:").value_or(0) * 1024;
+    return peak_resident_bytes() - std::min(mapped_files, peak_resident_bytes());
+}
+
 std::string processor_name() {
     std::ifstream info("/proc/cpuinfo");
     for (std::string line; std::getline(info, line);) {

@@ -50,6 +50,15 @@ bool needs_targets_alone(const Layer& layer) {
 
 }  // namespace
 
+std::string remark_on_memory(std::size_t grown_bytes, std::size_t predicted_bytes) {
+    const auto predicted = static_cast<double>(predicted_bytes);
+    const auto grown = static_cast<double>(grown_bytes);
+    if (grown - predicted <= std::max(0.05 * predicted, 8e6)) return "";
+    return fmt::format(
+        "memory grew by {:.1f} MB per rank, {:.1f} MB more than predicted; allow for that if memory is short",
+        grown * 1e-6, (grown - predicted) * 1e-6);
+}
+
 double ModelFlops::of_step(const StepSize& size, double attention) const {
     return 6 * body_parameters * static_cast<double>(size.tokens) +
            6 * head_parameters * static_cast<double>(size.targets) +

@@ -77,14 +77,14 @@ struct Figures {
     double compute_seconds = 0;          // mean over the ranks
     RankWaits waits = {};                // mean over the ranks
     int ranks = 1;
-    std::vector<double> joules_of_ranks = {};     // empty where some are not measured
-    std::size_t predicted_bytes = 0;              // per rank
-    std::optional<std::size_t> grown_bytes = {};  // per rank: the most that was resident, less what was before;
-                                                  // none: of ghosts, which hold nothing
-    std::size_t saves = 0;                        // checkpoints that were begun
-    double save_seconds = 0;                      // that rank 0 stood still for them
-    double save_wait_seconds = 0;                 // of these, for the one before to be written
-    std::string complaint;                        // why the run is INVALID; empty: VALID
+    std::vector<double> joules_of_ranks = {};  // empty where some are not measured
+    std::size_t predicted_bytes = 0;           // per rank
+    std::optional<std::size_t> grown_bytes =
+        {};                        // per rank: growth of its memory; unset for ghosts, which hold nothing
+    std::size_t saves = 0;         // checkpoints that were begun
+    double save_seconds = 0;       // that rank 0 stood still for them
+    double save_wait_seconds = 0;  // of these, for the one before to be written
+    std::string complaint;         // why the run is INVALID; empty: VALID
     std::vector<std::string> approximations = {};  // why losses are not the exact ones; empty: they are
     std::vector<std::string> remarks = {};         // what else the verdict needs
     std::string slowed = {};                       // which ranks were slowed on purpose; empty: none
@@ -106,6 +106,9 @@ struct Figures {
     double bubble() const { return 1 - compute_seconds / seconds; }
     BubbleParts bubble_parts() const { return parts_of_bubble(seconds, compute_seconds, waits); }
 };
+
+// Remarks on a growth of memory that exceeds the prediction by more than 5 % and 8 MB; otherwise empty.
+std::string remark_on_memory(std::size_t grown_bytes, std::size_t predicted_bytes);
 
 // Adds up the steps of a start of a run.
 class FigureSum {

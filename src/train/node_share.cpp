@@ -106,9 +106,13 @@ void refuse_more_than_memory(std::size_t rank_bytes, Place place, const Session&
 
 std::size_t peak_bytes(Place place) { return place == Place::gpu ? most_gpu_memory() : peak_resident_bytes(); }
 
+std::size_t peak_allocated_bytes(Place place) {
+    return place == Place::gpu ? most_gpu_memory() : peak_private_bytes();
+}
+
 std::size_t forget_peak(Place place) {
     if (place == Place::gpu) forget_most_gpu_memory();
-    return peak_bytes(place);
+    return peak_allocated_bytes(place);
 }
 
 RankMemory fullest(Communicator& control, const RankMemory& own) {

@@ -33,6 +33,9 @@ void refuse_more_than_memory(std::size_t rank_bytes, Place place, const Session&
 // Bytes that this process had there at once, at most: of a GPU since it was told to forget what was before,
 // when it has the result.
 std::size_t peak_bytes(Place place);
+// The same without mapped files, such as the code of libraries, which no prediction counts.
+std::size_t peak_allocated_bytes(Place place);
+// Begins a new peak on a GPU. Returns peak_allocated_bytes().
 std::size_t forget_peak(Place place);
 
 // Collective over `control`. What the rank that needs most will hold.

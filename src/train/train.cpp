@@ -76,7 +76,7 @@ public:
     void prepare() {
         refuse_what_cannot_be();
         manifest_.peak = peak_of_all(control_, config_, setup_, threads_, session_);
-        resident_bytes_ = forget_peak(setup_.place);
+        allocated_bytes_ = forget_peak(setup_.place);
         start_trainer(running_);
         watchdog_.ask([this] { return trainer_->position(); });
         control_.never_give_up();  // while ranks read, of which one may have much to read
@@ -238,7 +238,7 @@ private:
         return true;
     }
 
-    std::size_t grown_bytes() const { return peak_bytes(setup_.place) - resident_bytes_; }
+    std::size_t grown_bytes() const { return peak_allocated_bytes(setup_.place) - allocated_bytes_; }
 
     std::size_t end_of_stretch(std::size_t first) const {
         if (are_steps_apart_) return first + 1;
@@ -340,8 +340,8 @@ private:
     Manifest manifest_;
     bool are_steps_apart_ = setup_.plan.training.ends_with_step();
     Divergence divergence_{config_.run.on_nan};
-    std::optional<Stop> stop_;        // none: nobody wishes it
-    std::size_t resident_bytes_ = 0;  // before the trainer was made
+    std::optional<Stop> stop_;         // none: nobody wishes it
+    std::size_t allocated_bytes_ = 0;  // before the trainer was made
     Tracing tracing_{config_.run.trace, control_};
     std::optional<RankTrainer> trainer_;
     std::unique_ptr<Communicator> mover_ = session_.all_ranks("mover", watchdog_.patience());

@@ -309,6 +309,15 @@ TEST(Figures, AreInvalidWhereTheModelEndsWithoutAFiniteLoss) {
     EXPECT_TRUE(says(figures_of({5, 4}, evaluation_with(nan)).complaint, "the validation loss is not finite"));
 }
 
+TEST(Figures, RemarkOnMemoryBeyondThePrediction) {
+    EXPECT_EQ(remark_on_memory(18'000'000, 10'000'000), "");
+    EXPECT_EQ(remark_on_memory(1'050'000'000, 1'000'000'000), "");
+    EXPECT_EQ(remark_on_memory(5'000'000, 10'000'000), "");
+    EXPECT_EQ(remark_on_memory(18'100'000, 10'000'000),
+              "memory grew by 18.1 MB per rank, 8.1 MB more than predicted; allow for that if memory is short");
+    EXPECT_TRUE(says(remark_on_memory(1'060'000'000, 1'000'000'000), "60.0 MB more"));
+}
+
 TEST(FigureSum, WeighsTheBubblesOfPlansByTheTimeTheyHad) {
     FigureSum sum(model_flops(tiny(1, true)), 5280, 3, 0.5);
     sum.add({.size = {.tokens = 1, .targets = 1}, .seconds = 1});
