@@ -8,6 +8,7 @@
 #include "tools/terminal_text.hpp"
 #include "trireme/archive/listing.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/progress.hpp"
 #include "trireme/checkpoint/stored_model.hpp"
 #include "trireme/checkpoint/write_checkpoint.hpp"
 #include "trireme/model/model.hpp"
@@ -31,6 +32,14 @@ Contents contents_of(const StoredModel& stored) {
     return contents;
 }
 
+double millions(std::uint64_t count) { return 1e-6 * static_cast<double>(count); }
+
+std::uint64_t count_values(const std::vector<ParameterSpec>& specs) {
+    std::uint64_t values = 0;
+    for (const ParameterSpec& spec : specs) values += spec.size();
+    return values;
+}
+
 // Some rows of a parameter as a parameter of its own.
 ParameterSpec rows_of(const ParameterSpec& spec, Range rows) {
     ParameterSpec part = spec;
@@ -40,7 +49,7 @@ ParameterSpec rows_of(const ParameterSpec& spec, Range rows) {
 }
 
 fs::path import_model(const StoredModel& stored, const std::vector<ParameterSpec>& specs,
-                      const fs::path& folder) {
+                      const fs::path& folder, Progress& progress) {
     std::vector<CheckpointTensor> tensors;
     for (const ParameterSpec& spec : specs) {
         const StoredType source = stored.type_of(spec);
@@ -56,6 +65,7 @@ fs::path import_model(const StoredModel& stored, const std::vector<ParameterSpec
         const ParameterSpec part = rows_of(specs[number], rows);
         bytes.resize(part.size() * bytes_of(dtype));
         stored.read(part, {bytes.data(), dtype, part.rows, part.columns, part.columns});
+        progress.advance(millions(part.size()));
         return std::span<const std::byte>(bytes);
     };
     return write_checkpoint(folder, state_of(description, tensors), description, read, Existing::refused);
@@ -76,9 +86,7 @@ void print_report(std::ostream& out, const LoadReport& report) {
 }
 
 std::string sum_of(const std::vector<ParameterSpec>& specs) {
-    std::uint64_t values = 0;
-    for (const ParameterSpec& spec : specs) values += spec.size();
-    return cat(specs.size(), " tensors, ", with_commas(values), " parameters");
+    return cat(specs.size(), " tensors, ", with_commas(count_values(specs)), " parameters");
 }
 
 }  // namespace
@@ -90,18 +98,20 @@ void convert(const ConvertConfig& config, std::ostream& out) {
         throw ConfigError(cat("--dtype is of an export, but ", stored.place(), " becomes a checkpoint, whose ",
                               "weights keep their values; leave it out"));
     const Contents contents = contents_of(stored);
+    Progress progress("convert", "million parameters", millions(count_values(contents.specs)), config.quiet);
     std::string made;
     if (stored.is_checkpoint()) {
-        const ExportFacts facts =
-            export_model(stored, contents.specs,
-                         {.folder = config.output, .dtype = config.dtype, .shard_bytes = config.shard_bytes});
+        const ExportFacts facts = export_model(
+            stored, contents.specs,
+            {.folder = config.output, .dtype = config.dtype, .shard_bytes = config.shard_bytes}, progress);
         made = cat(config.output, " holds ", sum_of(contents.specs), ", ",
                    in_megabytes(static_cast<double>(facts.bytes)), " as ", facts.types, " in ", facts.files,
                    facts.files == 1 ? " file" : " files");
     } else {
-        const fs::path path = import_model(stored, contents.specs, config.output);
+        const fs::path path = import_model(stored, contents.specs, config.output, progress);
         made = cat(path.string(), " holds ", sum_of(contents.specs));
     }
+    progress.finish();
     if (config.quiet) return;
     out << made << ", converted from " << stored.place() << '\n';
     print_report(out, contents.report);

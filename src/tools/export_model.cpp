@@ -52,7 +52,8 @@ std::string shard_name(std::size_t shard, std::size_t count) {
     return cat("model-", five_digits(shard + 1), "-of-", five_digits(count), ".safetensors");
 }
 
-void write_shard(const StoredModel& stored, const ShardFile& shard, const Types& types, const fs::path& path) {
+void write_shard(const StoredModel& stored, const ShardFile& shard, const Types& types, const fs::path& path,
+                 Progress& progress) {
     std::map<std::string, const ParameterSpec*> by_name;
     std::vector<StoredTensor> tensors;
     for (const ParameterSpec* spec : shard.specs) {
@@ -68,6 +69,7 @@ void write_shard(const StoredModel& stored, const ShardFile& shard, const Types&
         std::vector<std::byte> bytes(tensor.bytes());
         stored.read(*by_name.at(tensor.name), tensor.type, bytes);
         writer.write(bytes);
+        progress.advance(1e-6 * static_cast<double>(by_name.at(tensor.name)->size()));
     }
     writer.finish();
 }
@@ -105,14 +107,14 @@ std::string names_of(const Types& types) {
 }  // namespace
 
 ExportFacts export_model(const StoredModel& stored, const std::vector<ParameterSpec>& specs,
-                         const ExportPlan& plan) {
+                         const ExportPlan& plan, Progress& progress) {
     Types types;
     for (const ParameterSpec& spec : specs) types.emplace(spec.name, plan.dtype.value_or(stored.type_of(spec)));
     const std::vector<ShardFile> shards = cut(specs, types, plan.shard_bytes);
     ExportFacts facts{.files = shards.size(), .types = names_of(types)};
     PartialFolder folder(plan.folder, Existing::refused);
     for (std::size_t i = 0; i < shards.size(); ++i) {
-        write_shard(stored, shards[i], types, folder.partial_path() / shard_name(i, shards.size()));
+        write_shard(stored, shards[i], types, folder.partial_path() / shard_name(i, shards.size()), progress);
         facts.bytes += shards[i].bytes;
     }
     if (shards.size() > 1)

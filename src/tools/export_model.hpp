@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "trireme/base/progress.hpp"
 #include "trireme/checkpoint/stored_model.hpp"
 
 namespace trireme {
@@ -23,9 +24,10 @@ struct ExportFacts {
     std::string types;  // "BF16, F32"
 };
 
-// config.json, tokenizer.json if there is one, and model.safetensors, or shards of it and their index. The
-// parameters must be there. Throws ConfigError and ResourceError.
+// Writes config.json, tokenizer.json if there is one, and model.safetensors, or shards of it and their index.
+// `stored` must hold all of `specs`. `progress` counts millions of parameters. Throws ConfigError and
+// ResourceError.
 ExportFacts export_model(const StoredModel& stored, const std::vector<ParameterSpec>& specs,
-                         const ExportPlan& plan);
+                         const ExportPlan& plan, Progress& progress);
 
 }  // namespace trireme

@@ -134,6 +134,10 @@ std::vector<BatchSize> sizes_of_profile() {
     return {{.length = 0.25}, {.length = 0.5}, {.length = 1}, {.length = 1, .copies = 2}};
 }
 
+std::size_t count_kernel_walks(const ModelConfig& model) {
+    return sizes_of_profile().size() * parts_of(model).size();
+}
+
 std::vector<KernelProfile> measure_layer_kernels(const ProfileSubject& subject, const KernelGrid& grid,
                                                  std::size_t repeats) {
     Stream stream = subject.stream;
@@ -143,6 +147,7 @@ std::vector<KernelProfile> measure_layer_kernels(const ProfileSubject& subject, 
         spec.part = part;
         LayerRow row(spec, stream);
         record_rounds(recorder, rounds_for(repeats, row.size()), [&] { row.take_round(); });
+        subject.note_measurement();
     };
     for (const BatchSize& size : grid.sizes) {
         const ResizedBatch batch(subject.batch, size);
@@ -178,6 +183,7 @@ double measure_launch(const ProfileSubject& subject, const std::vector<std::size
             for (const Ledger::Entry& entry : stream.ledger.entries()) calls += entry.calls;
             seconds.push_back(outside / static_cast<double>(calls));
         }
+        subject.note_measurement();
     }
     return std::max(0.0, median_of(seconds));
 }

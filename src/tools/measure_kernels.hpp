@@ -18,6 +18,9 @@ struct KernelGrid {
 // A quarter, a half, all and twice the rows of a micro-batch.
 std::vector<BatchSize> sizes_of_profile();
 
+// Number of times that measure_layer_kernels() measures each kind of layer.
+std::size_t count_kernel_walks(const ModelConfig& model);
+
 // Forward and backward passes and an update of each layer and of those like it, once for warming up and at
 // least `repeats` times that count.
 std::vector<KernelProfile> measure_layer_kernels(const ProfileSubject& subject, const KernelGrid& grid,

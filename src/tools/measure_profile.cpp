@@ -77,11 +77,15 @@ TimedLayers timed_layers(const std::vector<std::size_t>& first, ProfileSubject& 
         if (!timed.contains(l))
             timed.emplace(l, std::make_unique<TimedLayer>(spec_of(subject, l), subject.stream));
     }
-    for (const auto& [l, layer] : timed) layer->take_round();  // pages are touched and kernels made
+    const auto take_round = [&] {
+        for (const auto& [l, layer] : timed) {
+            layer->take_round();
+            subject.note_measurement();
+        }
+    };
+    take_round();  // touches pages and compiles kernels
     for (const auto& [l, layer] : timed) layer->forget_rounds();
-    for (std::size_t r = 0; r < repeats; ++r) {
-        for (const auto& [l, layer] : timed) layer->take_round();
-    }
+    for (std::size_t r = 0; r < repeats; ++r) take_round();
     return timed;
 }
 
@@ -110,9 +114,18 @@ const char* device_of(const Stream& stream) {
 
 }  // namespace
 
+void ProfileSubject::note_measurement() const {
+    if (progress != nullptr) progress->advance();
+}
+
 int ProfileSubject::threads() const {
     const auto* const cpu = std::get_if<CpuStream>(&stream.backend);
     return cpu == nullptr ? 1 : cpu->threads;
+}
+
+std::size_t count_measurements(const ModelConfig& model, std::size_t repeats) {
+    const std::size_t layers = distinct_layers(build_layers(model)).size();
+    return layers * (repeats + 1) + layers * count_kernel_walks(model) + layers;
 }
 
 Profile measure_profile(ProfileSubject subject, std::size_t repeats) {

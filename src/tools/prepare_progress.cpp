@@ -6,8 +6,6 @@
 namespace trireme {
 namespace {
 
-constexpr std::chrono::seconds between_lines(1);
-
 std::string rate(std::uint64_t bytes, double seconds) {
     return seconds > 0 ? cat(in_megabytes(static_cast<double>(bytes) / seconds), "/s") : "- MB/s";
 }
@@ -28,16 +26,15 @@ void PrepareProgress::say(const std::string& what) {
 }
 
 void PrepareProgress::show(std::uint64_t rows, const RowReader& reader) {
-    if (quiet_) return;
-    const Clock::time_point now = Clock::now();
-    if (now - shown_ < between_lines) return;
-    shown_ = now;
-    say(cat(with_commas(rows), " rows, ", in_megabytes(static_cast<double>(reader.bytes_read())), ", ",
-            one_decimal(100 * reader.share_done()), " %, ", rate(reader.bytes_read(), seconds())));
+    constexpr std::uint64_t rows_between_looks = 64;
+    if (rows % rows_between_looks != 0) return;
+    const double megabytes = 1e-6 * static_cast<double>(reader.bytes_read());
+    line_.advance_to(megabytes, reader.share_done() > 0 ? megabytes / reader.share_done() : 0);
 }
 
 void PrepareProgress::summarise(const CorpusInfo& info, const PrepareReport& report, const RowTally& tally,
                                 const std::string& first_fault) {
+    line_.finish();
     say(cat(info.path, ": ", describe_rows(info)));
     for (const std::string& line : tally.length_lines()) say(line);
     if (const std::string line = tally.class_line(info); !line.empty()) say(cat("classes: ", line));

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tools/row_tally.hpp"
+#include "trireme/base/progress.hpp"
 #include "trireme/data/corpus_info.hpp"
 #include "trireme/data/source.hpp"
 #include "trireme/tools/prepare.hpp"
@@ -16,11 +17,11 @@ namespace trireme {
 class PrepareProgress {
 public:
     PrepareProgress(std::ostream& out, bool quiet)
-        : out_(out), quiet_(quiet), begin_(Clock::now()), shown_(begin_) {}
+        : out_(out), quiet_(quiet), line_("prepare", "MB", 0, quiet), begin_(Clock::now()) {}
 
     void say(const std::string& what);
 
-    // A line once a second: rows, megabytes, share of the input, rate.
+    // Shows on a terminal how much of the input has been read; called after each row.
     void show(std::uint64_t rows, const RowReader& reader);
 
     // `first_fault`: of the rows left out by --skip-bad.
@@ -36,8 +37,8 @@ private:
 
     std::ostream& out_;
     bool quiet_;
+    Progress line_;
     Clock::time_point begin_;
-    Clock::time_point shown_;
 };
 
 }  // namespace trireme

@@ -94,7 +94,13 @@ void profile(const ProfileConfig& config, const ProfileSubject& subject, const P
     };
     say(title_of(subject));
     barrier(all);
-    Profile profile = measure_profile(subject, config.repeats);
+    Progress progress("profile", "measurements",
+                      static_cast<double>(count_measurements(subject.model, config.repeats)),
+                      config.quiet || all.rank() != 0);
+    ProfileSubject measured = subject;
+    measured.progress = &progress;
+    Profile profile = measure_profile(measured, config.repeats);
+    progress.finish();
     barrier(all);
     if (all.size() > 1) profile.links = measure_links(all, ranks.nodes, config.repeats);
     say(table_of(profile));

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "trireme/base/progress.hpp"
 #include "trireme/comm/session.hpp"
 #include "trireme/device/stream.hpp"
 #include "trireme/model/layer.hpp"
@@ -22,8 +23,10 @@ struct ProfileSubject {
     DType dtype = DType::f32;
     OptimizerConfig optimizer = {};
     Stream stream;
+    Progress* progress = nullptr;  // counts measurements; null: not wanted
 
     int threads() const;
+    void note_measurement() const;
 };
 
 // Each layer by itself: forward and whole backward passes, backward passes in halves, and updates; once for
@@ -33,10 +36,13 @@ struct ProfileSubject {
 // whole replica and of a tensor rank of two. Links are not measured.
 Profile measure_profile(ProfileSubject subject, std::size_t repeats);
 
+// Number of measurements that measure_profile() reports to the subject's progress.
+std::size_t count_measurements(const ModelConfig& model, std::size_t repeats);
+
 struct ProfileConfig {
     std::string output;
     std::size_t repeats = 7;
-    bool quiet = false;  // no table
+    bool quiet = false;  // neither table nor progress
 };
 
 // Writes what was measured to the output, which appears when it is whole and replaces a file of that name, and

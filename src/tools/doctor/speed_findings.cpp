@@ -96,7 +96,7 @@ std::vector<Finding> speed_findings(const Facts& facts) {
     if (facts.pairs.empty())
         findings.push_back({.name = "links",
                             .status = Status::missing,
-                            .text = "one rank has nobody to send to",
+                            .text = "not measured: there is only one rank",
                             .advice = "mpirun -n 2 trireme doctor, or srun in a job, measures them"});
     return findings;
 }
