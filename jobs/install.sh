@@ -3,7 +3,8 @@
 # Spack have loaded, and says exactly what is missing.
 #
 #   jobs/install.sh                 what building and training need
-#   jobs/install.sh --validation    and what the tests want: the second MPI library, Boost.Context, HDF5's tools, Slurm
+#   jobs/install.sh --validation    and what the tests want: the second MPI library, Boost.Context, HDF5's tools, Slurm,
+#                                   a browser
 #
 # Exit codes: 0 everything is there; 2 wrong option; 3 something is missing.
 set -euo pipefail
@@ -13,7 +14,11 @@ wanted=(build-essential cmake ninja-build ccache pkg-config libopenmpi-dev openm
     libbenchmark-dev libsimgrid-dev)
 case "${1:-}" in
     "") ;;
-    --validation) wanted+=(libmpich-dev mpich libboost-context-dev hdf5-tools slurm-wlm munge iproute2 shellcheck) ;;
+    --validation)
+        wanted+=(libmpich-dev mpich libboost-context-dev hdf5-tools slurm-wlm munge iproute2 shellcheck)
+        # Without it, the test that opens a report in a browser skips.
+        if apt-cache show chromium-headless-shell > /dev/null 2>&1; then wanted+=(chromium-headless-shell); fi
+        ;;
     *) echo "jobs/install.sh: unknown option '$1'; it knows --validation" >&2; exit 2 ;;
 esac
 

@@ -226,7 +226,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, std::uint64_t 
     }
     if (end != data_bytes)
         throw ConfigError(cat("the tensors of ", place, " end at byte ", end, " of the ", data_bytes,
-                              " behind its header; it is damaged: ", again));
+                              " after its header; it is damaged: ", again));
     return header;
 }
 

@@ -92,7 +92,7 @@ ModelFiles open_huggingface(const fs::path& path) {
     if (!is_there(config))
         throw ConfigError(cat("there is no config.json beside ",
                               (is_folder ? path / single_file : path).string(),
-                              ", so that nobody can say which model it is; copy it there"));
+                              ", which says what kind of model it is; copy it there"));
     ModelFiles model;
     model.place = path.string();
     model.config_text = read_small_file(config);

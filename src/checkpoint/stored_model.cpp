@@ -199,9 +199,10 @@ std::uint64_t StoredModel::updates_behind(const std::vector<StateView>& views) c
     for (const StateView& view : views)
         storage_->checkpoint->parts.add_updates(counts, storage_->named(view.tensor).number, view.box);
     if (counts.size() <= 1) return counts.empty() ? 0 : *counts.begin();
-    throw ConfigError(cat(
-        place(), " has parts that were updated ", *counts.begin(), " and ", *counts.rbegin(),
-        " times, as stages left updates out by themselves; go on with the layout that it was ", "saved with"));
+    throw ConfigError(
+        cat(place(), " has parts that were updated ", *counts.begin(), " and ", *counts.rbegin(),
+            " times, because stages skipped updates on their own; resume with the layout that it was ",
+            "saved with"));
 }
 
 std::vector<StoredTensor> StoredModel::tensors() const {

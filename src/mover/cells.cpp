@@ -32,7 +32,7 @@ HeldTensor joined(const HeldTensor* before, const HeldTensor& after, int shift) 
     if (before == nullptr) return both;
     if (before->rows != after.rows || before->columns != after.columns) {
         throw BugError(cat(after.name, " is ", before->rows, " x ", before->columns, " before a move and ",
-                           after.rows, " x ", after.columns, " behind it"));
+                           after.rows, " x ", after.columns, " after it"));
     }
     both.slices.insert(both.slices.end(), before->slices.begin(), before->slices.end());
     return both;
@@ -63,7 +63,7 @@ std::vector<Cell> cells_of(const std::vector<HeldTensor>& before, const std::vec
         if (cell.after.empty()) continue;
         if (cell.before.empty()) {
             throw BugError(cat("rank ", cell.after.front(), " is to hold rows from ", cell.box.rows.begin,
-                               " of ", after[cell.tensor].name, ", and nobody has them"));
+                               " of ", after[cell.tensor].name, ", and no rank has them"));
         }
         cells.push_back(std::move(cell));
     }

@@ -121,7 +121,7 @@ std::vector<Decision> decisions_from_jsonl(std::string_view text, const std::str
         if (!decisions.empty() && decision->step <= decisions.back().step) {
             throw ConfigError(cat(file, ", line ", number, " is of step ", decision->step,
                                   ", and the one before it of step ", decisions.back().step,
-                                  "; a plan changes once behind a step, in order"));
+                                  "; a plan changes at most once after a step, and steps must increase"));
         }
         decisions.push_back(*std::move(decision));
     }

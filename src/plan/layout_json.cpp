@@ -22,7 +22,7 @@ std::vector<Number> numbers_of(const JsonNode& node) {
 Range layers_of(const JsonNode& node) {
     const std::vector<std::size_t> ends = numbers_of<std::size_t>(node);
     if (ends.size() != 2 || ends[1] < ends[0]) {
-        node.refuse("the first layer and the one behind the last, such as [0, 8]");
+        node.refuse("the first layer and the one after the last, such as [0, 8]");
     }
     return {.begin = ends[0], .count = ends[1] - ends[0]};
 }

@@ -169,7 +169,7 @@ bool validates(const Phases& programs, const std::string& place) {
     }
     if (validation == nullptr || other_step == nullptr) return validation != nullptr;
     throw ConfigError(cat(place, " has ", text_of(*validation), ", but no VALIDATE", other_step->stage,
-                          " behind ", text_of(*other_step),
+                          " after ", text_of(*other_step),
                           " in the same line; validate all updates, or none"));
 }
 

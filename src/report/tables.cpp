@@ -44,8 +44,8 @@ void add_amounts(Rows& rows, const Summary& s) {
                         skipped > 0 ? cat(with_commas(skipped), " skipped: not finite") : ""});
     }
     if (s.rolled_back) {
-        rows.push_back(
-            {"Updates rolled back", with_commas(*s.rolled_back), "0", "they went ahead of their norm in vain"});
+        rows.push_back({"Updates rolled back", with_commas(*s.rolled_back), "0",
+                        "speculative updates that the norm clipped"});
     }
     if (s.tokens) {
         rows.push_back({"Tokens", with_commas(*s.tokens), no_limit,

@@ -278,7 +278,7 @@ std::string AbstractMachine::obstacle(int team) const {
                        is_of_holders ? "holders" : "teams");
         }
     }
-    throw BugError(cat("team ", team, " can go on with ", text_of(instruction)));
+    throw BugError(cat("team ", team, " can continue with ", text_of(instruction)));
 }
 
 }  // namespace trireme

@@ -20,7 +20,7 @@ std::string place_in(const std::vector<Program>& programs, int team, const Instr
 
 std::optional<Fault> split_message(const std::vector<Program>& programs, const PipelineShape& shape) {
     const WorkSet again = done_again(programs);
-    const auto side_of = [&](const Instruction& i) { return again.has(i) ? "before" : "behind"; };
+    const auto side_of = [&](const Instruction& i) { return again.has(i) ? "before" : "after"; };
     for (int team = 0; team < shape.teams; ++team) {
         const Program& program = programs[static_cast<std::size_t>(team)];
         for (std::size_t position = 0; position < program.size(); ++position) {

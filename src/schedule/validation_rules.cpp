@@ -67,8 +67,8 @@ Broken not_to_be_done_again(const Case& at, const Progress& progress) {
     if (op == Op::validate) return std::nullopt;
     if (is_forward(op) && step_of(at) == progress.fewest_updates) return std::nullopt;
     return cat(place_of(at),
-               ", stands behind an update that is not validated yet, where only forwards of the next "
-               "step and their messages may; put it behind ",
+               ", follows an update that is not validated yet, where only forward passes of the next "
+               "step and their messages are allowed; put it after ",
                text_of(Instruction{Op::validate, progress.stage_to_validate}));
 }
 
@@ -79,7 +79,7 @@ Broken of_another_step(const Case& at, const Progress& progress) {
     }
     if (op == Op::step || op == Op::validate || step_of(at) == progress.fewest_updates) return std::nullopt;
     return cat(
-        place_of(at), ", is of step ", step_of(at), " and stands behind ", progress.fewest_updates,
+        place_of(at), ", is of step ", step_of(at), " and follows ", progress.fewest_updates,
         " updates; all of a step but its first forwards stands between the VALIDATEs before it and its STEPs");
 }
 

@@ -191,7 +191,7 @@ void LocalStages::execute(const Instruction& instruction) {
         case Op::validate:
             break;
     }
-    throw BugError(cat("a worker was told to run ", text_of(instruction), ", which is the engine's to do"));
+    throw BugError(cat("a worker was asked to run ", text_of(instruction), ", which is the engine's to do"));
 }
 
 // From the stage before: made here, or come by message.

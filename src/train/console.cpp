@@ -310,9 +310,8 @@ void Console::finish(const Figures& f, const std::string& peak_is, const std::st
         100 * parts.wait_data, 100 * parts.wait_other);
     if (f.joules()) out_ << energy_line(f, *f.joules());
     if (f.rolled_back) {
-        out_ << fmt::format(
-            "  updates         {} of {} went ahead of their norm in vain and were rolled back\n",
-            *f.rolled_back, f.steps);
+        out_ << fmt::format("  updates         {} of {} speculative updates were rolled back\n", *f.rolled_back,
+                            f.steps);
     }
     if (f.plan_changes > 0) {
         out_ << fmt::format("  plan changes    {}: {} MB moved in {:.3f} s\n", f.plan_changes,

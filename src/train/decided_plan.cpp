@@ -193,7 +193,7 @@ DecidedPlan checked_plan(const RunConfig& config, const Setup& setup, const Size
     if (!decision.migrations.empty() && decided.plan.most_left_out > 0)
         check_resized_help(config.policy.resize);
     leave_out(decision.left_out, ranks, decided.plan);
-    check_hash(decision.to, decided.plan, "behind it");
+    check_hash(decision.to, decided.plan, "after it");
     const SizedPlan next = decided.sized(setup);
     check_memory_of_help(next, config);
     const bool stays = stays_in_place(current.plan, decided.plan);
@@ -228,7 +228,7 @@ RecordedPlans recorded_plans(const RunConfig& config, const Setup& setup, int ra
     for (const Decision& decision : recorded.decisions) {
         if (decision.step >= setup.steps) {
             throw ConfigError(cat(place_of(config, decision), ": the run has ", setup.steps,
-                                  " steps, and none behind this one; leave it out, or train longer"));
+                                  " steps, and none after this one; remove the line, or train longer"));
         }
         const SizedPlan current =
             recorded.plans.empty() ? SizedPlan(setup) : recorded.plans.back().sized(setup);

@@ -197,7 +197,7 @@ std::string Deciding::take_complaint() {
 void refuse_unlike_plans(Communicator& control, const std::optional<Choice>& choice, std::size_t step) {
     const std::vector<std::string> plans = gather_all(control, choice ? hash_of(choice->next.plan) : "none");
     if (std::ranges::count(plans, plans.front()) == std::ssize(plans)) return;
-    throw ConfigError(cat("behind step ", step,
+    throw ConfigError(cat("after step ", step,
                           " ranks want different plans; give all nodes the same files of "
                           "--schedule and --profile, and the same program"));
 }

@@ -25,7 +25,7 @@ void check_ghost_options(const RunConfig& config) {
         throw ConfigError("--device ghost has no device whose time it takes; give --cluster FILE.json");
     if (config.run.steps == 0 && config.data.corpus.empty())
         throw ConfigError("nothing says how long to run; give --steps N");
-    refuse_option(config.run.resume != "off", cat("--resume ", config.run.resume), "nothing goes on");
+    refuse_option(config.run.resume != "off", cat("--resume ", config.run.resume), "no run can be resumed");
     refuse_option(config.run.eval_every > 0, "--eval-every", "there is no loss");
     refuse_option(config.run.checkpoint_every > 0, "--checkpoint-every", "there is nothing to save");
     refuse_option(!config.policy.decisions.empty(), "--decisions", "there is nothing to move");

@@ -56,7 +56,7 @@ void refuse_grid_options(const RunConfig& config, const std::string& who) {
     const LayoutConfig& layout = config.layout;
     const bool asks_for_grid = layout.pipe != 1 || layout.data != 0 || layout.tensor != 1;
     if (!asks_for_grid && config.schedule.chunks == 1) return;
-    throw ConfigError(cat(who, " says who holds what; leave out --pipe, --data, --tensor and --chunks"));
+    throw ConfigError(cat(who, " already sets the layout; remove --pipe, --data, --tensor and --chunks"));
 }
 
 // The largest number that there is for a larger one: make_plan() refuses that, too.

@@ -54,8 +54,8 @@ std::vector<RunFact> fixed_facts(const RunConfig& config, const Setup& setup) {
 Json facts_in(const StoredModel& stored) {
     const Json run = Json::parse(stored.state()->run, nullptr, false);
     if (run.is_object() && run.contains("options") && run.at("options").is_object()) return run;
-    throw ConfigError(cat(stored.place(), " says nothing of a run that could go on; start from it with --init ",
-                          stored.place()));
+    throw ConfigError(
+        cat(stored.place(), " holds no run that could be resumed; start from it with --init ", stored.place()));
 }
 
 std::string text_at(const Json& object, const std::string& key) {
@@ -93,9 +93,8 @@ void refuse_another_model(const Setup& setup) {
 
 void refuse_without_steps_left(const Setup& setup) {
     if (setup.first_step < setup.steps) return;
-    throw ConfigError(cat(setup.stored->place(), " has ", setup.first_step,
-                          " steps behind it, and the run has ", setup.steps,
-                          " in all; raise --steps or --epochs to go on"));
+    throw ConfigError(cat(setup.stored->place(), " has ", setup.first_step, " steps done, and the run has ",
+                          setup.steps, " in all; raise --steps or --epochs to continue"));
 }
 
 void refuse_other_moments(const RunConfig& config, const Setup& setup) {
@@ -112,8 +111,7 @@ void refuse_other_moments(const RunConfig& config, const Setup& setup) {
 std::optional<fs::path> checkpoint_to_resume(const RunOptions& run) {
     if (run.resume == "off") return std::nullopt;
     if (run.resume != "auto") return checkpoint_at(run.resume);
-    if (run.run_dir.empty())
-        throw ConfigError("--resume auto goes on in a run directory; name it with --run-dir");
+    if (run.run_dir.empty()) throw ConfigError("--resume auto resumes a run directory; name it with --run-dir");
     return newest_checkpoint(fs::path(run.run_dir) / checkpoints_folder);
 }
 

@@ -80,7 +80,7 @@ void follow_saved(SavedOrigin saved, const RunConfig& config, Setup& setup, int 
     wanted.from.clear();
     follow(decided_plan(config, setup, setup, ranks, wanted), setup);
     const std::string reason = wanted.reason.empty() ? "" : cat(" (", wanted.reason, ")");
-    setup.origin.words = cat("goes on in ", wanted.to, ", to which it came behind step ", wanted.step, reason);
+    setup.origin.words = cat("continues with ", wanted.to, ", chosen after step ", wanted.step, reason);
     setup.origin.slowness = std::move(saved.slowness);
     setup.origin.steady_steps = saved.steady_steps;
     setup.origin.decision = std::move(saved.decision);

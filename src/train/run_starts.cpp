@@ -36,10 +36,10 @@ void note_start(const std::filesystem::path& file, const Job& job, std::size_t f
     const std::size_t in_vain = job.restarts > 0 ? starts_in_vain(file, job, first_step) : 0;
     if (in_vain >= most_starts_without_progress) {
         throw ConfigError(
-            cat("Slurm's job ", job.id, " was started ", in_vain, " times behind step ", first_step,
+            cat("Slurm's job ", job.id, " was started ", in_vain, " times after step ", first_step,
                 " and never got further; see in its log why it ended, give it more --time or another "
                 "node, and remove ",
-                file.string(), " before it goes on"));
+                file.string(), " before you start it again"));
     }
     Json record{{"started", now_text()}};
     if (!job.id.empty()) {

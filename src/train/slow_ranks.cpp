@@ -71,7 +71,7 @@ std::string name_of(const SlowRank& slow) {
 
 void check_steps(const SlowRank& slow, std::size_t first, std::size_t steps) {
     if (first <= steps) return;
-    throw ConfigError(cat("--slow of ", name_of(slow), " begins in step ", first, ", behind the last of ",
+    throw ConfigError(cat("--slow of ", name_of(slow), " begins in step ", first, ", after the last of ",
                           steps, " steps; name earlier ones"));
 }
 

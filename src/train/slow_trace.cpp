@@ -65,8 +65,9 @@ public:
         if (columns_ == 0)
             throw ConfigError(cat(file_, " holds no trace; begin it with the line step,rank,factor"));
         if (trace_.of_ranks.empty())
-            throw ConfigError(
-                cat(file_, " has no line behind its header; say who is slow from which step on, as in 3,1,4"));
+            throw ConfigError(cat(
+                file_,
+                " has no line after its header; name a step, a rank and its factor from then on, as in 3,1,4"));
         return std::move(trace_);
     }
 

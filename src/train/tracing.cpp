@@ -235,7 +235,7 @@ fs::path path_in(const fs::path& folder, std::size_t first_step) {
 
 void check_traced_steps(TracedSteps traced, std::size_t steps) {
     if (traced.last == 0 || traced.first <= steps) return;
-    throw ConfigError(cat("--trace ", traced.first, ":", traced.last, " begins behind the last of ", steps,
+    throw ConfigError(cat("--trace ", traced.first, ":", traced.last, " begins after the last of ", steps,
                           " steps; trace earlier ones"));
 }
 

@@ -44,7 +44,7 @@ TEST_F(Decisions, BehindTheLastStepAreRefused) {
     decide("2", in_a_row);
 
     expect_train_refusal("--decisions d.jsonl",
-                         {"--decisions d.jsonl, step 2: the run has 2 steps, and none behind this one"}, 2);
+                         {"--decisions d.jsonl, step 2: the run has 2 steps, and none after this one"}, 2);
 }
 
 }  // namespace

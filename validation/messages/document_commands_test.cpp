@@ -1,11 +1,10 @@
 // Command lines in the documents: each names a command of the program, and options that this command has.
-#include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
 #include <sstream>
 
+#include "messages/documents.hpp"
 #include "messages/workplace.hpp"
 
 namespace trireme::messages {
@@ -19,16 +18,6 @@ struct CommandLine {
     std::string command;               // "train"
     std::vector<std::string> options;  // "--steps"
 };
-
-std::vector<fs::path> documents() {
-    const fs::path root = TRIREME_SOURCE_DIR;
-    std::vector<fs::path> found{root / "README.md", root / "perf/results/README.md"};
-    if (fs::exists(root / "docs")) {
-        for (const auto& entry : fs::recursive_directory_iterator(root / "docs"))
-            if (entry.path().extension() == ".md") found.push_back(entry.path());
-    }
-    return found;
-}
 
 // Lines of fenced blocks without comments; a line that ends with \ continues. In a block with prompts ("$ ")
 // only lines after a prompt are commands: the others are what these print.
@@ -85,11 +74,11 @@ CommandLine parsed(const std::string& line) {
 
 class DocumentCommands : public Workplace {
 protected:
-    // The options that `trireme COMMAND --help` names; empty if there is no such command.
+    // The options that `trireme COMMAND --help --all` lists; empty if there is no such command.
     const std::set<std::string>& options_of(const std::string& command) {
         const auto known = options_.find(command);
         if (known != options_.end()) return known->second;
-        const Outcome help = run(command + " --help");
+        const Outcome help = run(command + " --help --all");
         std::set<std::string>& options = options_[command];
         std::istringstream words(help.code == 0 ? help.out : "");
         for (std::string word; words >> word;) {
@@ -105,7 +94,7 @@ private:
 
 TEST_F(DocumentCommands, HaveOptionsThatTheProgramKnows) {
     std::size_t lines = 0;
-    for (const fs::path& document : documents()) {
+    for (const fs::path& document : documents(TRIREME_SOURCE_DIR)) {
         std::ifstream in(document);
         for (const std::string& line : lines_of_blocks(in)) {
             const CommandLine found = parsed(line);

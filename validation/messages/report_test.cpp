@@ -1,4 +1,6 @@
 // What `report` says of directories that it can make no page of.
+#include <cstdlib>
+
 #include "messages/workplace.hpp"
 
 namespace trireme::messages {
@@ -48,6 +50,36 @@ TEST_F(Report, NamesAnOutputThatCannotBeMade) {
 
     expect_refusal("report run --output none/page.html", {"none/page.html", "--output"});
     expect_refusal("report run --output run/steps.jsonl", {"run/steps.jsonl", "--output"});
+}
+
+std::size_t count_of(const std::string& part, const std::string& text) {
+    std::size_t count = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+    return count;
+}
+
+TEST_F(Report, OpensInABrowser) {
+    if (std::system("command -v chromium-headless-shell > /dev/null") != 0)
+        GTEST_SKIP()
+            << "there is no chromium-headless-shell; jobs/install.sh --validation installs it on Debian";
+    make_corpus();
+    ASSERT_EQ(train("--run-dir run").code, 0);
+    ASSERT_EQ(run("report run").code, 0);
+
+    const std::string browser =
+        "timeout 60 chromium-headless-shell --no-sandbox --disable-gpu --enable-logging=stderr --dump-dom ";
+    const std::string folder = std::filesystem::absolute(path("run")).string();
+    ASSERT_EQ(std::system((browser + "'file://" + folder + "/report.html' > '" + folder + "/shown' 2> '" +
+                           folder + "/complaints'")
+                              .c_str()),
+              0);
+
+    EXPECT_EQ(count_of("CONSOLE", read("run/complaints")), 0U) << read("run/complaints");
+    const std::string page = read("run/report.html"), shown = read("run/shown");
+    EXPECT_TRUE(has(shown, "Figures of merit"));
+    EXPECT_TRUE(has(shown, "Tokens/s"));
+    EXPECT_EQ(count_of("<svg", shown), count_of("<svg", page));
+    EXPECT_GT(count_of("<svg", shown), 3U);
 }
 
 TEST_F(Report, TakesOneDirectory) { expect_refusal("report", {"one run directory, not 0"}); }

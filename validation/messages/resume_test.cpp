@@ -145,7 +145,7 @@ TEST_F(Resume, RefusesWhatIsNotTheSameRun) {
     expect_refusal(line(six + "--batch 4 --dropout 0.3"),
                    {"is of a model with", "pdrop 0.0, not 0.3", "leave out"});
     expect_refusal(line("--steps 4 --batch 4 --resume first"),
-                   {"has 4 steps behind it", "4 in all", "raise --steps"});
+                   {"has 4 steps done", "4 in all", "raise --steps"});
     expect_refusal(line("--steps 6 --batch 4 --resume none"), {"the model none does not exist"});
     expect_refusal(line("--steps 6 --batch 4 --resume auto"), {"--resume auto", "name it with --run-dir"});
     expect_refusal(
@@ -162,7 +162,7 @@ TEST_F(Resume, RefusesAModelThatNoRunHasLeft) {
 
     expect_refusal(line("--steps 6 --batch 4 --resume hf"), {"hf is a model of Hugging Face's", "--init hf"});
     expect_refusal(line("--steps 6 --batch 4 --resume again"),
-                   {"again/step-0 says nothing of a run", "--init"});
+                   {"again/step-0 holds no run that could be resumed", "--init"});
 }
 
 TEST_F(Resume, NamesADamagedPartOnAllRanksTogether) {

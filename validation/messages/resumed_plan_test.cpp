@@ -21,7 +21,7 @@ protected:
     // Whether it goes on in the plan that another run is in behind so many steps.
     void expect_goes_on(const Outcome& outcome, const std::string& folder, const std::string& from,
                         std::size_t step) const {
-        EXPECT_NE(outcome.out.find("\nplan      goes on in "), std::string::npos) << outcome.out;
+        EXPECT_NE(outcome.out.find("\nplan      continues with "), std::string::npos) << outcome.out;
         EXPECT_LT(products_of_slow(folder, 0), 0.8 * products_of_slow(from, 9));
         for (std::size_t s = 0; s < 4; ++s) {
             EXPECT_NEAR(products_of_slow(folder, s), products_of_slow(from, step + s), 1e-9) << s;

@@ -136,12 +136,12 @@ TEST_F(Slow, RankThatIsNotThereIsRefused) {
     expect_train_refusal("--slow rank=2,factor=2",
                          {"--slow names rank 2, and the job has ranks 0 to 1; name one of these"}, 2);
     expect_train_refusal("--slow rank=0,factor=2,steps=3:",
-                         {"--slow of rank 0 begins in step 3, behind the last of 2 steps; name earlier ones"},
+                         {"--slow of rank 0 begins in step 3, after the last of 2 steps; name earlier ones"},
                          2);
     expect_train_refusal("--slow rank=0,factor=0.5",
                          {"--slow factor expects a number from 1 to 1000, not '0.5'"}, 2);
     expect_train_refusal("--slow rank=turn,factor=2,steps=3:",
-                         {"--slow of rank=turn begins in step 3, behind the last of 2 steps"}, 2);
+                         {"--slow of rank=turn begins in step 3, after the last of 2 steps"}, 2);
 }
 
 TEST_F(Slow, ChoiceThatIsNotKnownIsRefused) {
@@ -173,7 +173,7 @@ TEST_F(Slow, TraceThatCannotBeFollowedIsRefused) {
     expect_train_refusal("--slow trace=order.csv",
                          {"order.csv, line 3 is of step 1, and the one before it of step 2"});
     expect_train_refusal("--slow trace=late.csv",
-                         {"--slow of trace=late.csv begins in step 3, behind the last of 2 steps"});
+                         {"--slow of trace=late.csv begins in step 3, after the last of 2 steps"});
 }
 
 }  // namespace

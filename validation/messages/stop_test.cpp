@@ -132,7 +132,7 @@ TEST_F(Stop, EndsAJobThatDoesNotGetFurther) {
     const Outcome outcome = restart(3);
 
     EXPECT_EQ(outcome.code, 2);
-    EXPECT_NE(outcome.err.find("Slurm's job 4711 was started 3 times behind step 0 and never got further"),
+    EXPECT_NE(outcome.err.find("Slurm's job 4711 was started 3 times after step 0 and never got further"),
               std::string::npos)
         << outcome.err;
 }

@@ -205,7 +205,7 @@ TEST_F(Trace, IsNotWrittenUnlessAskedFor) {
 }
 
 TEST_F(Trace, OfStepsThatWillNotBeIsRefused) {
-    expect_train_refusal("--trace 3:4", {"--trace 3:4 begins behind the last of 2 steps"}, 2);
+    expect_train_refusal("--trace 3:4", {"--trace 3:4 begins after the last of 2 steps"}, 2);
     expect_train_refusal("--trace 4:3", {"--trace expects a last step that is not before the first"});
 }
 

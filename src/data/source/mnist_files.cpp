@@ -52,7 +52,7 @@ MnistPair paired(const HeadedFile& images, const HeadedFile& labels) {
 void check_end(InputFile& file) {
     std::uint8_t beyond = 0;
     if (file.read(&beyond, 1) > 0)
-        throw ConfigError(cat(file.path(), " goes on after what its header tells of; copy it again"));
+        throw ConfigError(cat(file.path(), " is longer than its header says; copy it again"));
 }
 
 }  // namespace

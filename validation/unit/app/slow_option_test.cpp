@@ -153,7 +153,7 @@ TEST(SlowOption, RefusesPeriodsThatAreNone) {
 
 TEST(SlowOption, RefusesATraceThatIsNotAlone) {
     const std::string alone =
-        "--slow expects trace=FILE alone, because the file says who is slow and when, not ";
+        "--slow expects trace=FILE alone, because the file says which ranks are slow and when, not ";
 
     EXPECT_EQ(slow_complaint("trace=a.csv,factor=2"), alone + "'trace=a.csv,factor=2'");
     EXPECT_EQ(slow_complaint("on=products,trace=a.csv"), alone + "'on=products,trace=a.csv'");

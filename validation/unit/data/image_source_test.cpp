@@ -155,7 +155,7 @@ TEST(Mnist, NoticesWhereAPackedFileEnds) {
 
     EXPECT_TRUE(says(message(idx_images(2, 1, 2, "abc")),
                      "i-ubyte.gz is cut short: it ends in number 1 of the 2 that its header tells of"));
-    EXPECT_TRUE(says(message(idx_images(2, 1, 1, "abc")), "i-ubyte.gz goes on after what its header tells of"));
+    EXPECT_TRUE(says(message(idx_images(2, 1, 1, "abc")), "i-ubyte.gz is longer than its header says"));
 }
 
 TEST(Images, AreNotMixedWithOtherRows) {

@@ -231,9 +231,9 @@ TEST(Move, IsRefusedWhereSomethingIsNowhere) {
     const HeldTensor after{"a", 2, 2, 0, {{1, {{0, 2}, {0, 2}}}}};
 
     EXPECT_EQ(message_of<BugError>([&] { plan_move({before}, {after}); }),
-              "rank 1 is to hold rows from 1 of a, and nobody has them");
+              "rank 1 is to hold rows from 1 of a, and no rank has them");
     EXPECT_EQ(message_of<BugError>([&] { plan_move({}, {after}); }),
-              "rank 1 is to hold rows from 0 of a, and nobody has them");
+              "rank 1 is to hold rows from 0 of a, and no rank has them");
 }
 
 TEST(Move, IsRefusedBetweenShapes) {
@@ -241,7 +241,7 @@ TEST(Move, IsRefusedBetweenShapes) {
     const HeldTensor after{"a", 3, 2, 0, {{0, {{0, 3}, {0, 2}}}}};
 
     EXPECT_EQ(message_of<BugError>([&] { plan_move({before}, {after}); }),
-              "a is 2 x 3 before a move and 3 x 2 behind it");
+              "a is 2 x 3 before a move and 3 x 2 after it");
 }
 
 }  // namespace

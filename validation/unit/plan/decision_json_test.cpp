@@ -92,10 +92,9 @@ TEST(DecisionJson, NamesLineAndPlaceOfWhatItCannotRead) {
 }
 
 TEST(DecisionJson, WantsStepsThatRise) {
-    EXPECT_EQ(
-        refusal_of_decisions(line(4) + line(4)),
-        "my.jsonl, line 2 is of step 4, and the one before it of step 4; a plan changes once behind a step, in "
-        "order");
+    EXPECT_EQ(refusal_of_decisions(line(4) + line(4)),
+              "my.jsonl, line 2 is of step 4, and the one before it of step 4; a plan changes at most once "
+              "after a step, and steps must increase");
 }
 
 }  // namespace

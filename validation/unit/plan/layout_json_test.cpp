@@ -124,7 +124,7 @@ TEST(LayoutJson, NamesNumbersThatCountNothing) {
 }
 
 TEST(LayoutJson, NamesLayersThatAreNoBeginAndEnd) {
-    const std::string pair = "; it must be the first layer and the one behind the last, such as [0, 8]";
+    const std::string pair = "; it must be the first layer and the one after the last, such as [0, 8]";
 
     for (const char* layers : {"[]", "[3]", "[0,1,2]", "[4,0]"}) {
         EXPECT_EQ(refusal_of_stage(std::string(R"({"layers": )") + layers + R"(, "replicas": []})"),

@@ -200,7 +200,7 @@ TEST(OwnPrograms, ValidateAllUpdatesOrNone) {
         refusal_of_plan(wish_of(two_stages(),
                                 "0F0,BODY,0B0,REDUCE0,STEP0,0F1,VALIDATE0\n"
                                 "1F0,1B0,REDUCE1,STEP1\n")),
-        "my.csv has VALIDATE0, but no VALIDATE1 behind STEP1 in the same line; validate all updates, or none");
+        "my.csv has VALIDATE0, but no VALIDATE1 after STEP1 in the same line; validate all updates, or none");
     EXPECT_EQ(
         refusal_of_plan(wish_of(two_stages(),
                                 "0F0,BODY,0B0,REDUCE0,STEP0,0F1,VALIDATE0\n"

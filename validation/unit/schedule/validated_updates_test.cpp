@@ -138,23 +138,21 @@ TEST(CheckOfValidation, TakesForwardsThatRunAhead) {
 TEST(CheckOfValidation, RefusesMessagesThatComeTwiceAtOneEnd) {
     EXPECT_EQ(
         fault_of(first_step + "0F1 0SEND_F1 VALIDATE0 " + first_end, second),
-        "1RECV_F1, the 8th instruction of team 1, stands behind VALIDATE, and 0SEND_F1, the 8th instruction "
+        "1RECV_F1, the 8th instruction of team 1, stands after VALIDATE, and 0SEND_F1, the 8th instruction "
         "of team 0, before it; what is done again where a guess was wrong has to be so on both sides");
     EXPECT_EQ(
         fault_of(first, second_step + "1RECV_F1 VALIDATE1 1F1 " + second_end),
         "1RECV_F1, the 7th instruction of team 1, stands before VALIDATE, and 1F1, the 9th instruction of "
-        "team 1, behind it; what is done again where a guess was wrong has to be so on both sides");
+        "team 1, after it; what is done again where a guess was wrong has to be so on both sides");
 }
 
 TEST(CheckOfValidation, RefusesAllButForwardsBetweenUpdateAndValidation) {
-    EXPECT_EQ(
-        fault_of(first_step + "0F1 0RECV_B1 VALIDATE0 0SEND_F1 0B1 REDUCE0 STEP0 VALIDATE0", second),
-        "0RECV_B1, the 8th instruction of team 0, stands behind an update that is not validated yet, where "
-        "only forwards of the next step and their messages may; put it behind VALIDATE0");
-    EXPECT_EQ(
-        fault_of("0F0 0SEND_F0 0RECV_B0 0F1 0B0 REDUCE0 STEP0 VALIDATE0 0SEND_F1 " + first_end, second),
-        "0F1, the 4th instruction of team 0, is of step 1 and stands behind 0 updates; all of a step but its "
-        "first forwards stands between the VALIDATEs before it and its STEPs");
+    EXPECT_EQ(fault_of(first_step + "0F1 0RECV_B1 VALIDATE0 0SEND_F1 0B1 REDUCE0 STEP0 VALIDATE0", second),
+              "0RECV_B1, the 8th instruction of team 0, follows an update that is not validated yet, where "
+              "only forward passes of the next step and their messages are allowed; put it after VALIDATE0");
+    EXPECT_EQ(fault_of("0F0 0SEND_F0 0RECV_B0 0F1 0B0 REDUCE0 STEP0 VALIDATE0 0SEND_F1 " + first_end, second),
+              "0F1, the 4th instruction of team 0, is of step 1 and follows 0 updates; all of a step but its "
+              "first forwards stands between the VALIDATEs before it and its STEPs");
 }
 
 // Both ends of the message would be done again, but at other validations.
@@ -174,9 +172,9 @@ TEST(CheckOfValidation, RefusesMessagesOfTheStepAfterTheNext) {
 
     EXPECT_EQ(fault("", "1RECV_F2 "), "");
     EXPECT_EQ(fault("1RECV_F2 ", ""),
-              "1RECV_F2, the 8th instruction of team 1, stands behind an update that is not validated yet, "
+              "1RECV_F2, the 8th instruction of team 1, follows an update that is not validated yet, "
               "where only "
-              "forwards of the next step and their messages may; put it behind VALIDATE1");
+              "forward passes of the next step and their messages are allowed; put it after VALIDATE1");
 }
 
 TEST(CheckOfValidation, RefusesUpdatesAndValidationsOutOfTheirOrder) {

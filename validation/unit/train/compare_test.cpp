@@ -82,7 +82,7 @@ TEST(Compare, RefusesWhatIsNoSchedule) {
     EXPECT_NE(message_of<ConfigError>([] { compare(comparison_of({"zb-h9"})); }).find("did you mean zb-h1?"),
               std::string::npos);
     EXPECT_EQ(message_of<ConfigError>([] { compare(comparison_of({"interleaved:many"})); }),
-              "--compare interleaved:many names no number of stages behind its colon; write interleaved:2");
+              "--compare interleaved:many has no number of stages after its colon; write interleaved:2");
 }
 
 TEST(Compare, WritesATableAndLinesOfCommas) {

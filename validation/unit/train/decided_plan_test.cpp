@@ -101,7 +101,7 @@ TEST_F(ADecidedPlan, IsRefusedWhereAnotherOneWasRecorded) {
     EXPECT_EQ(refusal({.step = 3, .layout = two_stages(4), .from = next}),
               cat("--decisions d.jsonl, step 3: the plan before it is ", own, ", and was ", next, advice));
     EXPECT_EQ(refusal({.step = 3, .layout = two_stages(4), .to = own}),
-              cat("--decisions d.jsonl, step 3: the plan behind it is ", next, ", and was ", own, advice));
+              cat("--decisions d.jsonl, step 3: the plan after it is ", next, ", and was ", own, advice));
 }
 
 TEST_F(ADecidedPlan, IsRefusedWhereStagesMayHaveBeenUpdatedUnlikeOften) {
@@ -187,9 +187,10 @@ TEST_F(ADecidedPlan, IsRefusedBehindTheLastStep) {
     config_.policy.decisions =
         folder_.write("late.jsonl", json_of(Decision{.step = 10, .layout = two_stages(4)}));
 
-    EXPECT_EQ(message_of<ConfigError>([&] { recorded_plans(config_, setup, ranks); }),
-              cat("--decisions ", config_.policy.decisions,
-                  ", step 10: the run has 10 steps, and none behind this one; leave it out, or train longer"));
+    EXPECT_EQ(
+        message_of<ConfigError>([&] { recorded_plans(config_, setup, ranks); }),
+        cat("--decisions ", config_.policy.decisions,
+            ", step 10: the run has 10 steps, and none after this one; remove the line, or train longer"));
 }
 
 TEST_F(ADecidedPlan, FollowsTheOneBeforeIt) {

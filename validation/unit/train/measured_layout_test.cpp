@@ -221,7 +221,7 @@ TEST_F(AProfile, OfOtherNumbersIsRefused) {
 
 TEST_F(AProfile, SaysWhoHoldsWhatWithoutAGrid) {
     EXPECT_EQ(refusal(with(grid(2, 0, 1), "pipedream"), 4),
-              "--partition pipedream says who holds what; leave out --pipe, --data, --tensor and --chunks");
+              "--partition pipedream already sets the layout; remove --pipe, --data, --tensor and --chunks");
     EXPECT_EQ(message_of<ConfigError>([&] { ranks_for(with(grid(1, 0, 1), "pipedream")); }),
               "--partition pipedream shares layers among ranks; say among how many with --ranks N");
 }

@@ -160,7 +160,7 @@ TEST(PlanRun, RefusesAGridBesideALayoutFile) {
         change(config);
 
         EXPECT_EQ(refusal(config, 5), cat("--layout ", config.layout.layout,
-                                          " says who holds what; leave out --pipe, --data, --tensor and "
+                                          " already sets the layout; remove --pipe, --data, --tensor and "
                                           "--chunks"));
     }
 }

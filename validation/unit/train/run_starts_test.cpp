@@ -38,9 +38,9 @@ TEST_F(RunStarts, EndWhereSlurmsJobDoesNotGetFurther) {
     const std::string message = message_of<ConfigError>([&] { start(3, 12); });
 
     EXPECT_EQ(message,
-              "Slurm's job 4711 was started 3 times behind step 12 and never got further; see in its log why "
+              "Slurm's job 4711 was started 3 times after step 12 and never got further; see in its log why "
               "it ended, give it more --time or another node, and remove " +
-                  file_ + " before it goes on");
+                  file_ + " before you start it again");
     EXPECT_THROW(start(4, 12), ConfigError);  // nothing was noted
     EXPECT_NO_THROW(start(3, 13));
 }

@@ -240,11 +240,11 @@ TEST(SlowRanks, MustBeInTheJobAndInTheRun) {
     EXPECT_EQ(complaint(two_ranks, 1, 5),
               "--slow names rank 1, and the job has ranks 0 to 0; name one of these");
     EXPECT_EQ(complaint(two_ranks, 2, 4),
-              "--slow of rank 1 begins in step 5, behind the last of 4 steps; name earlier ones");
+              "--slow of rank 1 begins in step 5, after the last of 4 steps; name earlier ones");
     EXPECT_EQ(complaint({{.factor = 2, .first_step = 5, .choice = SlowChoice::turn}}, 2, 4),
-              "--slow of rank=turn begins in step 5, behind the last of 4 steps; name earlier ones");
+              "--slow of rank=turn begins in step 5, after the last of 4 steps; name earlier ones");
     EXPECT_EQ(complaint({{.factor = 2, .first_step = 5, .choice = SlowChoice::random}}, 2, 4),
-              "--slow of rank=random begins in step 5, behind the last of 4 steps; name earlier ones");
+              "--slow of rank=random begins in step 5, after the last of 4 steps; name earlier ones");
 }
 
 TEST(SlowRanks, OfATraceMustBeInTheJobAndInTheRun) {
@@ -260,7 +260,7 @@ TEST(SlowRanks, OfATraceMustBeInTheJobAndInTheRun) {
     EXPECT_EQ(complaint(file, 1, 5),
               file + ", line 2 names rank 1, and the job has ranks 0 to 0; name one of these");
     EXPECT_EQ(complaint(file, 2, 4),
-              "--slow of trace=" + file + " begins in step 5, behind the last of 4 steps; name earlier ones");
+              "--slow of trace=" + file + " begins in step 5, after the last of 4 steps; name earlier ones");
     EXPECT_EQ(complaint("/none.csv", 2, 4),
               "--slow trace /none.csv cannot be read: No such file or directory; check its name");
 }

@@ -61,8 +61,9 @@ TEST(SlowTrace, BeginsWithItsHeader) {
     EXPECT_EQ(complaint("step,rank,factors\n3,1,4\n"), header + "'step,rank,factors'; did you mean factor?");
     EXPECT_EQ(complaint("step,rank,factor,on,to\n"), header + "'step,rank,factor,on,to'");
     EXPECT_EQ(complaint("# nothing\n"), "slow.csv holds no trace; begin it with the line step,rank,factor");
-    EXPECT_EQ(complaint("step,rank,factor\n# nothing\n"),
-              "slow.csv has no line behind its header; say who is slow from which step on, as in 3,1,4");
+    EXPECT_EQ(
+        complaint("step,rank,factor\n# nothing\n"),
+        "slow.csv has no line after its header; name a step, a rank and its factor from then on, as in 3,1,4");
 }
 
 TEST(SlowTrace, NamesTheLineOfWhatIsWrong) {

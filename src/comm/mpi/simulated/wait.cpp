@@ -62,7 +62,7 @@ void MpiCommunicator::wait_for(Ticket ticket) {
             finish_part(slot, {.code = code, .status = status});
         }
     } catch (const simgrid::ForcefulKillException&) {
-        throw ResourceError(cat("waited for ", name_of(ticket), ", and no other rank can go on: a deadlock"));
+        throw ResourceError(cat("waited for ", name_of(ticket), ", and no other rank can continue: a deadlock"));
     }
 }
 
