@@ -51,10 +51,10 @@ TEST(Layering, AcceptsOpenDoorsStandardHeadersAndPrivateNeighbours) {
 }
 
 TEST(Layering, FindsAnArrowThatTheTableDoesNotHave) {
-    EXPECT_EQ(
-        found_in("src/data/corpus.cpp", "\n#include \"trireme/model/gpt.hpp\"\n"),
-        Lines{"src/data/corpus.cpp:2: data has no door to model; it may use archive, base, plan (a new door is a change "
-              "of DESIGN.md and doors.txt)"});
+    EXPECT_EQ(found_in("src/data/corpus.cpp", "\n#include \"trireme/model/gpt.hpp\"\n"),
+              Lines{"src/data/corpus.cpp:2: data has no door to model; it may use archive, base, plan (a new "
+                    "door is a change "
+                    "of DESIGN.md and doors.txt)"});
 }
 
 TEST(Layering, FindsAnArrowInAPublicHeaderAndBetweenAngles) {
@@ -75,10 +75,11 @@ TEST(Layering, FindsARoomThatIsNotInTheTable) {
 }
 
 TEST(Layering, FindsAnIncludeThatClimbs) {
-    EXPECT_EQ(found_in("src/archive/hdf5_file.cpp", "#include \"../../model/gpt.hpp\"\n"),
-              Lines{"src/archive/hdf5_file.cpp:1: \"../../model/gpt.hpp\" climbs out of its folder; name a header "
-                    "from its "
-                    "room"});
+    EXPECT_EQ(
+        found_in("src/archive/hdf5_file.cpp", "#include \"../../model/gpt.hpp\"\n"),
+        Lines{"src/archive/hdf5_file.cpp:1: \"../../model/gpt.hpp\" climbs out of its folder; name a header "
+              "from its "
+              "room"});
     EXPECT_EQ(found_in("src/data/corpus.cpp", "#include \"trireme/plan/../model/gpt.hpp\"\n").size(), 1U);
     EXPECT_EQ(found_in("src/data/corpus.cpp", "#include \"/usr/include/mpi.h\"\n").size(), 1U);
 }

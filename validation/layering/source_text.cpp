@@ -13,9 +13,23 @@ class Blanking {
 public:
     explicit Blanking(const std::string& text) : text_(text) {}
 
-    std::string whole() {
+    std::string code() {
         while (at_ < text_.size()) step();
         return text_;
+    }
+
+    std::string comments() {
+        const std::string source = text_;
+        std::string only = source;
+        for (char& c : only)
+            if (c != '\n') c = ' ';
+        while (at_ < text_.size()) {
+            const bool is_comment = here("//") || here("/*");
+            const std::size_t begin = at_;
+            step();
+            if (is_comment) only.replace(begin, at_ - begin, source, begin, at_ - begin);
+        }
+        return only;
     }
 
 private:
@@ -76,7 +90,9 @@ private:
 
 }  // namespace
 
-std::string code_only(const std::string& text) { return Blanking(text).whole(); }
+std::string code_only(const std::string& text) { return Blanking(text).code(); }
+
+std::string comments_only(const std::string& text) { return Blanking(text).comments(); }
 
 std::vector<std::string> lines(const std::string& text) {
     std::istringstream in(text);

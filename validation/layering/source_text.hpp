@@ -1,4 +1,5 @@
-// A C++ source as the checks see it: its includes, and its code without comments and literals.
+// A C++ source as the checks see it: its includes, its code without comments and literals, and its
+// comments.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +17,9 @@ struct Include {
 // `text` with every comment and the inside of every literal replaced by blanks. Line ends stay, so a line of
 // the result is the same line of the source. Knows raw strings and digit separators.
 std::string code_only(const std::string& text);
+
+// `text` with everything but its comments replaced by blanks. Line ends stay.
+std::string comments_only(const std::string& text);
 
 // In the order of the text; includes inside comments are not there.
 std::vector<Include> includes(const std::string& text);
