@@ -13,10 +13,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
+#include <cmath>
 #include <cstdio>
 
 #include "point_run.hpp"
 #include "table.hpp"
+#include "trireme/base/duration.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme::studies {
@@ -90,10 +93,10 @@ std::string next(std::vector<std::string>& words, const std::string& what) {
 std::string taken(std::vector<std::string>& words, const std::string& option) {
     const auto at = std::ranges::find(words, option);
     if (at == words.end()) return {};
-    std::vector<std::string> behind(at + 1, words.end());
+    std::vector<std::string> after(at + 1, words.end());
     words.erase(at, words.end());
-    const std::string value = next(behind, cat("the word behind ", option));
-    words.insert(words.end(), behind.begin(), behind.end());
+    const std::string value = next(after, cat("the value of ", option));
+    words.insert(words.end(), after.begin(), after.end());
     return value;
 }
 
@@ -108,15 +111,15 @@ CommandLine parsed(std::vector<std::string> words) {
     if (!line.number.empty()) line.wish = Wish::point;
     for (const auto& [option, wish] : {std::pair("--points", Wish::points), std::pair("--join", Wish::join)}) {
         if (std::erase(words, option) == 0) continue;
-        if (line.wish != Wish::whole) refuse("two things are asked at once");
+        if (line.wish != Wish::whole) refuse("--points, --point and --join exclude each other");
         line.wish = wish;
     }
     for (const std::string& word : words) {
-        if (word.starts_with("--")) refuse(cat("nothing is known of ", word));
+        if (word.starts_with("--")) refuse(cat("unknown option ", word));
     }
     line.file = next(words, "the study, such as perf/studies/stragglers.json,");
     if (!words.empty() && line.wish != Wish::points) line.output = next(words, "OUTPUT");
-    if (!words.empty()) refuse(cat("nothing is known of ", words.front()));
+    if (!words.empty()) refuse(cat("unexpected argument ", words.front()));
     if (line.program.empty())
         line.program = (fs::read_symlink("/proc/self/exe").parent_path() / "trireme").string();
     return line;
@@ -127,8 +130,8 @@ const Point& point_of(const CommandLine& line, const std::string& name, const st
     const char* end = line.number.data() + line.number.size();
     const auto [last, error] = std::from_chars(line.number.data(), end, number);
     if (error != std::errc() || last != end || number >= points.size())
-        throw ConfigError(cat(name, " has ", points.size(), " points, numbered from 0, and none is number ",
-                              line.number, "; perf/study --points says how many there are"));
+        throw ConfigError(cat(name, " has ", points.size(), " points, numbered from 0, so there is no point ",
+                              line.number, "; perf/study --points prints their number"));
     return points[number];
 }
 
@@ -143,17 +146,43 @@ int run_point(const Study& study, const Point& point, const CommandLine& line) {
     return 0;
 }
 
+// How long a point takes. Points that are known from an earlier study take no time.
+class Pace {
+public:
+    void add(double seconds) {
+        constexpr double least_seconds = 0.5;  // of a point that ran
+        if (seconds < least_seconds) return;
+        ++points_;
+        seconds_ += seconds;
+    }
+
+    // ", about 1m30s left" for `more` points, or nothing.
+    std::string left(std::size_t more) const {
+        if (points_ == 0 || more == 0) return "";
+        const double each = seconds_ / static_cast<double>(points_);
+        return cat(", about ", duration_text(std::ceil(each * static_cast<double>(more))), " left");
+    }
+
+private:
+    std::size_t points_ = 0;
+    double seconds_ = 0;
+};
+
 int run_all(const Study& study, const std::vector<Point>& points, const CommandLine& line) {
     const fs::path records = line.output / study.name;
     fs::create_directories(records);
     std::vector<TableRow> rows;
+    Pace pace;
     for (const Point& point : points) {
         fmt::print("{:>4}/{}  {}", rows.size() + 1, points.size(), point.folder);
         std::fflush(stdout);
+        const auto begin = std::chrono::steady_clock::now();
         rows.push_back({.point = &point, .row = row_of(study, point, line.program, records)});
         const Row& row = rows.back().row;
         keep(row, study, point, records);
-        fmt::print("  {}\n", row.failure.empty() ? "done" : row.failure);
+        pace.add(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+        fmt::print("  {}{}\n", row.failure.empty() ? "done" : row.failure,
+                   pace.left(points.size() - rows.size()));
         write_table(study, points, rows, line.output);
     }
     return 0;

@@ -177,17 +177,17 @@ TEST_F(Study, RefusesWordsThatItDoesNotKnow) {
     for (const auto& [words, sentence] : std::map<std::string, std::string>{
              {"", "the study, such as perf/studies/stragglers.json, is missing" + usage},
              {"--point small.json", "the study, such as perf/studies/stragglers.json, is missing" + usage},
-             {"--point '' small.json", "the word behind --point is missing" + usage},
-             {"--points --join small.json", "two things are asked at once" + usage},
-             {"small.json out more", "nothing is known of more" + usage},
-             {"--points small.json out", "nothing is known of out" + usage},
-             {"--best small.json", "nothing is known of --best" + usage},
+             {"--point '' small.json", "the value of --point is missing" + usage},
+             {"--points --join small.json", "--points, --point and --join exclude each other" + usage},
+             {"small.json out more", "unexpected argument more" + usage},
+             {"--points small.json out", "unexpected argument out" + usage},
+             {"--best small.json", "unknown option --best" + usage},
              {"--point 6 small.json out",
-              "small has 6 points, numbered from 0, and none is number 6; perf/study --points says how many "
-              "there are\n"},
+              "small has 6 points, numbered from 0, so there is no point 6; perf/study --points prints their "
+              "number\n"},
              {"--point -1 small.json out",
-              "small has 6 points, numbered from 0, and none is number -1; perf/study --points says how many "
-              "there are\n"}}) {
+              "small has 6 points, numbered from 0, so there is no point -1; perf/study --points prints their "
+              "number\n"}}) {
         EXPECT_EQ(study(words), 2) << words;
         EXPECT_EQ(read("said"), "perf_study: " + sentence) << words;
         EXPECT_FALSE(std::filesystem::exists(path("out"))) << words;
