@@ -47,6 +47,11 @@ protected:
         "(stands at [^ ]+, instruction [0-9]+ of [0-9]+|is between programs), and its GPU has not done all "
         "that "
         "it was given; waited 4 s for ";
+    // With several ranks, the first whose time is up reports all of them; the others may have waited less.
+    static constexpr const char* has_hung_gpu =
+        "(stands at [^ ]+, instruction [0-9]+ of [0-9]+|is between programs), and its GPU has not done all "
+        "that it was "
+        "given(; waited 4 s for .*)?\n";
     static constexpr const char* waits_for_rank =
         "(stands at [^ ]+, instruction [0-9]+ of [0-9]+|is between programs)(; waited 4 s for rank .*)?\n";
 };
@@ -68,11 +73,11 @@ TEST_F(HungGpu, EndsAJobThatWritesACheckpoint) {
 // What is sent does not leave the GPU, so that the other rank may be the one that is waited for.
 
 TEST_F(HungGpu, OfAStageEndsTheJobOfAll) {
-    expect_lines(train(2, 1, "500", "--pipe 2 --microbatches 2"), {waits_for_rank, waits_for_gpu});
+    expect_lines(train(2, 1, "500", "--pipe 2 --microbatches 2"), {waits_for_rank, has_hung_gpu});
 }
 
 TEST_F(HungGpu, OfAReplicaEndsTheJobOfAll) {
-    expect_lines(train(2, 0, "700", "--data 2"), {waits_for_gpu, waits_for_rank});
+    expect_lines(train(2, 0, "700", "--data 2"), {has_hung_gpu, waits_for_rank});
 }
 
 // Before a step, when parameters get their first values.
