@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs jobs/quickstart.sh for ten steps with the program of a build folder, and looks for what the README promises: the
+# Runs jobs/quickstart.sh for twenty steps with the program of a build folder, and looks for what the README promises: the
 # records, the figures of merit, and memory that grows by what was predicted, within 5 % or 8 MB. (The prediction counts
 # what the program allocates. The growth is of resident pages, with those of MPI and of allocators.)
 #
@@ -12,13 +12,13 @@ rm -rf "$scratch"
 mkdir -p "$scratch"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
-BUILD=$build RUNS=$scratch "$here/../../jobs/quickstart.sh" --steps 10 2>&1 | tee "$scratch/output"
+BUILD=$build RUNS=$scratch "$here/../../jobs/quickstart.sh" --steps 20 2>&1 | tee "$scratch/output"
 
 fail() { echo "quickstart_test: $*" >&2; exit 1; }
 run=$(find "$scratch/quickstart" -name steps.jsonl -printf '%h\n')
 [[ $(wc -l <<< "$run") == 1 ]] || fail "there is not one run directory in $scratch/quickstart, but: $run"
 steps=$(grep -c '"grad_norm"' "$run/steps.jsonl") || true
-[[ $steps == 10 ]] || fail "$run/steps.jsonl has $steps steps, not 10"
+[[ $steps == 20 ]] || fail "$run/steps.jsonl has $steps steps, not 20"
 [[ -s $run/report.html ]] || fail "there is no $run/report.html"
 for words in "Figures of merit" "tokens/s" "memory " "written to $run"; do
     grep -qF -- "$words" "$scratch/output" || fail "the output does not say: $words"
