@@ -150,8 +150,8 @@ int run_point(const Study& study, const Point& point, const CommandLine& line) {
 class Pace {
 public:
     void add(double seconds) {
-        constexpr double least_seconds = 0.5;  // of a point that ran
-        if (seconds < least_seconds) return;
+        constexpr double min_seconds = 0.5;  // of a point that ran
+        if (seconds < min_seconds) return;
         ++points_;
         seconds_ += seconds;
     }

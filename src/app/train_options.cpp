@@ -312,7 +312,7 @@ std::vector<OptionGroup> profile_options(ProfileCommand& command) {
             whole_number({"batch", "B", "samples per micro-batch"}, run.run.batch, 1),
             whole_number({"repeat", "K", "number of measurements per layer, of which the median counts"},
                          command.profile.repeats, 1),
-            whole_number({"threads", "", "threads per rank; 0: all cores"}, run.run.threads),
+            whole_number({"threads", "", "threads per rank; 0: the cores of the node, divided among its ranks"}, run.run.threads),
             whole_number({"seed", "S", "random seed of the sample order"}, run.run.seed),
             flag({"quiet", "", "print no table"}, command.profile.quiet),
         }};

@@ -140,7 +140,7 @@ std::string time_bars(const Summary& s) {
     if (s.bubble_schedule) {
         add("waiting for other stages", seconds_of(s.bubble_schedule));
         add("waiting for tensor ranks", seconds_of(s.wait_tensor));
-        add("waiting for replicas", seconds_of(s.wait_data));
+        add("waiting for gradient sums", seconds_of(s.wait_data));
     } else {
         add("waiting for other ranks", s.comm_wait_s);
     }
@@ -158,7 +158,7 @@ std::string rank_bars(const RunRecords& records) {
         };
         bars.push_back({cat("rank ", rank),
                         {part("in kernels", s.compute, 0), part("waiting for other stages", s.stages, 1),
-                         part("waiting for tensor ranks", s.tensor, 2), part("waiting for replicas", s.data, 3),
+                         part("waiting for tensor ranks", s.tensor, 2), part("waiting for gradient sums", s.data, 3),
                          part("the rest", s.rest, 4)}});
     }
     const std::string more = records.ranks.size() > most_ranks

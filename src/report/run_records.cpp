@@ -213,10 +213,11 @@ void add_events(RunRecords& records) {
 }
 
 void add_line(RunRecords& records, SlowEvents& slow, const Json& json, const std::string& place) {
-    if (!json.is_object()) throw ConfigError(cat(place, " is no JSON object; mend the line or remove it"));
+    if (!json.is_object())
+        throw ConfigError(cat(place, " is not a JSON object; correct the line or remove it"));
     const JsonFields fields(json, place);
     const Figure step = fields.number("/step");
-    if (!step) throw ConfigError(cat(place, " does not say which step it is of; mend the line or remove it"));
+    if (!step) throw ConfigError(cat(place, " has no step; correct the line or remove it"));
     const StepRecord record = step_from(fields, *step);
     const bool is_evaluation = record.validation_loss || !record.seconds;
     (is_evaluation ? records.evaluations : records.steps).push_back(record);

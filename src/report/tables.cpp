@@ -84,7 +84,7 @@ void add_losses_of_time(Rows& rows, const Summary& s) {
     add_part("Waiting for other stages", s.bubble_schedule, percent(s.bubble_limit.value_or(0)),
              "a part of the bubble; the limit is the schedule's");
     add_part("Waiting for tensor ranks", s.wait_tensor, "0 %", "a part of the bubble");
-    add_part("Waiting for replicas", s.wait_data, "0 %", "a part of the bubble");
+    add_part("Waiting for gradient sums", s.wait_data, "0 %", "a part of the bubble");
     add_part("Other time outside kernels", s.wait_other, "0 %", "a part of the bubble");
     if (s.comm_wait_s) {
         rows.push_back({"Waiting for other ranks", duration(*s.comm_wait_s), "0 s", "mean over the ranks"});
@@ -96,7 +96,7 @@ void add_energy(Rows& rows, const Summary& s) {
     if (!s.energy_j) return;
     const bool has_rates = s.tokens.value_or(0) > 0 && s.seconds.value_or(0) > 0;
     rows.push_back({"Energy", cat(significant(*s.energy_j), " J"), no_limit,
-                    has_rates ? cat(significant(*s.energy_j / *s.tokens), " J a token; ",
+                    has_rates ? cat(significant(*s.energy_j / *s.tokens), " J per token; ",
                                     significant(*s.energy_j / *s.seconds), " W, mean, of all ranks together")
                               : "of all ranks together"});
 }

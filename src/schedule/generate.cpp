@@ -165,8 +165,8 @@ ScheduleKind schedule_named(const std::string& name) {
     known.emplace_back(searched_schedule);
     std::string names;
     for (const std::string& each : known) names += (names.empty() ? "" : ", ") + each;
-    throw ConfigError(cat("there is no schedule ", in_quotes(name), did_you_mean(name, known),
-                          "; the schedules are ", names));
+    throw ConfigError(cat("there is no schedule ", in_quotes(name), "; the schedules are ", names,
+                          did_you_mean(name, known)));
 }
 
 std::vector<Program> generate(ScheduleKind kind, const PipelineShape& shape) {

@@ -146,7 +146,7 @@ std::string update_text(const StepOutcome& outcome) {
 }
 
 std::string energy_line(const Figures& f, double joules) {
-    return fmt::format("  energy          {:.1f} J, {:.4g} J a token; {:.1f} W a rank, mean\n", joules,
+    return fmt::format("  energy          {:.1f} J, {:.4g} J per token; {:.1f} W per rank on average\n", joules,
                        joules / static_cast<double>(f.tokens), joules / f.seconds / f.ranks);
 }
 
@@ -305,7 +305,7 @@ void Console::finish(const Figures& f, const std::string& peak_is, const std::st
     const BubbleParts parts = f.bubble_parts();
     out_ << fmt::format(
         "  bubble          {:.1f} %: other stages {:.1f} (limit {:.1f}: the schedule's), tensor ranks {:.1f}, "
-        "replicas {:.1f}, the rest {:.1f}\n",
+        "gradients {:.1f}, the rest {:.1f}\n",
         100 * f.bubble(), 100 * parts.schedule, 100 * f.bubble_limit, 100 * parts.wait_tensor,
         100 * parts.wait_data, 100 * parts.wait_other);
     if (f.joules()) out_ << energy_line(f, *f.joules());
@@ -320,7 +320,7 @@ void Console::finish(const Figures& f, const std::string& peak_is, const std::st
     out_ << fmt::format("  padding         {:.1f} % of computed tokens (limit 0)\n",
                         100 * (1 - static_cast<double>(f.tokens) / static_cast<double>(f.padded_tokens)));
     const std::string grown =
-        f.grown_bytes ? fmt::format("grew by {} MB a rank; ", megabytes(*f.grown_bytes)) : "";
+        f.grown_bytes ? fmt::format("grew by {} MB per rank; ", megabytes(*f.grown_bytes)) : "";
     out_ << fmt::format("  memory          {}{} MB predicted\n", grown, megabytes(f.predicted_bytes));
     if (f.stopped) {
         out_ << fmt::format("  stopped         after step {} of {}: {}{}\n", f.stopped->step, setup_.steps,

@@ -33,9 +33,9 @@ std::string place_of(const RunConfig& config, const Decision& decision) {
 // let no moments go on meanwhile.
 void check_move(const RunConfig& config, const Plan& plan) {
     if (config.policy.move != MoveWay::overlap || plan.training.ends_with_step()) return;
-    throw ConfigError(
-        cat("schedule ", plan.schedule,
-            " keeps work in flight over the end of a step, beside which no moments can come; use --move stop"));
+    throw ConfigError(cat("schedule ", plan.schedule,
+                          " keeps micro-batches in flight across steps, so moments cannot follow during a "
+                          "step; use --move stop"));
 }
 
 // The options that a run with the decision's plan would have.
@@ -51,8 +51,8 @@ RunConfig options_for(const RunConfig& config, const Plan& current, const Decisi
 void leave_out(const std::vector<double>& parts, int ranks, Plan& plan) {
     if (parts.empty()) return;
     if (parts.size() != static_cast<std::size_t>(ranks)) {
-        throw ConfigError(cat("\"left_out\" is of ", parts.size(), " ranks, and the job has ", ranks,
-                              "; give a part for each"));
+        throw ConfigError(cat("\"left_out\" has ", parts.size(), " values, and the job has ", ranks,
+                              " ranks; give one value per rank"));
     }
     double most = 0;
     for (int rank = 0; rank < ranks; ++rank) {
@@ -61,8 +61,8 @@ void leave_out(const std::vector<double>& parts, int ranks, Plan& plan) {
     }
     constexpr double rounding = 1e-5;
     if (most > plan.most_left_out + rounding) {
-        throw ConfigError(cat("a rank leaves out ", most, " of its products, and may leave out ",
-                              plan.most_left_out, "; use --straggler resize or semi, and --resize-limit"));
+        throw ConfigError(cat("a rank skips ", most, " of its matmuls, and the limit is ", plan.most_left_out,
+                              "; use --straggler resize or semi, and --resize-limit"));
     }
     plan.left_out = parts;
 }
@@ -75,21 +75,24 @@ double sum_of(const std::vector<Migration>& migrations, int from, std::size_t pr
 
 void check_migration(const Migration& migration, const std::vector<Migration>& all, const Plan& plan) {
     const auto& [from, to, parts] = migration;
-    const std::string between = cat("rank ", to, " is to compute a part of rank ", from, "'s products");
+    const std::string between = cat("rank ", to, " cannot compute a part of rank ", from, "'s matmuls");
     if (from == to || plan.team_of(from) < 0 || plan.team_of(from) != plan.team_of(to)) {
         throw ConfigError(
-            cat(between, ", and they are not two ranks of a team; name ranks that share their layers"));
+            cat(between,
+                ": they are not two ranks of one tensor-parallel group; name ranks that share their layers"));
     }
     const auto is_between_both = [&](const Migration& other) { return other.from == from && other.to == to; };
     if (std::ranges::count_if(all, is_between_both) > 1)
-        throw ConfigError(cat(between, ", and that is said twice; say it once, with the sum of the parts"));
+        throw ConfigError(cat(between, " in two entries; write one entry with the sum of the parts"));
     const auto lends_too = [&](const Migration& other) { return other.from == to; };
     if (std::ranges::any_of(all, lends_too))
-        throw ConfigError(cat(between, ", and a part of its own is another's; let a rank do one of both"));
+        throw ConfigError(cat(
+            between,
+            ", because a part of its own matmuls goes to another rank; a rank may either give or take work"));
     for (std::size_t product = 0; product < product_count; ++product) {
         if (const double sum = sum_of(all, from, product); sum >= 1)
-            throw ConfigError(cat("others are to compute ", sum, " of a product of rank ", from,
-                                  ", which has to keep some of it; make the parts smaller"));
+            throw ConfigError(cat("other ranks would compute ", sum, " of a matmul of rank ", from,
+                                  ", which must keep a part of it; make the parts smaller"));
     }
 }
 
@@ -102,8 +105,8 @@ void migrate(const std::vector<Migration>& migrations, int ranks, Plan& plan) {
             continue;
         }
         throw ConfigError(cat("rank ", std::max(each.from, each.to),
-                              " is to migrate products, and the job has ", ranks,
-                              " ranks; name some of these"));
+                              " is named in \"migrations\", and the job has ", ranks,
+                              " ranks; name one of them"));
     }
     plan.migrations = migrations;
 }
@@ -112,7 +115,7 @@ void check_hash(const std::string& known, const Plan& plan, const char* which) {
     if (known.empty() || known == hash_of(plan)) return;
     throw ConfigError(
         cat("the plan ", which, " is ", hash_of(plan), ", and was ", known,
-            " when this was decided; use the options of that run, or leave \"from\" and \"to\" out"));
+            " when the decision was recorded; use the options of that run, or remove \"from\" and \"to\""));
 }
 
 // Of what a stage that is updated by itself leaves out, other stages know nothing.
@@ -120,7 +123,7 @@ void check_updates(const RunConfig& config, const Plan& plan) {
     if (config.run.on_nan == OnNan::stop || !plan.training.shape.updates_alone) return;
     throw ConfigError(
         cat("schedule ", plan.schedule,
-            " may leave out updates of some stages alone with --on-nan skip, which cannot be moved; use "
+            " may skip updates of single stages with --on-nan skip, and such a state cannot be moved; use "
             "--on-nan stop"));
 }
 
@@ -149,8 +152,8 @@ std::size_t elements_within_limit(const MovingPlans& plans, const RunConfig& con
         const std::size_t bytes = moving_bytes(plans, config, rank);
         if (bytes + least_in_flight > limit) {
             throw ConfigError(cat("rank ", rank, " needs ", with_commas(bytes + least_in_flight),
-                                  " bytes on the way to this plan, but --memory-limit is ", with_commas(limit),
-                                  "; raise it, or go there over a plan in between"));
+                                  " bytes during the change to this plan, but --memory-limit is ",
+                                  with_commas(limit), "; raise it, or change to an intermediate plan first"));
         }
         most = std::max(most, bytes);
     }
@@ -166,8 +169,8 @@ void check_memory_of_help(const SizedPlan& next, const RunConfig& config) {
             const std::size_t bytes = plan_memory(next, &config.optimizer, gradient_plan(next), rank).total();
             if (bytes > limit)
                 throw ConfigError(cat("rank ", rank, " needs ", with_commas(bytes),
-                                      " bytes with this help, but --memory-limit is ", with_commas(limit),
-                                      "; raise it, or use --straggler resize"));
+                                      " bytes with these migrations, but --memory-limit is ",
+                                      with_commas(limit), "; raise it, or use --straggler resize"));
         }
     }
 }

@@ -90,7 +90,7 @@ void check_finite(const Setup& setup, RankModel& model, Stream& stream, const Ev
     const std::string broken = model.is_idle() ? "" : broken_parameter(stream, model.stages().parameters());
     throw ConfigError(
         cat("the loss of ", setup.stored->place(), " is ", evaluation.loss, ": ",
-            broken.empty() ? "its numbers grow beyond all bounds" : broken + " holds numbers that are none",
+            broken.empty() ? "its activations overflow" : broken + " holds values that are not finite",
             "; use an earlier checkpoint"));
 }
 

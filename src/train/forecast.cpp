@@ -88,7 +88,7 @@ int ranks_of(const PlanConfig& config) {
     if (is_pipedream(config.run.layout)) return config.ranks;
     throw ConfigError(
         cat("--ranks ", config.ranks,
-            " is for --partition pipedream; a grid and a layout file say themselves how many there are"));
+            " applies to --partition pipedream only; otherwise the grid or the layout file gives the number"));
 }
 
 std::vector<std::size_t> parameters_of_stages(const ModelConfig& model, const Layout& layout) {

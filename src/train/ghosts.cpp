@@ -12,7 +12,7 @@ namespace {
 void refuse_option(bool is_given, const std::string& option, const std::string& why) {
     if (!is_given) return;
     throw ConfigError(cat(option, " needs values, and a run without arithmetic has none: ", why,
-                          "; leave it out, or use --math on"));
+                          "; remove it, or use --math on"));
 }
 
 void check_ghost_options(const RunConfig& config) {
@@ -22,9 +22,9 @@ void check_ghost_options(const RunConfig& config) {
             "off`");
     }
     if (config.costs.cluster.empty())
-        throw ConfigError("--device ghost has no device whose time it takes; give --cluster FILE.json");
+        throw ConfigError("--device ghost needs the description of a device; set --cluster FILE.json");
     if (config.run.steps == 0 && config.data.corpus.empty())
-        throw ConfigError("nothing says how long to run; give --steps N");
+        throw ConfigError("the length of the run is unknown; set --steps N");
     refuse_option(config.run.resume != "off", cat("--resume ", config.run.resume), "no run can be resumed");
     refuse_option(config.run.eval_every > 0, "--eval-every", "there is no loss");
     refuse_option(config.run.checkpoint_every > 0, "--checkpoint-every", "there is nothing to save");
@@ -51,7 +51,7 @@ void check_ghosts(const RunConfig& config) {
 
 void refuse_ghosts(const RunConfig& config, const std::string& what) {
     if (is_of_ghosts(config))
-        throw ConfigError(cat("--device ghost computes nothing, and ", what, " is of values; use cpu"));
+        throw ConfigError(cat("--device ghost computes nothing, and ", what, " needs values; use cpu"));
     check_ghosts(config);
 }
 

@@ -74,7 +74,7 @@ std::map<std::string, std::size_t> files_by_device(const std::vector<ProfileFile
         if (is_new) continue;
         throw ConfigError(cat("--profile names ", files[known->second].path, " and ", path,
                               ", and both were measured on '", profile.machine,
-                              "'; keep one of them, or say whose each is by ranks: 0-3=", path));
+                              "'; keep one of them, or assign them to ranks: 0-3=", path));
     }
     return by_device;
 }
@@ -89,7 +89,7 @@ std::map<std::string, std::size_t> files_by_device(const std::vector<ProfileFile
     std::string names;
     for (const auto& [name, file] : known) names += cat(names.empty() ? "'" : " and '", name, '\'');
     throw ConfigError(cat("--profile names no file for the device of ", text_of_ranks(ranks), ", '", device,
-                          "' (those given are for ", names, "); add one that was measured there, or say ",
+                          "' (those given are for ", names, "); add one that was measured there, or ",
                           text_of(first_span(ranks)), "=FILE"));
 }
 
@@ -133,16 +133,18 @@ std::vector<std::string> simulated_names(const RunConfig& config, int ranks) {
 }  // namespace
 
 void check_profile_files(const std::vector<ProfileFile>& files) {
-    for (const ProfileFile& file : files) profile_from_json(read_regular_file(file.path, "--profile"), file.path);
+    for (const ProfileFile& file : files)
+        profile_from_json(read_regular_file(file.path, "--profile"), file.path);
 }
 
 void check_profile_ranks(const std::vector<ProfileFile>& files, int ranks) {
     const std::vector<int> left = ranks_without(named_files(files, static_cast<std::size_t>(ranks)));
     if (asks_for_devices(files)) {
-        throw ConfigError(cat("--profile names ", std::ranges::count_if(files, is_for_others),
-                              " files without ranks, and there are no devices here whose names tell which rank "
-                              "takes which; say it: 0-3=",
-                              files.front().path, ",4-7=", files.back().path));
+        throw ConfigError(
+            cat("--profile names ", std::ranges::count_if(files, is_for_others),
+                " files without ranks, and no devices are known here by which to assign them; name the "
+                "ranks: 0-3=",
+                files.front().path, ",4-7=", files.back().path));
     }
     if (files.empty() || left.empty() || std::ranges::any_of(files, is_for_others)) return;
     throw ConfigError(cat("--profile names no file for ", text_of_ranks(left), "; add ",

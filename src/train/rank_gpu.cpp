@@ -99,9 +99,9 @@ std::shared_ptr<RankGpu> gpu_of_run(const RunConfig& config, const Setup& setup,
     const int mhz = config.run.gpu_clock;
     if (setup.place != Place::gpu) {
         if (mhz == 0) return nullptr;
-        throw ConfigError(cat("--gpu-clock ", mhz,
-                              " is of GPUs, and this run computes on none; leave it out, or choose another "
-                              "--device"));
+        throw ConfigError(
+            cat("--gpu-clock ", mhz,
+                " applies to GPUs, and this run uses none; remove it, or choose another --device"));
     }
     auto gpu = std::make_shared<RankGpu>(GpusOfRanks{
         .rank = session.rank(), .nodes = session.nodes(), .bus_ids = gather_all(control, gpu_in_use().bus_id)});

@@ -67,13 +67,13 @@ void refuse_another_run(const RunConfig& config, const Setup& setup, const Json&
     for (const RunFact& fact : fixed_facts(config, setup)) {
         const std::string was = text_at(run.at("options"), fact.option);
         if (was == fact.value) continue;
-        throw ConfigError(cat(place, " is of a run with ", fact.option, ' ', was, ", not ", fact.value,
-                              "; give what it had, or start another run from it with --init ", place));
+        throw ConfigError(cat(place, " was saved by a run with ", fact.option, ' ', was, ", not ", fact.value,
+                              "; use the same value, or start another run from it with --init ", place));
     }
     const CorpusInfo& corpus = setup.corpus->info();
     if (text_at(run, "corpus_sha256") != corpus.checksum)
-        throw ConfigError(cat(place, " is of a run on another corpus than ", corpus.path,
-                              "; name the one that it had, or start another run from it with --init ", place));
+        throw ConfigError(cat(place, " was saved by a run on another corpus than ", corpus.path,
+                              "; use the same corpus, or start another run from it with --init ", place));
 }
 
 // The first setting of its config.json that the options would change.
@@ -85,9 +85,9 @@ void refuse_another_model(const Setup& setup) {
     for (const auto& [key, value] : wanted.items()) {
         const std::string was = had.contains(key) ? had.at(key).dump() : "none";
         if (was == value.dump()) continue;
-        throw ConfigError(
-            cat(stored.place(), " is of a model with ", key.substr(1), ' ', was, ", not ", value.dump(),
-                "; leave out what changes it, or start another run from it with --init ", stored.place()));
+        throw ConfigError(cat(
+            stored.place(), " holds a model with ", key.substr(1), ' ', was, ", not ", value.dump(),
+            "; remove the option that changes it, or start another run from it with --init ", stored.place()));
     }
 }
 
@@ -102,8 +102,8 @@ void refuse_other_moments(const RunConfig& config, const Setup& setup) {
     const std::size_t had = setup.stored->state()->moments;
     if (wanted == had) return;
     throw ConfigError(cat(setup.stored->place(), " has ", had,
-                          " moments of each parameter, and the optimizer keeps ", wanted,
-                          "; give the --momentum that it had"));
+                          " moments per parameter, and the optimizer keeps ", wanted,
+                          "; use the --momentum that it was saved with"));
 }
 
 }  // namespace

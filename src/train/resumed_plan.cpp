@@ -59,18 +59,17 @@ SavedOrigin saved_origin(const Json& facts, const std::string& place) {
         if (std::ranges::all_of(saved.slowness, [](double factor) { return factor >= 1; })) return saved;
     } catch (const Json::exception&) {  // it lacks something, or has it in another form
     }
-    throw ConfigError(cat("what ", place, " says of it is not what this program writes"));
+    throw ConfigError(cat("its entry in ", place, " is not in the form that this program writes"));
 }
 
 // Whoever asks for something else than before has it from the first step on.
 void refuse_other_options(const SavedOrigin& saved, const RunConfig& config, const Setup& setup, int ranks) {
     if (saved.slowness.size() != static_cast<std::size_t>(ranks))
-        throw ConfigError(cat("it is of ", saved.slowness.size(), " ranks, and these are ", ranks));
+        throw ConfigError(cat("it was saved with ", saved.slowness.size(), " ranks, and this job has ", ranks));
     if (saved.straggler != name_of(config.policy.straggler))
         throw ConfigError(cat("--straggler was ", saved.straggler));
     if (saved.hash != setup.origin.hash)
-        throw ConfigError(
-            cat("the plan of its options was ", saved.hash, ", and that of these is ", setup.origin.hash));
+        throw ConfigError(cat("its options gave plan ", saved.hash, ", and these give ", setup.origin.hash));
 }
 
 // Its memory was held against the limit on the way there, and it is that very plan. Where it came from may have

@@ -18,8 +18,8 @@ DeviceRates rates_of(const ClusterDevice& device, const RunConfig& config) {
     const auto rate = device.flops.find(numbers);
     if (rate == device.flops.end()) {
         throw ConfigError(cat(config.costs.cluster, " has no device.flops.", numbers, ", and --dtype is ",
-                              numbers, "; say how many ", device.name,
-                              " makes a second, or use another --dtype"));
+                              numbers, "; add the rate of ", device.name,
+                              " in FLOP/s, or use another --dtype"));
     }
     return {.flops = rate->second, .bandwidth = device.bandwidth, .launch = device.launch};
 }

@@ -47,7 +47,7 @@ TEST_F(GpuClock, IsOfRunsOnGpus) {
     make_corpus();
     for (const int ranks : {0, 2}) {
         expect_train_refusal("--gpu-clock 1200",
-                             {"--gpu-clock 1200 is of GPUs, and this run computes on none; leave it out"},
+                             {"--gpu-clock 1200 applies to GPUs, and this run uses none; remove it"},
                              ranks);
     }
     expect_train_refusal("--gpu-clock fast", {"--gpu-clock"});

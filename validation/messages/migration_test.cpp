@@ -265,22 +265,22 @@ TEST_F(Migrations, ThatCannotBeAreRefused) {
         return refused.err;
     };
 
-    EXPECT_NE(
-        refusal(R"({"from": 0, "to": 0, "parts": [0.5, 0, 0, 0]})")
-            .find("rank 0 is to compute a part of rank 0's products, and they are not two ranks of a team"),
-        std::string::npos);
+    EXPECT_NE(refusal(R"({"from": 0, "to": 0, "parts": [0.5, 0, 0, 0]})")
+                  .find("rank 0 cannot compute a part of rank 0's matmuls: they are not two ranks of one "
+                        "tensor-parallel group"),
+              std::string::npos);
     EXPECT_NE(refusal(R"({"from": 0, "to": 2, "parts": [0.5, 0, 0, 0]})")
-                  .find("rank 2 is to migrate products, and the job has 2 ranks"),
+                  .find("rank 2 is named in \"migrations\", and the job has 2 ranks"),
               std::string::npos);
     EXPECT_NE(
         refusal(
             R"({"from": 0, "to": 1, "parts": [0.5, 0, 0, 0]}, {"from": 1, "to": 0, "parts": [0, 0, 0, 0.5]})")
-            .find("let a rank do one of both"),
+            .find("a rank may either give or take work"),
         std::string::npos);
     EXPECT_NE(
         refusal(
             R"({"from": 0, "to": 1, "parts": [0.5, 0, 0, 0]}, {"from": 0, "to": 1, "parts": [0.5, 0, 0, 0]})")
-            .find("and that is said twice; say it once"),
+            .find("in two entries; write one entry"),
         std::string::npos);
 }
 

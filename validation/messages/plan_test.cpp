@@ -161,7 +161,7 @@ TEST_F(Plan, NamesALayoutFileThatIsNone) {
     expect_refusal("plan --layout key.json", {"key.json", "did you mean stages?"});
     expect_refusal("plan --layout other.json", {"other.json", "27 layers", "11"});
     expect_refusal("plan --layout twice.json", {"rank 0 is twice in replica 0 of stage 0 of twice.json"});
-    expect_refusal("plan --layout twice.json --pipe 2", {"--layout twice.json", "leave out --pipe"});
+    expect_refusal("plan --layout twice.json --pipe 2", {"--layout twice.json", "remove --pipe"});
 }
 
 TEST_F(Plan, NamesProgramsThatCannotRun) {

@@ -197,16 +197,17 @@ TEST_F(Redistribution, IsRefusedWhereThereIsNothingToGive) {
         return refused.err;
     };
 
-    EXPECT_NE(
-        refusal("", 1).find("trireme: --straggler uneven has nothing to give to others here: no two ranks "
-                            "share a layer, and there is one rank; use --tensor"),
-        std::string::npos);
+    EXPECT_NE(refusal("", 1).find("trireme: --straggler uneven cannot move work here: no two ranks "
+                                  "share a layer, and there is one rank; use --tensor"),
+              std::string::npos);
     EXPECT_NE(
         refusal("--pipe 2 --chunks 2 --schedule interleaved --microbatches 4", 2)
-            .find("and --schedule interleaved has no way to execute other cuts or numbers of micro-batches"),
+            .find(
+                "and --schedule interleaved cannot execute other stage boundaries or numbers of micro-batches"),
         std::string::npos);
-    EXPECT_NE(refusal("--pipe 2 --microbatches 4 --bridge 10", 2).find("--bridge is help between ranks"),
-              std::string::npos);
+    EXPECT_NE(
+        refusal("--pipe 2 --microbatches 4 --bridge 10", 2).find("--bridge needs ranks that share layers"),
+        std::string::npos);
 }
 
 }  // namespace

@@ -54,7 +54,8 @@ TEST_F(Resume, GoesOnInItsRunDirectoryAndKeepsTheNewest) {
     const Outcome outcome = run(line(options));
 
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_NE(outcome.out.find("\nresume    run/checkpoints/step-4; --keep was 0\n"), std::string::npos) << outcome.out;
+    EXPECT_NE(outcome.out.find("\nresume    run/checkpoints/step-4; --keep was 0\n"), std::string::npos)
+        << outcome.out;
     EXPECT_NE(outcome.out.find("\nstep     5/8"), std::string::npos) << outcome.out;
     EXPECT_EQ(names_in("run/checkpoints"), (std::vector<std::string>{"latest", "step-6", "step-8"}));
     EXPECT_EQ(lines_of("run/steps.jsonl"), 8U);
@@ -134,16 +135,16 @@ TEST_F(Resume, RefusesWhatIsNotTheSameRun) {
     run_first();
     const std::string six = "--steps 6 --resume first ";
     const std::string init =
-        "give what it had, or start another run from it with --init first/checkpoints/step-4";
+        "use the same value, or start another run from it with --init first/checkpoints/step-4";
 
-    expect_refusal(line(six + "--batch 4 --seed 2"), {"is of a run with --seed 1, not 2", init});
-    expect_refusal(line(six + "--batch 5"), {"is of a run with --batch 4, not 5"});
+    expect_refusal(line(six + "--batch 4 --seed 2"), {"was saved by a run with --seed 1, not 2", init});
+    expect_refusal(line(six + "--batch 5"), {"was saved by a run with --batch 4, not 5"});
     expect_refusal(line(six + "--batch 4 --optimizer sgd"), {"--optimizer adamw, not sgd"});
     expect_refusal(line(six + "--batch 4 --dtype f64"), {"--dtype f32, not f64"});
     expect_refusal(line(six + "--batch 4 --max-length 100"), {"--max-length 256, not 100"});
     expect_refusal(line(six + "--batch 4 --validation-share 0.1"), {"--validation-share 0.02, not 0.1"});
     expect_refusal(line(six + "--batch 4 --dropout 0.3"),
-                   {"is of a model with", "pdrop 0.0, not 0.3", "leave out"});
+                   {"holds a model with", "pdrop 0.0, not 0.3", "remove the option"});
     expect_refusal(line("--steps 4 --batch 4 --resume first"),
                    {"has 4 steps done", "4 in all", "raise --steps"});
     expect_refusal(line("--steps 6 --batch 4 --resume none"), {"the model none does not exist"});
@@ -152,7 +153,7 @@ TEST_F(Resume, RefusesWhatIsNotTheSameRun) {
         line("--steps 6 --batch 4 --run-dir first"),
         {"first already holds the steps", "continue that run with --resume auto, or choose another --run-dir"});
     ASSERT_EQ(run("prepare --synthetic csn --count 21 --quiet --output corpus.h5").code, 0);
-    expect_refusal(line(six + "--batch 4"), {"is of a run on another corpus than corpus.h5"});
+    expect_refusal(line(six + "--batch 4"), {"was saved by a run on another corpus than corpus.h5"});
 }
 
 TEST_F(Resume, RefusesAModelThatNoRunHasLeft) {

@@ -199,13 +199,13 @@ TEST_F(ResumedPlan, IsThatOfTheSameOptionsAlone) {
     };
 
     EXPECT_NE(words("--ranks 2 --tensor 2 ", uneven + "--run-dir two")
-                  .find(begins + "it is of 4 ranks, and these are 2\n"),
+                  .find(begins + "it was saved with 4 ranks, and this job has 2\n"),
               std::string::npos);
     EXPECT_NE(words("--ranks 4 --tensor 4 ", "--straggler off --run-dir off")
                   .find(begins + "--straggler was uneven\n"),
               std::string::npos);
     EXPECT_NE(words("--ranks 4 --tensor 2 --data 2 ", uneven + "--run-dir grid")
-                  .find(begins + "the plan of its options was "),
+                  .find(begins + "its options gave plan "),
               std::string::npos);
     EXPECT_GT(products_of_slow("off", 0), 1.5 * products_of_slow("whole", 18));
     EXPECT_EQ(words("--ranks 4 --tensor 4 ", uneven + "--decisions whole/decisions.jsonl --run-dir again")

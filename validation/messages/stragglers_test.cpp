@@ -222,17 +222,17 @@ TEST_F(Stragglers, SayWhatTheyCannotDo) {
     };
 
     EXPECT_NE(words("--straggler resize --data 2", 2)
-                  .find("trireme: this --straggler is for ranks that share their layers, and here each has its "
-                        "own; use "
-                        "--tensor, or --straggler uneven, which moves layers and micro-batches, too\n"),
+                  .find("trireme: this --straggler policy needs ranks that share layers, and here each rank "
+                        "has its own; "
+                        "use --tensor, or --straggler uneven, which also moves layers and micro-batches\n"),
               std::string::npos);
     EXPECT_NE(words("--straggler uneven --tensor 2 --pipe 2 --microbatches 4 --schedule pipedream --tied off "
                     "--move overlap",
                     4)
-                  .find("keeps work in flight over the end of a step"),
+                  .find("keeps micro-batches in flight across steps"),
               std::string::npos);
     EXPECT_NE(words("--straggler resize --resize-decay kept --tensor 2 --data 2", 4)
-                  .find("--resize-decay kept would let replicas part"),
+                  .find("with --resize-decay kept replicas would diverge"),
               std::string::npos);
     EXPECT_NE(run("simulate --ranks 2 --cluster double.json --math off --tensor 2 --model gpt2-tiny --steps 2 "
                   "--straggler uneven --move twins")
@@ -252,8 +252,8 @@ TEST_F(Stragglers, OptionsOfAreChecked) {
     const Outcome refused = run("train --corpus corpus.h5 --steps 4 --decisions decisions.jsonl --run-dir run");
     EXPECT_EQ(refused.code, 2);
     EXPECT_NE(
-        refused.err.find("trireme: --decisions decisions.jsonl, step 2: a rank leaves out 0.5 of its products, "
-                         "and may leave out 0; use --straggler resize or semi, and --resize-limit\n"),
+        refused.err.find("trireme: --decisions decisions.jsonl, step 2: a rank skips 0.5 of its matmuls, "
+                         "and the limit is 0; use --straggler resize or semi, and --resize-limit\n"),
         std::string::npos)
         << refused.err;
 }

@@ -116,8 +116,8 @@ std::vector<int> GpuMeter::clocks() const {
 void GpuMeter::check_clock(int mhz) const {
     const std::vector<int> known = clocks();
     if (known.empty() || std::ranges::find(known, mhz) != known.end()) return;
-    throw ConfigError(cat("--gpu-clock ", mhz, " is none that the GPU at ", bus_id_,
-                          " has: the nearest of its ", known.size(), " clocks, ", known.back(), " to ",
+    throw ConfigError(cat("the GPU at ", bus_id_, " does not support --gpu-clock ", mhz,
+                          ": the nearest of its ", known.size(), " clocks, ", known.back(), " to ",
                           known.front(), " MHz, ", nearest_of(mhz, known)));
 }
 
@@ -136,8 +136,8 @@ void GpuMeter::hold_clock(int mhz) const {
                                   "); without --gpu-clock the run leaves clocks as they are"));
         case Result::not_supported:
         case Result::invalid_argument:
-            throw ConfigError(cat(wish, " is nothing that the GPU at ", bus_id_,
-                                  " can be held at: ", library_->words_of(result),
+            throw ConfigError(cat("the GPU at ", bus_id_, " does not support ", wish, ": ",
+                                  library_->words_of(result),
                                   "; without --gpu-clock the run leaves clocks as they are"));
         case Result::not_found:
         case Result::insufficient_size:

@@ -109,8 +109,8 @@ TEST(GpuClock, IsOneOfThoseThatItHas) {
     EXPECT_EQ(meter.clocks().front(), 1980);
     EXPECT_EQ(
         complaint(1203),
-        "--gpu-clock 1203 is none that the GPU at 0000:01:00.0 has: the nearest of its 119 clocks, 210 to "
-        "1980 MHz, are 1200 and 1215 MHz");
+        "the GPU at 0000:01:00.0 does not support --gpu-clock 1203: the nearest of its 119 clocks, 210 to 1980 "
+        "MHz, are 1200 and 1215 MHz");
     EXPECT_TRUE(says(complaint(100), "the nearest of its 119 clocks, 210 to 1980 MHz, is 210 MHz"));
     EXPECT_TRUE(says(complaint(5000), "is 1980 MHz"));
     EXPECT_EQ(play.log(), "");
@@ -132,7 +132,7 @@ TEST(GpuClock, OfAGpuThatHasNoneToSetIsRefused) {
     const GpuMeter meter(first_gpu, nvml_stand_in);
 
     EXPECT_TRUE(says(message_of<ConfigError>([&] { meter.hold_clock(1200); }),
-                     "--gpu-clock 1200 is nothing that the GPU at 0000:01:00.0 can be held at: Not Supported"));
+                     "the GPU at 0000:01:00.0 does not support --gpu-clock 1200: Not Supported"));
 }
 
 }  // namespace

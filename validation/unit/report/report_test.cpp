@@ -46,7 +46,7 @@ TEST(Report, ShowsWhatARunConsumed) {
 
     EXPECT_TRUE(says(report_of(run),
                      "<th>Energy</th><td>3,000 J</td><td>&ndash;</td>"
-                     "<td>20 J a token; 750 W, mean, of all ranks together</td>"));
+                     "<td>20 J per token; 750 W, mean, of all ranks together</td>"));
 }
 
 // A run whose evaluations, after the steps 1 and 2, counted what was right; `before` and `after` say what.

@@ -167,13 +167,13 @@ TEST(RunRecords, NeedARunDirectory) {
 
 TEST(RunRecords, NameALineThatIsNoRecord) {
     EXPECT_EQ(complaint_about("steps.jsonl", "{\"step\":1}\n{\"step\":\n{\"step\":3}\n"),
-              "steps.jsonl, line 2 is no JSON object; mend the line or remove it");
+              "steps.jsonl, line 2 is not a JSON object; correct the line or remove it");
     EXPECT_EQ(complaint_about("steps.jsonl", "{\"step\":1}\n\n{\"step\":3}\n"),
-              "steps.jsonl, line 2 is no JSON object; mend the line or remove it");
+              "steps.jsonl, line 2 is not a JSON object; correct the line or remove it");
     EXPECT_EQ(complaint_about("steps.jsonl", "7\n"),
-              "steps.jsonl, line 1 is no JSON object; mend the line or remove it");
+              "steps.jsonl, line 1 is not a JSON object; correct the line or remove it");
     EXPECT_EQ(complaint_about("steps.jsonl", "{\"loss\":1}\n"),
-              "steps.jsonl, line 1 does not say which step it is of; mend the line or remove it");
+              "steps.jsonl, line 1 has no step; correct the line or remove it");
     EXPECT_EQ(complaint_about("steps.jsonl", "{\"step\":1,\"loss\":\"low\"}\n"),
               "steps.jsonl, line 1: 'loss' is no number; the records are damaged, or of another version of "
               "trireme");

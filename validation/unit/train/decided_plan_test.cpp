@@ -95,7 +95,7 @@ TEST_F(ADecidedPlan, IsRefusedWhereAnotherOneWasRecorded) {
     const std::string own = hash_of(setup.plan);
     const std::string next = hash_of(plan_for({.step = 3, .layout = two_stages(4)}).plan);
     const std::string advice =
-        " when this was decided; use the options of that run, or leave \"from\" and \"to\" out";
+        " when the decision was recorded; use the options of that run, or remove \"from\" and \"to\"";
 
     EXPECT_NO_THROW(plan_for({.step = 3, .layout = two_stages(4), .from = own, .to = next}));
     EXPECT_EQ(refusal({.step = 3, .layout = two_stages(4), .from = next}),
@@ -113,9 +113,8 @@ TEST_F(ADecidedPlan, IsRefusedWhereStagesMayHaveBeenUpdatedUnlikeOften) {
     config_.run.on_nan = OnNan::skip;
 
     EXPECT_EQ(refusal({.step = 3, .layout = two_stages(4)}),
-              "--decisions d.jsonl, step 3: schedule pipedream may leave out updates of some stages alone with "
-              "--on-nan "
-              "skip, which cannot be moved; use --on-nan stop");
+              "--decisions d.jsonl, step 3: schedule pipedream may skip updates of single stages with "
+              "--on-nan skip, and such a state cannot be moved; use --on-nan stop");
 }
 
 // The largest of what any rank holds at any time, by the parts of the state that are there then.
@@ -155,9 +154,8 @@ TEST_F(ADecidedPlan, IsRefusedWhereMomentsCannotFollow) {
     EXPECT_NO_THROW(plan_for({.step = 3, .layout = two_stages(4)}));
 
     EXPECT_EQ(refusal({.step = 3, .layout = two_stages(4), .schedule = "pipedream-2bw"}),
-              "--decisions d.jsonl, step 3: schedule pipedream-2bw keeps work in flight over the end of a "
-              "step, beside which "
-              "no moments can come; use --move stop");
+              "--decisions d.jsonl, step 3: schedule pipedream-2bw keeps micro-batches in flight across "
+              "steps, so moments cannot follow during a step; use --move stop");
 }
 
 TEST_F(ADecidedPlan, KeepsItsWayToTheMemoryLimit) {
@@ -177,7 +175,7 @@ TEST_F(ADecidedPlan, KeepsItsWayToTheMemoryLimit) {
 
     config_.layout.memory_limit = moving + (std::size_t{1} << 20) - 1;
     EXPECT_NE(refusal({.step = 3, .layout = two_stages(4)})
-                  .find(" bytes on the way to this plan, but --memory-limit is "),
+                  .find(" bytes during the change to this plan, but --memory-limit is "),
               std::string::npos)
         << refusal({.step = 3, .layout = two_stages(4)});
 }

@@ -46,10 +46,9 @@ TEST(ProfileRanks, AreAllNamed) {
 }
 
 TEST(ProfileRanks, AreAskedForWhereThereAreNoDevices) {
-    EXPECT_EQ(
-        refusal_of_ranks({{"a.json"}, {"b.json"}}, 8),
-        "--profile names 2 files without ranks, and there are no devices here whose names tell which rank "
-        "takes which; say it: 0-3=a.json,4-7=b.json");
+    EXPECT_EQ(refusal_of_ranks({{"a.json"}, {"b.json"}}, 8),
+              "--profile names 2 files without ranks, and no devices are known here by which to assign them; "
+              "name the ranks: 0-3=a.json,4-7=b.json");
 }
 
 class ProfilesOfDevices : public ::testing::Test {
@@ -81,11 +80,11 @@ TEST_F(ProfilesOfDevices, HaveToBeThereForAll) {
     EXPECT_EQ(
         refusal({{slow_}, {fast_}}, {"abacus", "abacus", "slide rule", "pencil"}),
         "--profile names no file for the device of rank 3, 'pencil' (those given are for 'abacus' and 'slide "
-        "rule'); add one that was measured there, or say 3=FILE");
+        "rule'); add one that was measured there, or 3=FILE");
     EXPECT_EQ(
         refusal({{slow_}, {fast_}}, {"pencil", "pencil", "abacus", "pencil"}),
         "--profile names no file for the device of ranks 0,1,3, 'pencil' (those given are for 'abacus' and "
-        "'slide rule'); add one that was measured there, or say 0-1=FILE");
+        "'slide rule'); add one that was measured there, or 0-1=FILE");
     EXPECT_TRUE(validation::says(
         refusal({{slow_}, {fast_}, {"other.json", RankSpan{1, 1}}}, {"pencil", "pencil", "abacus", "pencil"}),
         "for the device of ranks 0,3, 'pencil'"));
@@ -94,10 +93,10 @@ TEST_F(ProfilesOfDevices, HaveToBeThereForAll) {
 TEST_F(ProfilesOfDevices, AreNotTwoForOne) {
     const std::string again = folder_.write("again.json", json_of(small_profile(1)));
 
-    EXPECT_EQ(refusal({{fast_}, {again}}, {"abacus"}),
-              cat("--profile names ", fast_, " and ", again,
-                  ", and both were measured on 'abacus'; keep one of them, or say whose each is by ranks: 0-3=",
-                  again));
+    EXPECT_EQ(
+        refusal({{fast_}, {again}}, {"abacus"}),
+        cat("--profile names ", fast_, " and ", again,
+            ", and both were measured on 'abacus'; keep one of them, or assign them to ranks: 0-3=", again));
 }
 
 TEST_F(ProfilesOfDevices, CanBeRead) {

@@ -338,9 +338,9 @@ TEST(ShowPlan, SharesLayersAmongTheRanksThatAreNamed) {
     EXPECT_EQ(forecast.plan.micro_batches(), 6);
     EXPECT_EQ(layout_from_json(json_of(forecast), "it"), forecast.plan.layout);
     config.run.layout.partition = "uniform";
-    EXPECT_EQ(
-        refusal(config),
-        "--ranks 3 is for --partition pipedream; a grid and a layout file say themselves how many there are");
+    EXPECT_EQ(refusal(config),
+              "--ranks 3 applies to --partition pipedream only; otherwise the grid or the layout file gives "
+              "the number");
 }
 
 TEST(ShowPlan, RefusesWhatTrainingWouldRefuse) {
