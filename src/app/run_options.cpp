@@ -67,7 +67,8 @@ OptionGroup run_options(RunConfig& config) {
                  run.resume),
             on_save_error_option(run),
             whole_number({"log-every", "K", "steps between progress lines"}, run.log_every, 1),
-            number({"stall-timeout", "SECONDS", "seconds without progress after which the job is ended"},
+            number({"stall-timeout", "SECONDS",
+                    "seconds that a rank waits for another one before the job is ended"},
                    run.stall_timeout, above(0)),
             duration(
                 {"time-limit", "3h50m",

@@ -89,7 +89,9 @@ OptionGroup model_options(ModelChoice& model, DataConfig& data) {
                          model.positions, 1),
             whole_number({"vocabulary", "", "vocabulary size; 0: the corpus's; if unset, the model's"},
                          model.vocabulary),
-            whole_number({"labels", "", "number of classes; 0: the corpus's; if unset, the model's"},
+            whole_number({"labels", "",
+                          "classes of --task classify; 0: as many as the corpus has; if unset, as many as the "
+                          "model has"},
                          model.labels),
             whole_number({"channels", "", "number of channels of an image; if unset, the model's"},
                          model.channels, 1),
@@ -101,24 +103,26 @@ OptionGroup model_options(ModelChoice& model, DataConfig& data) {
 }
 
 Option partition_option(LayoutConfig& layout) {
-    return text({"partition",
-                 "KIND|N,N,...",
-                 "how to cut the layers into pipeline stages",
-                 {{"uniform", "equal numbers of items: the embedding, each block, and the head"},
-                  {"parameters", "nearly equal numbers of parameters"},
-                  {"type", "equal numbers of blocks; embedding and head are not counted"},
-                  {"measured", "nearly equal seconds, from --profile"},
-                  {"pipedream", "PipeDream's planner, from --profile; also chooses the replicas of each stage"},
-                  {"4,3,3,4", "number of items of each stage"}}},
-                layout.partition);
+    return text(
+        {"partition",
+         "KIND|N,N,...",
+         "how to cut the layers into pipeline stages",
+         {{"uniform", "equal numbers of items: the embedding, each block, and the head"},
+          {"parameters", "nearly equal numbers of parameters"},
+          {"type", "equal numbers of blocks; embedding and head are not counted"},
+          {"measured", "nearly equal seconds, from --profile; may cut between attention and MLP of a block"},
+          {"pipedream", "PipeDream's planner, from --profile; also chooses the replicas of each stage"},
+          {"4,3,3,4", "number of items of each stage"}}},
+        layout.partition);
 }
 
 OptionGroup layout_options(LayoutConfig& layout) {
     return {
         "layout",
         {
-            whole_number({"pipe", "P", "number of pipeline-parallel ranks, each with its own stages"},
-                         layout.pipe, 1),
+            whole_number(
+                {"pipe", "P", "ranks of one pipeline; --pipe x --data x --tensor is the number of all ranks"},
+                layout.pipe, 1),
             whole_number({"data", "D", "number of data-parallel replicas; 0: as many as the ranks allow"},
                          layout.data),
             whole_number({"tensor", "T", "number of tensor-parallel ranks per replica"}, layout.tensor, 1),
@@ -162,9 +166,10 @@ OptionGroup schedule_options(ScheduleConfig& schedule) {
                    {"auto", "a search by the costs of the stages, --cost or --profile, within --memory-limit"},
                    {"FILE.csv", "a schedule of your own, as `trireme plan --format csv` writes it"}}},
                  schedule.schedule),
-            whole_number({"microbatches", "M",
-                          "micro-batches per step, for each replica of the pipeline; in total with --layout"},
-                         schedule.microbatches, 1),
+            whole_number(
+                {"microbatches", "M",
+                 "micro-batches that each replica executes per step; with --layout, those of all replicas"},
+                schedule.microbatches, 1),
             whole_number({"chunks", "V", "stages per rank with interleaved and looped-bfs; zb-v has 2"},
                          schedule.chunks, 1),
         }};
@@ -277,7 +282,8 @@ std::vector<OptionGroup> evaluate_options(EvaluateConfig& config) {
                     {"validation", true, "the rows that `trireme train` keeps for validation"}}),
             text({"output", "FILE.json", "file to which the figures are also written, as JSON"}, config.output),
             whole_number({"batch", "B", "samples per batch, over all ranks"}, run.run.batch, 1),
-            number({"stall-timeout", "SECONDS", "seconds without progress after which the job is ended"},
+            number({"stall-timeout", "SECONDS",
+                    "seconds that a rank waits for another one before the job is ended"},
                    run.run.stall_timeout, above(0)),
             whole_number({"threads", "", "threads per rank; 0: the cores of a node divided by its ranks"},
                          run.run.threads),
@@ -312,7 +318,8 @@ std::vector<OptionGroup> profile_options(ProfileCommand& command) {
             whole_number({"batch", "B", "samples per micro-batch"}, run.run.batch, 1),
             whole_number({"repeat", "K", "number of measurements per layer, of which the median counts"},
                          command.profile.repeats, 1),
-            whole_number({"threads", "", "threads per rank; 0: the cores of the node, divided among its ranks"}, run.run.threads),
+            whole_number({"threads", "", "threads per rank; 0: the cores of the node, divided among its ranks"},
+                         run.run.threads),
             whole_number({"seed", "S", "random seed of the sample order"}, run.run.seed),
             flag({"quiet", "", "print no table"}, command.profile.quiet),
         }};

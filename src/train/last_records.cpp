@@ -4,6 +4,7 @@
 #include <array>
 
 #include "trireme/comm/collectives.hpp"
+#include "trireme/device/clock.hpp"
 
 namespace trireme {
 
@@ -14,9 +15,9 @@ void add_costs(Figures& figures, const Saving& saving, const RankBytes& own, Com
     };
     figures.grown_bytes = most(own.grown);
     figures.predicted_bytes = most(own.predicted);
-    if (const std::string remark = remark_on_memory(*figures.grown_bytes, figures.predicted_bytes);
-        !remark.empty())
-        figures.remarks.push_back(remark);
+    const std::string remark = remark_on_memory(*figures.grown_bytes, figures.predicted_bytes);
+    // Simulated ranks share the memory of one process.
+    if (!remark.empty() && !time_is_simulated()) figures.remarks.push_back(remark);
     figures.saves = saving.saves();
     figures.save_seconds = saving.stall_seconds();
     for (const SaveWait& wait : saving.waits()) figures.save_wait_seconds += wait.seconds;
