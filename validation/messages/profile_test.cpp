@@ -151,7 +151,7 @@ TEST_F(UnlikeProfiles, CutAPlanByRanks) {
     EXPECT_TRUE(has(outcome.out, "stage 1: layer 2.5, rank 1\n")) << outcome.out;
     EXPECT_TRUE(has(outcome.out, " (rank 0) and 1 thread of slide rule (rank 1)")) << outcome.out;
     expect_refusal(plan + "--profile profile.json,slow.json",
-                   {"--profile names 2 files without ranks", "there are no devices here", "0-3=profile.json"});
+                   {"--profile names 2 files without ranks", "no devices are known here", "0-3=profile.json"});
 }
 
 TEST_F(UnlikeProfiles, ThatDoNotFitAreNamed) {
@@ -164,7 +164,7 @@ TEST_F(UnlikeProfiles, ThatDoNotFitAreNamed) {
 
     expect_train_refusal(measured + "slow.json,pencil.json",
                          {"no file for the device of ranks 0,1, '" + device + "'",
-                          "those given are for 'pencil' and 'slide rule'", "say 0-1=FILE"},
+                          "those given are for 'pencil' and 'slide rule'", "or 0-1=FILE"},
                          2);
     expect_train_refusal(measured + "slow.json,profile.json,slow.json",
                          {"slow.json and slow.json, and both were measured on 'slide rule'"}, 2);
@@ -198,7 +198,7 @@ TEST_F(Profile, IsAskedForWhereACutNeedsIt) {
                     "`trireme profile --model gpt2-tiny --output profile.json`", "--profile profile.json"});
     expect_refusal("plan --partition pipedream", {"--partition pipedream", "--ranks N"});
     expect_refusal("plan --partition pipedream --ranks 2", {"goes by what layers cost"});
-    expect_refusal("plan --pipe 2 --ranks 2", {"--ranks 2 is for --partition pipedream"});
+    expect_refusal("plan --pipe 2 --ranks 2", {"--ranks 2 applies to --partition pipedream only"});
     expect_refusal("plan --partition mesured", {"--partition takes", "did you mean measured?"});
 }
 

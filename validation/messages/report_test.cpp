@@ -42,7 +42,7 @@ TEST_F(Report, NamesADirectoryWithoutRecords) {
 TEST_F(Report, NamesALineThatIsNoJson) {
     write("run/steps.jsonl", "{\"step\":1}\n{\"step\":\n{\"step\":3}\n");
 
-    expect_refusal("report run", {"run/steps.jsonl, line 2", "no JSON"});
+    expect_refusal("report run", {"run/steps.jsonl, line 2", "is not a JSON object"});
 }
 
 TEST_F(Report, NamesAnOutputThatCannotBeMade) {
