@@ -49,21 +49,21 @@ def programs(bundle):
     return {"version": peer_parts.versions(), "sources": hashlib.sha256(sources).hexdigest()}
 
 
-def provenance(bundle):
-    """The commit of the bundle's program, whether its tree was clean, and the command."""
+def provenance(bundle, stage):
+    """The commit of the bundle's program, whether its tree was clean, and the command that measures again."""
     version = bundle / "version.txt"
     words = version.read_text().splitlines()[0] if version.exists() else ""
     found = re.search(r"\((\w+)( with changes)?\)", words)
     return {"commit": found.group(1) if found else "unknown",
             "tree": "with changes" if found and found.group(2) else "clean" if found else "unknown",
-            "command": " ".join(["perf/gpu/stage.py", *sys.argv[1:]])}
+            "command": f"perf/gpu/check.sh {stage} OUTPUT"}
 
 
 def main():
     chosen = arguments()
     chosen.output.mkdir(parents=True, exist_ok=True)
     facts = {"device": chosen.device, "programs": programs(chosen.bundle), "settings": settings(),
-             "machine": machine.facts(), "provenance": provenance(chosen.bundle)}
+             "machine": machine.facts(), "provenance": provenance(chosen.bundle, chosen.stage)}
     parts = Parts(chosen.stage, facts, chosen.output, chosen.kept, float(os.environ.get("LIMIT", 460)))
     STAGES[chosen.stage](parts, chosen.bundle, chosen.output)
     table.write(chosen.output, chosen.kept)
