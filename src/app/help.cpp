@@ -96,17 +96,23 @@ std::size_t count_options(const std::vector<GroupHelp>& groups) {
     return count;
 }
 
+std::string names_of_groups(const std::vector<GroupHelp>& groups) {
+    std::string names;
+    for (const GroupHelp& group : groups) names += (names.empty() ? "" : ", ") + group.name;
+    return names;
+}
+
 std::vector<GroupHelp> one_group(const CommandHelp& command, const std::string& name) {
+    const std::vector<GroupHelp> groups = all_groups(command);
     std::vector<std::string> known;
-    for (const GroupHelp& group : all_groups(command)) {
+    for (const GroupHelp& group : groups) {
         if (group.name == name) return {group};
         known.push_back(group.name);
     }
-    std::string list;
-    for (const std::string& each : known) list += (list.empty() ? "" : ", ") + each;
-    const std::string groups = list.empty() ? "it has no options" : "its groups are " + list;
-    throw ConfigError(cat(command.name, " has no group of options ", in_quotes(name), did_you_mean(name, known),
-                          "; ", groups));
+    const std::string listed =
+        known.empty() ? "it has no options" : "its groups are " + names_of_groups(groups);
+    throw ConfigError(cat(command.name, " has no group of options ", in_quotes(name), " (", listed, ")",
+                          did_you_mean(name, known)));
 }
 
 std::string usage_lines(const CommandHelp& command) {
@@ -116,12 +122,6 @@ std::string usage_lines(const CommandHelp& command) {
         text += cat(text.empty() ? "Usage: " : "       ", is_launched ? "" : "trireme ", usage, "\n");
     }
     return text;
-}
-
-std::string names_of_groups(const std::vector<GroupHelp>& groups) {
-    std::string names;
-    for (const GroupHelp& group : groups) names += (names.empty() ? "" : ", ") + group.name;
-    return names;
 }
 
 // Says how to see the other options.
