@@ -56,7 +56,7 @@ def provenance(bundle, stage):
     found = re.search(r"\((\w+)( with changes)?\)", words)
     return {"commit": found.group(1) if found else "unknown",
             "tree": "with changes" if found and found.group(2) else "clean" if found else "unknown",
-            "command": f"perf/gpu/check.sh {stage} OUTPUT"}
+            "command": f"perf/gpu/check.sh {stage}"}
 
 
 def main():
