@@ -146,7 +146,7 @@ int run_point(const Study& study, const Point& point, const CommandLine& line) {
     return 0;
 }
 
-// How long a point takes. Points that are known from an earlier study take no time.
+// The mean time of a point. Points that are known from an earlier study take no time and do not count.
 class Pace {
 public:
     void add(double seconds) {

@@ -65,11 +65,20 @@ std::vector<std::vector<Setting>> stack(const SplitLine& line, const std::vector
     return places;
 }
 
+// With `--resume auto` the first start uses --init, and later starts resume.
+void refuse_init_beside_resume(const SplitLine& line, const RunConfig& config) {
+    const bool has_init = std::ranges::find(line.settings, "init", &Setting::name) != line.settings.end();
+    if (!has_init || config.model.init == "random" || config.run.resume == "auto") return;
+    throw ConfigError(cat("--init ", config.model.init, " has no effect, because --resume ", config.run.resume,
+                          " brings the weights; omit one of them"));
+}
+
 // The same on top of the options in the checkpoint that is resumed.
 void stack_resumed(const SplitLine& line, const std::vector<OptionGroup>& groups, RunConfig& config) {
     const std::vector<std::vector<Setting>> places = stack(line, groups);
     const std::optional<SavedOptions> saved = saved_options(config.run);
     if (!saved) return;
+    refuse_init_beside_resume(line, config);
     ResumedOptions resumed{.saved = *saved, .given = {}, .changes = {}};
     for (const std::vector<Setting>& place : places)
         for (const Setting& setting : place) resumed.given.insert(setting.name);

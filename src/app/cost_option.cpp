@@ -63,7 +63,7 @@ Option cost_option(std::vector<StageCost>& costs) {
             {"cost", "COSTS",
              "relative costs in place of --profile: forward pass F, input gradients I, weight gradients W, a "
              "message, the gradient all-reduce and the optimizer step; separate stages by ';'. If neither is "
-             "set: F=1,I=1,W=1,send=0,reduce=0,step=0"},
+             "set: F=1,I=1,W=1,send=0,reduce=0,step=0, and counted FLOPs with --compare"},
         .set = [&costs](const Setting& setting) { costs = read_costs(setting); },
         .get = [&costs] { return print_costs(costs); }};
 }

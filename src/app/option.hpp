@@ -26,12 +26,12 @@ std::string label(const Setting& setting);
 // A value with its meaning: {"pack", "concatenate the samples of a micro-batch"}.
 using ValueWords = std::pair<std::string, std::string>;
 
-// What help prints of an option: "--batch N   samples per step over all replicas (default 8)".
+// The words of an option in help: "--batch N   samples per step over all replicas (default 8)".
 struct OptionWords {
     std::string name;
     std::string form;                     // the value's: "N", "FILE", "adamw|sgd"; empty: derived from the type
     std::string meaning;                  // a noun or verb phrase with its unit
-    std::vector<ValueWords> values = {};  // in the order of `form`; values without a meaning are left out
+    std::vector<ValueWords> values = {};  // in the order of `form`; values without a meaning are omitted
 };
 
 // `set` and `get` refer to the configuration that the option was made for; it must outlive the option.

@@ -155,7 +155,7 @@ OptionGroup schedule_options(ScheduleConfig& schedule) {
                   {{"inter-layer", "one micro-batch after the other, without overlap"},
                    {"gpipe", "all forward passes, then all backward passes"},
                    {"1f1b", "one forward, one backward in turns, after a warm-up"},
-                   {"interleaved", "1f1b over --chunks stages per rank"},
+                   {"interleaved", "1f1b over --chunks stages per rank; with one stage it is 1f1b"},
                    {"looped-bfs", "breadth first over --chunks stages per rank"},
                    {"zb-h1", "zero bubble with the memory of 1f1b: weight gradients fill gaps"},
                    {"zb-h2", "zero bubble with about twice the memory of 1f1b"},
@@ -170,8 +170,9 @@ OptionGroup schedule_options(ScheduleConfig& schedule) {
                 {"microbatches", "M",
                  "micro-batches that each replica executes per step; with --layout, those of all replicas"},
                 schedule.microbatches, 1),
-            whole_number({"chunks", "V", "stages per rank with interleaved and looped-bfs; zb-v has 2"},
-                         schedule.chunks, 1),
+            whole_number(
+                {"chunks", "V", "stages per rank: 2 or more with interleaved and looped-bfs; zb-v has 2"},
+                schedule.chunks, 1),
         }};
 }
 
@@ -227,9 +228,13 @@ OptionGroup only(OptionGroup group, const std::vector<std::string>& names) {
     return group;
 }
 
-void refuse_missing_corpus(const DataConfig& data) {
-    if (!data.corpus.empty()) return;
-    throw ConfigError("no corpus is given; name one with --corpus FILE.h5 (`trireme prepare` makes it)");
+void refuse_missing_corpus(const RunConfig& config) {
+    if (!config.data.corpus.empty()) return;
+    const RunOptions& run = config.run;
+    const bool begins = run.resume == "auto" && !run.run_dir.empty();
+    throw ConfigError(
+        cat(begins ? cat("--run-dir ", run.run_dir, " holds no checkpoint, so the run begins, but ") : "",
+            "no corpus is given; name one with --corpus FILE.h5 (`trireme prepare` makes it)"));
 }
 
 void check_duration(const RunConfig& config) {
@@ -318,7 +323,7 @@ std::vector<OptionGroup> profile_options(ProfileCommand& command) {
             whole_number({"batch", "B", "samples per micro-batch"}, run.run.batch, 1),
             whole_number({"repeat", "K", "number of measurements per layer, of which the median counts"},
                          command.profile.repeats, 1),
-            whole_number({"threads", "", "threads per rank; 0: the cores of the node, divided among its ranks"},
+            whole_number({"threads", "", "threads per rank; 0: the cores of a node divided by its ranks"},
                          run.run.threads),
             whole_number({"seed", "S", "random seed of the sample order"}, run.run.seed),
             flag({"quiet", "", "print no table"}, command.profile.quiet),
@@ -336,7 +341,7 @@ void check_evaluate_options(const EvaluateConfig& config) {
     if (config.resume.empty()) {
         throw ConfigError("no model is given; name a checkpoint or a run directory with --resume PATH");
     }
-    refuse_missing_corpus(config.run.data);
+    refuse_missing_corpus(config.run);
 }
 
 void check_profile_options(const ProfileCommand& command) {
@@ -347,7 +352,7 @@ void check_profile_options(const ProfileCommand& command) {
 
 void check_train_options(const RunConfig& config) {
     if (config.precision.device != DeviceKind::ghost) {
-        refuse_missing_corpus(config.data);
+        refuse_missing_corpus(config);
         check_duration(config);
     }
     if (config.precision.device == DeviceKind::ghost && config.run.gpu_clock > 0) {

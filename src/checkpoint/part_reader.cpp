@@ -149,15 +149,16 @@ void CheckpointParts::add_updates(std::set<std::uint64_t>& counts, std::size_t t
                      [&](const PartReader& reader, const Box&) { counts.insert(reader.updates()); });
 }
 
-void CheckpointParts::verify(int threads) const {
+void CheckpointParts::verify(const std::function<void(const StoredRows&, StoredType)>& see) const {
     std::vector<WantedBox> all;
     for (std::size_t field = 0; field <= state_.moments; ++field)
         for (std::size_t t = 0; t < state_.tensors.size(); ++t)
-            all.push_back({.tensor = t,
-                           .field = state_field(field),
-                           .box = {{0, state_.tensors[t].rows}, {0, state_.tensors[t].columns}},
-                           .use = [](const StoredRows&) {}});
-    read(all, threads);
+            all.push_back(
+                {.tensor = t,
+                 .field = state_field(field),
+                 .box = {{0, state_.tensors[t].rows}, {0, state_.tensors[t].columns}},
+                 .use = [&see, type = state_.tensors[t].type](const StoredRows& rows) { see(rows, type); }});
+    read(all, 1);
 }
 
 }  // namespace trireme

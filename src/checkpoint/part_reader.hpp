@@ -74,8 +74,8 @@ public:
     void read(const std::vector<WantedBox>& wanted, int threads) const;
     // Adds those of the parts that have something of it.
     void add_updates(std::set<std::uint64_t>& counts, std::size_t tensor, const Box& wanted) const;
-    // Reads every byte of every part.
-    void verify(int threads) const;
+    // Reads every byte of every part, which `see` gets.
+    void verify(const std::function<void(const StoredRows&, StoredType)>& see) const;
 
 private:
     struct Held {

@@ -43,7 +43,14 @@ struct StoredModel::Storage : ModelFiles {
         return *at->second;
     }
 
+    // Puts rows of the box `all` into `to` and counts them.
+    UseRows put_into(const Tensor& to, const Box& all, StoredType type) const;
+    void count(const StoredRows& rows, StoredType type) const {
+        if (progress != nullptr) progress->add(rows.box.size() * bytes_of(type));
+    }
+
     std::unordered_map<std::string, const TensorEntry*> by_name;
+    ReadProgress* progress = nullptr;  // null: nobody is shown what is read
 };
 
 namespace {
@@ -129,6 +136,13 @@ const TensorEntry& StoredModel::Storage::find_checked(const ParameterSpec& spec)
     return *entry;
 }
 
+UseRows StoredModel::Storage::put_into(const Tensor& to, const Box& all, StoredType type) const {
+    return [this, to, all, type](const StoredRows& rows) {
+        put_rows(rows, type, all, to);
+        count(rows, type);
+    };
+}
+
 StoredModel StoredModel::open(const std::filesystem::path& path) {
     const ModelPlace place = find_model(path);
     StoredModel stored(std::make_unique<Storage>(place.is_checkpoint ? open_checkpoint(place.path)
@@ -161,12 +175,21 @@ bool StoredModel::has(const ParameterSpec& spec) const {
 
 StoredType StoredModel::type_of(const ParameterSpec& spec) const { return storage_->find_checked(spec).source; }
 
+std::size_t StoredModel::bytes_of(const std::vector<ParameterSpec>& specs) const {
+    std::size_t bytes = 0;
+    for (const ParameterSpec& spec : specs) {
+        if (!has(spec)) continue;
+        const std::size_t element_bytes = trireme::bytes_of(storage_->find_checked(spec).type);
+        for (const auto& placement : spec.placements) bytes += placement.box.size() * element_bytes;
+    }
+    return bytes;
+}
+
 void StoredModel::read(const ParameterSpec& spec, Tensor values) const {
     const TensorEntry& entry = storage_->find_checked(spec);
     for (const auto& [box, row, column] : spec.placements) {
         const Tensor to = values.row_range(row, box.rows.count).column_range(column, box.columns.count);
-        storage_->read(entry, spec.all_columns, box,
-                       [&](const StoredRows& rows) { put_rows(rows, entry.type, box, to); });
+        storage_->read(entry, spec.all_columns, box, storage_->put_into(to, box, entry.type));
     }
 }
 
@@ -187,9 +210,7 @@ void StoredModel::read(const std::vector<StateView>& views, int threads) const {
         wanted.push_back({.tensor = entry.number,
                           .field = view.field,
                           .box = view.box,
-                          .use = [type = entry.type, &view](const StoredRows& rows) {
-                              put_rows(rows, type, view.box, view.memory);
-                          }});
+                          .use = storage_->put_into(view.memory, view.box, entry.type)});
     }
     storage_->checkpoint->parts.read(wanted, threads);
 }
@@ -216,13 +237,28 @@ void StoredModel::verify() const {
     if (is_checkpoint()) {
         verify_model_file(place());
         verify_resizing_files(place(), state()->save);
-        storage_->checkpoint->parts.verify(1);
+        storage_->checkpoint->parts.verify(
+            [this](const StoredRows& rows, StoredType type) { storage_->count(rows, type); });
         return;
     }
     for (const TensorEntry& entry : storage_->entries) {
         const std::size_t elements = entry.bytes() / bytes_of(entry.type);
-        storage_->read(entry, 1, {{0, elements}, {0, 1}}, [](const StoredRows&) {});
+        storage_->read(entry, 1, {{0, elements}, {0, 1}},
+                       [&](const StoredRows& rows) { storage_->count(rows, entry.type); });
     }
+}
+
+ReadProgress::ReadProgress(const StoredModel& stored, std::size_t total_bytes, bool is_quiet)
+    : stored_(stored),
+      line_(cat("reading ", stored.place()), "MB", static_cast<double>(total_bytes) / 1e6, is_quiet) {
+    stored_.storage_->progress = this;
+}
+
+ReadProgress::~ReadProgress() { stored_.storage_->progress = nullptr; }
+
+void ReadProgress::add(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    line_.advance(static_cast<double>(bytes) / 1e6);
 }
 
 std::vector<std::string> StoredModel::unused(const std::vector<ParameterSpec>& specs) const {
@@ -263,9 +299,9 @@ void StoredModel::read(const std::vector<ParameterSpec>& specs, const ParameterT
             wanted.push_back(
                 {.tensor = entry.number,
                  .box = box,
-                 .use = [type = entry.type, all = box,
-                         to = values[i].row_range(row, box.rows.count).column_range(column, box.columns.count)](
-                            const StoredRows& rows) { put_rows(rows, type, all, to); }});
+                 .use = storage_->put_into(
+                     values[i].row_range(row, box.rows.count).column_range(column, box.columns.count), box,
+                     entry.type)});
     }
     if (is_checkpoint()) storage_->checkpoint->parts.read(wanted, threads);
 }

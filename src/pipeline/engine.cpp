@@ -108,6 +108,11 @@ std::string Engine::position() const {
     return is_executing() ? cat("stands at ", state_->place()) : "is between programs";
 }
 
+double Engine::part_done() const {
+    if (!is_executing() || state_->program->size() == 0) return 0;
+    return static_cast<double>(state_->position) / static_cast<double>(state_->program->size());
+}
+
 // "2RECV_B0, instruction 7 of 20"
 std::string Engine::State::place() const {
     if (position == program->size()) return "the end of its program, where messages are still on their way";

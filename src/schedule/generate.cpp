@@ -166,7 +166,7 @@ ScheduleKind schedule_named(const std::string& name) {
     std::string names;
     for (const std::string& each : known) names += (names.empty() ? "" : ", ") + each;
     throw ConfigError(cat("there is no schedule ", in_quotes(name), "; the schedules are ", names,
-                          did_you_mean(name, known)));
+                          ", and files that end in .csv", did_you_mean(name, known)));
 }
 
 std::vector<Program> generate(ScheduleKind kind, const PipelineShape& shape) {

@@ -76,7 +76,13 @@ void inspect_model(const fs::path& path, bool verify, std::ostream& out) {
         stored.tokenizer().empty() ? "none" : in_megabytes(static_cast<double>(stored.tokenizer().size())));
     print_tensors(stored.tensors(), out);
     if (!verify) return;
-    stored.verify();
+    {
+        std::uint64_t bytes = 0;
+        for (const StoredTensor& tensor : stored.tensors()) bytes += tensor.bytes();
+        if (stored.is_checkpoint()) bytes *= 1 + stored.state()->moments;
+        const ReadProgress progress(stored, bytes, false);
+        stored.verify();
+    }
     out << (stored.is_checkpoint()
                 ? "\n  verified: every tensor has its recorded SHA-256\n"
                 : "\n  read: every tensor is there; safetensors files record no checksums\n");

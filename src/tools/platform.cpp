@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "trireme/base/error.hpp"
+#include "trireme/base/number_text.hpp"
 
 namespace trireme {
 namespace {
@@ -264,8 +265,8 @@ std::string zones_of(const Cluster& cluster) {
 std::string words_of_nodes(const Cluster& cluster) {
     std::string words;
     for (const NodeGroup& group : cluster.groups) {
-        words +=
-            fmt::format("{}{} nodes of {}", words.empty() ? "" : " and ", group.nodes, group.devices_per_node);
+        words += fmt::format("{}{} of {}", words.empty() ? "" : " and ",
+                             counted(static_cast<std::uint64_t>(group.nodes), "node"), group.devices_per_node);
     }
     return words;
 }

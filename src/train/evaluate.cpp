@@ -118,8 +118,11 @@ void evaluate(const EvaluateConfig& told, Session& session) {
     RankModel model(*setup, session.rank(), make_groups(session, setup->plan, gradients.buckets, wiring));
     const MessagesOfScope messages(watchdog.postman());
     watchdog.ask([&] { return model.position(); });
-    agree(*control, [&] { model.fill(stream, run.seed); });
-    const Evaluation evaluation = evaluate_samples(model, stream, *setup, *control);
+    agree(*control, [&] {
+        const ReadProgress progress(*setup->stored, model.stored_bytes(), run.quiet || session.rank() != 0);
+        model.fill(stream, run.seed);
+    });
+    const Evaluation evaluation = evaluate_samples(model, stream, *setup, *control, run.quiet);
     agree(*control, [&] { check_finite(*setup, model, stream, evaluation); });
     if (session.rank() != 0) return;
     print(*setup, evaluation, std::cout);

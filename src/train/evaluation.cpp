@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "train/answer_score.hpp"
+#include "trireme/base/progress.hpp"
 #include "trireme/comm/collectives.hpp"
 
 namespace trireme {
@@ -99,17 +100,22 @@ std::string describe(const Evaluation& e) {
 
 double Evaluation::perplexity() const { return std::exp(loss); }
 
-Evaluation evaluate_samples(RankModel& model, Stream& stream, const Setup& setup, Communicator& control) {
+Evaluation evaluate_samples(RankModel& model, Stream& stream, const Setup& setup, Communicator& control,
+                            bool is_quiet) {
     const std::size_t samples = setup.samples.validation.size();
     const std::size_t parts = (samples + setup.micro_batch_samples - 1) / setup.micro_batch_samples;
     const auto cut = cut_evenly(every_sample(samples), parts);
     const auto most = static_cast<std::size_t>(setup.plan.evaluation.shape.micro_batches);
+    Progress progress("evaluation", "micro-batches", static_cast<double>(parts),
+                      is_quiet || control.rank() != 0);
     Sums own;
     for (std::size_t begin = 0; begin < parts; begin += most) {
         const auto round = std::span(cut).subspan(begin, std::min(most, parts - begin));
         evaluate_round(model, stream, setup, round, own);
         barrier(control);  // so that none gets so far ahead that it takes the others for dead
+        progress.advance(static_cast<double>(round.size()));
     }
+    progress.finish();
     const Sums total = added_up(control, own);
     Evaluation result{.samples = samples + setup.samples.left_out,
                       .targets = static_cast<std::size_t>(total.targets),

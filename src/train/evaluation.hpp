@@ -25,7 +25,8 @@ struct Evaluation {
 // "loss 1.2345  perplexity 3.44", "loss 0.6931  accuracy 50.0 %", "... exact match 61.2 %  F1 70.3 %"
 std::string describe(const Evaluation& evaluation);
 
-// Collective over `control`. Equal on all ranks.
-Evaluation evaluate_samples(RankModel& model, Stream& stream, const Setup& setup, Communicator& control);
+// Collective over `control`. Equal on all ranks. Rank 0 shows the progress on the terminal.
+Evaluation evaluate_samples(RankModel& model, Stream& stream, const Setup& setup, Communicator& control,
+                            bool is_quiet);
 
 }  // namespace trireme

@@ -59,8 +59,8 @@ struct EarlyEnd {
 struct Figures {
     std::size_t steps = 0;
     std::size_t skipped_steps = 0;
-    std::optional<std::size_t> rolled_back =
-        {};                         // updates that went ahead of their norm in vain; none: all wait
+    // Updates that ran ahead of the gradient's norm and were undone. Empty if all updates wait for the norm.
+    std::optional<std::size_t> rolled_back = {};
     std::size_t earlier_steps = 0;  // of earlier starts of the run
     std::size_t judged_steps = 0;  // whose losses are known: of this start, and of earlier ones if the first is
     std::optional<double> first_loss;  // of the run, over all its starts; none where every step was skipped
@@ -80,7 +80,7 @@ struct Figures {
     std::vector<double> joules_of_ranks = {};  // empty where some are not measured
     std::size_t predicted_bytes = 0;           // per rank
     std::optional<std::size_t> grown_bytes =
-        {};                        // per rank: growth of its memory; unset for ghosts, which hold nothing
+        {};                        // per rank, of its memory; empty for ghosts, which hold nothing
     std::size_t saves = 0;         // checkpoints that were begun
     double save_seconds = 0;       // that rank 0 stood still for them
     double save_wait_seconds = 0;  // of these, for the one before to be written

@@ -131,8 +131,8 @@ Fit fit_of(const SimulatedDevices& devices, const std::vector<RankMemory>& memor
     }
     const SimulatedDevice& device = devices.of(fullest);
     return {.fits = true,
-            .words = cat(bytes_text(device.memory), " of ", device.name, ": ", bytes_text(bytes),
-                         " on the fullest rank, ", fullest)};
+            .words = cat(bytes_text(device.memory), " of ", device.name, ": ", bytes_text(bytes), " on rank ",
+                         fullest, ", the fullest")};
 }
 
 // One step, or so many that the pipeline is seen to be full, and to drain.

@@ -1,4 +1,4 @@
-// What a GPU's driver says, asked by a thread of its own: NVML takes milliseconds to answer (2.4 ms on an H200,
+// Readings of a GPU's driver, taken by a thread of its own: NVML takes milliseconds to answer (2.4 ms on an H200,
 // up to 14), in which the GPU would run out of work.
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace trireme {
 
-// In seconds. NVML's counter of energy advances every 20 to 100 ms. 0: the driver is asked whenever somebody
-// asks here.
+// In seconds. NVML's counter of energy advances every 20 to 100 ms. 0: no thread is started, and each call here
+// asks the driver.
 struct SamplePeriods {
     double joules = 0.05;
     double state = 1;
@@ -26,7 +26,7 @@ public:
     GpuSamples(const GpuSamples&) = delete;
     GpuSamples& operator=(const GpuSamples&) = delete;
 
-    // As old as a period at most. None: the driver does not tell.
+    // At most one period old. Empty if the driver does not report it.
     std::optional<double> joules() const;
     GpuReading state() const;
 

@@ -6,10 +6,17 @@
 
 #include "train/planning.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/schedule/generate.hpp"
 
 namespace trireme {
+namespace {
 
-std::string idle_warning(const RunConfig& config, const Plan& plan, int ranks) {
+bool is_not_interleaved(const RunConfig& config) {
+    return config.schedule.schedule == name_of(ScheduleKind::interleaved) && config.schedule.chunks == 1 &&
+           has_grid(config.layout) && config.layout.pipe > 1;
+}
+
+std::string much_idle_time(const RunConfig& config, const Plan& plan, int ranks) {
     constexpr double much = 0.3;
     constexpr double little = 0.1;
     const double bubble = bubble_of_schedule(plan, ranks);
@@ -28,6 +35,15 @@ std::string idle_warning(const RunConfig& config, const Plan& plan, int ranks) {
     return cat(warning, "; --microbatches ", enough,
                fmt::format(" would bring that to {:.1f} %", 100 * idle / (idle + static_cast<double>(enough))),
                config.run.batch < batch ? cat(", with --batch ", batch, " or more") : "");
+}
+
+}  // namespace
+
+std::string idle_warning(const RunConfig& config, const Plan& plan, int ranks) {
+    const std::string idle = much_idle_time(config, plan, ranks);
+    if (!is_not_interleaved(config)) return idle;
+    return cat("interleaved with --chunks 1 is 1f1b; --chunks 2 gives each rank two stages",
+               idle.empty() ? "" : "; ", idle);
 }
 
 }  // namespace trireme

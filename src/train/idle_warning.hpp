@@ -1,4 +1,4 @@
-// Warns of schedules that leave ranks idle.
+// Warns of schedules that leave ranks idle or do not interleave.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace trireme {
 
 // The warning about a schedule that idles for more than 30 % of the ranks' time, with the --microbatches that
-// bring it below 10 % if there are any. It is empty for other schedules.
+// bring it below 10 % if there are any, and about `interleaved` with one stage per rank. Otherwise empty.
 std::string idle_warning(const RunConfig& config, const Plan& plan, int ranks);
 
 }  // namespace trireme

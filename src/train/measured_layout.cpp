@@ -124,8 +124,8 @@ RankProfiles profiles_for(const RunConfig& config, const ModelConfig& model) {
     const std::vector<std::string> paths = profile_paths(config.costs.profiles);
     if (paths.empty()) {
         throw ConfigError(cat("--partition ", config.layout.partition,
-                              " goes by what layers cost; measure it with `trireme profile --model ",
-                              model.name, " --output profile.json`, and name it with --profile profile.json"));
+                              " needs the measured cost of each layer; measure it with `trireme profile --model ",
+                              model.name, " --output profile.json` and pass --profile profile.json"));
     }
     RankProfiles profiles = read_profiles(config);
     for (std::size_t kind = 0; kind < paths.size(); ++kind)

@@ -39,7 +39,8 @@ int replicas_of_grid(const LayoutConfig& layout, int ranks) {
     if (product(layout, data) == ranks) return data;
     throw ConfigError(cat("the process grid needs ", product(layout, data), " ranks (pipe ", layout.pipe,
                           " x data ", data, " x tensor ", layout.tensor, ") but MPI started ", ranks,
-                          "; change --pipe, --data or --tensor, or the rank count"));
+                          "; change --pipe, --data or --tensor, or start ", product(layout, data),
+                          " ranks with mpirun -n or srun -n"));
 }
 
 bool asks_for_v(const ScheduleConfig& schedule) { return schedule.schedule == name_of(ScheduleKind::zb_v); }

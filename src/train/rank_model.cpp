@@ -67,6 +67,10 @@ void RankModel::fill(Stream& stream, std::uint64_t seed, Optimizer* optimizer) {
     if (setup_.stored) load(*setup_.stored, held.specs(), held.values(), threads_of(stream));
 }
 
+std::size_t RankModel::stored_bytes() const {
+    return is_idle() || !setup_.stored ? 0 : setup_.stored->bytes_of(stages_->parameters().specs());
+}
+
 // One parameter after the other, which needs memory for one alone.
 void RankModel::fill_rounded(Stream& stream, std::uint64_t seed, Optimizer& optimizer) {
     const LocalParameters& held = stages_->parameters();
@@ -227,6 +231,8 @@ double RankModel::own_loss(int step) const {
     for (const auto& [micro_batch, outcome] : stages_->outcomes(step)) sum += outcome.loss;
     return sum;
 }
+
+double RankModel::part_done() const { return is_idle() ? 0 : training_->part_done(); }
 
 std::string RankModel::position() const {
     if (is_idle()) return "holds no stage";

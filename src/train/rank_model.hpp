@@ -52,6 +52,8 @@ public:
     // First values, the same for every layout: random, or the stored model's; with the masters of `optimizer`,
     // if there is one that has them. Communicates nothing.
     void fill(Stream& stream, std::uint64_t seed, Optimizer* optimizer = nullptr);
+    // The bytes of the stored model that fill() reads.
+    std::size_t stored_bytes() const;
 
     // Of a rank that is idle all these do nothing.
     //
@@ -99,6 +101,7 @@ public:
     // Collective over the team. As share_products(), of the channels that were chosen before.
     void go_on_sharing_products();
 
+    double part_done() const;      // of the programs of the training step that is executed
     std::string position() const;  // "stands at 2RECV_B0, instruction 7 of 20"
 
     RankWaits waits() const;  // since the last call of reset_traffic()

@@ -71,6 +71,7 @@ RankTrainer::RankTrainer(const RunConfig& config, const Setup& setup, const Grad
     model_.call_now_and_then([this] {
         contribute();
         if (awaited_) let_moments_come();
+        if (progress_) progress_->advance_to(100 * model_.part_done());
     });
 }
 
@@ -316,8 +317,10 @@ std::vector<StepOutcome> RankTrainer::step() {
     if (!model_.is_idle() && changes_slowness(setup_.slow, number)) model_.stages().passes().forget();
     model_.reset_traffic();
     look_ahead();
+    progress_.emplace(cat("step ", number), "%", 100, config_.run.quiet || model_.rank() != 0);
     if (executed_ == 0) model_.begin_steps();
     const RoundResult result = model_.execute_step(executed_);
+    progress_.reset();
     if (model_.is_idle()) {
         have_moments();
         updates_.post(std::array{0.0, 0.0});

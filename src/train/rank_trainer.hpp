@@ -13,6 +13,7 @@
 #include "train/state_moves.hpp"
 #include "train/step_energy.hpp"
 #include "train/step_outcome.hpp"
+#include "trireme/base/progress.hpp"
 #include "trireme/checkpoint/state_view.hpp"
 #include "trireme/comm/tally.hpp"
 #include "trireme/data/sampler.hpp"
@@ -89,6 +90,7 @@ private:
     struct StepInFlight;
 
     StepInFlight& in_flight(int step) { return *steps_[static_cast<std::size_t>(step - settled_)]; }
+    std::size_t stored_bytes() const;
     void look_ahead();
     void prepare_next();
     std::unique_ptr<StepInFlight> prepared(std::size_t step);
@@ -142,6 +144,7 @@ private:
     int settled_ = 0;
     int contributed_ = 0;  // steps whose gradients have been added up here
 
+    std::optional<Progress> progress_;  // of the step that is executed
     StepEnergy energy_{setup_.gpu.get()};
     bool has_diverged_ = false;  // With --on-nan stop, no later step changes the parameters.
     bool may_go_ahead_ = true;   // the last update that was judged had nothing to scale or to leave out

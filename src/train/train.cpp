@@ -340,7 +340,7 @@ private:
     Manifest manifest_;
     bool are_steps_apart_ = setup_.plan.training.ends_with_step();
     Divergence divergence_{config_.run.on_nan};
-    std::optional<Stop> stop_;         // none: nobody wishes it
+    std::optional<Stop> stop_;         // empty: the run continues
     std::size_t allocated_bytes_ = 0;  // before the trainer was made
     Tracing tracing_{config_.run.trace, control_};
     std::optional<RankTrainer> trainer_;

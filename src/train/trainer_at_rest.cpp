@@ -6,7 +6,19 @@
 
 namespace trireme {
 
+// Of what fill() reads: the moments have the type in memory.
+std::size_t RankTrainer::stored_bytes() const {
+    std::size_t bytes = model_.stored_bytes();
+    if (!setup_.resumes) return bytes;
+    for (const StateView& view : views())
+        if (view.field != StateField::value) bytes += view.box.size() * trireme::bytes_of(view.memory.dtype);
+    return bytes;
+}
+
 void RankTrainer::fill() {
+    std::optional<ReadProgress> progress;
+    if (setup_.stored)
+        progress.emplace(*setup_.stored, stored_bytes(), config_.run.quiet || model_.rank() != 0);
     model_.fill(stream_, config_.run.seed, optimizer_ ? &*optimizer_ : nullptr);
     if (setup_.resumes && optimizer_)
         restore(*setup_.stored, model_.stages().parameters().specs(), *optimizer_, threads_of(stream_));
@@ -83,7 +95,7 @@ StatePlace RankTrainer::state_place() {
 }
 
 Evaluation RankTrainer::evaluate(Communicator& control) {
-    return evaluate_samples(model_, stream_, setup_, control);
+    return evaluate_samples(model_, stream_, setup_, control, config_.run.quiet);
 }
 
 }  // namespace trireme

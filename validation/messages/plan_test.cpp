@@ -23,6 +23,12 @@ TEST_F(Plan, WarnsOfAScheduleThatIdles) {
     EXPECT_FALSE(has(run("plan --pipe 4 --microbatches 8").out, "warning"));
 }
 
+TEST_F(Plan, WarnsOfInterleavedWithoutChunks) {
+    const std::string options = "plan --pipe 4 --microbatches 8 --schedule interleaved";
+    EXPECT_TRUE(has(run(options).out, "\nwarning     interleaved with --chunks 1 is 1f1b; --chunks 2 gives"));
+    EXPECT_FALSE(has(run(options + " --chunks 2 --model gpt2").out, "warning"));
+}
+
 TEST_F(Plan, RefusesWhatTrainRefuses) {
     expect_refusal("plan --batch 2 --microbatches 32",
                    {"--batch 2 is smaller than 32 micro-batches (1 replica x --microbatches 32)"});
@@ -42,7 +48,7 @@ TEST_F(Plan, SaysWhetherDevicesHoldIt) {
 
     EXPECT_EQ(small.code, 0) << small.err;
     EXPECT_TRUE(has(small.out, "\nfits        100.0 MB of abacus: ")) << small.out;
-    EXPECT_TRUE(has(small.out, " MB on the fullest rank, 0\n")) << small.out;
+    EXPECT_TRUE(has(small.out, " MB on rank 0, the fullest\n")) << small.out;
     EXPECT_TRUE(has(large.out, "\nfits        no: rank 0 needs ")) << large.out;
     EXPECT_TRUE(has(large.out, " and abacus of shelf has 100.0 MB; use a smaller --batch")) << large.out;
     EXPECT_TRUE(has(large.out, "parameters  gradients  optimizer  activations")) << large.out;

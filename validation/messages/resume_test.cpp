@@ -149,6 +149,10 @@ TEST_F(Resume, RefusesWhatIsNotTheSameRun) {
                    {"has 4 steps done", "4 in all", "raise --steps"});
     expect_refusal(line("--steps 6 --batch 4 --resume none"), {"the model none does not exist"});
     expect_refusal(line("--steps 6 --batch 4 --resume auto"), {"--resume auto", "name it with --run-dir"});
+    expect_refusal(line(six + "--batch 4 --init first"),
+                   {"--init first has no effect, because --resume first brings the weights"});
+    expect_refusal("train --steps 6 --resume auto --run-dir new",
+                   {"--run-dir new holds no checkpoint, so the run begins, but no corpus is given"});
     expect_refusal(
         line("--steps 6 --batch 4 --run-dir first"),
         {"first already holds the steps", "continue that run with --resume auto, or choose another --run-dir"});

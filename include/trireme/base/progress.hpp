@@ -1,4 +1,4 @@
-// How far an operation has come, on one line of a terminal.
+// One line on the terminal shows the progress of a long operation.
 #pragma once
 
 #include <chrono>

@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "trireme/archive/safetensors.hpp"
+#include "trireme/base/progress.hpp"
 #include "trireme/checkpoint/checkpoint_state.hpp"
 #include "trireme/checkpoint/state_view.hpp"
 #include "trireme/model/config.hpp"
@@ -46,6 +48,8 @@ public:
 
     // The type and the bytes as they are stored; in a checkpoint, as they were before they became one.
     StoredType type_of(const ParameterSpec& spec) const;
+    // What this rank holds of those that are there, in bytes as they are stored.
+    std::size_t bytes_of(const std::vector<ParameterSpec>& specs) const;
     // What this rank holds of a parameter, into `values`, which has its rows and columns. Reads no more than
     // the rows that it needs, a block at a time, and converts them. Throws ConfigError for a file that is cut
     // short or does not fit its checksums, as all below do.
@@ -69,10 +73,29 @@ public:
     std::vector<std::string> unused(const std::vector<ParameterSpec>& specs) const;
 
 private:
+    friend class ReadProgress;
     struct Storage;
     explicit StoredModel(std::unique_ptr<Storage> storage);
 
     std::unique_ptr<Storage> storage_;
+};
+
+// While it exists, a line on the terminal shows how much of `stored` has been read. Reads of all bytes of a
+// parameter are not counted.
+class ReadProgress {
+public:
+    // `total_bytes` will be read, as they are stored. `stored` outlives it.
+    ReadProgress(const StoredModel& stored, std::size_t total_bytes, bool is_quiet);
+    ~ReadProgress();
+    ReadProgress(const ReadProgress&) = delete;
+    ReadProgress& operator=(const ReadProgress&) = delete;
+
+    void add(std::size_t bytes);  // for any thread
+
+private:
+    const StoredModel& stored_;
+    std::mutex mutex_;
+    Progress line_;
 };
 
 inline constexpr const char* checkpoints_folder = "checkpoints";  // of a run directory

@@ -50,6 +50,7 @@ public:
     bool is_executing() const;
     // "stands at 2RECV_B0, instruction 7 of 20"; "is between programs".
     std::string position() const;
+    double part_done() const;  // of the instructions of the program that is executed
 
 private:
     struct State;

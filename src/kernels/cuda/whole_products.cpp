@@ -4,9 +4,9 @@ namespace trireme {
 namespace {
 
 constexpr std::size_t vector_elements = 8;  // 16 bytes of bf16
-constexpr std::size_t least_side = 64;      // below, a second product costs more than it saves
+constexpr std::size_t min_side = 64;      // below, a second matmul costs more than it saves
 
-bool is_ragged(std::size_t side) { return side >= least_side && side % vector_elements != 0; }
+bool is_ragged(std::size_t side) { return side >= min_side && side % vector_elements != 0; }
 
 std::size_t whole_part(std::size_t side) { return side / vector_elements * vector_elements; }
 

@@ -45,7 +45,7 @@ protected:
         const GradientPlan gradients = gradient_plan(setup);
         RankModel model(setup, 0, lone_groups());
         Stream stream = make_stream(config.precision.device, 1);
-        return evaluate_samples(model, stream, setup, *single_rank("control"));
+        return evaluate_samples(model, stream, setup, *single_rank("control"), true);
     }
 
     // One image of 2 x 2 pixels for each label.

@@ -183,9 +183,9 @@ TEST_F(AProfile, IsAskedFor) {
     pipedream.layout.partition = "pipedream";
 
     EXPECT_EQ(refusal(measured, 2),
-              "--partition measured goes by what layers cost; measure it with `trireme profile --model gpt2 "
-              "--output profile.json`, and name it with --profile profile.json");
-    EXPECT_TRUE(says(refusal(pipedream, 2), "--partition pipedream goes by what layers cost"));
+              "--partition measured needs the measured cost of each layer; measure it with `trireme profile --model gpt2 "
+              "--output profile.json`, and pass --profile profile.json");
+    EXPECT_TRUE(says(refusal(pipedream, 2), "--partition pipedream needs the measured cost of each layer"));
     measured.costs.profiles = {{"no/such.json"}};
     EXPECT_EQ(refusal(measured, 2),
               "--profile no/such.json cannot be read: No such file or directory; check its name");

@@ -124,13 +124,13 @@ TEST(PlanRun, NamesScheduleAutoAmongThoseThatThereAre) {
 TEST(PlanRun, RefusesAnotherNumberOfRanks) {
     EXPECT_EQ(refusal(grid(2, 2, 2), 6),
               "the process grid needs 8 ranks (pipe 2 x data 2 x tensor 2) but MPI started 6; change --pipe, "
-              "--data or --tensor, or the rank count");
+              "--data or --tensor, or start 8 ranks with mpirun -n or srun -n");
     EXPECT_EQ(refusal(grid(2, 0, 2), 6),
               "the process grid needs 4 ranks (pipe 2 x data 1 x tensor 2) but MPI started 6; change --pipe, "
-              "--data or --tensor, or the rank count");
+              "--data or --tensor, or start 4 ranks with mpirun -n or srun -n");
     EXPECT_EQ(refusal(grid(3, 0, 1), 2),
               "the process grid needs 3 ranks (pipe 3 x data 1 x tensor 1) but MPI started 2; change --pipe, "
-              "--data or --tensor, or the rank count");
+              "--data or --tensor, or start 3 ranks with mpirun -n or srun -n");
 }
 
 TEST(PlanRun, RefusesMoreStagesThanThereIsToCut) {
