@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "provenance.hpp"
-#include "train/rank_memory.hpp"
+#include "train/plan_memory.hpp"
 #include "train/running_state.hpp"
 #include "train/saving.hpp"
 #include "trireme/archive/listing.hpp"

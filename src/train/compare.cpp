@@ -48,8 +48,7 @@ Candidate candidate_of(const std::string& wish, int chunks_option) {
     const char* const end = wish.data() + wish.size();
     const auto [after, error] = std::from_chars(wish.data() + colon + 1, end, candidate.chunks);
     if (error == std::errc{} && after == end && candidate.chunks >= 1) return candidate;
-    throw ConfigError(
-        cat("--compare ", wish, " has no number of stages after its colon; write interleaved:2"));
+    throw ConfigError(cat("--compare ", wish, " has no number of stages after its colon; write interleaved:2"));
 }
 
 std::vector<Candidate> candidates_of(const PlanConfig& config) {

@@ -10,7 +10,6 @@
 #include <ostream>
 
 #include "train/idle_warning.hpp"
-#include "train/resume.hpp"
 #include "train/slow_ranks.hpp"
 #include "trireme/base/number_text.hpp"
 #include "trireme/layout/rank_list.hpp"

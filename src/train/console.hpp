@@ -6,7 +6,7 @@
 
 #include "train/figures.hpp"
 #include "train/run_directory.hpp"
-#include "train/saving.hpp"
+#include "train/save_outcome.hpp"
 #include "trireme/policy/slowness_watch.hpp"
 
 namespace trireme {

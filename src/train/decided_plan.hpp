@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "train/rank_memory.hpp"
+#include "train/plan_memory.hpp"
 #include "train/setup.hpp"
 #include "trireme/comm/session.hpp"
 #include "trireme/plan/decision.hpp"

@@ -10,11 +10,11 @@
 #include <nlohmann/json.hpp>
 
 #include "train/device_choice.hpp"
-#include "train/evaluation.hpp"
+#include "train/evaluate_samples.hpp"
 #include "train/gpu_groups.hpp"
 #include "train/node_share.hpp"
+#include "train/plan_memory.hpp"
 #include "train/profile_choice.hpp"
-#include "train/rank_memory.hpp"
 #include "train/rank_model.hpp"
 #include "train/watchdog.hpp"
 #include "trireme/comm/agreement.hpp"

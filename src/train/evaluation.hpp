@@ -1,12 +1,9 @@
 // How good the model is on samples that it does not learn from.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
-
-#include "train/rank_model.hpp"
-#include "train/setup.hpp"
-#include "trireme/comm/communicator.hpp"
 
 namespace trireme {
 
@@ -24,9 +21,5 @@ struct Evaluation {
 
 // "loss 1.2345  perplexity 3.44", "loss 0.6931  accuracy 50.0 %", "... exact match 61.2 %  F1 70.3 %"
 std::string describe(const Evaluation& evaluation);
-
-// Collective over `control`. Equal on all ranks. Rank 0 shows the progress on the terminal.
-Evaluation evaluate_samples(RankModel& model, Stream& stream, const Setup& setup, Communicator& control,
-                            bool is_quiet);
 
 }  // namespace trireme

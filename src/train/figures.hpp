@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "train/earlier_steps.hpp"
-#include "train/rank_trainer.hpp"
+#include "train/evaluation.hpp"
+#include "train/step_outcome.hpp"
+#include "trireme/model/layer.hpp"
 
 namespace trireme {
 

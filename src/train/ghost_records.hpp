@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "train/rank_trainer.hpp"
+#include "train/step_outcome.hpp"
 
 namespace trireme {
 

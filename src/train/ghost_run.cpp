@@ -1,3 +1,5 @@
+#include "train/ghost_run.hpp"
+
 #include <algorithm>
 #include <iostream>
 
@@ -10,8 +12,8 @@
 #include "train/manifest_of.hpp"
 #include "train/model_work.hpp"
 #include "train/peak_rate.hpp"
+#include "train/plan_memory.hpp"
 #include "train/planning.hpp"
-#include "train/rank_memory.hpp"
 #include "train/rank_trainer.hpp"
 #include "train/run_directory.hpp"
 #include "train/setup.hpp"

@@ -1,9 +1,7 @@
 // Runs of shapes and costs alone, in simulated time.
 #pragma once
 
-#include "trireme/comm/session.hpp"
 #include "trireme/train/config.hpp"
-#include "trireme/train/train.hpp"
 
 namespace trireme {
 
@@ -14,10 +12,5 @@ bool is_of_ghosts(const RunConfig& config);
 void check_ghosts(const RunConfig& config);
 // Of what computes by itself: `what` is "an evaluation".
 void refuse_ghosts(const RunConfig& config, const std::string& what);
-
-// Collective over all ranks. The steps of a run, and what it leaves behind: config.ini, manifest.json,
-// steps.jsonl and summary.json, without losses. Ranks share what is the same for all; nobody stops them
-// early, as no time passes but the simulated.
-Ending run_ghosts(const RunConfig& config, const Session& session, Communicator& control, Patience patience);
 
 }  // namespace trireme

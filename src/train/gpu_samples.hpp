@@ -1,5 +1,5 @@
-// Readings of a GPU's driver, taken by a thread of its own: NVML takes milliseconds to answer (2.4 ms on an H200,
-// up to 14), in which the GPU would run out of work.
+// Readings of a GPU's driver, taken by a thread of its own: NVML takes milliseconds to answer (2.4 ms on an
+// H200, up to 14), in which the GPU would run out of work.
 #pragma once
 
 #include <condition_variable>

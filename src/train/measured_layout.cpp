@@ -123,9 +123,10 @@ bool is_pipedream(const LayoutConfig& layout) {
 RankProfiles profiles_for(const RunConfig& config, const ModelConfig& model) {
     const std::vector<std::string> paths = profile_paths(config.costs.profiles);
     if (paths.empty()) {
-        throw ConfigError(cat("--partition ", config.layout.partition,
-                              " needs the measured cost of each layer; measure it with `trireme profile --model ",
-                              model.name, " --output profile.json` and pass --profile profile.json"));
+        throw ConfigError(
+            cat("--partition ", config.layout.partition,
+                " needs the measured cost of each layer; measure it with `trireme profile --model ", model.name,
+                " --output profile.json` and pass --profile profile.json"));
     }
     RankProfiles profiles = read_profiles(config);
     for (std::size_t kind = 0; kind < paths.size(); ++kind)

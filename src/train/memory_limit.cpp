@@ -4,8 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "train/plan_memory.hpp"
 #include "train/planning.hpp"
-#include "train/rank_memory.hpp"
 #include "train/stage_costs.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/number_text.hpp"

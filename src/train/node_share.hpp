@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "train/rank_memory.hpp"
+#include "train/plan_memory.hpp"
 #include "trireme/comm/communicator.hpp"
 #include "trireme/comm/session.hpp"
 #include "trireme/train/config.hpp"

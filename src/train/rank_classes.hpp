@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "train/rank_memory.hpp"
+#include "train/plan_memory.hpp"
 #include "trireme/plan/plan.hpp"
 
 namespace trireme {

@@ -1,6 +1,7 @@
 #include "train/rank_groups.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "train/gpu_groups.hpp"
 
@@ -45,6 +46,25 @@ void carry_tensors(RankGroups& groups, const Session& session, const Plan& plan,
         carry_tensors(group, ranks, every_pair_of(static_cast<int>(ranks.size())), session, wiring);
 }
 
+// Teams that are connected, each under the number of the first of them.
+class Connections {
+public:
+    explicit Connections(std::size_t teams) : first_(teams) { std::iota(first_.begin(), first_.end(), 0); }
+
+    int first_of(int team) const {
+        while (first_[static_cast<std::size_t>(team)] != team) team = first_[static_cast<std::size_t>(team)];
+        return team;
+    }
+    void connect(int a, int b) {
+        const int low = std::min(first_of(a), first_of(b));
+        const int high = std::max(first_of(a), first_of(b));
+        first_[static_cast<std::size_t>(high)] = low;
+    }
+
+private:
+    std::vector<int> first_;
+};
+
 }  // namespace
 
 RankGroups make_groups(const Session& session, const Plan& plan, const std::vector<Bucket>& buckets,
@@ -66,6 +86,34 @@ RankGroups make_groups(const Session& session, const Plan& plan, const std::vect
     groups.data = make_data_groups(session, buckets, patience);
     if (wiring.queue != nullptr) carry_tensors(groups, session, plan, wiring);
     return groups;
+}
+
+RankGroups lone_groups() {
+    RankGroups groups;
+    groups.pipe = {0};
+    groups.activations = single_rank("activations");
+    groups.gradients = single_rank("gradients");
+    groups.update = single_rank("update");
+    groups.record = single_rank("record");
+    return groups;
+}
+
+std::vector<std::vector<int>> pipes_of(const Plan& plan) {
+    const PipelineShape& shape = plan.training.shape;
+    Connections connections(plan.teams.size());
+    for (int stage = 0; stage + 1 < shape.stages(); ++stage) {
+        for (int m = 0; m < shape.micro_batches; ++m) {
+            connections.connect(shape.executor_of(stage, m), shape.executor_of(stage + 1, m));
+        }
+    }
+    std::vector<std::vector<int>> by_first(plan.teams.size());
+    for (std::size_t team = 0; team < plan.teams.size(); ++team) {
+        auto& ranks = by_first[static_cast<std::size_t>(connections.first_of(static_cast<int>(team)))];
+        ranks.insert(ranks.end(), plan.teams[team].ranks.begin(), plan.teams[team].ranks.end());
+    }
+    std::erase_if(by_first, [](const std::vector<int>& ranks) { return ranks.empty(); });
+    for (std::vector<int>& ranks : by_first) std::sort(ranks.begin(), ranks.end());
+    return by_first;
 }
 
 }  // namespace trireme

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "train/batch_view.hpp"
+#include "train/plan_memory.hpp"
 #include "train/rank_groups.hpp"
-#include "train/rank_memory.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/optim/optimizer.hpp"
 #include "trireme/pipeline/engine.hpp"

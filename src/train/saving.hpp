@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "train/rank_trainer.hpp"
+#include "train/save_outcome.hpp"
 #include "trireme/checkpoint/resizing_file.hpp"
 #include "trireme/checkpoint/state_view.hpp"
 #include "trireme/checkpoint/write_checkpoint.hpp"
@@ -36,19 +37,6 @@ SavingPlan plan_saving(const RunConfig& config, const Setup& setup, const Gradie
 
 // What each rank writes: what it answers for.
 std::vector<CheckpointPart> parts_of(const GradientPlan& gradients, int ranks);
-
-// What came of a checkpoint; on rank 0 alone.
-struct SaveOutcome {
-    std::uint64_t step = 0;
-    std::string complaint;  // why there is none; empty: it is done
-    double seconds = 0;     // from its beginning
-};
-
-// A save that could not begin because the one before was still being written.
-struct SaveWait {
-    std::uint64_t step = 0;
-    double seconds = 0;
-};
 
 // What of a run a rank has to save.
 struct RunState {

@@ -9,7 +9,6 @@
 
 #include "train/earlier_steps.hpp"
 #include "train/profiled_kernels.hpp"
-#include "train/rank_gpu.hpp"
 #include "train/simulated_device.hpp"
 #include "train/slow_ranks.hpp"
 #include "trireme/checkpoint/stored_model.hpp"
@@ -22,6 +21,8 @@
 #include "trireme/train/config.hpp"
 
 namespace trireme {
+
+class RankGpu;
 
 // How a run came to the plan that it is in.
 struct PlanOrigin {

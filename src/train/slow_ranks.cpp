@@ -71,8 +71,8 @@ std::string name_of(const SlowRank& slow) {
 
 void check_steps(const SlowRank& slow, std::size_t first, std::size_t steps) {
     if (first <= steps) return;
-    throw ConfigError(cat("--slow of ", name_of(slow), " begins in step ", first, ", after the last of ",
-                          steps, " steps; name earlier ones"));
+    throw ConfigError(cat("--slow of ", name_of(slow), " begins in step ", first, ", after the last of ", steps,
+                          " steps; name earlier ones"));
 }
 
 void check_rank(const SlowRank& slow, int ranks) {

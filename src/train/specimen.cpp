@@ -1,9 +1,11 @@
 #include "trireme/train/specimen.hpp"
 
 #include "train/batch_view.hpp"
+#include "train/device_choice.hpp"
 #include "train/ghosts.hpp"
 #include "train/made_up_batch.hpp"
 #include "train/model_choice.hpp"
+#include "train/node_share.hpp"
 #include "train/rank_model.hpp"
 #include "train/setup.hpp"
 #include "trireme/data/sampler.hpp"
@@ -62,6 +64,18 @@ DType Specimen::dtype() const { return dtype_of(precision_.dtype); }
 
 Stream Specimen::stream() const {
     return make_stream(precision_.device, threads_ > 0 ? threads_ : static_cast<int>(usable_cores().size()));
+}
+
+int threads_of_rank(const RunConfig& config, const Session& session) {
+    const auto control = session.all_ranks("control", {});
+    return threads_per_rank(config, session, *control);
+}
+
+RunConfig measured_on(RunConfig config, const Session& session) {
+    const auto control = session.all_ranks("control", {});
+    config = with_device_of_ranks(std::move(config), session, *control);
+    config.run.threads = threads_per_rank(config, session, *control);
+    return config;
 }
 
 }  // namespace trireme

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "train/rank_memory.hpp"
+#include "train/plan_memory.hpp"
 #include "trireme/mover/carry_out.hpp"
 #include "trireme/mover/move.hpp"
 

@@ -3,6 +3,7 @@
 #include <limits>
 #include <utility>
 
+#include "train/step_outcome.hpp"
 #include "trireme/device/power.hpp"
 
 namespace trireme {
@@ -22,6 +23,16 @@ void StepEnergy::look() {
 double StepEnergy::take() {
     look();
     return std::exchange(before_, 0);
+}
+
+void say_state_of(RankGpu* gpu, std::span<double> own) {
+    const GpuReading state = gpu == nullptr ? GpuReading{} : gpu->state();
+    constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
+    own[RecordFields::watts] = state.watts.value_or(nothing);
+    own[RecordFields::clock_mhz] = state.clock_mhz.value_or(nothing);
+    own[RecordFields::memory_clock_mhz] = state.memory_clock_mhz.value_or(nothing);
+    own[RecordFields::celsius] = state.celsius.value_or(nothing);
+    own[RecordFields::used_bytes] = state.used_bytes.value_or(nothing);
 }
 
 }  // namespace trireme

@@ -1,6 +1,8 @@
 // What a rank's device consumes in its steps, and not between them.
 #pragma once
 
+#include <span>
+
 #include "train/rank_gpu.hpp"
 
 namespace trireme {
@@ -23,5 +25,9 @@ private:
     double since_ = 0;   // what the meter said when it was last looked at
     double before_ = 0;  // joules of steps until then, which were not asked for
 };
+
+// Fills the fields of a record that describe the GPU. A null `gpu`, and what the driver does not report, gives
+// not-a-number.
+void say_state_of(RankGpu* gpu, std::span<double> own);
 
 }  // namespace trireme

@@ -64,16 +64,6 @@ std::size_t fields_of_record(Place place) {
     return place == Place::gpu ? RecordFields::count_on_gpus : RecordFields::count;
 }
 
-void say_state_of(RankGpu* gpu, std::span<double> own) {
-    const GpuReading state = gpu == nullptr ? GpuReading{} : gpu->state();
-    constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
-    own[RecordFields::watts] = state.watts.value_or(nothing);
-    own[RecordFields::clock_mhz] = state.clock_mhz.value_or(nothing);
-    own[RecordFields::memory_clock_mhz] = state.memory_clock_mhz.value_or(nothing);
-    own[RecordFields::celsius] = state.celsius.value_or(nothing);
-    own[RecordFields::used_bytes] = state.used_bytes.value_or(nothing);
-}
-
 void add_records(const Gathered& all, StepOutcome& outcome) {
     outcome.ranks = times_of_ranks(all);
     const auto ranks = static_cast<double>(outcome.ranks.size());

@@ -7,13 +7,20 @@
 #include <string>
 #include <vector>
 
-#include "train/rank_gpu.hpp"
-#include "train/stopping.hpp"
 #include "trireme/comm/tally.hpp"
 #include "trireme/device/tensor.hpp"
 #include "trireme/plan/observation.hpp"
 
 namespace trireme {
+
+// Of several reasons on one rank the largest counts.
+enum class StopReason { none, time_limit, end_of_job, user_signal, interrupt, terminate, hangup };
+
+// The reason why a run stops. Equal on all ranks.
+struct Stop {
+    StopReason reason = StopReason::none;
+    int rank = 0;  // the first that has this reason
+};
 
 // How much a step had to do.
 struct StepSize {
@@ -91,8 +98,6 @@ struct RecordFields {
 
 // How many a rank says, of a run whose tensors are there.
 std::size_t fields_of_record(Place place);
-// Fills in those of a run on GPUs; none, and what it does not tell: not a number.
-void say_state_of(RankGpu* gpu, std::span<double> own);
 
 // Adds what all ranks have said of it; what the step had to do is known before.
 void add_records(const Gathered& all, StepOutcome& outcome);

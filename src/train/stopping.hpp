@@ -4,19 +4,11 @@
 #include <optional>
 #include <string>
 
+#include "train/step_outcome.hpp"
 #include "trireme/device/stop_signals.hpp"
 #include "trireme/train/config.hpp"
 
 namespace trireme {
-
-// A larger one is said where ranks have several.
-enum class StopReason { none, time_limit, end_of_job, user_signal, interrupt, terminate, hangup };
-
-// What made a run stop. Equal on all ranks.
-struct Stop {
-    StopReason reason = StopReason::none;
-    int rank = 0;  // the first that had it
-};
 
 // "SIGUSR1 came to rank 2", "--time-limit 3h50m is near".
 std::string words_of(const Stop& stop, const RunConfig& config);

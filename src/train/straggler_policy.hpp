@@ -2,7 +2,6 @@
 #pragma once
 
 #include "train/setup.hpp"
-#include "trireme/comm/communicator.hpp"
 #include "trireme/layout/links.hpp"
 #include "trireme/policy/policy.hpp"
 #include "trireme/policy/sharing.hpp"
@@ -19,8 +18,5 @@ bool may_take_uneven_turns(const Plan& plan);
 
 // Of a step of a team, as the plan has it.
 HelpCosts help_costs(const Setup& setup, const Link& link);
-
-// Collective over all ranks, of which each is in a `team` of several, or in none.
-RankLinks measured_links(Communicator* team, Communicator& all);
 
 }  // namespace trireme

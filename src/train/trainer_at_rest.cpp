@@ -1,7 +1,8 @@
 // What is asked of a trainer between stretches, when nothing is in flight.
+#include "train/evaluate_samples.hpp"
+#include "train/measured_links.hpp"
 #include "train/rank_trainer.hpp"
 #include "train/running_state.hpp"
-#include "train/straggler_policy.hpp"
 #include "trireme/checkpoint/resizing_file.hpp"
 
 namespace trireme {

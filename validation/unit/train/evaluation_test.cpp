@@ -1,6 +1,6 @@
 // A model whose parameters are all zero gives every token, class and row the same chance and chooses the first:
 // its losses and choices are known beforehand.
-#include "train/evaluation.hpp"
+#include "train/evaluate_samples.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "error_message.hpp"
-#include "train/rank_memory.hpp"
+#include "train/plan_memory.hpp"
 #include "unit/train/small_plans.hpp"
 
 namespace trireme {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "train/rank_memory.hpp"
+#include "train/plan_memory.hpp"
 #include "trireme/layout/held_state.hpp"
 #include "unit/train/small_plans.hpp"
 

@@ -1,5 +1,5 @@
 // No rank holds a tensor that is not its own: counted.
-#include "train/rank_memory.hpp"
+#include "train/plan_memory.hpp"
 
 #include <gtest/gtest.h>
 

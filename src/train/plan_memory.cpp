@@ -1,4 +1,4 @@
-#include "train/rank_memory.hpp"
+#include "train/plan_memory.hpp"
 
 #include <algorithm>
 #include <numeric>
