@@ -115,12 +115,12 @@ function(add_program name)
   if(NOT EXISTS ${CMAKE_SOURCE_DIR}/src/app/main.cpp)
     return()
   endif()
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/app/*.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/app/*.cpp)
   list(FILTER sources EXCLUDE REGEX "/main.cpp$")
   add_library(trireme_app STATIC ${sources})
   compile_together(trireme_app)
   target_include_directories(trireme_app PRIVATE ${CMAKE_SOURCE_DIR}/src)
-  target_link_libraries(trireme_app PUBLIC trireme_train trireme_report trireme_tools
+  target_link_libraries(trireme_app PUBLIC trireme_run trireme_report trireme_tools
                                     PRIVATE trireme_options trireme_fmt trireme_warnings)
   set_property(GLOBAL APPEND PROPERTY TRIREME_ROOMS trireme_app)
   add_custom_target(programs)  # what users and benchmarks run, without tests

@@ -13,16 +13,16 @@
 #include <nlohmann/json.hpp>
 
 #include "provenance.hpp"
-#include "train/plan_memory.hpp"
-#include "train/running_state.hpp"
-#include "train/saving.hpp"
+#include "rank/running_state.hpp"
+#include "run/saving.hpp"
 #include "trireme/archive/listing.hpp"
 #include "trireme/base/sha256.hpp"
 #include "trireme/device/buffer.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/device/machine.hpp"
+#include "trireme/rank/specimen.hpp"
+#include "trireme/setup/plan_memory.hpp"
 #include "trireme/stage/whole_model.hpp"
-#include "trireme/train/specimen.hpp"
 
 namespace trireme {
 namespace {

@@ -19,7 +19,7 @@ command -v "$cuobjdump" > /dev/null ||
 objects=("$@")
 if [[ $# == 0 ]]; then
     root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-    folder=$root/build/release/CMakeFiles/trireme_kernels_gpu.dir/src/kernels/cuda
+    folder=$root/build/release/CMakeFiles/trireme_kernels_gpu.dir/src/kernels/cuda/attention
     objects=("$folder"/tensor_{forward,backward}.cu.o)
 fi
 

@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "provenance.hpp"
-#include "tools/equal_layers.hpp"
-#include "tools/measure_kernels.hpp"
+#include "tools/profile/equal_layers.hpp"
+#include "tools/profile/measure_kernels.hpp"
 #include "trireme/base/median.hpp"
 #include "trireme/device/machine.hpp"
-#include "trireme/train/specimen.hpp"
+#include "trireme/rank/specimen.hpp"
 
 namespace trireme::perf {
 namespace {

@@ -12,15 +12,15 @@
 #include "app/commands.hpp"
 #include "app/config_file.hpp"
 #include "app/help.hpp"
-#include "app/plan_options.hpp"
-#include "app/resumed_options.hpp"
-#include "app/simulate_options.hpp"
-#include "app/train_options.hpp"
+#include "app/options/plan_options.hpp"
+#include "app/options/resumed_options.hpp"
+#include "app/options/simulate_options.hpp"
+#include "app/options/train_options.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/nearest.hpp"
 #include "trireme/base/quoted.hpp"
-#include "trireme/train/default_batch.hpp"
-#include "trireme/train/resumed_options.hpp"
+#include "trireme/run/resumed_options.hpp"
+#include "trireme/setup/default_batch.hpp"
 
 namespace trireme::app {
 namespace {

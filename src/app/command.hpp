@@ -5,13 +5,13 @@
 #include <string>
 #include <variant>
 
+#include "app/options/tool_options.hpp"
 #include "app/profile_command.hpp"
-#include "app/tool_options.hpp"
+#include "trireme/config/config.hpp"
 #include "trireme/tools/doctor.hpp"
 #include "trireme/tools/prepare.hpp"
+#include "trireme/tools/show_plan.hpp"
 #include "trireme/tools/simulate.hpp"
-#include "trireme/train/config.hpp"
-#include "trireme/train/show_plan.hpp"
 
 namespace trireme::app {
 

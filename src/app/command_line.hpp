@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "app/option.hpp"
+#include "app/options/option.hpp"
 
 namespace trireme::app {
 

@@ -6,10 +6,10 @@
 #include <string_view>
 
 #include "app/config_file.hpp"
-#include "app/plan_options.hpp"
-#include "app/simulate_options.hpp"
-#include "app/tool_options.hpp"
-#include "app/train_options.hpp"
+#include "app/options/plan_options.hpp"
+#include "app/options/simulate_options.hpp"
+#include "app/options/tool_options.hpp"
+#include "app/options/train_options.hpp"
 
 namespace trireme::app {
 namespace {

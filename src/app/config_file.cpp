@@ -4,7 +4,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "app/values.hpp"
+#include "app/options/values.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/nearest.hpp"
 #include "trireme/base/quoted.hpp"

@@ -1,7 +1,7 @@
 #include "app/doctor_command.hpp"
 
-#include "trireme/train/config.hpp"
-#include "trireme/train/specimen.hpp"
+#include "trireme/config/config.hpp"
+#include "trireme/rank/specimen.hpp"
 
 namespace trireme::app {
 

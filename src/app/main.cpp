@@ -22,14 +22,14 @@
 #include "app/start_facts.hpp"
 #include "app/start_watch.hpp"
 #include "trireme/base/version.hpp"
+#include "trireme/rank/departure.hpp"
 #include "trireme/report/report.hpp"
+#include "trireme/run/evaluate.hpp"
+#include "trireme/run/train.hpp"
+#include "trireme/setup/agreed_start.hpp"
 #include "trireme/tools/convert.hpp"
 #include "trireme/tools/inspect.hpp"
 #include "trireme/tools/prepare.hpp"
-#include "trireme/train/agreed_start.hpp"
-#include "trireme/train/departure.hpp"
-#include "trireme/train/evaluate.hpp"
-#include "trireme/train/train.hpp"
 
 namespace trireme::app {
 namespace {

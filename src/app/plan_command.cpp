@@ -9,7 +9,7 @@
 
 #include "trireme/base/error.hpp"
 #include "trireme/report/schedule_svg.hpp"
-#include "trireme/train/compare.hpp"
+#include "trireme/tools/compare.hpp"
 
 namespace trireme::app {
 namespace {

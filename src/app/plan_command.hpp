@@ -3,7 +3,7 @@
 
 #include <iosfwd>
 
-#include "trireme/train/show_plan.hpp"
+#include "trireme/tools/show_plan.hpp"
 
 namespace trireme::app {
 

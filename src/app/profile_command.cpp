@@ -1,6 +1,6 @@
 #include "app/profile_command.hpp"
 
-#include "trireme/train/specimen.hpp"
+#include "trireme/rank/specimen.hpp"
 
 namespace trireme::app {
 

@@ -3,8 +3,8 @@
 
 #include <iosfwd>
 
+#include "trireme/config/config.hpp"
 #include "trireme/tools/profile.hpp"
-#include "trireme/train/config.hpp"
 
 namespace trireme::app {
 

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "app/tool_options.hpp"
-#include "app/train_options.hpp"
+#include "app/options/tool_options.hpp"
+#include "app/options/train_options.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/version.hpp"
 

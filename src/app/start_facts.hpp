@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "app/command.hpp"
-#include "trireme/train/agreed_start.hpp"
+#include "trireme/setup/agreed_start.hpp"
 
 namespace trireme::app {
 

@@ -50,7 +50,7 @@ struct StoredModel::Storage : ModelFiles {
     }
 
     std::unordered_map<std::string, const TensorEntry*> by_name;
-    ReadProgress* progress = nullptr;  // null: nobody is shown what is read
+    ReadProgress* progress = nullptr;  // null: reads are not shown
 };
 
 namespace {
@@ -175,11 +175,11 @@ bool StoredModel::has(const ParameterSpec& spec) const {
 
 StoredType StoredModel::type_of(const ParameterSpec& spec) const { return storage_->find_checked(spec).source; }
 
-std::size_t StoredModel::bytes_of(const std::vector<ParameterSpec>& specs) const {
+std::size_t StoredModel::stored_bytes(const std::vector<ParameterSpec>& specs) const {
     std::size_t bytes = 0;
     for (const ParameterSpec& spec : specs) {
         if (!has(spec)) continue;
-        const std::size_t element_bytes = trireme::bytes_of(storage_->find_checked(spec).type);
+        const std::size_t element_bytes = bytes_of(storage_->find_checked(spec).type);
         for (const auto& placement : spec.placements) bytes += placement.box.size() * element_bytes;
     }
     return bytes;

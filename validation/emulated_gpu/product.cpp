@@ -3,7 +3,7 @@
 #include <numbers>
 
 #include "emulated_gpu/queue.hpp"
-#include "kernels/cuda/product_library.hpp"
+#include "kernels/cuda/matmul/product_library.hpp"
 
 namespace trireme {
 namespace {

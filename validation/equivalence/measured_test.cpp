@@ -9,8 +9,8 @@
 #include "equivalence/trials.hpp"
 #include "messages/program.hpp"
 #include "scratch_folder.hpp"
-#include "train/planning.hpp"
-#include "train/setup.hpp"
+#include "trireme/setup/planning.hpp"
+#include "trireme/setup/setup.hpp"
 #include "unit/app/arguments.hpp"
 #include "unit/plan/small_profile.hpp"
 

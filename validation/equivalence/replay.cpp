@@ -4,12 +4,12 @@
 #include <cmath>
 #include <numeric>
 
-#include "train/batch_view.hpp"
-#include "train/rank_model.hpp"
 #include "trireme/data/sampler.hpp"
 #include "trireme/kernels/fill.hpp"
 #include "trireme/kernels/rows.hpp"
 #include "trireme/optim/optimizer.hpp"
+#include "trireme/rank/batch_view.hpp"
+#include "trireme/rank/rank_model.hpp"
 #include "trireme/stage/whole_model.hpp"
 #include "unit/stage/stage_numbers.hpp"
 

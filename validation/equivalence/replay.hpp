@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "equivalence/figures.hpp"
-#include "train/setup.hpp"
+#include "trireme/setup/setup.hpp"
 
 namespace trireme::equivalence {
 

@@ -19,7 +19,7 @@
 #include "equivalence/trials.hpp"
 #include "messages/program.hpp"
 #include "scratch_folder.hpp"
-#include "train/planning.hpp"
+#include "trireme/setup/planning.hpp"
 #include "unit/app/arguments.hpp"
 
 namespace trireme::equivalence {

@@ -120,13 +120,13 @@ TEST_P(VendorHeader, IsFoundInAPublicHeaderAndInARoomItDoesNotBelongTo) {
     const std::string include = "\n\n#include <" + std::string(GetParam()) + ">\n";
 
     const Lines in_public = found_in("include/trireme/comm/group.hpp", include);
-    const Lines in_room = found_in("src/train/loop.cpp", include);
+    const Lines in_room = found_in("src/run/loop.cpp", include);
 
     ASSERT_EQ(in_public.size(), 1U);
     EXPECT_EQ(in_public[0].find("include/trireme/comm/group.hpp:3: <" + std::string(GetParam()) + "> may be"),
               0U);
     ASSERT_EQ(in_room.size(), 1U);
-    EXPECT_EQ(in_room[0].find("src/train/loop.cpp:3: <" + std::string(GetParam()) + "> may be"), 0U);
+    EXPECT_EQ(in_room[0].find("src/run/loop.cpp:3: <" + std::string(GetParam()) + "> may be"), 0U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Layering, VendorHeader,

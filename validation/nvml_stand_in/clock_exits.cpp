@@ -6,10 +6,10 @@
 #include <iostream>
 #include <string>
 
-#include "train/rank_gpu.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/comm/agreement.hpp"
 #include "trireme/comm/collectives.hpp"
+#include "trireme/rank/rank_gpu.hpp"
 
 namespace trireme {
 namespace {

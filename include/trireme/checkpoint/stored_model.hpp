@@ -49,7 +49,7 @@ public:
     // The type and the bytes as they are stored; in a checkpoint, as they were before they became one.
     StoredType type_of(const ParameterSpec& spec) const;
     // What this rank holds of those that are there, in bytes as they are stored.
-    std::size_t bytes_of(const std::vector<ParameterSpec>& specs) const;
+    std::size_t stored_bytes(const std::vector<ParameterSpec>& specs) const;
     // What this rank holds of a parameter, into `values`, which has its rows and columns. Reads no more than
     // the rows that it needs, a block at a time, and converts them. Throws ConfigError for a file that is cut
     // short or does not fit its checksums, as all below do.

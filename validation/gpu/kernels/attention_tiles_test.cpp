@@ -1,4 +1,4 @@
-#include "kernels/cuda/attention_tiles.hpp"
+#include "kernels/cuda/attention/attention_tiles.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "kernels/cuda/block_owners.hpp"
+#include "kernels/cuda/support/block_owners.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-#include "kernels/cuda/elementwise.cuh"
+#include "kernels/cuda/support/elementwise.cuh"
 
 #include <gtest/gtest.h>
 
 #include <array>
 
-#include "kernels/cuda/column_sums.cuh"
-#include "kernels/cuda/kept_rows.cuh"
+#include "kernels/cuda/support/column_sums.cuh"
+#include "kernels/cuda/support/kept_rows.cuh"
 
 namespace trireme::gpu {
 namespace {

@@ -1,6 +1,6 @@
 // Fragments of tensor cores against plain products, by a kernel of one warp.
 #include "gpu_comparison.hpp"
-#include "kernels/cuda/tensor_products.cuh"
+#include "kernels/cuda/attention/tensor_products.cuh"
 
 namespace trireme::gpu {
 namespace {

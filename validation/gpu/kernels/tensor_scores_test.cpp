@@ -1,5 +1,5 @@
 // Which scores a warp takes for seen, against a look at each pair of a query and a key.
-#include "kernels/cuda/tensor_scores.cuh"
+#include "kernels/cuda/attention/tensor_scores.cuh"
 
 #include <array>
 

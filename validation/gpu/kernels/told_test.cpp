@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "kernels/cuda/gpu_work.hpp"
+#include "kernels/cuda/support/gpu_work.hpp"
 #include "trireme/device/copy.hpp"
 #include "trireme/kernels/gpu_stream.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ranks/train/started_run.hpp"
+#include "ranks/run/started_run.hpp"
 #include "trireme/device/gpu.hpp"
 #include "trireme/kernels/gpu_stream.hpp"
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "train/twin_moves.hpp"
+#include "trireme/rank/twin_moves.hpp"
 
 namespace trireme::validation {
 

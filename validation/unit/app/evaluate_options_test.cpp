@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "app/train_options.hpp"
+#include "app/options/train_options.hpp"
 #include "unit/app/arguments.hpp"
 
 namespace trireme::app {

@@ -1,4 +1,4 @@
-#include "app/plan_options.hpp"
+#include "app/options/plan_options.hpp"
 
 #include <gtest/gtest.h>
 

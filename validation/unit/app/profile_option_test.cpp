@@ -1,4 +1,4 @@
-#include "app/profile_option.hpp"
+#include "app/options/profile_option.hpp"
 
 #include <gtest/gtest.h>
 

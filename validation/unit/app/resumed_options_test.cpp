@@ -1,8 +1,8 @@
-#include "app/resumed_options.hpp"
+#include "app/options/resumed_options.hpp"
 
 #include <gtest/gtest.h>
 
-#include "app/train_options.hpp"
+#include "app/options/train_options.hpp"
 #include "unit/app/arguments.hpp"
 
 namespace trireme::app {

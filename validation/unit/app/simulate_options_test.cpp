@@ -1,4 +1,4 @@
-#include "app/simulate_options.hpp"
+#include "app/options/simulate_options.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "app/slow_option.hpp"
+#include "app/options/slow_option.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "app/train_options.hpp"
+#include "app/options/train_options.hpp"
 
 #include <gtest/gtest.h>
 

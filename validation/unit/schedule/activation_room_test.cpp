@@ -1,4 +1,4 @@
-#include "schedule/activation_room.hpp"
+#include "schedule/search/activation_room.hpp"
 
 #include <gtest/gtest.h>
 

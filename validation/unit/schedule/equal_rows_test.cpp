@@ -1,5 +1,5 @@
 // Equal rows of a grid are handled once: with the same results as when each row is looked at.
-#include "schedule/equal_rows.hpp"
+#include "schedule/programs/equal_rows.hpp"
 
 #include <gtest/gtest.h>
 

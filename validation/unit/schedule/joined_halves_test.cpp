@@ -1,4 +1,4 @@
-#include "schedule/joined_halves.hpp"
+#include "schedule/search/joined_halves.hpp"
 
 #include <gtest/gtest.h>
 

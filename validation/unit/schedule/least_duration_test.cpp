@@ -1,4 +1,4 @@
-#include "schedule/least_duration.hpp"
+#include "schedule/search/least_duration.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "schedule/list_scheduler.hpp"
+#include "schedule/search/list_scheduler.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "schedule/order_search.hpp"
+#include "schedule/search/order_search.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "schedule/program_clock.hpp"
+#include "schedule/check/program_clock.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "error_message.hpp"
-#include "schedule/least_duration.hpp"
-#include "schedule/program_clock.hpp"
+#include "schedule/check/program_clock.hpp"
+#include "schedule/search/least_duration.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/schedule/check.hpp"
 #include "trireme/schedule/generate.hpp"

@@ -1,4 +1,4 @@
-#include "tools/class_numbers.hpp"
+#include "tools/prepare/class_numbers.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "error_message.hpp"
-#include "tools/inspect_weights.hpp"
+#include "tools/inspect/inspect_weights.hpp"
 #include "trireme/archive/float_types.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/checkpoint/stored_model.hpp"

@@ -1,4 +1,4 @@
-#include "tools/image_sketch.hpp"
+#include "tools/inspect/image_sketch.hpp"
 
 #include <gtest/gtest.h>
 

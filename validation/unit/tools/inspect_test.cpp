@@ -7,7 +7,7 @@
 #include "error_message.hpp"
 #include "scratch_folder.hpp"
 #include "tools/figures.hpp"
-#include "tools/row_lengths.hpp"
+#include "tools/prepare/row_lengths.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/data/corpus_writer.hpp"
 

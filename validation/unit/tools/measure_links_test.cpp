@@ -1,4 +1,4 @@
-#include "tools/measure_links.hpp"
+#include "tools/profile/measure_links.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tools/platform.hpp"
+#include "tools/simulate/platform.hpp"
 
 #include <gtest/gtest.h>
 

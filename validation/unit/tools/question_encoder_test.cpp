@@ -1,4 +1,4 @@
-#include "tools/question_encoder.hpp"
+#include "tools/prepare/question_encoder.hpp"
 
 #include <gtest/gtest.h>
 

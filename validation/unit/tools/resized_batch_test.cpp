@@ -1,4 +1,4 @@
-#include "tools/resized_batch.hpp"
+#include "tools/profile/resized_batch.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,99 @@
+// How a run comes to another plan: what is recorded, or what the policies that were asked for make of what is
+// observed. The same on every rank.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trireme/adapt/change_estimate.hpp"
+#include "trireme/adapt/decided_plan.hpp"
+#include "trireme/adapt/observer.hpp"
+#include "trireme/adapt/straggler_policy.hpp"
+#include "trireme/comm/communicator.hpp"
+#include "trireme/layout/links.hpp"
+#include "trireme/policy/policy.hpp"
+#include "trireme/rank/state_moves.hpp"
+#include "trireme/records/figures.hpp"
+
+namespace trireme {
+
+// A change of plan that can be made.
+struct Choice {
+    Decision decision;
+    DecidedPlan next;
+    bool is_recorded = false;  // and was known before the first step
+};
+
+// The first step behind `first` where a policy looks at what was observed; `steps` if none does.
+std::size_t next_look(const PolicyConfig& policy, std::size_t first, std::size_t steps);
+
+// Collective over `control`, at a look behind `step` steps. Throws ConfigError where ranks chose unlike plans:
+// they are made from files, too, which a node may see otherwise than the others.
+void refuse_unlike_plans(Communicator& control, const std::optional<Choice>& choice, std::size_t step);
+
+class Deciding {
+public:
+    // All outlive it. `nodes` are of each rank, `recorded` those of --decisions.
+    Deciding(const RunConfig& config, const Setup& setup, const std::vector<int>& nodes,
+             std::vector<Decision> recorded);
+
+    // Before links are known messages are taken to cost nothing.
+    void know_links(const RankLinks& links);
+
+    // Notes what a step has shown, and in `outcome` how slow ranks are. Gives what is new of them.
+    std::vector<SlownessChange> observe(StepOutcome& outcome) { return observer_.add(outcome); }
+
+    // Behind `step` steps.
+    Observation observed(std::size_t step) const { return observer_.observed(step); }
+
+    // Behind `step` steps. None: the plan stays.
+    std::optional<Choice> choose(std::size_t step);
+    // Whether it is time to look at what was observed, and for other channels to be left out.
+    bool is_look(std::size_t step) const;
+    // It was made, and from here on steps are by the next plan. Completes the decision.
+    void note(Decision& decision, const PlanChange& change);
+
+    // The first step behind `first` where the plan may change; the end of the run if there is none.
+    std::size_t next_chance(std::size_t first) const;
+
+    // Notes why a change that a policy wanted is not made. A reason that repeats is said once, until the policy
+    // wants nothing or the plan changes.
+    void refuse(const std::string& why) { complaint_ = why; }
+    std::string take_complaint();  // empty: there is nothing to say
+
+private:
+    // Ranks that compute parts of another one's products, compared with how it was without them.
+    struct Help {
+        std::size_t begun = 0;       // the step after which the first of them began
+        double seconds_of_flop = 0;  // before that; 0: not known
+        std::vector<double> left_out;
+        std::size_t changed = 0;  // the step after which the help became what it is
+        bool is_judged = false;
+    };
+
+    void note_silence(const Observation& observed);
+    std::optional<Decision> wanted(const Observation& observed);
+    std::optional<Decision> take_back(const Observation& observed);
+    StateMoves moves_to(const DecidedPlan& next) const;
+    double predicted_seconds(const StateMoves& moves) const;
+    bool repays(const Decision& decision, const DecidedPlan& next);
+    std::optional<DecidedPlan> possible_plan(const Decision& decision, bool is_recorded);
+
+    const RunConfig& config_;
+    const Setup& setup_;
+    const std::vector<int>& nodes_;
+    std::vector<Decision> recorded_;
+    Policy policy_;  // what is recorded, if something is
+    Observer observer_;
+    ChangeEstimate estimate_;
+    Link link_;                    // between ranks whose state moves
+    std::optional<Help> help_;     // that there is
+    std::optional<Help> offered_;  // by the last choice, which may not be followed
+    bool offers_to_take_back_ = false;
+    std::optional<std::size_t> taken_back_;  // the step after which a help was taken back
+    std::string complaint_;                  // not said yet
+    std::string last_complaint_;             // that was said
+};
+
+}  // namespace trireme

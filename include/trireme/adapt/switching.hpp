@@ -1,0 +1,51 @@
+// A run changes its plan between two steps, when nothing is in flight.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "trireme/adapt/decided_plan.hpp"
+#include "trireme/comm/node_memory.hpp"
+#include "trireme/rank/gpu_groups.hpp"
+#include "trireme/rank/rank_trainer.hpp"
+#include "trireme/rank/watchdog.hpp"
+#include "trireme/records/figures.hpp"
+
+namespace trireme {
+
+// What of a run is made for its plan, and what all of that is made with.
+struct RunningPlan {
+    const RunConfig& config;
+    const Session& session;
+    Communicator& control;
+    Communicator& mover;  // of all ranks, for what moves alone
+    Watchdog& watchdog;
+    Setup& setup;                         // changes its plan
+    GradientPlan& gradients;              // of the plan
+    std::optional<RankTrainer>& trainer;  // likewise
+    int threads = 1;
+    GpuRoad road = {};
+    Trace* trace = nullptr;
+    Stopping* stopping = nullptr;
+    const std::vector<int>& nodes;  // of each rank
+    NodeMemory* twin = nullptr;     // there for --move twins
+    // Collective over all ranks. All of the state is on disk, and where: for --move restart.
+    std::function<std::filesystem::path()> save = {};
+};
+
+// Collective over the ranks of a node. Nothing where the way needs none.
+std::unique_ptr<NodeMemory> make_twin(MoveWay way, const Session& session, Patience patience);
+
+// How long this rank waits for others in the groups that last, by the plan.
+void limit_patience(const RunningPlan& running);
+
+// Collective over all ranks. The trainer of the running plan, with groups of its own.
+void start_trainer(const RunningPlan& running);
+
+// Collective over all ranks, which have all settled the same steps. Frees the old plan's groups and memory but
+// for the state, makes those of the new one, and moves the state, in the way that --move says.
+PlanChange switch_to(DecidedPlan next, const RunningPlan& running);
+
+}  // namespace trireme

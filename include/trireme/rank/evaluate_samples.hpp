@@ -1,0 +1,15 @@
+// The loss and scores of the model on the validation samples.
+#pragma once
+
+#include "trireme/comm/communicator.hpp"
+#include "trireme/rank/rank_model.hpp"
+#include "trireme/records/evaluation.hpp"
+#include "trireme/setup/setup.hpp"
+
+namespace trireme {
+
+// Collective over `control`. Equal on all ranks. Rank 0 shows the progress on the terminal.
+Evaluation evaluate_samples(RankModel& model, Stream& stream, const Setup& setup, Communicator& control,
+                            bool is_quiet);
+
+}  // namespace trireme

@@ -1,0 +1,150 @@
+// A rank's part of a training run: its part of the model, and what it does in a step.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "trireme/base/progress.hpp"
+#include "trireme/checkpoint/state_view.hpp"
+#include "trireme/comm/tally.hpp"
+#include "trireme/data/sampler.hpp"
+#include "trireme/device/trace.hpp"
+#include "trireme/layout/links.hpp"
+#include "trireme/optim/optimizer.hpp"
+#include "trireme/rank/non_finite.hpp"
+#include "trireme/rank/rank_model.hpp"
+#include "trireme/rank/state_moves.hpp"
+#include "trireme/rank/step_energy.hpp"
+#include "trireme/rank/stopping.hpp"
+#include "trireme/records/evaluation.hpp"
+#include "trireme/records/step_outcome.hpp"
+
+namespace trireme {
+
+// Which rank trains, and with what.
+struct TrainingRank {
+    int number = 0;
+    Stream stream;
+    Trace* trace = nullptr;        // where it notes what it does when; none: nowhere
+    Stopping* stopping = nullptr;  // asked behind each step; none: nothing stops it early
+};
+
+class RankTrainer {
+public:
+    // Everything but the groups outlives it.
+    RankTrainer(const RunConfig& config, const Setup& setup, const GradientPlan& gradients,
+                const TrainingRank& rank, RankGroups groups);
+    ~RankTrainer();
+
+    // The parameters and, of a run that goes on, the optimizer's state. Communicates nothing.
+    void fill();
+
+    // What this rank has of the run's state, and how many updates are behind it; between stretches.
+    std::vector<StateView> views() const;
+    std::size_t updates() const { return optimizer_ ? optimizer_->updates() : 0; }
+    // What it remembers beside that of what it leaves out; none where that is nothing.
+    std::optional<ResizingState> resizing_state();
+    // Called before any of it changes.
+    void call_before_update(std::function<void()> call) { before_update_ = std::move(call); }
+
+    // Collective over all ranks. The steps of a stretch, `first` (from 0) to `end` - 1: before it and behind it
+    // nothing is in flight. Each step gives what is known by then, in order: of a synchronous schedule its own
+    // outcome, otherwise that of a step some steps ago, and the last one all that are left.
+    void begin_stretch(std::size_t first, std::size_t end);
+    std::vector<StepOutcome> step();
+
+    // On all ranks behind the same step. Begins no step that is not begun: the end of the stretch, from now on.
+    std::size_t end_stretch_early();
+    void drain();  // executes the steps that are begun
+
+    // Collective over all ranks; between stretches. Executes a step again, without its update, on a stream that
+    // checks values. The parameters must be those that the step had.
+    std::optional<NonFiniteFinding> repeat_with_checks(std::size_t step);
+
+    // Collective over `control`. On the validation samples; between stretches.
+    Evaluation evaluate(Communicator& control);
+
+    // Collective over each team; between stretches. What the plan has this rank leave out or others compute, of
+    // channels that are chosen anew.
+    void share_products();
+
+    // Collective over all ranks; between stretches.
+    RankLinks measure_links(Communicator& all);
+
+    // For the trainer of the next plan: what this one leaves, which is of no use any more, and where it goes.
+    RankState take_state();
+    StatePlace state_place();
+    // Moments that come while the next step is made, until it updates.
+    void await(std::unique_ptr<MomentJourney> moments);
+
+    // Of ghosts: passes like an earlier one, or one in `shared` (or none), are charged as a whole.
+    void charge_whole_passes(std::shared_ptr<PassTimes> shared);
+    // Collective over the team: its passes, for all who share.
+    void rehearse();
+
+    std::string position() const;
+
+private:
+    struct StepInFlight;
+
+    StepInFlight& in_flight(int step) { return *steps_[static_cast<std::size_t>(step - settled_)]; }
+    void look_ahead();
+    void prepare_next();
+    std::unique_ptr<StepInFlight> prepared(std::size_t step);
+    void add_step(std::size_t step);
+    void add_batches(StepInFlight& step, const std::vector<SampleVisit>& visits);
+    bool is_of_ghosts() const { return setup_.place == Place::ghost; }
+    void contribute();
+    void let_moments_come();
+    void have_moments();
+    void update(int step);
+    bool validate(int step);
+    void judge(StepInFlight& step);
+    void check_gradients(ValueCheck& check);
+    void prepare_to_share_products();
+    void go_on_resizing();
+    void know_spared();
+    void apply(const StepInFlight& step, std::size_t gradients);
+    void take_back(const StepInFlight& step, std::size_t gradients);
+    void report(const RoundResult& result, double begin);
+    StopReason wish_to_stop();
+    StepOutcome settle();
+
+    const RunConfig& config_;
+    const Setup& setup_;
+    Trace* trace_;
+    Stopping* stopping_;
+    Stream stream_;
+    RankModel model_;
+    // None of all these where the rank is idle.
+    std::vector<GradientExchange> exchanges_;  // for each copy of the gradients
+    double sum_bytes_ = 0;  // that adding what the other ranks sent reads and writes in a step
+    std::optional<Optimizer> optimizer_;
+    std::unique_ptr<MomentJourney> awaited_;  // none: the optimizer has its moments
+    std::optional<TraceSpan> arrival_;        // of what is awaited
+    std::optional<Arena> scratch_;
+    Sampler sampler_;
+    LeftOuts spared_;           // of decay
+    bool has_gone_on_ = false;  // with what a checkpoint says of channels, which the team does not know yet
+    Tally updates_;
+    Tally records_;
+    std::function<void()> before_update_ = [] {};
+
+    // Of the stretch; steps of it count from 0.
+    std::size_t first_ = 0;
+    std::size_t end_ = 0;
+    std::deque<std::unique_ptr<StepInFlight>> steps_;  // begun, or looked ahead to, and not settled
+    std::unique_ptr<StepInFlight> next_;               // that nobody has begun; or none
+    int executed_ = 0;
+    int settled_ = 0;
+    int contributed_ = 0;  // steps whose gradients have been added up here
+    std::optional<Progress> progress_;  // of the step that is executed
+    StepEnergy energy_{setup_.gpu.get()};
+    bool has_diverged_ = false;  // With --on-nan stop, no later step changes the parameters.
+    bool may_go_ahead_ = true;   // the last update that was judged had nothing to scale or to leave out
+};
+
+}  // namespace trireme

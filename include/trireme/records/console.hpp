@@ -1,0 +1,45 @@
+// What a user sees while a run goes on. Rank 0 alone prints.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+
+#include "trireme/policy/slowness_watch.hpp"
+#include "trireme/records/figures.hpp"
+#include "trireme/records/run_directory.hpp"
+#include "trireme/records/save_outcome.hpp"
+#include "trireme/setup/rank_memory.hpp"
+
+namespace trireme {
+
+class Console {
+public:
+    Console(std::ostream& out, const RunConfig& config, const Setup& setup);
+
+    void introduce(const Manifest& manifest, const RankMemory& memory, const std::string& run_dir);
+    // Prints the remarks of the run directory about its records; also with --quiet.
+    void remarks(const std::vector<std::string>& remarks);
+    void step(std::size_t step, const StepOutcome& outcome, const ModelFlops& flops, double peak_flops);
+    void evaluation(std::size_t step, const Evaluation& evaluation);
+    void saved(const SaveOutcome& outcome);
+    // The first time that is worth a line.
+    void waited_to_save(const SaveWait& wait);
+    // Seen in what ranks took, whatever --slow makes of them.
+    void slowness(std::size_t step, const SlownessChange& change, const Manifest& manifest);
+    void no_change(std::size_t step, const std::string& why);
+    void change_of_plan(const Decision& decision, const PlanChange& change);
+    void finish(const Figures& figures, const std::string& peak_is, const std::string& run_dir);
+
+private:
+    void flush();
+
+    std::ostream& out_;
+    const RunConfig& config_;
+    const Setup& setup_;
+    double seconds_ = 0;  // of the steps so far
+    std::size_t steps_ = 0;
+    bool has_said_wait_ = false;
+    bool has_said_loss_ = false;
+};
+
+}  // namespace trireme

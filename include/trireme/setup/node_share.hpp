@@ -1,0 +1,47 @@
+// A rank's part of the node that it runs on.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "trireme/comm/communicator.hpp"
+#include "trireme/comm/session.hpp"
+#include "trireme/config/config.hpp"
+#include "trireme/setup/plan_memory.hpp"
+
+namespace trireme {
+
+// Throws ConfigError for more threads of a rank than `most`, which `host` allows: see most_threads().
+void refuse_too_many_threads(int threads, int most, const std::string& host);
+
+// Collective over `control`. The number of ranks, this one included, that may run on the cores of this rank.
+int ranks_on_own_cores(const Session& session, Communicator& control);
+
+// Collective over `control`. --threads, or a ConfigError for too many; without it as many as Slurm gives each
+// rank, or the rank's share of cores: they are shared by the ranks that may run on the same ones, which are all
+// of a node, or one alone where the launcher has bound each to cores of its own.
+int threads_per_rank(const RunConfig& config, const Session& session, Communicator& control);
+
+// Collective over `control`. The cores that each rank may run on: "0-3"; nothing in a simulation.
+std::vector<std::string> cores_of_ranks(Communicator& control);
+
+// Collective over `control`. Throws ConfigError, on all ranks, where a node, a memory control group (the limit
+// of a Slurm job or a container) or a GPU has less memory left than the ranks that share it need.
+void refuse_more_than_memory(std::size_t rank_bytes, Place place, const Session& session,
+                             Communicator& control);
+
+// Bytes that this process had there at once, at most: of a GPU since it was told to forget what was before,
+// when it has the result.
+std::size_t peak_bytes(Place place);
+// The same without mapped files, such as the code of libraries, which no prediction counts.
+std::size_t peak_allocated_bytes(Place place);
+// Begins a new peak on a GPU. Returns peak_allocated_bytes().
+std::size_t forget_peak(Place place);
+
+// Collective over `control`. What the rank that needs most will hold.
+RankMemory fullest(Communicator& control, const RankMemory& own);
+
+// Throws ConfigError where the node has not so much memory for its ranks to share.
+void refuse_more_than_is_left(const NodeMemory& memory, std::size_t bytes, const Session& session);
+
+}  // namespace trireme

@@ -1,0 +1,61 @@
+// From options to a plan.
+#pragma once
+
+#include <vector>
+
+#include "trireme/config/config.hpp"
+#include "trireme/layout/partition.hpp"
+#include "trireme/layout/pieces.hpp"
+#include "trireme/model/config.hpp"
+#include "trireme/model/tensor_part.hpp"
+#include "trireme/plan/plan.hpp"
+#include "trireme/schedule/predict.hpp"
+
+namespace trireme {
+
+// What is known of each layer of a model when it is cut into stages.
+std::vector<LayerFacts> layer_facts(const ModelConfig& model);
+
+// Whether the ranks form a grid, each of whose replicas has --microbatches of its own; elsewhere they count in
+// all.
+bool has_grid(const LayoutConfig& layout);
+
+// How many ranks the options are for: those of the grid, without --data of one replica, or those that the
+// layout file names. Throws ConfigError for a layout file that cannot be read, and where the ranks decide on
+// the layout.
+int ranks_for(const RunConfig& config);
+
+// What memory leaves to a plan: see PlanWish.
+struct MemoryRoom {
+    std::vector<int> most_activations = {};
+    std::vector<bool> may_split = {};
+    bool may_go_ahead = true;
+};
+
+// Throws ConfigError where options, model and `ranks` do not fit: a grid of another size, more tensor ranks
+// than heads, a schedule that is not made for the layout, and so on. Communicates nothing.
+Plan plan_run(const RunConfig& config, const ModelConfig& model, int ranks, const MemoryRoom& room = {});
+
+// Likewise, for a layout that check_layout() has seen, whatever the options say of one.
+Plan plan_layout(const RunConfig& config, const ModelConfig& model, Layout layout, const MemoryRoom& room = {});
+
+// The part of a step that ranks stand still, as predicted: a mean over all ranks, idle ones included.
+double bubble_of(const Plan& plan, const StepTime& step, int ranks);
+
+// Because of the schedule alone: were all stages equally long and messages free.
+double bubble_of_schedule(const Plan& plan, int ranks);
+
+// Copies of its weights that a stage keeps at once, the newest among them; of the stage that keeps most.
+int most_weight_versions(const Plan& plan);
+
+// Throws ConfigError for what is neither the name of a schedule nor, with a dot or a slash in it, that of a
+// file.
+void check_schedule_name(const std::string& schedule);
+
+// The share of a tensor rank in the team that holds a stage, and what it keeps of it.
+TensorPart part_of_rank(const Plan& plan, int stage, int rank);
+
+// Every tensor and who holds what of it: what gradients are summed by.
+std::vector<HeldTensor> held_tensors(const Plan& plan, const ModelConfig& model);
+
+}  // namespace trireme

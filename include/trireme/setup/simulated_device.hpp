@@ -1,0 +1,48 @@
+// The devices that kernels are said to run on where time is simulated.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trireme/comm/communicator.hpp"
+#include "trireme/config/config.hpp"
+#include "trireme/device/stream.hpp"
+
+namespace trireme {
+
+// One on each of some ranks that follow each other.
+struct SimulatedDevice {
+    std::string name;  // "A100-SXM4-80GB"
+    DeviceRates rates = {};
+    std::size_t memory = 0;  // bytes
+    int ranks = 0;
+};
+
+struct SimulatedDevices {
+    std::string cluster;
+    std::vector<SimulatedDevice> kinds;  // rank by rank, from 0
+
+    const SimulatedDevice& of(int rank) const;
+    double flops() const;         // a second, of all ranks
+    std::string names() const;    // "A100-SXM4-80GB and V100-SXM2-32GB of mixed"
+    std::string counted() const;  // "4 x A100-SXM4-80GB and 8 x V100-SXM2-32GB of mixed"
+};
+
+// Those of --cluster; none: it is not given. Throws ConfigError for a file that cannot be read or describes no
+// cluster, for one with fewer devices than ranks, for numbers that one of their devices has no rate of, and
+// where time is the wall's.
+std::optional<SimulatedDevices> simulated_devices(const RunConfig& config, int ranks);
+// The devices of a --cluster that is given. The time need not be simulated.
+SimulatedDevices described_devices(const RunConfig& config, int ranks);
+
+// Throws ConfigError where `rank` needs more bytes than its device has.
+void refuse_more_than_device(const SimulatedDevices& devices, int rank, std::size_t bytes);
+// Collective over `control`, of all ranks: of each its own rank. Without devices nothing is refused.
+void refuse_more_than_own_device(const std::optional<SimulatedDevices>& devices, std::size_t bytes,
+                                 Communicator& control);
+
+// What a rank's kernels take; nothing, where there is no such device.
+KernelSeconds kernel_seconds_of(const std::optional<SimulatedDevices>& devices, int rank);
+
+}  // namespace trireme

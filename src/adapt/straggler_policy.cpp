@@ -1,0 +1,152 @@
+#include "trireme/adapt/straggler_policy.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "trireme/base/error.hpp"
+#include "trireme/model/model.hpp"
+#include "trireme/policy/bridged.hpp"
+#include "trireme/policy/resize.hpp"
+#include "trireme/policy/uneven.hpp"
+#include "trireme/schedule/generate.hpp"
+#include "trireme/schedule/search.hpp"
+#include "trireme/setup/model_work.hpp"
+
+namespace trireme {
+namespace {
+
+// Calls use(product, channels, outputs) for each projection of the model, of all ranks together.
+template <class Use>
+void for_each_product(const ModelConfig& model, Use&& use) {
+    for (const Layer& layer : build_layers(model)) {
+        for (const ProjectionShape& projection : projections_of(layer)) {
+            use(static_cast<std::size_t>(projection.place.product), static_cast<double>(projection.channels),
+                static_cast<double>(projection.outputs()));
+        }
+    }
+}
+
+ProductParts weights_of_products(const ModelConfig& model) {
+    ProductParts weights{};
+    for_each_product(model, [&](std::size_t product, double channels, double outputs) {
+        weights[product] += channels * outputs;
+    });
+    return weights;
+}
+
+// What the ranks of a team share, and how much of their products that is.
+std::vector<SharedWidth> widths_of(const ModelConfig& model) {
+    const auto [attention_in, attention_out, mlp_in, mlp_out] = weights_of_products(model);
+    const double attention = attention_in + attention_out;
+    const double mlp = mlp_in + mlp_out;
+    return {{.units = model.key_groups(), .work = attention / (attention + mlp)},
+            {.units = model.mlp_width, .work = mlp / (attention + mlp)}};
+}
+
+SharingRules sharing_rules(const RunConfig& config, const Setup& setup, const Link& link) {
+    const bool leaves_out = config.policy.straggler == StragglerPolicy::semi;
+    return {.policy = leaves_out ? "semi" : "migrate",
+            .every = config.policy.look_every,
+            .costs = help_costs(setup, link),
+            .limit = leaves_out ? config.policy.resize.limit : 0,
+            .slack = leaves_out ? config.policy.semi_slack : 0};
+}
+
+UnevenRules uneven_rules(const RunConfig& config, const Setup& setup, const std::vector<int>& nodes,
+                         const Link& link) {
+    return {.every = config.policy.look_every,
+            .widths = widths_of(setup.model),
+            .layers = work_of_layers(config, setup),
+            .healthy = setup.origin.layout,
+            .may_cut = may_cut_elsewhere(setup.plan),
+            .may_take_turns = may_take_uneven_turns(setup.plan),
+            .nodes = nodes,
+            .memory_limit = config.layout.memory_limit,
+            .costs = help_costs(setup, link)};
+}
+
+bool has_one_stage_each(const Plan& plan) {
+    return std::ranges::all_of(plan.teams, [](const Team& team) { return team.stages.size() == 1; });
+}
+
+bool reads_what_all_have(std::size_t product) {
+    return product == static_cast<std::size_t>(Product::attention_in) ||
+           product == static_cast<std::size_t>(Product::mlp_in);
+}
+
+// How many times a team executes the model in a step, if parts of it are counted as such.
+double passes_of(const Plan& plan, const Team& team) {
+    double passes = 0;
+    for (const int stage : team.stages) {
+        const Range layers = plan.layout.stages[static_cast<std::size_t>(stage)].layers;
+        const double part = static_cast<double>(layers.count) / static_cast<double>(plan.layout.layers);
+        passes += part * plan.training.shape.turns_of(plan.team_of(team.ranks.front()), stage);
+    }
+    return passes;
+}
+
+HelpCosts messages_of(const Setup& setup, const Team& team, const Link& link) {
+    const double passes = passes_of(setup.plan, team);
+    const auto rows = static_cast<double>(setup.largest.front().rows);
+    const double bytes = static_cast<double>(bytes_of(setup.dtype)) / static_cast<double>(team.ranks.size());
+    HelpCosts costs;
+    for_each_product(setup.model, [&](std::size_t product, double channels, double outputs) {
+        costs.whole_seconds[product] += passes * link.seconds(channels * outputs * bytes);
+        if (reads_what_all_have(product))
+            costs.round_seconds[product] += passes * 2 * link.seconds(rows * outputs * bytes);
+    });
+    return costs;
+}
+
+}  // namespace
+
+bool may_cut_elsewhere(const Plan& plan) { return has_one_stage_each(plan) && plan.layout.stages.size() > 1; }
+
+// Halves of zero-bubble schedules and loops are made for rows with equally many micro-batches, and somebody's
+// own programs say themselves who executes what.
+bool may_take_uneven_turns(const Plan& plan) {
+    constexpr std::array takers{ScheduleKind::inter_layer,        ScheduleKind::gpipe,
+                                ScheduleKind::one_f_one_b,        ScheduleKind::pipedream,
+                                ScheduleKind::pipedream_vertical, ScheduleKind::pipedream_2bw};
+    const bool is_taker =
+        plan.schedule == searched_schedule ||
+        std::ranges::any_of(takers, [&](ScheduleKind kind) { return plan.schedule == name_of(kind); });
+    const auto has_replicas = [](const StageLayout& stage) { return stage.replicas.size() > 1; };
+    return is_taker && has_one_stage_each(plan) && std::ranges::any_of(plan.layout.stages, has_replicas);
+}
+
+Policy straggler_policy(const RunConfig& config, const Setup& setup, const std::vector<int>& nodes,
+                        const Link& link) {
+    switch (config.policy.straggler) {
+        case StragglerPolicy::off:
+            return trireme::recorded({});
+        case StragglerPolicy::resize:
+            return resized_products({.every = config.policy.look_every, .limit = config.policy.resize.limit});
+        case StragglerPolicy::migrate:
+        case StragglerPolicy::semi:
+            return shared_products(sharing_rules(config, setup, link));
+        case StragglerPolicy::uneven:
+            return bridged(shared_products(sharing_rules(config, setup, link)),
+                           uneven_shares(uneven_rules(config, setup, nodes, link)), config.policy.bridge);
+    }
+    throw BugError("unknown policy for stragglers");
+}
+
+// A slow rank tells its helpers dY, and they add up P, in as many rounds each; weights are waited for in the
+// forward pass. All else travels beside products. Of the team that it costs most.
+HelpCosts help_costs(const Setup& setup, const Link& link) {
+    HelpCosts costs{.work = weights_of_products(setup.model), .spread = setup.plan.spread};
+    const double all = costs.work[0] + costs.work[1] + costs.work[2] + costs.work[3];
+    for (double& work : costs.work) work /= all;
+    for (const Team& team : setup.plan.teams) {
+        if (team.ranks.size() == 1) continue;
+        const HelpCosts own = messages_of(setup, team, link);
+        for (std::size_t product = 0; product < product_count; ++product) {
+            costs.whole_seconds[product] = std::max(costs.whole_seconds[product], own.whole_seconds[product]);
+            costs.round_seconds[product] = std::max(costs.round_seconds[product], own.round_seconds[product]);
+        }
+    }
+    return costs;
+}
+
+}  // namespace trireme

@@ -1,0 +1,71 @@
+#include "app/options/cost_option.hpp"
+
+#include <array>
+#include <utility>
+
+#include "app/options/values.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme::app {
+namespace {
+
+using Cost = std::pair<const char*, double StageCost::*>;
+
+constexpr std::array<Cost, 6> cost_names{{{"F", &StageCost::forward},
+                                          {"I", &StageCost::backward_input},
+                                          {"W", &StageCost::backward_weight},
+                                          {"send", &StageCost::send},
+                                          {"reduce", &StageCost::reduce},
+                                          {"step", &StageCost::step}}};
+
+// Sums over any number of stages and micro-batches stay finite and keep their digits.
+constexpr Range costs_range{.low = 0, .high = 1e12};
+
+// "F=1" into `cost`.
+void read_cost(const Setting& whole, const std::string& part, StageCost& cost) {
+    const std::size_t sign = part.find('=');
+    for (const auto& [name, field] : cost_names) {
+        if (sign == std::string::npos || part.substr(0, sign) != name) continue;
+        cost.*field =
+            read_number({cat(whole.name, ' ', name), part.substr(sign + 1), whole.place}, costs_range);
+        return;
+    }
+    refuse(whole, "costs such as F=1,I=1,W=1,send=0, with ; between stages");
+}
+
+std::vector<StageCost> read_costs(const Setting& setting) {
+    std::vector<StageCost> costs;
+    for (const std::string& stage : parts_of(setting.value, ';')) {
+        StageCost& cost = costs.emplace_back();
+        for (const std::string& part : parts_of(stage, ',')) read_cost(setting, part, cost);
+    }
+    return costs;
+}
+
+std::string print_costs(const std::vector<StageCost>& costs) {
+    std::string text;
+    for (const StageCost& cost : costs) {
+        if (!text.empty()) text += ';';
+        const char* mark = "";
+        for (const auto& [name, field] : cost_names) {
+            text += cat(mark, name, '=', print_number(cost.*field));
+            mark = ",";
+        }
+    }
+    return text;
+}
+
+}  // namespace
+
+Option cost_option(std::vector<StageCost>& costs) {
+    return {
+        .words =
+            {"cost", "COSTS",
+             "relative costs in place of --profile: forward pass F, input gradients I, weight gradients W, a "
+             "message, the gradient all-reduce and the optimizer step; separate stages by ';'. If neither is "
+             "set: F=1,I=1,W=1,send=0,reduce=0,step=0, and counted FLOPs with --compare"},
+        .set = [&costs](const Setting& setting) { costs = read_costs(setting); },
+        .get = [&costs] { return print_costs(costs); }};
+}
+
+}  // namespace trireme::app

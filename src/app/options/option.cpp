@@ -1,0 +1,51 @@
+#include "app/options/option.hpp"
+
+#include <utility>
+
+#include "trireme/base/error.hpp"
+#include "trireme/base/quoted.hpp"
+
+namespace trireme::app {
+
+std::string label(const Setting& setting) {
+    return setting.place.empty() ? cat("--", setting.name) : cat(setting.place, ": ", printable(setting.name));
+}
+
+void refuse(const Setting& setting, const std::string& expectation, const std::string& hint) {
+    throw ConfigError(cat(label(setting), " expects ", expectation, ", not ", in_quotes(setting.value), hint));
+}
+
+Option needing(Option option, std::function<bool()> has_effect, OptionNeed need) {
+    option.default_text = option.get();
+    option.has_effect = std::move(has_effect);
+    option.need = std::move(need);
+    return option;
+}
+
+std::vector<std::string> names(const std::vector<OptionGroup>& groups) {
+    std::vector<std::string> all;
+    for (const OptionGroup& group : groups) {
+        for (const Option& option : group.options) all.push_back(option.words.name);
+    }
+    return all;
+}
+
+const Option* find(const std::vector<OptionGroup>& groups, const std::string& name) {
+    for (const OptionGroup& group : groups) {
+        for (const Option& option : group.options) {
+            if (option.words.name == name) return &option;
+        }
+    }
+    return nullptr;
+}
+
+void check_needs(const std::vector<OptionGroup>& groups) {
+    for (const OptionGroup& group : groups) {
+        for (const Option& option : group.options) {
+            if (!option.has_effect || option.has_effect() || option.get() == option.default_text) continue;
+            throw ConfigError(no_effect("--" + option.words.name, option.need));
+        }
+    }
+}
+
+}  // namespace trireme::app

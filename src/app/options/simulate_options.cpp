@@ -1,0 +1,48 @@
+#include "app/options/simulate_options.hpp"
+
+#include "app/options/values.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme::app {
+
+std::vector<Option> device_cost_options(RunConfig& config) {
+    CostConfig& costs = config.costs;
+    return {
+        text(
+            {"cluster", "FILE.json", "description of a cluster: its devices and links; perf/clusters has some"},
+            costs.cluster),
+        needing(
+            choice({"network", "", "time of messages"}, costs.network,
+                   {{"described", NetworkKind::described, "as the cluster file describes it"},
+                    {"free", NetworkKind::free, "none; a comparison shows how much communication is exposed"}}),
+            [&costs] { return !costs.cluster.empty(); },
+            {"a simulated cluster", "--cluster FILE (`trireme simulate`)"}),
+        needing(choice({"charge", "", "how time is charged with --math off"}, costs.charging,
+                       {{"auto", Charging::automatic, "kernels for up to 64 ranks, passes for more"},
+                        {"kernels", Charging::kernels, "kernel by kernel"},
+                        {"passes", Charging::passes,
+                         "pass by pass; a pass takes as long as an equal one before it"}}),
+                [&config] { return config.precision.device == DeviceKind::ghost; },
+                {"a simulated run that computes no values", "--math off (`trireme simulate`)"})};
+}
+
+OptionGroup simulate_options(SimulateConfig& config) {
+    return {"simulate",
+            {
+                whole_number({"ranks", "N", "number of ranks, one per device of the cluster, node by node"},
+                             config.ranks, 1),
+                choice({"math", "", "arithmetic"}, config.does_math,
+                       {{"on", true, "done, so that the losses are those of a real run"},
+                        {"off", false, "left out: shapes and costs only, for large models and many ranks"}}),
+            }};
+}
+
+void check_simulate_options(const SimulateConfig& config) {
+    if (config.cluster.empty()) {
+        throw ConfigError(
+            "no cluster is given; describe one with --cluster FILE.json (perf/clusters has some)");
+    }
+    if (config.ranks == 0) throw ConfigError("nothing says how many ranks there are; give --ranks N");
+}
+
+}  // namespace trireme::app

@@ -1,0 +1,39 @@
+// The options of the tools that a user runs beside training.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/options/option.hpp"
+#include "trireme/tools/convert.hpp"
+#include "trireme/tools/doctor.hpp"
+#include "trireme/tools/prepare.hpp"
+
+namespace trireme::app {
+
+struct InspectConfig {
+    std::string file;
+    bool verify = false;
+};
+
+struct ReportConfig {
+    std::string run_directory;
+    std::string output;  // a file
+};
+
+// The options refer to the configuration, which must outlive them.
+std::vector<OptionGroup> prepare_options(PrepareConfig& config);
+std::vector<OptionGroup> convert_options(ConvertConfig& config);
+std::vector<OptionGroup> inspect_options(InspectConfig& config);
+std::vector<OptionGroup> report_options(ReportConfig& config);
+std::vector<OptionGroup> doctor_options(DoctorConfig& config);
+
+void check_doctor_options(const DoctorConfig& config);  // throws ConfigError
+
+// What stands on the command line without an option. Throws ConfigError where there is too little or too much.
+void take_prepare_inputs(PrepareConfig& config, const std::vector<std::string>& inputs);
+void take_convert_places(ConvertConfig& config, const std::vector<std::string>& places);
+void take_inspect_file(InspectConfig& config, const std::vector<std::string>& files);
+void take_run_directory(ReportConfig& config, const std::vector<std::string>& directories);
+
+}  // namespace trireme::app

@@ -1,0 +1,368 @@
+#include "app/options/train_options.hpp"
+
+#include <algorithm>
+
+#include "app/options/cost_option.hpp"
+#include "app/options/optimizer_options.hpp"
+#include "app/options/policy_options.hpp"
+#include "app/options/profile_option.hpp"
+#include "app/options/run_options.hpp"
+#include "app/options/simulate_options.hpp"
+#include "app/options/slow_option.hpp"
+#include "app/options/values.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme::app {
+namespace {
+
+OptionGroup data_options(DataConfig& data) {
+    return {"data",
+            {
+                text({"corpus", "FILE.h5", "corpus file, made by `trireme prepare`"}, data.corpus),
+                whole_number({"max-length", "N",
+                              "maximum number of tokens per sample; 0: the model's number of positions"},
+                             data.max_length),
+                choice({"long", "", "what to do with rows longer than --max-length"}, data.long_rows,
+                       {{"split", LongRows::split, "cut them into several samples"},
+                        {"truncate", LongRows::truncate, "keep the first --max-length tokens"},
+                        {"drop", LongRows::drop, "skip them"},
+                        {"refuse", LongRows::refuse, "end with an error"}}),
+                number({"validation-share", "", "fraction of the rows kept for validation, from 0 to below 1"},
+                       data.validation_share, from_until(0, 1)),
+                number({"epochs", "E", "number of passes over the training rows; 0: --steps decides"},
+                       data.epochs, at_least(0)),
+            }};
+}
+
+Option document_end_option(DataConfig& data) {
+    return choice(
+        {"document-end", "", "what to append to each row"}, data.document_end,
+        {{"eos", true, "the tokenizer's end token, which is also predicted"}, {"none", false, "nothing"}});
+}
+
+OptionGroup task_options(TaskConfig& task) {
+    return {
+        "task",
+        {
+            choice({"task", "", "training objective; if unset, the one that model and corpus have in common"},
+                   task.task,
+                   {{"language", Task::language, "next-token prediction"},
+                    {"masked", Task::masked, "masked-token prediction, as BERT's"},
+                    {"span", Task::span, "start and end of an answer in a context, as in SQuAD"},
+                    {"classify", Task::classify, "class of an image or a text"}}),
+            number({"mask-share", "", "fraction of tokens to predict with --task masked, between 0 and 1"},
+                   task.mask_share, between(0, 1)),
+            number({"label-smoothing", "", "label smoothing with --task classify, from 0 to below 1"},
+                   task.label_smoothing, from_until(0, 1)),
+        }};
+}
+
+OptionGroup model_options(ModelChoice& model, DataConfig& data) {
+    return {
+        "model",
+        {
+            text({"model", "NAME|FILE",
+                  "model name (gpt2, llama-1b, bert-base, vit-tiny, ...; an unknown name lists all) or path of "
+                  "a "
+                  "Hugging Face config.json; if unset, the model of --init, or gpt2-tiny"},
+                 model.name),
+            text(
+                {"init", "random|PATH",
+                 "initial weights: random, or those of a checkpoint, a run directory, or a Hugging Face folder "
+                 "or safetensors file"},
+                model.init),
+            on_off({"tied", "", "share the token embedding with the output head; if unset, the model decides"},
+                   model.tied),
+            number({"dropout", "P", "dropout probability, from 0 to below 1; if unset, the model's"},
+                   model.dropout, from_until(0, 1)),
+            document_end_option(data),
+            whole_number({"layers", "", "number of transformer blocks; if unset, the model's"}, model.layers,
+                         1),
+            whole_number({"width", "", "hidden size; if unset, the model's"}, model.width, 1),
+            whole_number({"heads", "", "number of attention heads; if unset, the model's"}, model.heads, 1),
+            whole_number(
+                {"groups", "", "number of key/value heads (grouped-query attention); if unset, the model's"},
+                model.groups, 1),
+            whole_number({"mlp-width", "", "hidden size of the MLP; if unset, the model's"}, model.mlp_width,
+                         1),
+            whole_number({"positions", "", "number of positions (context length); if unset, the model's"},
+                         model.positions, 1),
+            whole_number({"vocabulary", "", "vocabulary size; 0: the corpus's; if unset, the model's"},
+                         model.vocabulary),
+            whole_number({"labels", "",
+                          "classes of --task classify; 0: as many as the corpus has; if unset, as many as the "
+                          "model has"},
+                         model.labels),
+            whole_number({"channels", "", "number of channels of an image; if unset, the model's"},
+                         model.channels, 1),
+            whole_number({"image-size", "", "height and width of an image in pixels; if unset, the model's"},
+                         model.image_size, 1),
+            whole_number({"patch", "", "height and width of a patch in pixels; if unset, the model's"},
+                         model.patch, 1),
+        }};
+}
+
+Option partition_option(LayoutConfig& layout) {
+    return text(
+        {"partition",
+         "KIND|N,N,...",
+         "how to cut the layers into pipeline stages",
+         {{"uniform", "equal numbers of items: the embedding, each block, and the head"},
+          {"parameters", "nearly equal numbers of parameters"},
+          {"type", "equal numbers of blocks; embedding and head are not counted"},
+          {"measured", "nearly equal seconds, from --profile; may cut between attention and MLP of a block"},
+          {"pipedream", "PipeDream's planner, from --profile; also chooses the replicas of each stage"},
+          {"4,3,3,4", "number of items of each stage"}}},
+        layout.partition);
+}
+
+OptionGroup layout_options(LayoutConfig& layout) {
+    return {
+        "layout",
+        {
+            whole_number(
+                {"pipe", "P", "ranks of one pipeline; --pipe x --data x --tensor is the number of all ranks"},
+                layout.pipe, 1),
+            whole_number({"data", "D", "number of data-parallel replicas; 0: as many as the ranks allow"},
+                         layout.data),
+            whole_number({"tensor", "T", "number of tensor-parallel ranks per replica"}, layout.tensor, 1),
+            text({"layout", "FILE.json",
+                  "layout file in place of --pipe, --data and --tensor: layers and replicas of each stage, "
+                  "ranks "
+                  "and shares of each replica"},
+                 layout.layout),
+            partition_option(layout),
+            on_off({"sequence-parallel", "",
+                    "split the activations between attention and MLP over the tensor-parallel ranks"},
+                   layout.sequence_parallel),
+            on_off({"shard-optimizer", "", "shard the optimizer state over the replicas (ZeRO-1)"},
+                   layout.shard_optimizer),
+            choices(
+                {"recompute", "", "activation recomputation, for all stages or for each"}, layout.recompute,
+                {{"none", Recompute::none, "keep all activations"},
+                 {"selective", Recompute::selective, "recompute the outputs of norms and activation functions"},
+                 {"full", Recompute::full, "keep the inputs of blocks only"}}),
+        }};
+}
+
+OptionGroup schedule_options(ScheduleConfig& schedule) {
+    return {
+        "schedule",
+        {
+            text({"schedule",
+                  "NAME|FILE.csv",
+                  "pipeline schedule",
+                  {{"inter-layer", "one micro-batch after the other, without overlap"},
+                   {"gpipe", "all forward passes, then all backward passes"},
+                   {"1f1b", "one forward, one backward in turns, after a warm-up"},
+                   {"interleaved", "1f1b over --chunks stages per rank; with one stage it is 1f1b"},
+                   {"looped-bfs", "breadth first over --chunks stages per rank"},
+                   {"zb-h1", "zero bubble with the memory of 1f1b: weight gradients fill gaps"},
+                   {"zb-h2", "zero bubble with about twice the memory of 1f1b"},
+                   {"zb-v", "zero bubble with two stages per rank, placed in a V"},
+                   {"pipedream", "no flush; stale weights, each stage with its own delay"},
+                   {"pipedream-vertical", "no flush; stale weights, all stages with the delay of the first"},
+                   {"pipedream-2bw", "no flush; weights that are one update old"},
+                   {"auto", "a search by the costs of the stages, --cost or --profile, within --memory-limit"},
+                   {"FILE.csv", "a schedule of your own, as `trireme plan --format csv` writes it"}}},
+                 schedule.schedule),
+            whole_number(
+                {"microbatches", "M",
+                 "micro-batches that each replica executes per step; with --layout, those of all replicas"},
+                schedule.microbatches, 1),
+            whole_number(
+                {"chunks", "V", "stages per rank: 2 or more with interleaved and looped-bfs; zb-v has 2"},
+                schedule.chunks, 1),
+        }};
+}
+
+Option length_option(ScheduleConfig& schedule) {
+    return choice({"length", "", "how to batch samples of different lengths"}, schedule.length,
+                  {{"fixed", LengthPolicy::fixed, "pad to the longest sample of the corpus"},
+                   {"pad", LengthPolicy::pad, "pad to the longest sample of the micro-batch"},
+                   {"pack", LengthPolicy::pack, "concatenate the samples of a micro-batch, without padding"}});
+}
+
+OptionGroup flexible_options(ScheduleConfig& schedule, LayoutConfig& layout) {
+    return {"flexible",
+            {
+                length_option(schedule),
+                size_in_bytes({"memory-limit", "",
+                               "memory limit per rank; plans beyond it are refused, and --schedule auto and "
+                               "--partition measured and pipedream stay below it; 0: no limit"},
+                              layout.memory_limit, 0),
+            }};
+}
+
+OptionGroup cost_options(CostConfig& costs) {
+    return {"costs",
+            {
+                profile_option(costs.profiles),
+                cost_option(costs.stages),
+            }};
+}
+
+OptionGroup precision_options(PrecisionConfig& precision) {
+    return {
+        "precision",
+        {
+            choice({"dtype", "", "data type"}, precision.dtype,
+                   {{"f32", Precision::f32, "32 bits"},
+                    {"f64", Precision::f64, "64 bits"},
+                    {"bf16", Precision::bf16,
+                     "weights and activations in bf16, master weights and accumulation in f32; GPUs only"}}),
+            choice(
+                {"device", "", "where to compute"}, precision.device,
+                {{"auto", DeviceKind::automatic, "GPUs if every rank has one, else CPU cores"},
+                 {"cpu", DeviceKind::cpu, "CPU cores"},
+                 {"cuda", DeviceKind::cuda, "NVIDIA GPUs"},
+                 {"reference", DeviceKind::reference, "CPU cores, with plain loops to compare with"},
+                 {"ghost", DeviceKind::ghost, "nowhere: shapes and costs only (trireme simulate --math off)"}}),
+        }};
+}
+
+OptionGroup only(OptionGroup group, const std::vector<std::string>& names) {
+    std::erase_if(group.options, [&](const Option& option) {
+        return std::find(names.begin(), names.end(), option.words.name) == names.end();
+    });
+    return group;
+}
+
+void refuse_missing_corpus(const RunConfig& config) {
+    if (!config.data.corpus.empty()) return;
+    const RunOptions& run = config.run;
+    const bool begins = run.resume == "auto" && !run.run_dir.empty();
+    throw ConfigError(
+        cat(begins ? cat("--run-dir ", run.run_dir, " holds no checkpoint, so the run begins, but ") : "",
+            "no corpus is given; name one with --corpus FILE.h5 (`trireme prepare` makes it)"));
+}
+
+void check_duration(const RunConfig& config) {
+    const std::size_t steps = config.run.steps;
+    const double epochs = config.data.epochs;
+    if (steps == 0 && epochs == 0) {
+        throw ConfigError("nothing says how long to train; give --steps N or --epochs E");
+    }
+    if (steps > 0 && epochs > 0) {
+        throw ConfigError(cat("--steps ", steps, " and --epochs ", epochs,
+                              " both say how long to train; keep one (0 takes the other back)"));
+    }
+}
+
+}  // namespace
+
+std::vector<OptionGroup> train_options(RunConfig& config) {
+    OptionGroup costs = cost_options(config.costs);
+    for (const Option& option : device_cost_options(config)) costs.options.push_back(option);
+    OptionGroup flexible = flexible_options(config.schedule, config.layout);
+    for (const Option& option : policy_options(config.policy)) flexible.options.push_back(option);
+    return {data_options(config.data),
+            task_options(config.task),
+            model_options(config.model, config.data),
+            optimizer_options(config.optimizer),
+            layout_options(config.layout),
+            schedule_options(config.schedule),
+            flexible,
+            costs,
+            {"emulation", {slow_option(config.emulation.slow)}},
+            precision_options(config.precision),
+            run_options(config)};
+}
+
+std::vector<OptionGroup> evaluate_options(EvaluateConfig& config) {
+    RunConfig& run = config.run;
+    OptionGroup what{
+        "evaluate",
+        {
+            text({"resume", "PATH",
+                  "the model: a checkpoint, a run directory (its latest checkpoint), or a Hugging Face folder "
+                  "or "
+                  "safetensors file"},
+                 config.resume),
+            text({"corpus", "FILE.h5", "corpus file, made by `trireme prepare`"}, run.data.corpus),
+            whole_number({"vocabulary", "", "vocabulary size of the model, if it is larger than the corpus's"},
+                         run.model.vocabulary, 1),
+            choice({"rows", "", "which rows to evaluate on"}, config.only_validation,
+                   {{"all", false, "all rows of the corpus"},
+                    {"validation", true, "the rows that `trireme train` keeps for validation"}}),
+            text({"output", "FILE.json", "file to which the figures are also written, as JSON"}, config.output),
+            whole_number({"batch", "B", "samples per batch, over all ranks"}, run.run.batch, 1),
+            number({"stall-timeout", "SECONDS",
+                    "seconds that a rank waits for another one before the job is ended"},
+                   run.run.stall_timeout, above(0)),
+            whole_number({"threads", "", "threads per rank; 0: the cores of a node divided by its ranks"},
+                         run.run.threads),
+        }};
+    OptionGroup data = data_options(run.data);
+    std::erase_if(data.options,
+                  [](const Option& o) { return o.words.name == "corpus" || o.words.name == "epochs"; });
+    data.options.push_back(document_end_option(run.data));
+    OptionGroup task = task_options(run.task);
+    std::erase_if(task.options, [](const Option& o) { return o.words.name == "label-smoothing"; });
+    OptionGroup layout = layout_options(run.layout);
+    std::erase_if(layout.options, [](const Option& o) {
+        return o.words.name == "shard-optimizer" || o.words.name == "recompute";
+    });
+    return {what,
+            data,
+            task,
+            layout,
+            schedule_options(run.schedule),
+            flexible_options(run.schedule, run.layout),
+            cost_options(run.costs),
+            precision_options(run.precision)};
+}
+
+std::vector<OptionGroup> profile_options(ProfileCommand& command) {
+    RunConfig& run = command.run;
+    OptionGroup what{
+        "profile",
+        {
+            text({"output", "FILE.json", "profile to write; it appears when it is complete"},
+                 command.profile.output),
+            whole_number({"batch", "B", "samples per micro-batch"}, run.run.batch, 1),
+            whole_number({"repeat", "K", "number of measurements per layer, of which the median counts"},
+                         command.profile.repeats, 1),
+            whole_number({"threads", "", "threads per rank; 0: the cores of a node divided by its ranks"},
+                         run.run.threads),
+            whole_number({"seed", "S", "random seed of the sample order"}, run.run.seed),
+            flag({"quiet", "", "print no table"}, command.profile.quiet),
+        }};
+    return {what,
+            only(data_options(run.data), {"corpus", "max-length", "long"}),
+            only(task_options(run.task), {"task"}),
+            model_options(run.model, run.data),
+            only(optimizer_options(run.optimizer), {"optimizer"}),
+            {"flexible", {length_option(run.schedule)}},
+            precision_options(run.precision)};
+}
+
+void check_evaluate_options(const EvaluateConfig& config) {
+    if (config.resume.empty()) {
+        throw ConfigError("no model is given; name a checkpoint or a run directory with --resume PATH");
+    }
+    refuse_missing_corpus(config.run);
+}
+
+void check_profile_options(const ProfileCommand& command) {
+    if (command.profile.output.empty()) {
+        throw ConfigError("no output is given; name one with --output FILE.json");
+    }
+}
+
+void check_train_options(const RunConfig& config) {
+    if (config.precision.device != DeviceKind::ghost) {
+        refuse_missing_corpus(config);
+        check_duration(config);
+    }
+    if (config.precision.device == DeviceKind::ghost && config.run.gpu_clock > 0) {
+        throw ConfigError(
+            cat("--gpu-clock ", config.run.gpu_clock,
+                " is of GPUs, and ghosts have none; a simulated device has its cluster's clocks"));
+    }
+    if (config.run.quiet && config.run.verbose) {
+        throw ConfigError("--quiet and --verbose contradict each other; keep one (--quiet=off takes it back)");
+    }
+}
+
+}  // namespace trireme::app

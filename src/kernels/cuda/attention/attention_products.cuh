@@ -1,0 +1,148 @@
+// Products of tiles for plain kernels of attention, of any type and head size. A block of 16 x 16 threads has a
+// tile of 64 x 64 products, each thread 4 x 4 of them; factors pass through shared memory in slices.
+#pragma once
+
+#include "kernels/cuda/support/language.cuh"
+
+namespace trireme::gpu {
+
+inline constexpr unsigned tile_side = 64;
+inline constexpr unsigned tile_threads = 256;
+inline constexpr unsigned slice_depth = 32;
+inline constexpr unsigned padded_side = tile_side + 4;  // fewer conflicts of banks, and still on 16 bytes
+inline constexpr unsigned slice_elements = slice_depth * padded_side;
+inline constexpr unsigned weight_elements = tile_side * padded_side;
+inline constexpr unsigned block_elements = 2 * slice_elements + weight_elements;  // of shared memory
+
+// Rows of a tile; zeros beyond.
+template <class T>
+struct TileRows {
+    const T* first;
+    std::size_t stride;
+    unsigned rows, columns;
+
+    __device__ Wide<T> at(unsigned r, unsigned c) const {
+        return r < rows && c < columns ? static_cast<Wide<T>>(first[r * stride + c]) : Wide<T>{0};
+    }
+    // At most `count` of the columns from `begin` on.
+    __device__ TileRows column_range(unsigned begin, unsigned count) const {
+        const unsigned left = columns - begin;
+        return {first + begin, stride, rows, left < count ? left : count};
+    }
+};
+
+template <class W>
+struct alignas(16) Four {
+    W of[4];
+};
+
+template <class W>
+__device__ const Four<W>& four_at(const W* place) {
+    return *reinterpret_cast<const Four<W>*>(place);
+}
+
+// slice[c][r] = rows(r, begin + c)
+template <class T>
+__device__ void load_transposed(const TileRows<T>& from, unsigned begin, Wide<T>* slice) {
+    const unsigned c = threadIdx.x % slice_depth;
+    for (unsigned r = threadIdx.x / slice_depth; r < tile_side; r += tile_threads / slice_depth) {
+        slice[c * padded_side + r] = from.at(r, begin + c);
+    }
+}
+
+// products[i][j] += left row 4 y + i . right row 4 x + j, for thread (x, y)
+template <class T>
+__device__ void multiply_rows(const TileRows<T>& left, const TileRows<T>& right, Wide<T>* slices,
+                              Wide<T> (&products)[4][4]) {
+    using W = Wide<T>;
+    const unsigned x = threadIdx.x % 16;
+    const unsigned y = threadIdx.x / 16;
+    for (unsigned begin = 0; begin < left.columns; begin += slice_depth) {
+        __syncthreads();  // nobody reads any more what lies in the slices
+        load_transposed(left, begin, slices);
+        load_transposed(right, begin, slices + slice_elements);
+        __syncthreads();
+        const unsigned depth = left.columns - begin < slice_depth ? left.columns - begin : slice_depth;
+        for (unsigned k = 0; k < depth; ++k) {
+            const Four<W> a = four_at(slices + k * padded_side + 4 * y);
+            const Four<W> b = four_at(slices + slice_elements + k * padded_side + 4 * x);
+#pragma unroll
+            for (unsigned i = 0; i < 4; ++i)
+#pragma unroll
+                for (unsigned j = 0; j < 4; ++j) products[i][j] += a.of[i] * b.of[j];
+        }
+    }
+}
+
+// Puts a thread's products where add_weighted reads them: weights[column][row].
+template <class W>
+__device__ void store_weights(const W (&products)[4][4], W* weights) {
+    const unsigned x = threadIdx.x % 16;
+    const unsigned y = threadIdx.x / 16;
+#pragma unroll
+    for (unsigned j = 0; j < 4; ++j) {
+        *reinterpret_cast<Four<W>*>(weights + (4 * x + j) * padded_side + 4 * y) = {
+            products[0][j], products[1][j], products[2][j], products[3][j]};
+    }
+}
+
+// sums[i][4 v + j] += over k: weight (4 y + i, k) right(k, 64 v + 4 x + j), for thread (x, y). Begins with a
+// barrier, behind which the weights are there.
+template <class T, unsigned vectors>
+__device__ void add_weighted(const Wide<T>* weights, const TileRows<T>& right, Wide<T>* slices,
+                             Wide<T> (&sums)[4][4 * vectors]) {
+    using W = Wide<T>;
+    constexpr unsigned columns = vectors * tile_side;
+    static_assert(slice_depth * columns <= 2 * slice_elements);
+    const unsigned x = threadIdx.x % 16;
+    const unsigned y = threadIdx.x / 16;
+    for (unsigned begin = 0; begin < right.rows; begin += slice_depth) {
+        __syncthreads();
+        for (unsigned i = threadIdx.x; i < slice_depth * columns; i += tile_threads)
+            slices[i] = right.at(begin + i / columns, i % columns);
+        __syncthreads();
+        const unsigned depth = right.rows - begin < slice_depth ? right.rows - begin : slice_depth;
+        for (unsigned k = 0; k < depth; ++k) {
+            const Four<W> a = four_at(weights + (begin + k) * padded_side + 4 * y);
+#pragma unroll
+            for (unsigned v = 0; v < vectors; ++v) {
+                const Four<W> b = four_at(slices + k * columns + v * tile_side + 4 * x);
+#pragma unroll
+                for (unsigned i = 0; i < 4; ++i)
+#pragma unroll
+                    for (unsigned j = 0; j < 4; ++j) sums[i][4 * v + j] += a.of[i] * b.of[j];
+            }
+        }
+    }
+}
+
+// Rows of a result that a thread has columns of, as add_weighted leaves them.
+template <class T, unsigned vectors, class Row>
+__device__ void store_sums(const Wide<T> (&sums)[4][4 * vectors], unsigned rows, unsigned columns, Row&& row) {
+    const unsigned x = threadIdx.x % 16;
+    const unsigned y = threadIdx.x / 16;
+#pragma unroll
+    for (unsigned i = 0; i < 4; ++i) {
+        if (4 * y + i >= rows) continue;
+        T* const to = row(4 * y + i);
+#pragma unroll
+        for (unsigned v = 0; v < vectors; ++v) {
+#pragma unroll
+            for (unsigned j = 0; j < 4; ++j) {
+                const unsigned c = v * tile_side + 4 * x + j;
+                if (c < columns) to[c] = static_cast<T>(sums[i][4 * v + j]);
+            }
+        }
+    }
+}
+
+// Blocks for tiles of heads; of those with more columns than a block has sums for, several for each.
+template <class W, unsigned vectors>
+GpuGrid plain_grid(std::size_t tiles, std::size_t head_size) {
+    return {.blocks_x = static_cast<unsigned>(tiles),
+            .blocks_y = static_cast<unsigned>(parts(head_size, vectors * tile_side)),
+            .threads = tile_threads,
+            .shared_bytes = block_elements * sizeof(W)};
+}
+
+}  // namespace trireme::gpu

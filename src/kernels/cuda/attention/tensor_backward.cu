@@ -1,0 +1,295 @@
+// Attention's gradients on tensor cores, with the equations of attention_backward.cu. A block has 64 R queries
+// of one head and takes the tiles of keys that they see, or it has 64 R keys of one group and takes the tiles
+// of queries that see them, for one head after the other: no sum has more than one author. Scores of the latter
+// are transposed, so that whatever is multiplied next lies in registers as tensor cores want it. (Dao, 2023)
+#include "kernels/cuda/attention/attention_paths.hpp"
+#include "kernels/cuda/attention/tensor_scores.cuh"
+
+namespace trireme::gpu {
+namespace {
+
+struct Backward {
+    AttentionCall<float> call;
+    const AttentionTile* tiles;
+    Elements<const Bf16> query, key, value, grad_output;
+    const QueryFacts<float>* facts;  // (heads, rows), log_sum as an exponent of two
+    Elements<Bf16> grad_query, grad_key, grad_value;
+
+    __device__ const QueryFacts<float>* facts_of(const AttentionTile& tile, unsigned head) const {
+        return facts + head * query.rows + tile.segment;
+    }
+};
+
+// D columns, of which a head may have fewer; R tiles of 16 rows for each warp; N rows of each tile that it
+// takes, S of them at a time where registers are few; Left factors lie in their tiles or in registers. Two
+// tiles stay, of two more there are two stages; with queries come what is known of them.
+template <unsigned D, unsigned R, unsigned N>
+struct BackwardBlock {
+    static constexpr unsigned rows = 16 * R * tensor_warps;
+    static constexpr unsigned stage_elements = 2 * N * D;
+    static constexpr std::size_t shared_bytes = (2 * rows * D + 2 * stage_elements) * sizeof(Bf16);
+};
+
+// Weight of a score, times 1 or 0 for dropout, and the gradient of the score; both lack their constant factor.
+__device__ inline void grade(float factor, float kept_factor, bool is_kept, const QueryFacts<float>& facts,
+                             float& score, float& grad) {
+    const float weight = power_of_two(score * factor - facts.log_sum);
+    grad = weight * (kept_factor * (is_kept ? grad : 0.0F) - facts.delta);
+    score = is_kept ? weight : 0.0F;
+}
+
+// Rows are queries: those of a warp, and what is known of a lane's.
+template <unsigned R>
+struct QueryRows {
+    unsigned first;
+    QueryFacts<float> facts[R][2];
+
+    __device__ QueryRows(const Backward& op, const AttentionTile& tile, unsigned head, unsigned row)
+        : first(tile.begin + row) {
+#pragma unroll
+        for (unsigned r = 0; r < R; ++r) {
+#pragma unroll
+            for (unsigned half = 0; half < 2; ++half) {
+                const unsigned query = first + row_of(r, 2 * half, own_lane());
+                facts[r][half] = query < tile.length ? op.facts_of(tile, head)[query] : QueryFacts<float>{0, 0};
+            }
+        }
+    }
+};
+
+// Grades a warp's row tile: facts_of(n, e) are those of the query of an element, kept.has(n, e) says whether
+// its weight stays.
+template <unsigned N, class FactsOf, class Kept>
+__device__ void grade_row_tile(const AttentionCall<float>& call, FactsOf&& facts_of, const Kept& kept,
+                               float (&scores)[N / 8][4], float (&grads)[N / 8][4]) {
+    const float factor = call.scale * log2_of_e;
+#pragma unroll
+    for (unsigned n = 0; n < N / 8; ++n)
+#pragma unroll
+        for (unsigned e = 0; e < 4; ++e)
+            grade(factor, call.kept_factor, kept.has(n, e), facts_of(n, e), scores[n][e], grads[n][e]);
+}
+
+template <bool drops, unsigned R, unsigned N>
+__device__ void grade_queries(const AttentionCall<float>& call, const AttentionTile& tile, unsigned head,
+                              const QueryRows<R>& own, unsigned key, float (&scores)[R][N / 8][4],
+                              float (&grads)[R][N / 8][4]) {
+    using Kept = std::conditional_t<drops, KeptOfQueries<N>, AllKept>;
+#pragma unroll
+    for (unsigned r = 0; r < R; ++r) {
+        const auto facts_of = [&](unsigned, unsigned e) { return own.facts[r][e / 2]; };
+        const Kept kept(call, tile, head, own.first + 16 * r, key);
+        grade_row_tile<N>(call, facts_of, kept, scores[r], grads[r]);
+    }
+}
+
+// `facts` are those of the tile's queries, in shared memory.
+template <bool drops, unsigned R, unsigned N>
+__device__ void grade_keys(const AttentionCall<float>& call, const AttentionTile& tile, unsigned head,
+                           const SeeingQueries<R, N>& seeing, const QueryFacts<float>* facts,
+                           float (&scores)[R][N / 8][4], float (&grads)[R][N / 8][4]) {
+    using Kept = std::conditional_t<drops, KeptOfKeys<N>, AllKept>;
+    const unsigned lane = own_lane();
+    const auto facts_of = [&](unsigned n, unsigned e) { return facts[column_of(n, e, lane)]; };
+#pragma unroll
+    for (unsigned r = 0; r < R; ++r) {
+        const Kept kept(call, tile, head, seeing.key + 16 * r, seeing.query);
+        grade_row_tile<N>(call, facts_of, kept, scores[r], grads[r]);
+    }
+}
+
+template <unsigned D, unsigned R, unsigned N, class Left, bool drops>
+__global__ void __launch_bounds__(tensor_threads) find_grad_query(Backward op) {
+    using Block = BackwardBlock<D, R, N>;
+    const AttentionCall<float>& call = op.call;
+    const AttentionTile tile = op.tiles[blockIdx.x / call.heads];
+    const unsigned head = blockIdx.x % call.heads;
+    const unsigned size = call.head_size;
+    const unsigned row = 16 * R * (threadIdx.x / warp_size);  // the warp's first
+    Bf16* const queries = shared_memory<Bf16>();
+    Bf16* const grad_outputs = queries + Block::rows * D;
+    Bf16* const stages = grad_outputs + Block::rows * D;
+    const QueryRows<R> own(op, tile, head, row);
+    Left own_queries(queries, row);
+    Left own_grads(grad_outputs, row);
+    float sums[R][D / 8][4] = {};
+    const unsigned end = seen_keys(tile, call.is_causal);
+    const ChunkRows all_keys = head_rows(op.key, tile, head / call.sharing, size, 0, end);
+    const ChunkRows all_values = head_rows(op.value, tile, head / call.sharing, size, 0, end);
+    const auto load = [&](unsigned t, unsigned stage) {
+        Bf16* const keys = stages + stage * Block::stage_elements;
+        load_tile<D, N>(all_keys.from(t * N), keys);
+        load_tile<D, N>(all_values.from(t * N), keys + N * D);
+    };
+    const auto begin = [&] {
+        own_queries.load();
+        own_grads.load();
+    };
+    const auto use = [&](unsigned t, unsigned stage) {
+        const SeenKeys<R, N> seen{own.first, t * N, tile.length, call.is_causal};
+        if (row >= tile.rows || seen.are_none()) return;
+        const Bf16* const keys = stages + stage * Block::stage_elements;
+        float scores[R][N / 8][4] = {};
+        float grads[R][N / 8][4] = {};
+        multiply_tiles<D, R, N>(own_queries, keys, scores);
+        multiply_tiles<D, R, N>(own_grads, keys + N * D, grads);
+        mask(seen, scores);
+        grade_queries<drops, R, N>(call, tile, head, own, t * N, scores, grads);
+        add_weighted_tile<D, R, N>(grads, keys, sums);
+    };
+    const unsigned own_end = tile.begin + tile.rows;
+    load_tile<D, Block::rows>(head_rows(op.query, tile, head, size, tile.begin, own_end), queries);
+    load_tile<D, Block::rows>(head_rows(op.grad_output, tile, head, size, tile.begin, own_end), grad_outputs);
+    use_in_turn(static_cast<unsigned>(parts(end, N)), load, begin, use);
+    store_tile<D, R>(
+        sums, [&](unsigned, unsigned) { return call.scale; }, queries, row,
+        op.grad_query.row(tile.first_row()) + std::size_t{head} * size, op.grad_query.stride, tile.rows, size);
+}
+
+// Some queries of one head in shared memory, and what is known of them.
+struct QueriesThere {
+    unsigned head;
+    const Bf16* queries;
+    const Bf16* grad_outputs;
+    const QueryFacts<float>* facts;
+};
+
+// Rows are keys: those of a warp, and the sums of their gradients.
+template <unsigned D, unsigned R, class Left>
+struct KeyRows {
+    Left keys, values;
+    float grad_key[R][D / 8][4] = {};
+    float grad_value[R][D / 8][4] = {};
+
+    __device__ KeyRows(const Bf16* key_tile, const Bf16* value_tile, unsigned row)
+        : keys(key_tile, row), values(value_tile, row) {}
+    __device__ void load() {
+        keys.load();
+        values.load();
+    }
+    template <bool drops, unsigned S>
+    __device__ void add(const AttentionCall<float>& call, const AttentionTile& tile,
+                        const SeeingQueries<R, S>& seeing, const QueriesThere& there) {
+        if (seeing.are_none()) return;
+        float scores[R][S / 8][4] = {};
+        float grads[R][S / 8][4] = {};
+        multiply_tiles<D, R, S>(keys, there.queries, scores);
+        multiply_tiles<D, R, S>(values, there.grad_outputs, grads);
+        mask(seeing, scores);
+        grade_keys<drops>(call, tile, there.head, seeing, there.facts, scores, grads);
+        add_weighted_tile<D, R, S>(scores, there.grad_outputs, grad_value);
+        add_weighted_tile<D, R, S>(grads, there.queries, grad_key);
+    }
+};
+
+// Begins to load those of the first N queries, zeros where there are not so many.
+template <unsigned N>
+__device__ void load_facts(const QueryFacts<float>* from, unsigned count, QueryFacts<float>* facts) {
+    static_assert(N <= tensor_threads);
+    const unsigned i = threadIdx.x;
+    if (i < N) copy_async<sizeof(QueryFacts<float>)>(facts + i, from + i, i < count);
+}
+
+template <unsigned D, unsigned R, unsigned N, unsigned S, class Left, bool drops>
+__global__ void __launch_bounds__(tensor_threads) find_grad_key_and_value(Backward op) {
+    using Block = BackwardBlock<D, R, N>;
+    const AttentionCall<float>& call = op.call;
+    const unsigned groups = call.heads / call.sharing;
+    const AttentionTile tile = op.tiles[blockIdx.x / groups];
+    const unsigned group = blockIdx.x % groups;
+    const unsigned size = call.head_size;
+    const unsigned row = 16 * R * (threadIdx.x / warp_size);  // the warp's first
+    Bf16* const keys = shared_memory<Bf16>();
+    Bf16* const values = keys + Block::rows * D;
+    Bf16* const stages = values + Block::rows * D;
+    auto* const facts = reinterpret_cast<QueryFacts<float>*>(stages + 2 * Block::stage_elements);
+    KeyRows<D, R, Left> own(keys, values, row);
+    const unsigned begin = first_query(tile, call.is_causal);
+    const auto turns = static_cast<unsigned>(parts(tile.length - begin, N));  // of one head
+    QueryTurn loaded{group * call.sharing, begin};
+    QueryTurn used = loaded;
+    const auto load = [&](unsigned, unsigned stage) {
+        const auto [head, query] = loaded;
+        Bf16* const queries = stages + stage * Block::stage_elements;
+        load_tile<D, N>(head_rows(op.query, tile, head, size, query, tile.length), queries);
+        load_tile<D, N>(head_rows(op.grad_output, tile, head, size, query, tile.length), queries + N * D);
+        load_facts<N>(op.facts_of(tile, head) + query, tile.length - query, facts + stage * N);
+        loaded.advance(N, begin, tile.length);
+    };
+    const auto use = [&](unsigned, unsigned stage) {
+        const auto [head, query] = used;
+        used.advance(N, begin, tile.length);
+        if (row >= tile.rows) return;
+        const Bf16* const queries = stages + stage * Block::stage_elements;
+#pragma unroll
+        for (unsigned part = 0; part < N; part += S) {
+            own.template add<drops, S>(
+                call, tile, {tile.begin + row, query + part, call.is_causal},
+                {head, queries + part * D, queries + (N + part) * D, facts + stage * N + part});
+        }
+    };
+    const unsigned own_end = tile.begin + tile.rows;
+    load_tile<D, Block::rows>(head_rows(op.key, tile, group, size, tile.begin, own_end), keys);
+    load_tile<D, Block::rows>(head_rows(op.value, tile, group, size, tile.begin, own_end), values);
+    use_in_turn(
+        turns * call.sharing, load, [&] { own.load(); }, use);
+    const std::size_t column = std::size_t{group} * size;
+    store_tile<D, R>(
+        own.grad_key, [&](unsigned, unsigned) { return call.scale; }, keys, row,
+        op.grad_key.row(tile.first_row()) + column, op.grad_key.stride, tile.rows, size);
+    store_tile<D, R>(
+        own.grad_value, [&](unsigned, unsigned) { return call.kept_factor; }, values, row,
+        op.grad_value.row(tile.first_row()) + column, op.grad_value.stride, tile.rows, size);
+}
+
+// Kernels whose blocks have 64 times R rows each, and take N at a time.
+template <unsigned D, unsigned R, unsigned N, class Left>
+void start_grad_query(CudaStream& stream, const AttentionBackward& op, Backward backward) {
+    using Block = BackwardBlock<D, R, N>;
+    const TileList list = tell_tiles(stream, op.shape, op.query.rows, Block::rows, TileOf::queries);
+    backward.tiles = list.tiles;
+    start(stream,
+          {.blocks_x = list.count * static_cast<unsigned>(op.shape.heads),
+           .threads = tensor_threads,
+           .shared_bytes = Block::shared_bytes},
+          backward.call.drops ? find_grad_query<D, R, N, Left, true> : find_grad_query<D, R, N, Left, false>,
+          backward);
+}
+
+template <unsigned D, unsigned R, unsigned N, unsigned S, class Left>
+void start_grad_key_and_value(CudaStream& stream, const AttentionBackward& op, Backward backward) {
+    using Block = BackwardBlock<D, R, N>;
+    const TileList list = tell_tiles(stream, op.shape, op.query.rows, Block::rows, TileOf::keys);
+    backward.tiles = list.tiles;
+    start(stream,
+          {.blocks_x = list.count * static_cast<unsigned>(op.shape.groups),
+           .threads = tensor_threads,
+           .shared_bytes = Block::shared_bytes + 2 * N * sizeof(QueryFacts<float>)},
+          backward.call.drops ? find_grad_key_and_value<D, R, N, S, Left, true>
+                              : find_grad_key_and_value<D, R, N, S, Left, false>,
+          backward);
+}
+
+}  // namespace
+
+void attend_on_tensor_cores(CudaStream& stream, const AttentionBackward& op) {
+    const Backward backward{.call = call_of<float>(op.shape, op.query.columns),
+                            .tiles = nullptr,
+                            .query = elements<Bf16>(op.query),
+                            .key = elements<Bf16>(op.key),
+                            .value = elements<Bf16>(op.value),
+                            .grad_output = elements<Bf16>(op.grad_output),
+                            .facts = find_query_facts<Bf16>(stream, op, log2_of_e),
+                            .grad_query = elements<Bf16>(op.grad_query),
+                            .grad_key = elements<Bf16>(op.grad_key),
+                            .grad_value = elements<Bf16>(op.grad_value)};
+    if (backward.call.head_size <= 64) {
+        start_grad_query<64, 2, 32, LeftInRegisters<64, 2>>(stream, op, backward);
+        start_grad_key_and_value<64, 2, 32, 16, LeftInRegisters<64, 2>>(stream, op, backward);
+    } else {
+        start_grad_query<128, 2, 32, LeftInTile<128>>(stream, op, backward);
+        start_grad_key_and_value<128, 1, 32, 16, LeftInRegisters<128, 1>>(stream, op, backward);
+    }
+}
+
+}  // namespace trireme::gpu

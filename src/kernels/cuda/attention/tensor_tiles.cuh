@@ -1,0 +1,96 @@
+// Tiles of bf16 in shared memory. A tile has `D` columns, a power of two, 8 of which are a chunk of 16 bytes;
+// chunks of a row change places by its number, so that eight rows' chunks of one column lie in different banks.
+// So 16 n rows and 2 k chunks further is a place that one exclusive or and one sum find:
+//
+//   place_of(row + 16 n, chunk + 2 k) = (place_of(row, chunk) ^ 16 k) + 16 n D        for chunk < 2
+#pragma once
+
+#include "kernels/cuda/hardware/tensor_core.cuh"
+#include "kernels/cuda/support/language.cuh"
+
+namespace trireme::gpu {
+
+inline constexpr unsigned tensor_warps = 4;
+inline constexpr unsigned tensor_threads = tensor_warps * warp_size;
+
+// Rows in the GPU's memory, on 16 bytes; what is beyond them is zero. Columns are a multiple of 8.
+struct ChunkRows {
+    const Bf16* first;
+    std::uint32_t stride;
+    unsigned rows, columns;
+
+    __device__ ChunkRows from(unsigned begin) const {
+        return {first + std::size_t{begin} * stride, stride, rows - begin, columns};
+    }
+};
+
+template <unsigned D>
+__device__ constexpr unsigned place_of(unsigned row, unsigned chunk) {
+    return row * D + (chunk ^ row % 8) * 8;
+}
+
+// Begins to load the first `count` rows; all threads of a block do, each always the same chunk of a row.
+template <unsigned D, unsigned count>
+__device__ void load_tile(const ChunkRows& from, Bf16* tile) {
+    constexpr unsigned chunks = D / 8;
+    constexpr unsigned rows_at_once = tensor_threads / chunks;
+    static_assert(rows_at_once % 8 == 0 && count % rows_at_once == 0);
+    const unsigned row = threadIdx.x / chunks;
+    const unsigned chunk = threadIdx.x % chunks;
+    const unsigned rows = row < from.rows && 8 * chunk < from.columns ? from.rows - row : 0;
+    const Bf16* const place = from.first + std::size_t{row} * from.stride + 8 * chunk;
+    Bf16* const to = tile + place_of<D>(row, chunk);
+#pragma unroll
+    for (unsigned i = 0; i < count; i += rows_at_once)
+        copy_async<16>(to + i * D, place + std::size_t{i} * from.stride, i < rows);
+}
+
+// Writes a warp's sums, times a factor of their row, by way of its own rows of `tile`: to row `row` + r of
+// `to` where that is one of `rows`. factor(r, half) is that of row 16 r + 8 half + lane / 4.
+template <unsigned D, unsigned R, class Factor>
+__device__ void store_tile(const float (&sums)[R][D / 8][4], Factor&& factor, Bf16* tile, unsigned row,
+                           Bf16* to, std::size_t stride, unsigned rows, unsigned columns) {
+    constexpr unsigned chunks = D / 8;
+    const unsigned lane = threadIdx.x % warp_size;
+#pragma unroll
+    for (unsigned r = 0; r < R; ++r) {
+#pragma unroll
+        for (unsigned half = 0; half < 2; ++half) {
+            const float own = factor(r, half);
+            const unsigned in_tile = row + 16 * r + 8 * half + lane / 4;
+#pragma unroll
+            for (unsigned n = 0; n < chunks; ++n) {
+                *reinterpret_cast<unsigned*>(tile + place_of<D>(in_tile, n) + 2 * (lane % 4)) =
+                    pack(own * sums[r][n][2 * half], own * sums[r][n][2 * half + 1]);
+            }
+        }
+    }
+    __syncwarp();
+    for (unsigned i = lane; i < 16 * R * chunks; i += warp_size) {
+        const unsigned own = row + i / chunks;
+        const unsigned chunk = i % chunks;
+        if (own >= rows || 8 * chunk >= columns) continue;
+        *reinterpret_cast<uint4*>(to + own * stride + 8 * chunk) =
+            *reinterpret_cast<const uint4*>(tile + place_of<D>(own, chunk));
+    }
+}
+
+// Calls begin() once what load(0, 0) and the block before it began to load is there, and use(t, stage) for
+// t < count, while what load(t + 1, other stage) began to load is on its way. Ends with a barrier.
+template <class Load, class Begin, class Use>
+__device__ void use_in_turn(unsigned count, Load&& load, Begin&& begin, Use&& use) {
+    if (count > 0) load(0, 0);
+    commit_copies();
+    wait_for_copies<0>();
+    __syncthreads();
+    begin();
+    for (unsigned t = 0; t < count; ++t) {
+        if (t + 1 < count) load(t + 1, (t + 1) % 2);
+        commit_copies();
+        use(t, t % 2);
+        wait_for_copies<0>();
+        __syncthreads();  // t + 1 is here for all, and nobody reads t any more
+    }
+}
+
+}  // namespace trireme::gpu

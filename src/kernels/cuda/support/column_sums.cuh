@@ -1,0 +1,131 @@
+// Sums over the rows of a matrix, several for every column in one go, in an order that depends on its shape
+// alone: a block sums a run of rows for a strip of columns, a warp every eighth of them, then another adds the
+// runs.
+//
+//   run 0   warp 0  rows 0 8 16 ..   |
+//           warp 1  rows 1 9 17 ..   | partial[0]
+//           ..                       |
+//   run 1   ..                         partial[1]
+#pragma once
+
+#include "kernels/cuda/support/vectors.cuh"
+
+namespace trireme::gpu {
+
+inline constexpr unsigned sum_warps = 8;
+inline constexpr unsigned sum_threads = sum_warps * warp_size;
+
+// Runs are long enough to repay their partial sums, and few enough for one block to add.
+constexpr std::size_t rows_of_run(std::size_t rows) {
+    constexpr std::size_t fewest_rows = 64;
+    constexpr std::size_t most_runs = 128;
+    const std::size_t wanted = parts(rows, most_runs);
+    return wanted < fewest_rows ? fewest_rows : wanted;
+}
+
+// partial[run, s, c] = sum over the run's rows of terms' s-th sum for column c
+template <unsigned width, class Terms>
+__global__ void __launch_bounds__(sum_threads) sum_runs(Terms terms, typename Terms::Sum* partial) {
+    using W = typename Terms::Sum;
+    constexpr unsigned sums_of_lane = Terms::count * width;
+    __shared__ W of_warps[sum_warps][sums_of_lane][warp_size];
+    const unsigned lane = threadIdx.x % warp_size;
+    const unsigned warp = threadIdx.x / warp_size;
+    const std::size_t columns = terms.columns();
+    const std::size_t column = (std::size_t{blockIdx.x} * warp_size + lane) * width;
+    const std::size_t run = rows_of_run(terms.rows());
+    const std::size_t begin = blockIdx.y * run;
+    const std::size_t end = begin + run < terms.rows() ? begin + run : terms.rows();
+    W sums[Terms::count][width] = {};
+    if (column < columns) {
+#pragma unroll 4  // loads of several rows are on their way at once
+        for (std::size_t r = begin + warp; r < end; r += sum_warps) terms.template add<width>(r, column, sums);
+    }
+    for (unsigned k = 0; k < sums_of_lane; ++k) of_warps[warp][k][lane] = sums[k / width][k % width];
+    __syncthreads();
+    if (column >= columns) return;
+    for (unsigned k = warp; k < sums_of_lane; k += sum_warps) {
+        W sum = 0;
+        for (unsigned w = 0; w < sum_warps; ++w) sum += of_warps[w][k][lane];
+        partial[(blockIdx.y * Terms::count + k / width) * columns + column + k % width] = sum;
+    }
+}
+
+// result(s, c, partial[0, s, c] + partial[1, s, c] + ...)
+template <class W, class Result>
+__global__ void __launch_bounds__(sum_threads)
+    add_runs(const W* partial, std::size_t runs, std::size_t columns, Result result) {
+    __shared__ W of_warps[sum_warps][warp_size];
+    const unsigned lane = threadIdx.x % warp_size;
+    const unsigned warp = threadIdx.x / warp_size;
+    const std::size_t column = std::size_t{blockIdx.x} * warp_size + lane;
+    W sum = 0;
+    if (column < columns)
+        for (std::size_t run = warp; run < runs; run += sum_warps)
+            sum += partial[(run * gridDim.y + blockIdx.y) * columns + column];
+    of_warps[warp][lane] = sum;
+    __syncthreads();
+    if (warp > 0 || column >= columns) return;
+    for (unsigned w = 1; w < sum_warps; ++w) sum += of_warps[w][lane];
+    result(blockIdx.y, column, sum);
+}
+
+template <class Terms>
+std::size_t column_sums_bytes(const Terms& terms) {
+    const std::size_t runs = parts(terms.rows(), rows_of_run(terms.rows()));
+    return runs * Terms::count * terms.columns() * sizeof(typename Terms::Sum);
+}
+
+// `Terms` are those of Terms::count sums for each of columns() columns, over rows() rows: add<width>(row,
+// column, sums) adds a vector's to sums[Terms::count][width], and is called once for every vector of
+// Terms::Element. result(s, column, sum) is called once for every sum. Needs column_sums_bytes() of memory.
+template <class Terms, class Result>
+void sum_rows(CudaStream& stream, const Terms& terms, const Result& result, std::byte* memory) {
+    using W = typename Terms::Sum;
+    const std::size_t columns = terms.columns();
+    const std::size_t runs = parts(terms.rows(), rows_of_run(terms.rows()));
+    W* const partial = reinterpret_cast<W*>(memory);
+    visit_width<typename Terms::Element>(
+        terms.has_vectors(), [&]<unsigned width>(std::integral_constant<unsigned, width>) {
+            const GpuGrid grid{.blocks_x = blocks_for(columns / width, warp_size),
+                               .blocks_y = static_cast<unsigned>(runs),
+                               .threads = sum_threads};
+            start(stream, grid, sum_runs<width, Terms>, terms, partial);
+        });
+    const GpuGrid grid{
+        .blocks_x = blocks_for(columns, warp_size), .blocks_y = Terms::count, .threads = sum_threads};
+    start(stream, grid, add_runs<W, Result>, partial, runs, columns, result);
+}
+
+template <class Terms, class Result>
+void sum_rows(CudaStream& stream, const Terms& terms, const Result& result) {
+    sum_rows(stream, terms, result, stream.work->scratch(column_sums_bytes(terms)));
+}
+
+// of[s][c] += sum
+template <class W, unsigned count>
+struct AddTo {
+    W* of[count];
+
+    __device__ void operator()(unsigned s, std::size_t column, W sum) const { of[s][column] += sum; }
+};
+
+// The elements of a matrix.
+template <class T>
+struct PlainTerms {
+    using Element = T;
+    using Sum = Wide<T>;
+    static constexpr unsigned count = 1;
+    Elements<const T> matrix;
+
+    __host__ __device__ std::size_t rows() const { return matrix.rows; }
+    __host__ __device__ std::size_t columns() const { return matrix.columns; }
+    bool has_vectors() const { return gpu::has_vectors<T>(matrix); }
+    template <unsigned width>
+    __device__ void add(std::size_t row, std::size_t column, Sum (&sums)[1][width]) const {
+        const auto x = load<width>(matrix, row, column);
+        for (unsigned i = 0; i < width; ++i) sums[0][i] += x[i];
+    }
+};
+
+}  // namespace trireme::gpu

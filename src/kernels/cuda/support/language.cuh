@@ -1,0 +1,74 @@
+// What all kernels speak of, and how one is started.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "kernels/cuda/hardware/kernel.cuh"
+#include "kernels/cuda/support/gpu_work.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/device/bf16.hpp"
+#include "trireme/device/gpu.hpp"
+#include "trireme/device/stream.hpp"
+#include "trireme/device/tensor.hpp"
+
+namespace trireme::gpu {
+
+inline constexpr unsigned warp_size = 32;
+inline constexpr unsigned all_lanes = 0xFFFFFFFFU;
+
+// What sums over T are made in, and what statistics of it and gradients of parameters are kept in.
+template <class T>
+using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+// The elements of a tensor of the GPU.
+template <class T, class View>
+auto elements(const View& tensor) {
+    return tensor.template as<T>(Place::gpu);
+}
+
+// Likewise; without data where the tensor is absent.
+template <class T>
+Elements<const T> elements_or_none(const ConstTensor& tensor) {
+    return tensor.is_present() ? elements<T>(tensor) : Elements<const T>{};
+}
+
+// Names of rows or columns, (n) i32, which may lie in the machine's memory: kernels that follow find them on
+// the GPU.
+inline const std::int32_t* names(CudaStream& stream, const ConstTensor& tensor) {
+    if (!tensor.is_present() || tensor.place == Place::gpu) return elements_or_none<std::int32_t>(tensor).data;
+    return stream.work->tell(std::span(tensor.as<std::int32_t>().data, tensor.columns));
+}
+
+// Calls `use(T{})` with the floating-point type of `dtype`: bf16 too.
+template <class Use>
+void visit_type(DType dtype, Use&& use) {
+    if (dtype == DType::bf16) return use(Bf16{});
+    visit_float(dtype, use);
+}
+
+// The smallest number of parts of `size` that hold `count`.
+__host__ __device__ constexpr std::size_t parts(std::size_t count, std::size_t size) {
+    return (count + size - 1) / size;
+}
+
+inline constexpr std::size_t most_blocks = std::numeric_limits<std::int32_t>::max();
+
+// How many blocks of so many threads have at least `count` threads.
+inline unsigned blocks_for(std::size_t count, unsigned threads) {
+    const std::size_t blocks = parts(count, threads);
+    if (blocks <= most_blocks) return static_cast<unsigned>(blocks);
+    throw BugError(cat("a kernel was asked for ", blocks, " blocks of ", threads, " threads"));
+}
+
+// Behind all that the stream was given. `Parameters` are the kernel's.
+template <class... Parameters>
+void start(CudaStream& stream, const GpuGrid& grid, void (*kernel)(Parameters...),
+           std::type_identity_t<Parameters>... arguments) {
+    if (grid.blocks_x == 0 || grid.blocks_y == 0 || grid.blocks_z == 0) return;
+    start_kernel(stream.work->queue(), grid, kernel, arguments...);
+}
+
+}  // namespace trireme::gpu

@@ -1,0 +1,94 @@
+#include "trireme/model/embedding_layer.hpp"
+
+#include "model/families/family.hpp"
+#include "trireme/kernels/embedding.hpp"
+#include "trireme/model/dropout_site.hpp"
+#include "trireme/model/tensor_group.hpp"
+
+namespace trireme {
+namespace {
+
+enum : std::size_t { token_table, position_table, type_table };
+
+}  // namespace
+
+EmbeddingLayer::EmbeddingLayer(const ModelConfig& config, const TensorPart& part)
+    : width_(config.width),
+      first_token_(part.vocabulary(config).begin),
+      vocabulary_(config.vocabulary),
+      dropout_(config.dropout) {
+    const FamilyTraits traits = traits_of(config.family);
+    const auto table = [&](const std::string& name, std::size_t rows) {
+        return matrix_spec(name, rows, width_, config.init_deviation);
+    };
+    tables_.push_back(part_of(table(traits.token_table, vocabulary_),
+                              {.width = vocabulary_, .own = {part.vocabulary(config)}}, all_channels(width_)));
+    const bool is_bert = config.family == Family::bert;
+    if (part.is_first() && !traits.position_table.empty()) {
+        tables_.push_back(table(traits.position_table, config.positions));
+    }
+    if (part.is_first() && is_bert) {
+        tables_.push_back(table("bert.embeddings.token_type_embeddings.weight", config.token_types));
+    }
+    if (is_bert) norm_.emplace(config, "bert.embeddings.LayerNorm");
+}
+
+std::vector<ParameterSpec> EmbeddingLayer::parameters() const {
+    std::vector<ParameterSpec> specs = tables_;
+    if (norm_) {
+        for (ParameterSpec& spec : norm_->parameters()) specs.push_back(std::move(spec));
+    }
+    return specs;
+}
+
+Tensor EmbeddingLayer::forward(const Pass& pass, Weights weights, ConstTensor /*input*/, State& state,
+                               Arena& kept) const {
+    const Tensor partial = kept.tensor(pass.dtype, pass.batch.rows(), width_);
+    launch(pass.stream, Embedding{.tokens = pass.batch.tokens,
+                                  .positions = pass.batch.positions,
+                                  .token_table = weights[token_table],
+                                  .position_table = has_positions() ? weights[position_table] : ConstTensor{},
+                                  .types = has_types() ? pass.batch.types : ConstTensor{},
+                                  .type_table = has_types() ? weights[type_table] : ConstTensor{},
+                                  .output = partial,
+                                  .first_token = first_token_,
+                                  .vocabulary = vocabulary_});
+    const Tensor sum = sum_over_ranks(pass, partial);
+    Tensor output = sum;
+    if (norm_) {
+        state.sum = sum;
+        output = kept.tensor(pass.dtype, sum.rows, width_);
+        norm_->forward(pass, weights.subspan(tables_.size()), sum, output, state.norm, kept);
+    }
+    drop_out(pass, output, dropout_at(pass, dropout_, 0, Site::embedding));
+    return output;
+}
+
+void EmbeddingLayer::backward_input(const Pass&, Weights, ConstTensor, ConstTensor, Tensor, State&,
+                                    Arena&) const {}
+
+void EmbeddingLayer::backward_weight(const Pass& pass, Weights weights, ConstTensor /*input*/,
+                                     ConstTensor grad_output, State& state, Gradients gradients,
+                                     Arena& scratch) const {
+    const ArenaScope scope(scratch);
+    grad_output = drop_out_backward(pass, grad_output, dropout_at(pass, dropout_, 0, Site::embedding), scratch);
+    if (norm_) {
+        const Tensor grad = scratch.tensor(pass.dtype, grad_output.rows, width_);
+        norm_->backward_weight(pass, state.sum, grad_output, state.norm, gradients.subspan(tables_.size()));
+        norm_->backward_input(pass, weights.subspan(tables_.size()), state.sum, grad_output, {}, grad,
+                              state.norm);
+        grad_output = grad;
+    }
+    launch(pass.stream,
+           EmbeddingBackward{.tokens = pass.batch.tokens,
+                             .positions = pass.batch.positions,
+                             .grad_output = whole_rows(pass, grad_output, scratch),
+                             .grad_token_table = gradients[token_table],
+                             .grad_position_table = has_positions() ? gradients[position_table] : Tensor{},
+                             .types = has_types() ? pass.batch.types : ConstTensor{},
+                             .grad_type_table = has_types() ? gradients[type_table] : Tensor{},
+                             .first_token = first_token_,
+                             .vocabulary = vocabulary_});
+}
+
+}  // namespace trireme

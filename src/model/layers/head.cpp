@@ -1,0 +1,276 @@
+#include "trireme/model/head.hpp"
+
+#include <algorithm>
+
+#include "model/families/family.hpp"
+#include "trireme/comm/row_collectives.hpp"
+#include "trireme/kernels/cross_entropy.hpp"
+#include "trireme/kernels/fill.hpp"
+#include "trireme/kernels/linear.hpp"
+#include "trireme/kernels/logit_statistics.hpp"
+#include "trireme/kernels/read.hpp"
+#include "trireme/kernels/rows.hpp"
+#include "trireme/layout/shares.hpp"
+#include "trireme/model/tensor_group.hpp"
+
+namespace trireme {
+namespace {
+
+// Enough rows for an efficient matrix product at GPT-2's vocabulary, and still a small part of the activations.
+// GPUs, who have the 16 bits, want more: each tile adds to all of the weight's gradient.
+std::size_t tile_bytes(DType dtype) { return std::size_t{dtype == DType::bf16 ? 512U : 64U} << 20; }
+
+// From one row of logits to the next. Tensor cores read 16 bytes at once, and 128 at best, which rows of a
+// vocabulary of 50,257 do not begin at.
+std::size_t logit_stride(DType dtype, std::size_t outputs) {
+    const std::size_t whole = dtype == DType::bf16 ? 64 : 1;
+    return (outputs + whole - 1) / whole * whole;
+}
+
+ParameterSpec weight_of(const ModelConfig& config) {
+    const FamilyTraits traits = traits_of(config.family);
+    if (!config.has_vocabulary_head()) {
+        ParameterSpec spec =
+            matrix_spec("classifier.weight", config.labels, config.width, config.init_deviation);
+        spec.is_of_head = true;
+        return spec;
+    }
+    ParameterSpec spec = matrix_spec(config.tied ? traits.token_table : traits.vocabulary_head,
+                                     config.vocabulary, config.width, config.init_deviation);
+    spec.is_of_head = !config.tied;
+    return spec;
+}
+
+std::optional<ParameterSpec> bias_of(const ModelConfig& config) {
+    if (config.task == Task::language) return std::nullopt;
+    ParameterSpec spec = vector_spec("classifier.bias", config.labels, Init::zeros);
+    if (config.task == Task::masked) {
+        // An untied model has both names in its files, and reads this one.
+        const char* const name = config.tied ? "cls.predictions.bias" : "cls.predictions.decoder.bias";
+        spec = vector_spec(name, config.vocabulary, Init::zeros);
+    }
+    spec.is_of_head = true;
+    return spec;
+}
+
+// Tensor ranks must cut rows into the same tiles, whatever their shares are.
+std::size_t most_outputs_of(const ModelConfig& config, TensorPart part) {
+    std::size_t most = 0;
+    for (part.rank = 0; part.rank < static_cast<int>(part.shares.size()); ++part.rank) {
+        most = std::max(most, part.vocabulary(config).count);
+    }
+    return most;
+}
+
+}  // namespace
+
+// What is left out is an absent tensor. A rank without own rows makes its part of the others' gradients.
+struct Head::Wanted {
+    Tensor grad_input = {};   // (own rows, width)
+    Tensor grad_weight = {};  // (own outputs, width)
+    Tensor grad_bias = {};    // (own outputs)
+    bool makes_grad_input = false;
+    bool counts_loss = true;
+    bool gives_choices = false;
+
+    bool has_gradients() const { return makes_grad_input || grad_weight.is_present(); }
+};
+
+struct Head::Tile {
+    ConstTensor rows;     // (count) i32: where they lie among all, absent if those are all predicted
+    std::size_t begin;    // of the first one among the predicted rows
+    ConstTensor targets;  // (count) i32
+    Tensor hidden;        // (count, width): space for the rows where they lie apart
+    Tensor logits;        // (count, own outputs)
+    Tensor statistics;    // (ranks * count, logit_field::count): space, where outputs are shared
+    Tensor log_sums;      // (1, count): likewise
+    Tensor losses;        // (count)
+    Tensor choices;       // (count) i32
+};
+
+Head::Head(const ModelConfig& config, const TensorPart& part)
+    : weight_(weight_of(config)),
+      bias_(bias_of(config)),
+      width_(config.width),
+      all_outputs_(weight_.rows),
+      outputs_(config.has_vocabulary_head() ? part.vocabulary(config) : Range{0, all_outputs_}),
+      most_outputs_(config.has_vocabulary_head() ? most_outputs_of(config, part) : all_outputs_),
+      smooths_(config.task == Task::classify),
+      is_shared_(config.has_vocabulary_head() && !part.is_whole()),
+      is_first_(part.is_first()) {
+    const Channels own{.width = all_outputs_, .own = {outputs_}};
+    weight_ = part_of(weight_, own, all_channels(width_));
+    if (bias_) bias_ = part_of(*bias_, all_channels(1), own);
+}
+
+std::vector<ParameterSpec> Head::parameters() const {
+    std::vector<ParameterSpec> specs{weight_};
+    if (bias_) specs.push_back(*bias_);
+    return specs;
+}
+
+std::size_t Head::most_tile_rows(DType dtype) const {
+    return std::max<std::size_t>(1, tile_bytes(dtype) / (std::max(most_outputs_, width_) * bytes_of(dtype)));
+}
+
+std::size_t Head::tile_rows(DType dtype, std::size_t rows) const {
+    const std::size_t most = most_tile_rows(dtype);
+    const std::size_t tiles = std::max<std::size_t>(1, (rows + most - 1) / most);
+    return (rows + tiles - 1) / tiles;
+}
+
+Tensor Head::forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept) const {
+    state.loss = 0;
+    if (!pass.is_training) for_each_tile(pass, weights, input, {.gives_choices = true}, state, kept);
+    return {};
+}
+
+void Head::backward_input(const Pass& pass, Weights weights, ConstTensor input, ConstTensor /*grad_output*/,
+                          Tensor grad_input, State& state, Arena& kept) const {
+    for_each_tile(pass, weights, input, {.grad_input = grad_input, .makes_grad_input = true}, state, kept);
+}
+
+void Head::backward_weight(const Pass& pass, Weights weights, ConstTensor input, ConstTensor /*grad_output*/,
+                           State& state, Gradients gradients, Arena& scratch) const {
+    for_each_tile(
+        pass, weights, input,
+        {.grad_weight = gradients[0], .grad_bias = bias_ ? gradients[1] : Tensor{}, .counts_loss = false},
+        state, scratch);
+}
+
+void Head::backward(const Pass& pass, Weights weights, ConstTensor input, Tensor grad_input, State& state,
+                    Gradients gradients, Arena& scratch) const {
+    for_each_tile(pass, weights, input,
+                  {.grad_input = grad_input,
+                   .grad_weight = gradients[0],
+                   .grad_bias = bias_ ? gradients[1] : Tensor{},
+                   .makes_grad_input = true},
+                  state, scratch);
+}
+
+void Head::for_each_tile(const Pass& pass, Weights weights, ConstTensor own_input, const Wanted& asked,
+                         State& state, Arena& scratch) const {
+    const ArenaScope scope(scratch);
+    const ConstTensor input = whole_rows(pass, own_input, scratch);
+    Wanted wanted = asked;
+    const bool is_cut = own_input.rows < input.rows;
+    if (asked.makes_grad_input && is_cut) wanted.grad_input = scratch.tensor(pass.dtype, input.rows, width_);
+    const ConstTensor predicted = pass.batch.predicted;
+    const std::size_t most = tile_rows(pass.dtype, predicted.columns);
+    // As much as the tile of any smaller micro-batch, or of one with fewer predictions, may need, so that
+    // memory follows the largest one.
+    const std::size_t space = std::min(most_tile_rows(pass.dtype), input.rows);
+    const Tensor hidden = scratch.tensor(pass.dtype, space, width_);
+    const Tensor logits = scratch.tensor(pass.dtype, space, logit_stride(pass.dtype, outputs_.count))
+                              .column_range(0, outputs_.count);
+    const std::size_t sharers = is_shared_ ? static_cast<std::size_t>(pass.group->ranks.size()) : 0;
+    const Tensor statistics = scratch.tensor(DType::f64, sharers * space, logit_field::count);
+    const Tensor log_sums = scratch.tensor(DType::f64, 1, space);
+    const Tensor losses = scratch.tensor(DType::f64, 1, input.rows).column_range(0, predicted.columns);
+    const Tensor choices = scratch.tensor(DType::i32, 1, input.rows).column_range(0, predicted.columns);
+    const bool is_everywhere = predicted.columns == input.rows;
+    if (!is_everywhere && asked.makes_grad_input) {
+        launch(pass.stream, Fill{.output = wanted.grad_input, .value = 0});
+    }
+    for (std::size_t begin = 0; begin < predicted.columns; begin += most) {
+        const std::size_t count = std::min(most, predicted.columns - begin);
+        compute(pass, weights, input,
+                {.rows = is_everywhere ? ConstTensor{} : predicted.column_range(begin, count),
+                 .begin = begin,
+                 .targets = pass.batch.targets.column_range(begin, count),
+                 .hidden = hidden.row_range(0, count),
+                 .logits = logits.row_range(0, count),
+                 .statistics = statistics.row_range(0, sharers * count),
+                 .log_sums = log_sums.column_range(0, count),
+                 .losses = losses.column_range(begin, count),
+                 .choices = wanted.gives_choices ? choices.column_range(begin, count) : Tensor{}},
+                wanted);
+    }
+    if (asked.makes_grad_input) give_own_rows(pass, wanted.grad_input, asked.grad_input);
+    if (wanted.counts_loss) state.loss = read_sum(pass.stream, losses);
+    if (wanted.gives_choices) state.choices = read_numbers(pass.stream, choices);
+}
+
+// From the gradient of all rows, to which every rank has added its own outputs', to that of the own rows.
+void Head::give_own_rows(const Pass& pass, Tensor all, Tensor own) const {
+    const Tensor sum = is_shared_ ? sum_over_ranks(pass, all) : own_part(pass, all);
+    if (own.rows < all.rows) launch(pass.stream, Copy{.input = sum, .output = own});
+}
+
+void Head::compute(const Pass& pass, Weights weights, ConstTensor input, const Tile& tile,
+                   const Wanted& wanted) const {
+    const bool is_apart = tile.rows.is_present();
+    if (is_apart) launch(pass.stream, GatherRows{.input = input, .rows = tile.rows, .output = tile.hidden});
+    const ConstTensor hidden =
+        is_apart ? ConstTensor(tile.hidden) : input.row_range(tile.begin, tile.logits.rows);
+    launch(pass.stream, Linear{.input = hidden,
+                               .weight = weights[0],
+                               .bias = bias_ ? weights[1] : ConstTensor{},
+                               .output = tile.logits,
+                               .axes = WeightAxes::out_in});
+    const double gradient_scale = wanted.has_gradients() ? pass.loss_scale : 0;
+    if (is_shared_) {
+        find_loss_of_shared(pass, tile, gradient_scale);
+    } else {
+        find_loss(pass, tile, gradient_scale);
+    }
+    add_gradients(pass, weights, hidden, tile, wanted);
+}
+
+void Head::find_loss(const Pass& pass, const Tile& tile, double gradient_scale) const {
+    launch(pass.stream, CrossEntropy{.logits = tile.logits,
+                                     .targets = tile.targets,
+                                     .losses = tile.losses,
+                                     .choices = tile.choices,
+                                     .gradient_scale = gradient_scale,
+                                     .smoothing = smooths_ ? pass.label_smoothing : 0});
+}
+
+void Head::find_loss_of_shared(const Pass& pass, const Tile& tile, double gradient_scale) const {
+    const std::size_t rows = tile.logits.rows;
+    const auto ranks = static_cast<std::size_t>(pass.group->ranks.size());
+    const auto own = static_cast<std::size_t>(pass.group->ranks.rank());
+    const Tensor& parts = tile.statistics;
+    launch(pass.stream, LogitStatistics{.logits = tile.logits,
+                                        .targets = tile.targets,
+                                        .statistics = parts.row_range(own * rows, rows),
+                                        .first_column = outputs_.begin});
+    gather_rows(pass.group->ranks, parts, cut_evenly(ranks * rows, ranks));
+    launch(pass.stream, MergeLogitStatistics{.parts = parts,
+                                             .targets = tile.targets,
+                                             .log_sums = tile.log_sums,
+                                             .losses = tile.losses,
+                                             .choices = tile.choices,
+                                             .columns = all_outputs_});
+    if (gradient_scale == 0) return;
+    launch(pass.stream, LogitGradients{.logits = tile.logits,
+                                       .targets = tile.targets,
+                                       .log_sums = tile.log_sums,
+                                       .first_column = outputs_.begin,
+                                       .columns = all_outputs_,
+                                       .gradient_scale = gradient_scale});
+}
+
+void Head::add_gradients(const Pass& pass, Weights weights, ConstTensor hidden, const Tile& tile,
+                         const Wanted& wanted) const {
+    if (wanted.grad_weight.is_present() && (is_shared_ || is_first_)) {
+        launch(pass.stream, LinearBackwardWeight{.input = hidden,
+                                                 .grad_output = tile.logits,
+                                                 .grad_weight = wanted.grad_weight,
+                                                 .grad_bias = wanted.grad_bias,
+                                                 .axes = WeightAxes::out_in});
+    }
+    if (!wanted.makes_grad_input) return;
+    // Rows that lie apart are not read any more: their gradients take their place.
+    const bool is_apart = tile.rows.is_present();
+    const Tensor grad = is_apart ? tile.hidden : wanted.grad_input.row_range(tile.begin, tile.logits.rows);
+    launch(
+        pass.stream,
+        LinearBackwardInput{
+            .grad_output = tile.logits, .weight = weights[0], .grad_input = grad, .axes = WeightAxes::out_in});
+    if (is_apart) {
+        launch(pass.stream, ScatterRows{.input = grad, .rows = tile.rows, .output = wanted.grad_input});
+    }
+}
+
+}  // namespace trireme

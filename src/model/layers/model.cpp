@@ -1,0 +1,127 @@
+#include "trireme/model/model.hpp"
+
+#include <array>
+#include <limits>
+#include <unordered_set>
+#include <utility>
+
+#include "model/families/family.hpp"
+#include "trireme/model/layer_range.hpp"
+
+namespace trireme {
+
+namespace {
+
+// Builds the layers in a range, and counts the others.
+class LayerList {
+public:
+    explicit LayerList(Range wanted) : wanted_(wanted) {}
+
+    template <class L, class... Arguments>
+    void add(const Arguments&... arguments) {
+        const std::size_t number = next_++;
+        if (number < wanted_.begin || number >= wanted_.end()) return;
+        layers_.emplace_back(std::in_place_type<L>, arguments...);
+    }
+    std::vector<Layer> take() { return std::move(layers_); }
+
+private:
+    Range wanted_;
+    std::size_t next_ = 0;
+    std::vector<Layer> layers_;
+};
+
+}  // namespace
+
+std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& part) {
+    return build_layers(config, part, {0, std::numeric_limits<std::size_t>::max()});
+}
+
+std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& part, Range wanted) {
+    LayerList list(wanted);
+    if (config.reads_images()) {
+        list.add<PatchEmbedding>(config, part);
+    } else {
+        list.add<EmbeddingLayer>(config, part);
+    }
+    for (std::size_t block = 0; block < config.layers; ++block) {
+        list.add<AttentionHalf>(config, part, block);
+        list.add<MlpHalf>(config, part, block);
+    }
+    if (!traits_of(config.family).final_norm.empty()) list.add<FinalNorm>(config);
+    if (config.family == Family::bert && config.task != Task::span) list.add<HeadTransform>(config);
+    if (config.task == Task::span) {
+        list.add<SpanHead>(config, part);
+    } else {
+        list.add<Head>(config, part);
+    }
+    return list.take();
+}
+
+const char* kind_of(const Layer& layer) {
+    constexpr std::array<const char*, std::variant_size_v<Layer>> kinds{
+        // in the order of Layer
+        "embedding", "patches", "attention", "mlp", "norm", "transform", "head", "span head"};
+    return kinds[layer.index()];
+}
+
+// The halves of a block begin the names of all their parameters with the block's.
+std::string name_of(const Layer& layer) {
+    const bool is_in_block =
+        std::holds_alternative<AttentionHalf>(layer) || std::holds_alternative<MlpHalf>(layer);
+    if (!is_in_block) return kind_of(layer);
+    const std::string name = parameters_of(layer).front().name;
+    const std::size_t number = name.find_first_of("0123456789");
+    return name.substr(0, name.find('.', number) + 1) + kind_of(layer);
+}
+
+std::vector<ParameterSpec> parameters_of(const Layer& layer) {
+    return std::visit([](const auto& l) { return l.parameters(); }, layer);
+}
+
+std::vector<ProjectionShape> projections_of(const Layer& layer) {
+    return std::visit(
+        []<class L>(const L& l) -> std::vector<ProjectionShape> {
+            if constexpr (std::is_same_v<L, AttentionHalf> || std::is_same_v<L, MlpHalf>) {
+                return l.projections();
+            } else {
+                return {};
+            }
+        },
+        layer);
+}
+
+LayerState make_state(const Layer& layer) {
+    return std::visit([]<class L>(const L&) -> LayerState { return typename L::State{}; }, layer);
+}
+
+const LossState& loss_state(const LayerState& state) {
+    return std::visit(
+        []<class S>(const S& s) -> const LossState& {
+            if constexpr (std::is_base_of_v<LossState, S>) {
+                return s;
+            } else {
+                throw BugError("a layer that is no head was asked for a loss");
+            }
+        },
+        state);
+}
+
+std::vector<ParameterSpec> unique_parameters(const std::vector<Layer>& layers) {
+    std::vector<ParameterSpec> unique;
+    std::unordered_set<std::string> known;
+    for (const Layer& layer : layers) {
+        for (ParameterSpec& spec : parameters_of(layer)) {
+            if (known.insert(spec.name).second) unique.push_back(std::move(spec));
+        }
+    }
+    return unique;
+}
+
+std::size_t parameter_count(const ModelConfig& config) {
+    std::size_t sum = 0;
+    for (const ParameterSpec& spec : unique_parameters(build_layers(config))) sum += spec.size();
+    return sum;
+}
+
+}  // namespace trireme

@@ -1,0 +1,85 @@
+#include "trireme/model/patch_embedding.hpp"
+
+#include "model/families/family.hpp"
+#include "trireme/kernels/image_rows.hpp"
+#include "trireme/kernels/linear.hpp"
+#include "trireme/kernels/rows.hpp"
+#include "trireme/model/dropout_site.hpp"
+#include "trireme/model/tensor_group.hpp"
+
+namespace trireme {
+namespace {
+
+enum : std::size_t { class_token, place_table, patch_weight, patch_bias };
+
+}  // namespace
+
+PatchEmbedding::PatchEmbedding(const ModelConfig& config, const TensorPart& part)
+    : image_(config.image),
+      width_(config.width),
+      deviation_(config.init_deviation),
+      dropout_(config.dropout),
+      is_first_(part.is_first()) {}
+
+std::vector<ParameterSpec> PatchEmbedding::parameters() const {
+    const std::string projection = "vit.embeddings.patch_embeddings.projection.";
+    const auto table = [&](std::string name, std::size_t rows) {
+        ParameterSpec spec = matrix_spec(std::move(name), rows, width_, deviation_);
+        spec.shape = {1, rows, width_};
+        spec.decays = false;
+        return spec;
+    };
+    ParameterSpec matrix = matrix_spec(projection + "weight", width_, image_.patch_values(), deviation_);
+    matrix.shape = {width_, image_.channels, image_.patch, image_.patch};
+    return {table("vit.embeddings.cls_token", 1),
+            table(traits_of(Family::vit).position_table, image_.patches() + 1), matrix,
+            vector_spec(projection + "bias", width_, Init::zeros)};
+}
+
+Tensor PatchEmbedding::forward(const Pass& pass, Weights weights, ConstTensor /*input*/, State& state,
+                               Arena& kept) const {
+    state.pixels = pass.batch.pixels;
+    if (pass.dtype != state.pixels.dtype) {
+        const Tensor copy = kept.tensor(pass.dtype, state.pixels.rows, state.pixels.columns);
+        launch(pass.stream, Copy{.input = state.pixels, .output = copy});
+        state.pixels = copy;
+    }
+    const Tensor output = kept.tensor(pass.dtype, pass.batch.rows(), width_);
+    const Tensor patches = kept.tensor(pass.dtype, state.pixels.rows, width_);
+    launch(pass.stream, Linear{.input = state.pixels,
+                               .weight = weights[patch_weight],
+                               .bias = weights[patch_bias],
+                               .output = patches,
+                               .axes = WeightAxes::out_in});
+    launch(pass.stream, ImageRows{.patches = patches,
+                                  .class_token = weights[class_token],
+                                  .place_table = weights[place_table],
+                                  .output = output});
+    drop_out(pass, output, dropout_of_all_rows(pass, dropout_, 0, Site::embedding));
+    return own_part(pass, output);
+}
+
+void PatchEmbedding::backward_input(const Pass&, Weights, ConstTensor, ConstTensor, Tensor, State&,
+                                    Arena&) const {}
+
+void PatchEmbedding::backward_weight(const Pass& pass, Weights /*weights*/, ConstTensor /*input*/,
+                                     ConstTensor grad_output, State& state, Gradients gradients,
+                                     Arena& scratch) const {
+    const ArenaScope scope(scratch);
+    grad_output = whole_rows(
+        pass, drop_out_backward(pass, grad_output, dropout_at(pass, dropout_, 0, Site::embedding), scratch),
+        scratch);
+    if (!is_first_) return;
+    const Tensor grad_patches = scratch.tensor(pass.dtype, state.pixels.rows, width_);
+    launch(pass.stream, ImageRowsBackward{.grad_output = grad_output,
+                                          .grad_patches = grad_patches,
+                                          .grad_class_token = gradients[class_token],
+                                          .grad_place_table = gradients[place_table]});
+    launch(pass.stream, LinearBackwardWeight{.input = state.pixels,
+                                             .grad_output = grad_patches,
+                                             .grad_weight = gradients[patch_weight],
+                                             .grad_bias = gradients[patch_bias],
+                                             .axes = WeightAxes::out_in});
+}
+
+}  // namespace trireme

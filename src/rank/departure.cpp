@@ -1,0 +1,35 @@
+#include "trireme/rank/departure.hpp"
+
+#include <utility>
+
+#include "trireme/base/error.hpp"
+#include "trireme/comm/collectives.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr double departure_seconds = 5;  // within which ranks that give up together have all said so
+
+std::unique_ptr<Communicator> departure_group(const Session& session) {
+    auto group =
+        session.all_ranks("departure", {.stall_seconds = session.stall_seconds(), .stall_is_answer = true});
+    group->give_up_after(departure_seconds);
+    return group;
+}
+
+}  // namespace
+
+Departure::Departure(const Session& session) : Departure(departure_group(session)) {}
+
+Departure::Departure(std::unique_ptr<Communicator> group) : group_(std::move(group)) {}
+
+bool Departure::is_joint() {
+    try {
+        barrier(*group_);
+    } catch (const ResourceError&) {
+        return false;  // the stall is the answer
+    }
+    return true;
+}
+
+}  // namespace trireme

@@ -1,0 +1,267 @@
+#include "trireme/rank/rank_model.hpp"
+
+#include <utility>
+
+#include "trireme/device/gpu_times.hpp"
+#include "trireme/kernels/gpu_stream.hpp"
+#include "trireme/kernels/rows.hpp"
+#include "trireme/setup/planning.hpp"
+
+namespace trireme {
+
+Stream make_stream(DeviceKind device, int threads, const KernelSeconds& seconds_of) {
+    switch (device) {
+        case DeviceKind::reference:
+            return {.backend = ReferenceStream{}, .seconds_of = seconds_of};
+        case DeviceKind::cpu:
+        case DeviceKind::automatic:  // of which nobody has found a GPU
+            return {.backend = CpuStream{.threads = threads}, .seconds_of = seconds_of};
+        case DeviceKind::cuda:
+            return gpu_stream();
+        case DeviceKind::ghost:
+            return {.backend = GhostStream{}, .seconds_of = seconds_of};
+    }
+    throw BugError("unknown device");
+}
+
+int threads_of(const Stream& stream) {
+    const CpuStream* const cpu = std::get_if<CpuStream>(&stream.backend);
+    return cpu == nullptr ? 1 : cpu->threads;
+}
+
+RankModel::RankModel(const Setup& setup, int rank, RankGroups groups, Trace* trace)
+    : setup_(setup), rank_(rank), groups_(std::move(groups)) {
+    const LocalWork work = work_of(setup, rank_);
+    if (work.team < 0) return;
+    in_flight_ = in_flight(setup, work);
+    stages_ = std::make_unique<LocalStages>(work, groups_.tensor.get(), setup.plan.cuts_rows, setup.place);
+    training_ = make_engine(setup.plan.training, trace);
+    evaluation_ = make_engine(setup.plan.evaluation, nullptr);
+    call_now_and_then([] {});
+}
+
+void RankModel::call_now_and_then(std::function<void()> call) {
+    stages_->call_now_and_then([this, also = std::move(call)] {
+        training_->progress();
+        also();
+    });
+}
+
+std::unique_ptr<Engine> RankModel::make_engine(const ProvedPrograms& programs, Trace* trace) const {
+    return std::make_unique<Engine>(EngineWiring{.rank = rank_,
+                                                 .teams = setup_.plan.teams,
+                                                 .shape = programs.shape,
+                                                 .are_rows_cut = setup_.plan.cuts_rows,
+                                                 .activations = *groups_.activations,
+                                                 .gradients = *groups_.gradients,
+                                                 .ranks = groups_.pipe,
+                                                 .steps_in_flight = programs.look_ahead + 2,
+                                                 .trace = trace});
+}
+
+void RankModel::fill(Stream& stream, std::uint64_t seed, Optimizer* optimizer) {
+    if (is_idle()) return;
+    if (optimizer != nullptr && optimizer->masters() != nullptr) return fill_rounded(stream, seed, *optimizer);
+    const LocalParameters& held = stages_->parameters();
+    if (!setup_.resumes) initialise(stream, held.specs(), held.values(), seed);
+    if (setup_.stored) load(*setup_.stored, held.specs(), held.values(), threads_of(stream));
+}
+
+std::size_t RankModel::stored_bytes() const {
+    return is_idle() || !setup_.stored ? 0 : setup_.stored->stored_bytes(stages_->parameters().specs());
+}
+
+// One parameter after the other, which needs memory for one alone.
+void RankModel::fill_rounded(Stream& stream, std::uint64_t seed, Optimizer& optimizer) {
+    const LocalParameters& held = stages_->parameters();
+    if (setup_.stored) check_fit(*setup_.stored, held.specs());
+    for (std::size_t i = 0; i < held.specs().size(); ++i) {
+        const std::vector<ParameterSpec> one{held.specs()[i]};
+        const ParameterTensors exact(one, wide_of(setup_.dtype), setup_.place);
+        if (!setup_.resumes) initialise(stream, one, exact, seed);
+        if (setup_.stored) setup_.stored->read(one, exact, threads_of(stream));
+        optimizer.begin_with(stream, i, exact[0]);
+        launch(stream, Copy{.input = exact[0], .output = held.values()[i]});
+    }
+}
+
+void RankModel::prepare_to_share_products(Stream& stream, const ResizeConfig& resize, std::uint64_t seed) {
+    if (is_idle()) return;
+    const LocalWork work = work_of(setup_, rank_);
+    ResizerConfig config = resizer_config(setup_);
+    if (setup_.plan.most_left_out > 0) {
+        config.policy = resize.select;
+        config.filling = resize.fill;
+        config.by_variation = resize.by_variation;
+    }
+    config.key = RandomKey{seed}.then("left out").then(static_cast<std::uint64_t>(rank_));
+    config.place = setup_.place;
+    resizer_ = std::make_unique<Resizer>(stream, config, projections_of(work.model, work.specs),
+                                         stages_->parameters());
+    stages_->resize_with(&resizer_->products());
+    if (!groups_.tensor) return;
+    helped_ = std::make_unique<HelpedProducts>(projections_of_team(work.model, work.specs),
+                                               groups_.tensor->rank(), setup_.plan.spread);
+    stages_->help_with(helped_.get());
+}
+
+void RankModel::share_products(Stream& stream) {
+    if (!resizer_) return;
+    const Plan& plan = setup_.plan;
+    const double left_out = plan.left_out.empty() ? 0 : plan.left_out[static_cast<std::size_t>(rank_)];
+    if (!helped_) return resizer_->begin_period(stream, left_out);
+    const std::vector<Migration> migrations = migrations_of_team();
+    std::vector<std::size_t> lent;
+    for (const ProjectionShape& projection : resizer_->projections())
+        lent.push_back(helped_->lent_count(migrations, projection));
+    resizer_->begin_period(stream, left_out, lent);
+    lend(migrations);
+}
+
+std::vector<Migration> RankModel::migrations_of_team() const {
+    const Plan& plan = setup_.plan;
+    return within(plan.migrations, plan.teams[static_cast<std::size_t>(plan.team_of(rank_))].ranks);
+}
+
+// Of the channels that are kept now.
+void RankModel::lend(const std::vector<Migration>& migrations) {
+    resizer_->products().keep(helped_->begin(migrations, resizer_->kept()));
+    helped_->tell(*groups_.tensor);
+    if (migrations != std::exchange(migrations_, migrations)) stages_->work_in(work_of(setup_, rank_).memory);
+}
+
+void RankModel::go_on_sharing_products() {
+    if (helped_) lend(migrations_of_team());
+}
+
+std::optional<ResizingState> RankModel::resizing_state() const {
+    if (!resizer_ || setup_.plan.most_left_out == 0) return std::nullopt;
+    return resizer_->state();
+}
+
+LeftOuts RankModel::left_out() const { return resizer_ ? resizer_->left_out() : LeftOuts{}; }
+
+bool RankModel::needs(const PipelineShape& shape, int micro_batch) const {
+    if (is_idle()) return false;
+    const int team = setup_.plan.team_of(rank_);
+    for (int stage = 0; stage < shape.stages(); ++stage) {
+        if (shape.executor_of(stage, micro_batch) == team) return true;
+    }
+    return false;
+}
+
+bool RankModel::speaks_for_team() const { return !groups_.tensor || groups_.tensor->rank() == 0; }
+
+void RankModel::begin(Stream& stream, const ProvedPrograms& programs, const RoundOptions& options) {
+    programs_ = &programs;
+    if (is_idle()) return;
+    one_step_ = unrolled_of(setup_.plan.team_of(rank_), programs.phases(), programs.shape, 1);
+    round_.emplace(Round{.shape = programs.shape,
+                         .program = one_step_,
+                         .dropout_key = options.dropout_key,
+                         .label_smoothing = options.label_smoothing,
+                         .update = options.update,
+                         .validate = options.validate});
+    make_room(stream);
+    stages_->begin(stream, *round_);
+}
+
+// Once and for all: a GPU would stand still in the middle of a step while memory is taken.
+void RankModel::make_room(Stream& stream) {
+    if (setup_.place == Place::ghost) return;
+    stages_->reserve(in_flight_.flights, in_flight_.row_buffers);
+    sender_to(stream);
+}
+
+void RankModel::add_step(const std::deque<BatchView>& micro_batches, double loss_scale) {
+    if (is_idle()) return;
+    StepWork work{.batches = {}, .loss_scale = loss_scale};
+    for (const BatchView& view : micro_batches) work.batches.push_back(&view.tokens());
+    stages_->add_step(std::move(work));
+}
+
+void RankModel::begin_steps() {
+    if (is_idle()) return;
+    engine().go_on(programs_->prologue[static_cast<std::size_t>(setup_.plan.team_of(rank_))], *stages_);
+}
+
+RoundResult RankModel::execute_step(int step) {
+    if (is_idle()) return {};
+    const int team = setup_.plan.team_of(rank_);
+    const PipelineShape& shape = programs_->shape;
+    const Program& body = programs_->programs[static_cast<std::size_t>(team)];
+    engine().go_on(shifted(body, step * shape.micro_batches), *stages_);
+    RoundResult result;
+    for (int m = 0; m < shape.micro_batches; ++m) {
+        if (speaks_for_team() && shape.executor_of(0, m) == team) {
+            result.padded_tokens += stages_->rows(step * shape.micro_batches + m);
+        }
+    }
+    std::map<int, LossState> outcomes = stages_->take_outcomes(step);
+    if (speaks_for_team()) result.outcomes = std::move(outcomes);
+    return result;
+}
+
+void RankModel::finish() {
+    if (!is_idle()) engine().finish(*stages_);
+}
+
+RoundResult RankModel::execute(Stream& stream, const ProvedPrograms& programs,
+                               const std::vector<Batch>& batches) {
+    std::deque<BatchView> views;
+    for (const Batch& batch : batches) views.emplace_back(batch, sender_to(stream));
+    begin(stream, programs, {});
+    add_step(views, 1);
+    begin_steps();
+    RoundResult result = execute_step(0);
+    finish();
+    return result;
+}
+
+ByteSender* RankModel::sender_to(Stream& stream) {
+    if (stream.is_on_gpu() && !sender_)
+        sender_ =
+            std::make_unique<ByteSender>(stream.gpu_times->queue(), in_flight_.batch_bytes, in_flight_.batches);
+    return sender_.get();
+}
+
+double RankModel::own_loss(int step) const {
+    double sum = 0;
+    if (!speaks_for_team()) return sum;
+    for (const auto& [micro_batch, outcome] : stages_->outcomes(step)) sum += outcome.loss;
+    return sum;
+}
+
+double RankModel::part_done() const { return is_idle() ? 0 : training_->part_done(); }
+
+std::string RankModel::position() const {
+    if (is_idle()) return "holds no stage";
+    return (training_->is_executing() ? training_ : evaluation_)->position();
+}
+
+RankWaits RankModel::waits() const {
+    const auto of = [](const std::unique_ptr<Communicator>& group) {
+        return group ? group->traffic().wait_seconds : 0;
+    };
+    RankWaits waits{.others = of(groups_.record)};
+    const bool has_stages = setup_.plan.layout.stages.size() > 1;
+    (has_stages ? waits.pipeline : waits.data) += of(groups_.update);
+    if (is_idle()) return waits;
+    waits.pipeline += of(groups_.activations) + of(groups_.gradients);
+    if (groups_.tensor) waits.tensor = of(groups_.tensor) + stages_->passes().wait_seconds();
+    for (const auto& [ranks, group] : groups_.data) waits.data += of(group);
+    return waits;
+}
+
+void RankModel::reset_traffic() {
+    groups_.update->reset_traffic();
+    groups_.record->reset_traffic();
+    if (is_idle()) return;
+    stages_->passes().reset_waits();
+    groups_.activations->reset_traffic();
+    groups_.gradients->reset_traffic();
+    if (groups_.tensor) groups_.tensor->reset_traffic();
+    for (const auto& [ranks, group] : groups_.data) group->reset_traffic();
+}
+
+}  // namespace trireme

@@ -1,0 +1,45 @@
+#include "trireme/rank/twin_moves.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace trireme {
+namespace {
+
+// A part of the state; the twins are free for the next one behind it.
+void move_part(const TwinMove& move, const std::vector<BoxInMemory>& from, const std::vector<BoxInMemory>& to,
+               DType dtype, const TwinRoad& road) {
+    const std::vector<BoxInMemory> twin = boxes_of_twin(move, road.node, dtype, road.memory.data());
+    carry_out(move.out, from, twin, dtype, road.group);
+    carry_out(move.stay, from, to, dtype, road.group);
+    road.memory.settle();
+    carry_out(move.in, twin, to, dtype, road.group);
+    road.memory.settle();
+}
+
+}  // namespace
+
+std::size_t TwinMoves::most_elements_at(int node) const {
+    return std::max(values.elements_at(node), moments.elements_at(node));
+}
+
+TwinMoves twin_moves(const Plan& from, const GradientPlan& held, const Plan& to, const GradientPlan& to_hold,
+                     const MoveRules& rules) {
+    return {
+        .values = plan_twin_move(held.tensors, to_hold.tensors, rules),
+        .moments = plan_twin_move(updated_tensors(from, held), updated_tensors(to, to_hold), rules),
+    };
+}
+
+void move_state_by_twins(RankState from, const StatePlace& to, const TwinMoves& moves, DType dtype,
+                         const TwinRoad& road) {
+    road.memory.take(moves.most_elements_at(road.node) * bytes_of(wide_of(dtype)));
+    for (std::size_t left = take_over_updates(from, to, road.group); left-- > 0;) {
+        move_part(moves.moments, boxes_of_kept(from, left), boxes_of_kept(to, left), wide_of(dtype), road);
+        if (!from.kept.empty()) from.kept.pop_back();
+    }
+    move_part(moves.values, boxes_of_values(from), boxes_of_values(to), dtype, road);
+    road.memory.give_back();
+}
+
+}  // namespace trireme

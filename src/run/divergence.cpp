@@ -1,0 +1,66 @@
+#include "run/divergence.hpp"
+
+#include <cmath>
+
+#include "trireme/adapt/switching.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/base/number_list.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr int most_skipped_in_a_row = 20;
+
+std::string describe_number(double value) {
+    return std::isfinite(value) ? cat(value) : describe_non_finite(value);
+}
+
+std::string describe_ranks(const std::vector<int>& ranks) {
+    if (ranks.empty()) return "the loss and gradient are finite on every rank, but their sum is not";
+    return cat("the loss or gradient is not finite on ", ranks.size() == 1 ? "rank " : "ranks ",
+               number_list(ranks));
+}
+
+std::string describe_without_repetition(const StepOutcome& outcome, const Plan& plan) {
+    return cat("the step cannot be repeated, because schedule ", plan.schedule,
+               " has updated parameters since; ", describe_ranks(outcome.non_finite_ranks));
+}
+
+// The message if every kernel output of the repeated step was finite.
+std::string describe_no_finding(const StepOutcome& outcome) {
+    if (outcome.non_finite_ranks.empty()) return describe_ranks(outcome.non_finite_ranks);
+    return "every kernel output was finite when the step was repeated: suspect a fault of memory or network";
+}
+
+}  // namespace
+
+void Divergence::locate(StepOutcome& outcome, const RunningPlan& running) {
+    if (!outcome.is_skipped || !first_cause_.empty()) return;
+    const Plan& plan = running.setup.plan;
+    if (can_repeat_step(plan.training, on_nan_)) {
+        running.trainer->drain();
+        if (running.trace != nullptr) running.trace->begin_step(0, 0);  // what follows belongs to no step
+        const std::string found =
+            describe_first(running.control, running.trainer->repeat_with_checks(outcome.step));
+        outcome.non_finite =
+            found.empty() ? describe_no_finding(outcome) : cat("first non-finite value: ", found);
+    } else {
+        outcome.non_finite = describe_without_repetition(outcome, plan);
+    }
+    first_skipped_ = outcome.step + 1;
+    first_cause_ = outcome.non_finite;
+}
+
+std::optional<std::string> Divergence::complaint_about(const StepOutcome& outcome) {
+    skipped_in_a_row_ = outcome.is_skipped ? skipped_in_a_row_ + 1 : 0;
+    const int most = on_nan_ == OnNan::stop ? 1 : most_skipped_in_a_row;
+    if (skipped_in_a_row_ < most) return std::nullopt;
+    const std::string numbers = cat("step ", outcome.step + 1, " has loss ", describe_number(outcome.loss),
+                                    " and gradient norm ", describe_number(outcome.gradient_norm));
+    if (most == 1)
+        return cat(numbers, "; ", first_cause_, "; lower --lr, or skip such updates with --on-nan skip");
+    return cat(numbers, ", as had the ", most - 1, " steps before it; step ", first_skipped_,
+               " was the first of the run; ", first_cause_, "; lower --lr");
+}
+
+}  // namespace trireme

@@ -1,0 +1,132 @@
+#include "trireme/run/evaluate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "trireme/comm/agreement.hpp"
+#include "trireme/kernels/read.hpp"
+#include "trireme/rank/evaluate_samples.hpp"
+#include "trireme/rank/gpu_groups.hpp"
+#include "trireme/rank/rank_model.hpp"
+#include "trireme/rank/watchdog.hpp"
+#include "trireme/setup/device_choice.hpp"
+#include "trireme/setup/node_share.hpp"
+#include "trireme/setup/plan_memory.hpp"
+#include "trireme/setup/profile_choice.hpp"
+
+namespace trireme {
+namespace {
+
+void print(const Setup& setup, const Evaluation& e, std::ostream& out) {
+    out << fmt::format("model         {} ({}, {}), step {}\n", setup.stored->place(), setup.model.name,
+                       name_of(setup.model.task), setup.stored->step());
+    const LoadReport report = check_fit(*setup.stored, unique_parameters(build_layers(setup.model)));
+    if (!report.unused.empty()) {
+        out << fmt::format("unused        {} stored tensors that the model has no place for: {}, ...\n",
+                           report.unused.size(), report.unused.front());
+    }
+    out << fmt::format("corpus        {}: {} samples, {} targets\n", setup.corpus->info().path, e.samples,
+                       e.targets);
+    out << fmt::format("loss          {:.6f} per target\n", e.loss);
+    if (e.has_perplexity) out << fmt::format("perplexity    {:.4f}\n", e.perplexity());
+    if (e.accuracy) out << fmt::format("accuracy      {:.2f} %\n", 100 * *e.accuracy);
+    if (e.exact_match) out << fmt::format("exact match   {:.2f} %\n", 100 * *e.exact_match);
+    if (e.f1) out << fmt::format("F1            {:.2f} %\n", 100 * *e.f1);
+    out << std::flush;
+}
+
+void write_json(const Setup& setup, const Evaluation& e, const std::string& path) {
+    nlohmann::ordered_json figures{{"model", setup.stored->place()},
+                                   {"step", setup.stored->step()},
+                                   {"task", name_of(setup.model.task)},
+                                   {"corpus", setup.corpus->info().path},
+                                   {"corpus_sha256", setup.corpus->info().checksum},
+                                   {"samples", e.samples},
+                                   {"targets", e.targets},
+                                   {"loss", e.loss}};
+    if (e.has_perplexity) figures["perplexity"] = e.perplexity();
+    if (e.accuracy) figures["accuracy"] = *e.accuracy;
+    if (e.exact_match) figures["exact_match"] = *e.exact_match;
+    if (e.f1) figures["f1"] = *e.f1;
+    std::ofstream file(path);
+    file << figures.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n' << std::flush;
+    if (!file) throw ConfigError(cat("--output ", path, " could not be written; name another file"));
+}
+
+// Found before the work, which may be long. What is there may be anything, the corpus or a part of the model:
+// it is never replaced.
+void check_output(const std::string& path) {
+    if (path.empty()) return;
+    std::error_code error;
+    const std::filesystem::path folder = std::filesystem::absolute(path, error).parent_path();
+    if (std::filesystem::symlink_status(path, error).type() != std::filesystem::file_type::not_found) {
+        throw ConfigError(
+            cat("--output ", path, " is there already, or cannot be; remove it, or name another file"));
+    }
+    if (std::filesystem::is_directory(folder, error)) return;
+    throw ConfigError(cat("--output ", path, " cannot be written: there is no folder ", folder.string(),
+                          "; make it, or name another file"));
+}
+
+// The name of a parameter with a number that is none; empty: all are finite.
+std::string broken_parameter(Stream& stream, const LocalParameters& held) {
+    for (std::size_t i = 0; i < held.specs().size(); ++i) {
+        const std::vector<double> values = read_values(stream, held.values()[i]);
+        if (!std::ranges::all_of(values, [](double value) { return std::isfinite(value); }))
+            return held.specs()[i].name;
+    }
+    return {};
+}
+
+// The rank that holds it knows, and says, its name.
+void check_finite(const Setup& setup, RankModel& model, Stream& stream, const Evaluation& evaluation) {
+    if (std::isfinite(evaluation.loss)) return;
+    const std::string broken = model.is_idle() ? "" : broken_parameter(stream, model.stages().parameters());
+    throw ConfigError(
+        cat("the loss of ", setup.stored->place(), " is ", evaluation.loss, ": ",
+            broken.empty() ? "its activations overflow" : broken + " holds values that are not finite",
+            "; use an earlier checkpoint"));
+}
+
+}  // namespace
+
+void evaluate(const EvaluateConfig& told, Session& session) {
+    Watchdog watchdog(session, told.run.run.stall_timeout);
+    const auto control = session.all_ranks("control", watchdog.patience());
+    EvaluateConfig config = told;
+    config.run = with_profiles_of_ranks(with_device_of_ranks(told.run, session, *control), session, *control);
+    const RunOptions& run = config.run.run;
+    std::optional<Setup> setup;
+    agree(*control, [&] {
+        if (session.rank() == 0) check_output(config.output);
+        setup = set_up_evaluation(config, session.size());
+    });
+    require_same_setup(*control, *setup);
+    const GradientPlan gradients = gradient_plan(*setup);
+    refuse_more_than_memory(plan_memory(*setup, nullptr, gradients, session.rank()).total(), setup->place,
+                            session, *control);
+    Stream stream = make_stream(config.run.precision.device, threads_per_rank(config.run, session, *control));
+    if (setup->plan.team_of(session.rank()) < 0) control->never_give_up();
+    const GpuRoad road = gpu_road(config.run, session, *control);
+    const GroupWiring wiring = wiring_for(stream, road, watchdog);
+    RankModel model(*setup, session.rank(), make_groups(session, setup->plan, gradients.buckets, wiring));
+    const MessagesOfScope messages(watchdog.postman());
+    watchdog.ask([&] { return model.position(); });
+    agree(*control, [&] {
+        const ReadProgress progress(*setup->stored, model.stored_bytes(), run.quiet || session.rank() != 0);
+        model.fill(stream, run.seed);
+    });
+    const Evaluation evaluation = evaluate_samples(model, stream, *setup, *control, run.quiet);
+    agree(*control, [&] { check_finite(*setup, model, stream, evaluation); });
+    if (session.rank() != 0) return;
+    print(*setup, evaluation, std::cout);
+    if (!config.output.empty()) write_json(*setup, evaluation, config.output);
+}
+
+}  // namespace trireme

@@ -1,0 +1,202 @@
+#include "run/resume.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "trireme/adapt/resumed_plan.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/model/config_json.hpp"
+#include "trireme/optim/optimizer.hpp"
+
+namespace trireme {
+namespace {
+
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+constexpr const char* steps_key = "--steps";  // of the facts "options": also where --epochs decides
+
+// Something that the steps of a run depend on.
+struct RunFact {
+    std::string option;
+    std::string value;
+};
+
+const char* name_of(LongRows rows) {
+    switch (rows) {
+        case LongRows::split:
+            return "split";
+        case LongRows::truncate:
+            return "truncate";
+        case LongRows::drop:
+            return "drop";
+        case LongRows::refuse:
+            return "refuse";
+    }
+    throw BugError("unknown treatment of long rows");
+}
+
+// What says which samples a step visits, and in which numbers they are learned.
+std::vector<RunFact> fixed_facts(const RunConfig& config, const Setup& setup) {
+    return {{"--seed", cat(config.run.seed)},
+            {"--batch", cat(config.run.batch)},
+            {"--optimizer", config.optimizer.kind == OptimizerKind::adamw ? "adamw" : "sgd"},
+            {"--dtype", name_of(setup.dtype)},
+            {"--max-length", cat(longest_sample(config, setup.model))},
+            {"--long", name_of(config.data.long_rows)},
+            {"--document-end", config.data.document_end ? "eos" : "none"},
+            {"--validation-share", cat(config.data.validation_share)}};
+}
+
+Json facts_in(const StoredModel& stored) {
+    const Json run = Json::parse(stored.state()->run, nullptr, false);
+    if (run.is_object() && run.contains("options") && run.at("options").is_object()) return run;
+    throw ConfigError(
+        cat(stored.place(), " holds no run that could be resumed; start from it with --init ", stored.place()));
+}
+
+std::string text_at(const Json& object, const std::string& key) {
+    return object.contains(key) && object.at(key).is_string() ? object.at(key).get<std::string>() : "";
+}
+
+void refuse_another_run(const RunConfig& config, const Setup& setup, const Json& run) {
+    const std::string& place = setup.stored->place();
+    for (const RunFact& fact : fixed_facts(config, setup)) {
+        const std::string was = text_at(run.at("options"), fact.option);
+        if (was == fact.value) continue;
+        throw ConfigError(cat(place, " was saved by a run with ", fact.option, ' ', was, ", not ", fact.value,
+                              "; use the same value, or start another run from it with --init ", place));
+    }
+    const CorpusInfo& corpus = setup.corpus->info();
+    if (text_at(run, "corpus_sha256") != corpus.checksum)
+        throw ConfigError(cat(place, " was saved by a run on another corpus than ", corpus.path,
+                              "; use the same corpus, or start another run from it with --init ", place));
+}
+
+// The first setting of its config.json that the options would change.
+void refuse_another_model(const Setup& setup) {
+    const StoredModel& stored = *setup.stored;
+    const std::string dtype = setup.dtype == DType::f64 ? "float64" : "float32";
+    const Json wanted = Json::parse(config_json_of(setup.model, dtype, stored.config_text())).flatten();
+    const Json had = Json::parse(stored.config_text()).flatten();
+    for (const auto& [key, value] : wanted.items()) {
+        const std::string was = had.contains(key) ? had.at(key).dump() : "none";
+        if (was == value.dump()) continue;
+        throw ConfigError(cat(
+            stored.place(), " holds a model with ", key.substr(1), ' ', was, ", not ", value.dump(),
+            "; remove the option that changes it, or start another run from it with --init ", stored.place()));
+    }
+}
+
+void refuse_without_steps_left(const Setup& setup) {
+    if (setup.first_step < setup.steps) return;
+    throw ConfigError(cat(setup.stored->place(), " has ", setup.first_step, " steps done, and the run has ",
+                          setup.steps, " in all; raise --steps or --epochs to continue"));
+}
+
+void refuse_other_moments(const RunConfig& config, const Setup& setup) {
+    const std::size_t wanted = moments_of(config.optimizer);
+    const std::size_t had = setup.stored->state()->moments;
+    if (wanted == had) return;
+    throw ConfigError(cat(setup.stored->place(), " has ", had,
+                          " moments per parameter, and the optimizer keeps ", wanted,
+                          "; use the --momentum that it was saved with"));
+}
+
+}  // namespace
+
+std::optional<fs::path> checkpoint_to_resume(const RunOptions& run) {
+    if (run.resume == "off") return std::nullopt;
+    if (run.resume != "auto") return checkpoint_at(run.resume);
+    if (run.run_dir.empty()) throw ConfigError("--resume auto resumes a run directory; name it with --run-dir");
+    return newest_checkpoint(fs::path(run.run_dir) / checkpoints_folder);
+}
+
+namespace {
+
+// True if the run directory is that of the resumed run, whose records up to the checkpoint stay.
+bool goes_on_in_place(const RunOptions& run, const std::optional<fs::path>& checkpoint) {
+    if (run.resume == "off" || run.run_dir.empty()) return false;
+    if (run.resume == "auto") return true;
+    std::error_code ignored;
+    return checkpoint &&
+           fs::equivalent(checkpoint->parent_path(), fs::path(run.run_dir) / checkpoints_folder, ignored);
+}
+
+// Checkpoints of earlier versions say nothing of them.
+EarlierSteps earlier_steps(const Json& run, std::size_t count) {
+    EarlierSteps earlier{.count = count};
+    const Json first_loss = run.value("first_loss", Json());
+    if (first_loss.is_number()) earlier.first_loss = first_loss.get<double>();
+    for (const Json& part : run.value("left_out", Json::array()))
+        earlier.left_out.push_back(part.is_number() ? part.get<double>() : 0);
+    return earlier;
+}
+
+// Describes how the next learning rate changes because the number of steps does; empty if it stays.
+std::string change_of_rate(const RunConfig& config, const Setup& setup) {
+    const std::string text = text_at(facts_in(*setup.stored).at("options"), steps_key);
+    std::size_t steps = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), steps);
+    if (error != std::errc() || steps == 0 || steps == setup.steps) return {};
+    const double before = learning_rate(config.optimizer, setup.first_step, steps);
+    const double now = learning_rate(config.optimizer, setup.first_step, setup.steps);
+    constexpr double worth_a_line = 1e-3;
+    if (std::abs(now - before) <= worth_a_line * before) return {};
+    return fmt::format(
+        "the run has {} steps instead of {}, so the learning rate of step {} is {:.2e} instead of {:.2e}; "
+        "--lr-horizon {} keeps the former schedule",
+        setup.steps, steps, setup.first_step + 1, now, before, steps);
+}
+
+void take_up(const RunConfig& config, Setup& setup) {
+    const Json run = facts_in(*setup.stored);
+    refuse_another_run(config, setup, run);
+    refuse_another_model(setup);
+    refuse_other_moments(config, setup);
+    setup.resumes = true;
+    setup.first_step = setup.stored->step();
+    setup.earlier = earlier_steps(run, setup.first_step);
+    refuse_without_steps_left(setup);
+    setup.rate_change = change_of_rate(config, setup);
+}
+
+}  // namespace
+
+Setup set_up_from_checkpoint(const RunConfig& config, int ranks) {
+    const std::optional<fs::path> checkpoint = checkpoint_to_resume(config.run);
+    RunConfig run = config;
+    if (checkpoint) run.model.init = checkpoint->string();
+    Setup setup = set_up(run, ranks);
+    if (checkpoint) take_up(config, setup);
+    if (goes_on_in_place(config.run, checkpoint)) setup.kept_steps = setup.first_step;
+    return setup;
+}
+
+std::string run_facts(const RunConfig& config, const Setup& setup, const Observation& observed) {
+    Json options = Json::object();
+    for (const RunFact& fact : fixed_facts(config, setup)) options[fact.option] = fact.value;
+    options[steps_key] = cat(setup.steps);
+    Json given = Json::object();
+    for (const OptionValue& option : config.options.values) given[option.name] = option.value;
+    Json facts{{"samples_visited", observed.step * config.run.batch},
+               {"corpus_sha256", setup.corpus->info().checksum},
+               {"options", std::move(options)},
+               {config_key, std::move(given)},
+               {ranks_key, config.options.ranks},
+               {"plan", hash_of(setup.plan)},
+               {"schedule", setup.plan.schedule},
+               {"layout", Json::parse(json_of(setup.plan.layout))}};
+    if (setup.earlier.first_loss) facts["first_loss"] = *setup.earlier.first_loss;
+    if (!setup.earlier.left_out.empty()) facts["left_out"] = setup.earlier.left_out;
+    const std::string origin = origin_facts(config, setup, observed);
+    if (!origin.empty()) facts[origin_key] = Json::parse(origin);
+    const std::string resizing = resizing_facts(config, setup);
+    if (!resizing.empty()) facts[resizing_key] = Json::parse(resizing);
+    return facts.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace trireme

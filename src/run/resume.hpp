@@ -1,0 +1,29 @@
+// Going on with a run from one of its checkpoints.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "trireme/plan/observation.hpp"
+#include "trireme/setup/setup.hpp"
+
+namespace trireme {
+
+// What --resume says, followed to a checkpoint; none: the run begins. Throws ConfigError where there is none,
+// and where --resume auto has no --run-dir to look into.
+std::optional<std::filesystem::path> checkpoint_to_resume(const RunOptions& run);
+
+// Sets the run up in the plan of its options, after the checkpoint that --resume names if there is one. Throws
+// ConfigError as set_up() does, and if the options are those of another run: another model, corpus, seed, batch
+// or optimizer.
+Setup set_up_from_checkpoint(const RunConfig& config, int ranks);
+
+// Keys of a checkpoint's facts about its run: its options, and its number of ranks.
+inline constexpr const char* config_key = "config";
+inline constexpr const char* ranks_key = "ranks";
+
+// What a checkpoint behind the steps that were `observed` says of the run, as a JSON object.
+std::string run_facts(const RunConfig& config, const Setup& setup, const Observation& observed);
+
+}  // namespace trireme

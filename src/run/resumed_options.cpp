@@ -1,0 +1,76 @@
+#include "trireme/run/resumed_options.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "run/resume.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/checkpoint/checkpoint_state.hpp"
+#include "trireme/setup/measured_layout.hpp"
+#include "trireme/setup/planning.hpp"
+
+namespace trireme {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Resets numbers of layers and choices for single stages, which fit no other number of stages.
+void forget_single_stages(RunConfig& config) {
+    const std::set<std::string>& given = config.resumed->given;
+    LayoutConfig& layout = config.layout;
+    if (layout.partition.find_first_not_of("0123456789.,") == std::string::npos)
+        layout.partition = LayoutConfig{}.partition;
+    if (layout.recompute.size() > 1 && !given.contains("recompute"))
+        layout.recompute = LayoutConfig{}.recompute;
+    if (config.costs.stages.size() > 1 && !given.contains("cost")) config.costs.stages.clear();
+}
+
+bool gives_layout(const std::set<std::string>& given) {
+    for (const char* const name : {"pipe", "data", "tensor", "layout", "partition", "chunks"})
+        if (given.contains(name)) return true;
+    return false;
+}
+
+}  // namespace
+
+std::optional<SavedOptions> saved_options(const RunOptions& run) {
+    const auto checkpoint = checkpoint_to_resume(run);
+    if (!checkpoint) return std::nullopt;
+    const Json facts = Json::parse(read_checkpoint_state(*checkpoint).run, nullptr, false);
+    if (!facts.is_object() || !facts.contains(config_key) || !facts.at(config_key).is_object())
+        return std::nullopt;
+    SavedOptions saved;
+    for (const auto& [name, value] : facts.at(config_key).items())
+        if (value.is_string()) saved.values.push_back({name, value.get<std::string>()});
+    const Json ranks = facts.value(ranks_key, Json());
+    if (ranks.is_number_unsigned() && ranks.get<std::uint64_t>() <= std::numeric_limits<int>::max())
+        saved.ranks = ranks.get<int>();
+    return saved;
+}
+
+void fit_resumed_layout(RunConfig& config, int ranks) {
+    if (!config.resumed || gives_layout(config.resumed->given)) return;
+    const int former = config.resumed->saved.ranks;
+    LayoutConfig& layout = config.layout;
+    if (former == ranks || former == 0 || is_pipedream(layout)) return;
+    const bool had_grid = has_grid(layout);
+    const LayoutConfig was = had_grid ? layout : LayoutConfig{};
+    layout.tensor = std::gcd(was.tensor, ranks);
+    layout.pipe = std::gcd(was.pipe, ranks / layout.tensor);
+    layout.data = ranks / (layout.tensor * layout.pipe);
+    layout.layout.clear();
+    if (!had_grid || layout.pipe != was.pipe) forget_single_stages(config);
+    const int replicas = had_grid ? std::max(1, former / (was.pipe * was.tensor)) : 1;
+    std::size_t& micro_batches = config.schedule.microbatches;
+    if (!config.resumed->given.contains("microbatches"))
+        micro_batches = std::max<std::size_t>(
+            1, micro_batches * static_cast<std::size_t>(replicas) / static_cast<std::size_t>(layout.data));
+    config.resumed->layout =
+        cat("the run had ", former, " ranks, and these are ", ranks, ": --pipe ", layout.pipe, " --data ",
+            layout.data, " --tensor ", layout.tensor, " --microbatches ", micro_batches,
+            " are chosen anew; give others to change that");
+}
+
+}  // namespace trireme

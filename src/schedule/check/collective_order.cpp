@@ -1,0 +1,68 @@
+#include "schedule/check/collective_order.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "schedule/programs/place_text.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+namespace {
+
+struct Reduce {
+    std::size_t position = 0;
+    int stage = 0;
+    int step = 0;
+
+    std::pair<int, int> name() const { return {stage, step}; }
+};
+
+// Two stages in the order in which a team reduces them.
+struct Pair {
+    int team = 0;
+    Reduce first;
+    Reduce second;
+};
+
+std::vector<Reduce> reduces_of(const Program& program) {
+    std::vector<Reduce> reduces;
+    std::map<int, int> steps;  // of each stage, so far
+    for (std::size_t position = 0; position < program.size(); ++position) {
+        const int stage = program[position].stage;
+        if (program[position].op == Op::reduce) reduces.push_back({position, stage, steps[stage]++});
+    }
+    return reduces;
+}
+
+Fault fault_of(const std::vector<Program>& programs, const Pair& one, const Pair& other) {
+    return {other.team, other.first.position,
+            cat("teams ", one.team, " and ", other.team, " hold stages ", one.first.stage, " and ",
+                one.second.stage, " in common but reduce them in different orders: ",
+                place_of(programs, one.team, one.first.position), ", comes before ",
+                text_of(Instruction{Op::reduce, one.second.stage}), ", but ",
+                place_of(programs, other.team, other.first.position), ", before ",
+                text_of(Instruction{Op::reduce, other.second.stage}))};
+}
+
+}  // namespace
+
+std::optional<Fault> unlike_order(const std::vector<Program>& programs) {
+    using Name = std::pair<int, int>;
+    std::map<std::pair<Name, Name>, Pair> known;  // by the lower and the higher name: of the first team
+    for (std::size_t team = 0; team < programs.size(); ++team) {
+        const std::vector<Reduce> reduces = reduces_of(programs[team]);
+        for (std::size_t late = 1; late < reduces.size(); ++late) {
+            for (std::size_t early = 0; early < late; ++early) {
+                const Pair pair = {static_cast<int>(team), reduces[early], reduces[late]};
+                if (pair.first.stage == pair.second.stage) continue;  // in the order of the steps
+                const auto [at, is_new] =
+                    known.try_emplace(std::minmax({pair.first.name(), pair.second.name()}), pair);
+                if (at->second.first.name() != pair.first.name()) return fault_of(programs, at->second, pair);
+            }
+        }
+    }
+    return std::nullopt;
+}
+
+}  // namespace trireme

@@ -1,0 +1,90 @@
+#include "schedule/check/message_table.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "schedule/programs/message_ends.hpp"
+#include "schedule/programs/place_text.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+
+MessageTable::MessageTable(const std::vector<Program>& programs, const PipelineShape& shape)
+    : stages_(static_cast<std::size_t>(shape.stages())),
+      micro_batches_(static_cast<std::size_t>(shape.all_micro_batches())),
+      entries_(2 * stages_ * micro_batches_) {
+    for (int team = 0; team < shape.teams; ++team) {
+        std::map<std::tuple<int, bool>, int> channels;  // of this source
+        for (const Instruction& instruction : programs[static_cast<std::size_t>(team)]) {
+            if (!is_send(instruction.op)) continue;
+            const bool is_gradient = instruction.op == Op::send_backward;
+            const int peer = peer_of(instruction, shape);
+            const auto [found, is_new] =
+                channels.try_emplace({peer, is_gradient}, static_cast<int>(channels_.size()));
+            if (is_new) channels_.push_back({team, peer, is_gradient, {}});
+            std::vector<Instruction>& sends = channels_[static_cast<std::size_t>(found->second)].sends;
+            entries_[index(is_gradient, instruction.stage, instruction.micro_batch)] = {
+                found->second, static_cast<int>(sends.size())};
+            sends.push_back(instruction);
+        }
+    }
+}
+
+std::size_t MessageTable::index(bool is_gradient, int sender, int micro_batch) const {
+    const std::size_t row = (is_gradient ? stages_ : 0) + static_cast<std::size_t>(sender);
+    return row * micro_batches_ + static_cast<std::size_t>(micro_batch);
+}
+
+std::optional<Message> MessageTable::message(bool is_gradient, int sender, int micro_batch) const {
+    if (sender < 0 || sender >= static_cast<int>(stages_)) return std::nullopt;
+    const Entry& entry = entries_[index(is_gradient, sender, micro_batch)];
+    if (entry.channel == no_channel) return std::nullopt;
+    return Message{static_cast<std::size_t>(entry.channel), static_cast<std::size_t>(entry.place)};
+}
+
+std::optional<Message> MessageTable::read_by(const Instruction& instruction) const {
+    const auto [op, stage, micro_batch, age] = instruction;
+    const bool is_activation = op == Op::forward || op == Op::receive_forward;
+    const bool is_gradient = op == Op::backward || op == Op::backward_input || op == Op::receive_backward;
+    if (is_activation) return message(false, stage - 1, micro_batch);
+    if (is_gradient) return message(true, stage + 1, micro_batch);
+    return std::nullopt;
+}
+
+std::optional<Message> MessageTable::given_by(const Instruction& instruction) const {
+    const auto [op, stage, micro_batch, age] = instruction;
+    const bool is_activation = op == Op::forward || op == Op::send_forward;
+    const bool is_gradient = op == Op::backward || op == Op::backward_input || op == Op::send_backward;
+    if (is_activation || is_gradient) return message(is_gradient, stage, micro_batch);
+    return std::nullopt;
+}
+
+std::optional<Fault> MessageTable::crossing(const std::vector<Program>& programs) const {
+    std::vector<std::size_t> received(channels_.size());
+    for (const Program& program : programs) {
+        for (std::size_t position = 0; position < program.size(); ++position) {
+            if (!is_receive(program[position].op)) continue;
+            const Message named = read_by(program[position]).value();
+            const Message due = {named.channel, received[named.channel]++};
+            if (named.place != due.place) return crossed(programs, due, position);
+        }
+    }
+    return std::nullopt;
+}
+
+Fault MessageTable::crossed(const std::vector<Program>& programs, const Message& due,
+                            std::size_t position) const {
+    const Channel& channel = channels_[due.channel];
+    const Program& sender = programs[static_cast<std::size_t>(channel.source)];
+    const auto send = std::find(sender.begin(), sender.end(), channel.sends[due.place]);
+    const auto sent = static_cast<std::size_t>(send - sender.begin());
+    return {
+        channel.destination, position,
+        cat("messages cross: the ", ordinal(due.place + 1), channel.is_gradient ? " gradient" : " activation",
+            " from team ", channel.source, " to team ", channel.destination, " leaves with ",
+            place_of(programs, channel.source, sent), ", but is received by ",
+            place_of(programs, channel.destination, position), "; send and receive in the same order")};
+}
+
+}  // namespace trireme

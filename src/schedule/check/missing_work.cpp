@@ -1,0 +1,132 @@
+#include "schedule/check/missing_work.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "schedule/programs/message_ends.hpp"
+#include "schedule/programs/place_text.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+namespace {
+
+using Missing = std::optional<Fault>;
+
+struct Programs {
+    const std::vector<Program>& all;
+    const PipelineShape& shape;
+    const WorkRecord& done;
+
+    std::size_t length(int team) const { return all[static_cast<std::size_t>(team)].size(); }
+
+    // Of an instruction that the program of `team` has.
+    std::size_t position(int team, const Instruction& instruction) const {
+        const Program& program = all[static_cast<std::size_t>(team)];
+        return static_cast<std::size_t>(std::find(program.begin(), program.end(), instruction) -
+                                        program.begin());
+    }
+};
+
+// Of a compute instruction; `names` are the ways to write it. Without it a message may be read by nobody.
+Fault lacks_compute(const Programs& programs, const std::string& names, const Instruction& receive) {
+    const int team = programs.shape.executor_of(receive.stage, receive.micro_batch);
+    if (programs.done.has_part_of(receive)) {
+        const std::size_t position = programs.position(team, receive);
+        return {team, position,
+                cat(place_of(programs.all, team, position), ", is read by no compute instruction: ", names,
+                    " is missing")};
+    }
+    return {team, programs.length(team),
+            cat("team ", team, " executes micro-batch ", receive.micro_batch, " in stage ", receive.stage,
+                ", but its program of length ", programs.length(team), " has no ", names)};
+}
+
+Missing missing_compute(const Programs& programs, int stage, int micro_batch) {
+    const auto lacks = [&](Op op) { return !programs.done.has_part_of({op, stage, micro_batch}); };
+    const auto name = [&](Op op) { return text_of(Instruction{op, stage, micro_batch}); };
+    if (lacks(Op::forward)) {
+        return lacks_compute(programs, name(Op::forward), {Op::receive_forward, stage, micro_batch});
+    }
+    if (!programs.shape.is_training) return std::nullopt;
+    if (lacks(Op::backward_input)) {
+        return lacks_compute(programs, name(Op::backward) + " or " + name(Op::backward_input),
+                             {Op::receive_backward, stage, micro_batch});
+    }
+    if (!lacks(Op::backward_weight)) return std::nullopt;
+    const int team = programs.shape.executor_of(stage, micro_batch);
+    return Fault{team, programs.length(team),
+                 cat("team ", team, " does ", name(Op::backward_input), ", but its program of length ",
+                     programs.length(team), " has no ", name(Op::backward_weight))};
+}
+
+// All compute instructions are there, and so are the receives that they read.
+Missing missing_send(const Programs& programs, const Instruction& send) {
+    const int team = programs.shape.executor_of(send.stage, send.micro_batch);
+    const int peer = peer_of(send, programs.shape);
+    if (peer == team || programs.done.has_part_of(send)) return std::nullopt;
+    return Fault{team, programs.length(team),
+                 cat(place_of(programs.all, peer, programs.position(peer, receive_of(send))),
+                     ", receives what is never sent: the program of team ", team, " has no ", text_of(send))};
+}
+
+Missing missing_collective(const Programs& programs, int team, const HeldStage& held) {
+    struct Count {
+        Op op;
+        int number;
+    };
+    std::vector<Count> counts = {{Op::reduce, held.reduces}, {Op::step, held.updates}};
+    if (programs.shape.validates) counts.push_back({Op::validate, held.validations});
+    for (const auto& [op, number] : counts) {
+        if (number == programs.shape.steps) continue;
+        return Fault{team, programs.length(team),
+                     cat("team ", team, " holds stage ", held.stage, ", but its program of length ",
+                         programs.length(team), " has ", number == 0 ? "no " : "too few ",
+                         text_of(Instruction{op, held.stage}))};
+    }
+    return std::nullopt;
+}
+
+template <class Find>
+Missing first_over_work(const PipelineShape& shape, const Find& find) {
+    for (int stage = 0; stage < shape.stages(); ++stage) {
+        for (int micro_batch = 0; micro_batch < shape.all_micro_batches(); ++micro_batch) {
+            if (Missing fault = find(stage, micro_batch)) return fault;
+        }
+    }
+    return std::nullopt;
+}
+
+Missing missing_sends(const Programs& programs) {
+    const int last = programs.shape.stages() - 1;
+    return first_over_work(programs.shape, [&](int stage, int micro_batch) -> Missing {
+        Missing fault;
+        if (stage < last) fault = missing_send(programs, {Op::send_forward, stage, micro_batch});
+        if (!fault && stage > 0 && programs.shape.is_training) {
+            fault = missing_send(programs, {Op::send_backward, stage, micro_batch});
+        }
+        return fault;
+    });
+}
+
+Missing missing_collectives(const Programs& programs) {
+    for (int team = 0; team < programs.shape.teams; ++team) {
+        for (const HeldStage& held : programs.done.held_by(team)) {
+            if (Missing fault = missing_collective(programs, team, held)) return fault;
+        }
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Fault> missing_work(const std::vector<Program>& all, const PipelineShape& shape,
+                                  const WorkRecord& done) {
+    const Programs programs = {all, shape, done};
+    Missing fault = first_over_work(
+        shape, [&](int stage, int micro_batch) { return missing_compute(programs, stage, micro_batch); });
+    if (!fault) fault = missing_sends(programs);
+    if (!fault && shape.is_training) fault = missing_collectives(programs);
+    return fault;
+}
+
+}  // namespace trireme

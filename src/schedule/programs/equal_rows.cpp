@@ -1,0 +1,112 @@
+#include "schedule/programs/equal_rows.hpp"
+
+#include <algorithm>
+
+namespace trireme {
+namespace {
+
+// The numbers of teams and micro-batches in a shape that consists of rows.
+struct RowSizes {
+    int rows = 1;
+    int teams = 1;          // of a row
+    int micro_batches = 1;  // of a row, in a step
+};
+
+std::optional<RowSizes> sizes_of(const PipelineShape& shape) {
+    if (shape.holders.empty() || shape.executor.size() != shape.holders.size()) return std::nullopt;
+    const int rows = static_cast<int>(shape.holders.front().size());
+    const bool divides = rows > 1 && shape.teams % rows == 0 && shape.micro_batches % rows == 0;
+    if (!divides || shape.teams < 1 || shape.micro_batches < 1) return std::nullopt;
+    return RowSizes{rows, shape.teams / rows, shape.micro_batches / rows};
+}
+
+// True if `numbers` are those of the first row, `step` higher in each row after it, `each` numbers per row.
+bool repeats(const std::vector<int>& numbers, const RowSizes& sizes, std::size_t each, int step) {
+    if (numbers.size() != each * static_cast<std::size_t>(sizes.rows)) return false;
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        if (i < each && (numbers[i] < 0 || numbers[i] >= sizes.teams)) return false;
+        if (i >= each && numbers[i] != numbers[i - each] + step) return false;
+    }
+    return true;
+}
+
+bool has_equal_rows(const PipelineShape& shape, const RowSizes& sizes) {
+    const auto each = static_cast<std::size_t>(sizes.micro_batches);
+    for (std::size_t s = 0; s < shape.holders.size(); ++s) {
+        if (!repeats(shape.holders[s], sizes, 1, sizes.teams)) return false;
+        if (!repeats(shape.executor[s], sizes, each, sizes.teams)) return false;
+    }
+    const std::vector<int>& bounds = shape.most_activations;
+    if (bounds.empty()) return true;
+    return bounds.size() == static_cast<std::size_t>(shape.teams) &&
+           std::equal(bounds.begin() + sizes.teams, bounds.end(), bounds.begin());
+}
+
+PipelineShape shape_of_row(PipelineShape shape, const RowSizes& sizes) {
+    shape.teams = sizes.teams;
+    shape.micro_batches = sizes.micro_batches;
+    for (std::vector<int>& holders : shape.holders) holders.resize(1);
+    for (std::vector<int>& executor : shape.executor)
+        executor.resize(static_cast<std::size_t>(sizes.micro_batches));
+    if (!shape.most_activations.empty()) shape.most_activations.resize(static_cast<std::size_t>(sizes.teams));
+    return shape;
+}
+
+// Returns it with the micro-batch numbers of a shape of one row, or nothing if it works on another row.
+std::optional<Program> program_of_row(Program program, const PipelineShape& all, const RowSizes& sizes) {
+    for (Instruction& instruction : program) {
+        if (!has_micro_batch(instruction.op)) continue;
+        const int of_step = instruction.micro_batch % all.micro_batches;
+        if (of_step < 0 || of_step >= sizes.micro_batches) return std::nullopt;
+        instruction.micro_batch = all.step_of(instruction.micro_batch) * sizes.micro_batches + of_step;
+    }
+    return program;
+}
+
+bool is_program_of_row(const Program& program, const Program& of_first, int first_micro_batch) {
+    return std::ranges::equal(program, of_first, [&](const Instruction& own, Instruction first) {
+        if (has_micro_batch(first.op)) first.micro_batch += first_micro_batch;
+        return own == first;
+    });
+}
+
+}  // namespace
+
+Instruction FirstRow::in_row(int row, Instruction instruction) const {
+    if (!has_micro_batch(instruction.op)) return instruction;
+    const int rows_before = shape.step_of(instruction.micro_batch) * (rows - 1) + row;
+    instruction.micro_batch += rows_before * shape.micro_batches;
+    return instruction;
+}
+
+std::vector<Program> FirstRow::programs_of_all() const {
+    std::vector<Program> all;
+    for (int row = 0; row < rows; ++row) {
+        for (const Program& program : programs) {
+            Program& own = all.emplace_back(program);
+            for (Instruction& instruction : own) instruction = in_row(row, instruction);
+        }
+    }
+    return all;
+}
+
+std::optional<FirstRow> first_of_equal_rows(const std::vector<Program>& programs, const PipelineShape& shape) {
+    const std::optional<RowSizes> sizes = sizes_of(shape);
+    if (!sizes || programs.size() != static_cast<std::size_t>(shape.teams)) return std::nullopt;
+    if (!has_equal_rows(shape, *sizes)) return std::nullopt;
+    FirstRow first{.rows = sizes->rows, .shape = shape_of_row(shape, *sizes), .programs = {}};
+    const auto teams = static_cast<std::size_t>(sizes->teams);
+    for (std::size_t t = 0; t < programs.size(); ++t) {
+        const int row = static_cast<int>(t / teams);
+        if (!is_program_of_row(programs[t], programs[t % teams], row * sizes->micro_batches))
+            return std::nullopt;
+    }
+    for (std::size_t t = 0; t < teams; ++t) {
+        std::optional<Program> program = program_of_row(programs[t], shape, *sizes);
+        if (!program) return std::nullopt;
+        first.programs.push_back(*std::move(program));
+    }
+    return first;
+}
+
+}  // namespace trireme

@@ -1,0 +1,21 @@
+#include "schedule/schedules/generators.hpp"
+
+namespace trireme {
+
+// All forwards, then all backwards (Huang et al., 2019). The backwards ascend: in whatever order they run, the
+// idle time is the same, and here the first activations stored are the first given back.
+//
+//   stage 0   F0 F1 F2                   B0 .. B1 .. B2 ..
+//   stage 1      F0 F1 F2          B0 .. B1 .. B2 ..
+//   stage 2         F0 F1 F2 B0 .. B1 .. B2 ..
+std::vector<Program> gpipe(const std::vector<TeamWork>& work) {
+    std::vector<Program> programs;
+    for (const TeamWork& team : work) {
+        Program& program = programs.emplace_back();
+        for (const int m : team.micro_batches) program.push_back({Op::forward, team.stage, m});
+        for (const int m : team.micro_batches) program.push_back({Op::backward, team.stage, m});
+    }
+    return programs;
+}
+
+}  // namespace trireme

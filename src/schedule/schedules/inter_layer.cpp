@@ -1,0 +1,21 @@
+#include "schedule/schedules/generators.hpp"
+
+namespace trireme {
+
+// Layers spread over teams and nothing more: one team of a row works, the others wait.
+//
+//   stage 0   F0          B0 .. F1          B1 ..
+//   stage 1      F0 B0 ..          F1 B1 ..
+std::vector<Program> inter_layer(const std::vector<TeamWork>& work) {
+    std::vector<Program> programs;
+    for (const TeamWork& team : work) {
+        Program& program = programs.emplace_back();
+        for (const int m : team.micro_batches) {
+            program.push_back({Op::forward, team.stage, m});
+            program.push_back({Op::backward, team.stage, m});
+        }
+    }
+    return programs;
+}
+
+}  // namespace trireme

@@ -1,0 +1,55 @@
+#include <algorithm>
+
+#include "schedule/schedules/generators.hpp"
+
+namespace trireme {
+namespace {
+
+// Micro-batches that pass a chunk before the first of them passes the next: the fewest, at least one for each
+// team of the row, that leave no smaller group at the end. A smaller one would reach its next chunk too early,
+// and some orders of that kind are cyclic.
+int group_size(int pipe, int micro_batches) {
+    if (micro_batches <= pipe) return micro_batches;
+    int size = pipe;
+    while (micro_batches % size != 0 && micro_batches % size < pipe) ++size;
+    return size;
+}
+
+Program interleaved_program(const RegularShape& grid, int row, int in_row) {
+    const int group = group_size(grid.pipe, grid.micro_batches_each);
+    Program forwards;
+    Program backwards;
+    for (int begin = 0; begin < grid.micro_batches_each; begin += group) {
+        const int end = std::min(begin + group, grid.micro_batches_each);
+        for (int chunk = 0; chunk < grid.chunks; ++chunk) {
+            for (int m = begin; m < end; ++m) {
+                const int global = row * grid.micro_batches_each + m;
+                forwards.push_back({Op::forward, chunk * grid.pipe + in_row, global});
+                backwards.push_back({Op::backward, (grid.chunks - 1 - chunk) * grid.pipe + in_row, global});
+            }
+        }
+    }
+    const int behind = grid.pipe - 1 - in_row;
+    // With one chunk a team's next forward and its next backward come at the same time: half the warm-up.
+    const int warm_up = grid.chunks == 1 ? behind : 2 * behind + (grid.chunks - 1) * group;
+    return alternate(forwards, backwards, static_cast<std::size_t>(warm_up));
+}
+
+}  // namespace
+
+// 1F1B over the chunks of a team (Narayanan et al., 2021): the idle time in units of a chunk instead of a
+// stage. Here 2 teams with 2 chunks each, but for the end; cells name the stage.
+//
+//   team 0   0F0 0F1 2F0 2F1 0F2     2B0 ..  0F3 2B1 ..  2F2 0B0 ..  2F3 0B1 ..      2B2 ..      2B3 ..
+//   team 1       1F0 1F1 3F0 3B0 ..  3F1 3B1 ..  1F2 1B0 ..  1F3 1B1 ..  3F2 3B2 ..  3F3 3B3 ..  1B2 ..
+std::vector<Program> interleaved(const RegularShape& grid) {
+    std::vector<Program> programs;
+    for (int row = 0; row < grid.replicas; ++row) {
+        for (int in_row = 0; in_row < grid.pipe; ++in_row) {
+            programs.push_back(interleaved_program(grid, row, in_row));
+        }
+    }
+    return programs;
+}
+
+}  // namespace trireme

@@ -1,0 +1,167 @@
+#include <algorithm>
+
+#include "schedule/schedules/generators.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+namespace {
+
+int count_of(const std::vector<int>& executors, int team) {
+    return static_cast<int>(std::count(executors.begin(), executors.end(), team));
+}
+
+// 1F1B over the micro-batches of all steps; on a grid for each row by itself.
+std::vector<Program> without_flush(const PipelineShape& shape) {
+    const std::optional<RegularShape> grid = grid_behind(shape);
+    if (!grid) return one_f_one_b(shape, *one_stage_each(shape));
+    const int each = grid->micro_batches_each;
+    PipelineShape row = grid_shape(grid->pipe, 1, 1, each);
+    row.steps = shape.steps;
+    std::vector<Program> programs;
+    for (int d = 0; d < grid->replicas; ++d) {
+        for (Program& program : one_f_one_b(row, *one_stage_each(row))) {
+            for (Instruction& i : program) {
+                i.micro_batch = i.micro_batch / each * shape.micro_batches + d * each + i.micro_batch % each;
+            }
+            programs.push_back(std::move(program));
+        }
+    }
+    return programs;
+}
+
+// Forwards that a team has done when its first backward begins, but one.
+int warm_up_of(const Program& program) {
+    const auto first =
+        std::find_if(program.begin(), program.end(), [](const Instruction& i) { return i.op == Op::backward; });
+    return first == program.end() ? 0 : static_cast<int>(first - program.begin()) - 1;
+}
+
+// Steps by which a stage runs ahead of its own backwards: the least delay with which it need not wait for them.
+std::vector<int> own_delays(const PipelineShape& shape, const std::vector<Program>& programs) {
+    std::vector<int> delays;
+    for (int stage = 0; stage < shape.stages(); ++stage) {
+        int delay = 0;
+        for (const int team : shape.holders[static_cast<std::size_t>(stage)]) {
+            const int each = count_of(shape.executor[static_cast<std::size_t>(stage)], team);
+            const int warm_up = warm_up_of(programs[static_cast<std::size_t>(team)]);
+            if (each > 0) delay = std::max(delay, (warm_up + each - 1) / each);
+        }
+        delays.push_back(delay);
+    }
+    return delays;
+}
+
+int most_of(const std::vector<int>& delays) { return *std::max_element(delays.begin(), delays.end()); }
+
+// Replicas of no grid take turns, and may get one micro-batch more or less than others.
+int enough_micro_batches(const PipelineShape& shape) {
+    std::vector<int> replicas;
+    for (const std::vector<int>& holders : shape.holders) replicas.push_back(static_cast<int>(holders.size()));
+    PipelineShape more = shape;
+    do {
+        more = uneven_shape(replicas, more.micro_batches + 1);
+        more.steps = shape.steps;
+    } while (most_of(own_delays(more, without_flush(more))) > 1);
+    return more.micro_batches;
+}
+
+[[noreturn]] void refuse_few_micro_batches(const PipelineShape& shape, int delay) {
+    const std::optional<RegularShape> grid = grid_behind(shape);
+    throw ConfigError(cat(
+        "schedule pipedream-2bw keeps weights of one update ago, but with ",
+        grid ? grid->micro_batches_each : shape.micro_batches, " micro-batches and ", shape.stages(),
+        " stages the first stage runs ", delay, " steps ahead; the nearest shape it takes is --microbatches ",
+        grid ? grid->pipe - 1 : enough_micro_batches(shape),
+        grid && grid->replicas > 1 ? " for each replica" : "", ", or use --schedule pipedream-vertical"));
+}
+
+std::vector<int> delays_of(ScheduleKind kind, const PipelineShape& shape,
+                           const std::vector<Program>& programs) {
+    const std::vector<int> own = own_delays(shape, programs);
+    if (kind == ScheduleKind::pipedream) return own;
+    const int most = most_of(own);
+    if (kind == ScheduleKind::pipedream_vertical) return std::vector<int>(own.size(), most);
+    if (most > 1) refuse_few_micro_batches(shape, most);
+    return std::vector<int>(own.size(), 1);
+}
+
+// The updates of one team put between its passes, which then know how old their weights are.
+class Updating {
+public:
+    Updating(const PipelineShape& shape, int stage, int delay)
+        : shape_(shape), stage_(stage), delay_(delay), left_(static_cast<std::size_t>(shape.steps)) {}
+
+    Program updated(const Program& passes) {
+        for (const Instruction& pass : passes) left_[step_of(pass)] += pass.op == Op::backward ? 1 : 0;
+        for (const Instruction& pass : passes) add(pass);
+        while (updates_ < shape_.steps) update();
+        return std::move(program_);
+    }
+
+private:
+    std::size_t step_of(const Instruction& pass) const {
+        return static_cast<std::size_t>(shape_.step_of(pass.micro_batch));
+    }
+
+    // An update that waits for all stages stands before the first forward that needs it, another one behind the
+    // last backward.
+    void add(Instruction pass) {
+        const auto step = static_cast<int>(step_of(pass));
+        if (pass.op == Op::forward && !shape_.updates_alone) {
+            while (updates_ < step - delay_) update();
+        }
+        if (pass.op == Op::forward) latest_ = std::max(latest_, step);
+        pass.age = newest() - (step - delay_);
+        program_.push_back(pass);
+        if (pass.op != Op::backward || --left_[step_of(pass)] > 0) return;
+        program_.push_back({Op::reduce, stage_});
+        ++reduces_;
+        if (shape_.updates_alone) update();
+    }
+
+    // Updates so far, counted as if those before the first step had been.
+    int newest() const { return shape_.updates_alone ? updates_ : latest_ - delay_; }
+
+    void update() {
+        for (; reduces_ <= updates_; ++reduces_) program_.push_back({Op::reduce, stage_});
+        program_.push_back({Op::step, stage_});
+        ++updates_;
+    }
+
+    const PipelineShape& shape_;
+    int stage_;
+    int delay_;
+    std::vector<int> left_;  // per step: backwards to come
+    int reduces_ = 0;
+    int updates_ = 0;
+    int latest_ = 0;  // step whose forwards have begun
+    Program program_;
+};
+
+}  // namespace
+
+// 1F1B that never flushes. Here each stage is updated by itself behind every micro-batch (Narayanan et al.,
+// 2019): B0@2 goes back through the weights that F0 has used, of two updates ago.
+//
+//   stage 0   F0 F1 F2             B0@2 STEP F3 B1@2 STEP F4 ...
+//   stage 1      F0 F1        B0@1 STEP F2 B1@1 STEP F3 ...
+//   stage 2         F0 B0 STEP F1 B1 STEP F2 B2 STEP ...
+//
+// With vertical sync all stages use weights of the first stage's age; in 2BW (Narayanan et al., 2021) of one
+// update ago, which is old enough where a step has pipe - 1 micro-batches. Both updates wait for the gradients
+// of all stages, and there is time for it: they stand just before the first forward that needs them.
+std::vector<Program> pipedream(ScheduleKind kind, PipelineShape shape) {
+    shape.updates_alone = updates_stages_alone(kind);
+    std::vector<Program> programs = without_flush(shape);
+    const std::vector<int> delays = delays_of(kind, shape, programs);
+    for (int stage = 0; stage < shape.stages(); ++stage) {
+        const auto s = static_cast<std::size_t>(stage);
+        for (const int team : shape.holders[s]) {
+            Program& program = programs[static_cast<std::size_t>(team)];
+            program = Updating(shape, stage, delays[s]).updated(program);
+        }
+    }
+    return programs;
+}
+
+}  // namespace trireme

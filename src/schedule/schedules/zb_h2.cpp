@@ -1,0 +1,22 @@
+#include "schedule/schedules/generators.hpp"
+
+namespace trireme {
+
+// ZB-H1 with twice as many forwards ahead (Qi et al., 2024), for which there must be 2 * pipe - 1
+// micro-batches: no team waits between its first instruction and its last where I <= F and F + I <= 2 W. What
+// stays idle is that the teams begin one after the other and update together.
+//
+//   stage 0   F0 F1 F2 F3 F4 B0 .. B1 .. B2 .. B3 .. B4 ..
+//   stage 1      F0 F1 F2 I0 F3 I1 F4 I2 W0 I3 W1 I4 W2 W3 W4
+//   stage 2         F0 I0 F1 I1 F2 I2 F3 I3 F4 I4 W0 W1 W2 W3 W4
+std::vector<Program> zb_h2(const std::vector<TeamWork>& work, int pipe) {
+    std::vector<Program> programs;
+    for (const TeamWork& team : work) {
+        const auto before = static_cast<std::size_t>(team.stage);
+        const std::size_t behind = static_cast<std::size_t>(pipe) - 1 - before;
+        programs.push_back(with_late_weights(team, 2 * behind + 1, 2 * before));
+    }
+    return programs;
+}
+
+}  // namespace trireme

@@ -1,0 +1,54 @@
+#include "schedule/search/least_duration.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace trireme {
+namespace {
+
+// What one team does.
+struct Load {
+    double first_input = std::numeric_limits<double>::infinity();  // when something can come to it
+    double work = 0;
+    double shortest_sum = std::numeric_limits<double>::infinity();  // of the gradients of one of its stages
+    double steps = 0;
+};
+
+void add_work(const PipelineShape& shape, const std::vector<StageCost>& costs, std::vector<Load>& loads) {
+    for (int m = 0; m < shape.micro_batches; ++m) {
+        double way = 0;  // of the micro-batch to the stage
+        for (int stage = 0; stage < shape.stages(); ++stage) {
+            const StageCost& cost = costs[static_cast<std::size_t>(stage)];
+            const int team = shape.executor_of(stage, m);
+            Load& load = loads[static_cast<std::size_t>(team)];
+            load.first_input = std::min(load.first_input, way);
+            load.work += cost.forward + cost.backward_input + cost.backward_weight;
+            way += cost.forward;
+            const bool leaves = stage + 1 < shape.stages() && shape.executor_of(stage + 1, m) != team;
+            if (leaves) way += cost.send;
+        }
+    }
+}
+
+}  // namespace
+
+double least_duration(const PipelineShape& shape, const StageHoldings& holdings,
+                      const std::vector<StageCost>& costs) {
+    std::vector<Load> loads(static_cast<std::size_t>(shape.teams));
+    add_work(shape, costs, loads);
+    for (const Holding& held : holdings.all()) {
+        Load& load = loads[static_cast<std::size_t>(held.team)];
+        const StageCost& cost = costs[static_cast<std::size_t>(held.stage)];
+        load.shortest_sum = std::min(load.shortest_sum, cost.reduce);
+        load.steps += cost.step;
+    }
+    double sums = 0;
+    double steps = 0;
+    for (const Load& load : loads) {
+        if (load.work > 0) sums = std::max(sums, load.first_input + load.work + load.shortest_sum);
+        steps = std::max(steps, load.steps);
+    }
+    return sums + steps;
+}
+
+}  // namespace trireme

@@ -1,0 +1,176 @@
+#include "trireme/setup/measured_layout.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "setup/costs/read_profiles.hpp"
+#include "trireme/base/number_text.hpp"
+#include "trireme/layout/balanced_cut.hpp"
+#include "trireme/layout/pipedream.hpp"
+#include "trireme/model/model.hpp"
+#include "trireme/optim/optimizer.hpp"
+#include "trireme/plan/measured_costs.hpp"
+#include "trireme/schedule/generate.hpp"
+#include "trireme/schedule/row_buffers.hpp"
+#include "trireme/schedule/search.hpp"
+#include "trireme/setup/setup.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr std::size_t most_micro_batches = std::size_t{1} << 24;  // more are refused: see make_plan()
+
+constexpr const char* measure_again =
+    "; measure this one with `trireme profile` and the same options of the model";
+
+std::size_t bytes_of_parameters(const Layer& layer, std::size_t number) {
+    std::size_t bytes = 0;
+    for (const ParameterSpec& spec : parameters_of(layer)) bytes += spec.size() * number;
+    return bytes;
+}
+
+void check_layers(const Profile& profile, const std::string& path, const RunConfig& config,
+                  const ModelConfig& model) {
+    const std::vector<Layer> layers = build_layers(model);
+    if (profile.layers.size() != layers.size()) {
+        throw ConfigError(cat("--profile ", path, " is of a model of ", profile.layers.size(), " layers, ",
+                              profile.model, ", and ", model.name, " has ", layers.size(),
+                              " (halves of blocks count one each)", measure_again));
+    }
+    const std::size_t number = bytes_of(dtype_of(config.precision.dtype));
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+        const LayerProfile& known = profile.layers[l];
+        const std::size_t parameters = bytes_of_parameters(layers[l], number);
+        if (known.name == kind_of(layers[l]) && known.parameters == parameters) continue;
+        throw ConfigError(cat("--profile ", path, " is of another model, ", profile.model, ": its layer ", l,
+                              " is ", known.name, " with ", with_commas(known.parameters),
+                              " bytes of parameters, that of ", model.name, " ", kind_of(layers[l]), " with ",
+                              with_commas(parameters), measure_again));
+    }
+}
+
+// Of those between the replicas of two stages, the slowest for rows of that many bytes.
+Link slowest_link(const RankProfiles& profiles, const StageLayout& from, const StageLayout& to) {
+    const auto bytes = static_cast<double>(profiles.kinds.front().layers.front().rows);
+    Link slowest;
+    for (std::size_t r = 0; r < from.replicas.size(); ++r) {
+        const Link link = profiles.link(from.replicas[r].ranks.front(), to.replicas[r].ranks.front(), bytes);
+        if (link.seconds(bytes) > slowest.seconds(bytes)) slowest = link;
+    }
+    return slowest;
+}
+
+// Of the devices of a stage's ranks.
+std::vector<std::size_t> kinds_of(const RankProfiles& profiles, const StageLayout& stage) {
+    std::set<std::size_t> kinds;
+    for (const ReplicaLayout& replica : stage.replicas) {
+        for (const int rank : replica.ranks) kinds.insert(profiles.kind_of(rank));
+    }
+    return {kinds.begin(), kinds.end()};
+}
+
+// What programs say of a stage, over all teams that hold it.
+void take_most(const ProvedPrograms& proved, std::size_t stage, std::size_t chunks, StagePlace& place) {
+    for (const int team : proved.shape.holders[stage]) {
+        const auto t = static_cast<std::size_t>(team);
+        const std::size_t buffers = most_row_buffers(proved.long_program(team), team, proved.shape);
+        place.row_buffers = std::max(place.row_buffers, (buffers + chunks - 1) / chunks);
+        place.in_flight =
+            std::max(place.in_flight, static_cast<std::size_t>(proved.proof.peak_of_stage[t][stage]));
+    }
+}
+
+// An evaluation keeps what is being sent beside what it computes.
+StagePlace place_of(const RankProfiles& profiles, const Plan& trial, std::size_t stage, std::size_t chunks) {
+    const std::vector<StageLayout>& stages = trial.layout.stages;
+    StagePlace place{.in_flight = 1 + static_cast<std::size_t>(trial.evaluation.shape.slots),
+                     .recomputes = trial.recompute[stage] == Recompute::full,
+                     .kinds = kinds_of(profiles, stages[stage])};
+    if (stage + 1 < stages.size()) {
+        place.onward = slowest_link(profiles, stages[stage], stages[stage + 1]);
+    }
+    take_most(trial.training, stage, chunks, place);
+    take_most(trial.evaluation, stage, chunks, place);
+    return place;
+}
+
+// It gives layers to numbers of ranks, whoever these are.
+void check_ranks_are_alike(const RankProfiles& profiles, const RunConfig& config, int ranks) {
+    const std::vector<std::string> paths = profile_paths(config.costs.profiles);
+    for (int rank = 1; rank < ranks; ++rank) {
+        if (profiles.kind_of(rank) == profiles.kind_of(0)) continue;
+        throw ConfigError(
+            cat("--partition pipedream shares layers among ranks that are alike, but --profile has ",
+                paths[profiles.kind_of(0)], " for rank 0 and ", paths[profiles.kind_of(rank)], " for rank ",
+                rank, "; use --partition measured, or one profile for all"));
+    }
+}
+
+// A file of programs is not read before there is a layout for it.
+bool keeps_weight_versions(const std::string& schedule) {
+    const std::vector<std::string> known = known_schedules();
+    const bool is_known = schedule != searched_schedule && std::ranges::find(known, schedule) != known.end();
+    return is_known && uses_older_weights(schedule_named(schedule));
+}
+
+}  // namespace
+
+bool is_measured(const LayoutConfig& layout) { return layout.layout.empty() && layout.partition == "measured"; }
+bool is_pipedream(const LayoutConfig& layout) {
+    return layout.layout.empty() && layout.partition == "pipedream";
+}
+
+RankProfiles profiles_for(const RunConfig& config, const ModelConfig& model) {
+    const std::vector<std::string> paths = profile_paths(config.costs.profiles);
+    if (paths.empty()) {
+        throw ConfigError(
+            cat("--partition ", config.layout.partition,
+                " needs the measured cost of each layer; measure it with `trireme profile --model ", model.name,
+                " --output profile.json`, and pass --profile profile.json"));
+    }
+    RankProfiles profiles = read_profiles(config);
+    for (std::size_t kind = 0; kind < paths.size(); ++kind)
+        check_layers(profiles.kinds[kind], paths[kind], config, model);
+    return profiles;
+}
+
+std::vector<std::size_t> measured_cuts(const RunConfig& config, const ModelConfig& model, const Grid& grid,
+                                       const Plan& trial) {
+    const RankProfiles profiles = profiles_for(config, model);
+    const auto chunks = static_cast<std::size_t>(grid.chunks);
+    const DType dtype = dtype_of(config.precision.dtype);
+    const bool has_backup = trial.training.shape.validates;
+    const int updaters = config.layout.shard_optimizer ? grid.data : 1;
+    BalanceRules rules{.stages = {},
+                       .micro_batches = config.schedule.microbatches,
+                       .memory_limit = config.layout.memory_limit / chunks};
+    for (std::size_t s = 0; s < trial.layout.stages.size(); ++s) {
+        rules.stages.push_back(place_of(profiles, trial, s, chunks));
+    }
+    std::vector<std::vector<LayerLoad>> loads;
+    for (const Profile& profile : profiles.kinds) {
+        loads.push_back(layer_loads(profile, {.numbers = numbers_kept(config.optimizer, dtype, has_backup),
+                                              .updaters = static_cast<std::size_t>(updaters),
+                                              .sharers = static_cast<std::size_t>(grid.tensor)}));
+    }
+    return balanced_cuts(loads, rules);
+}
+
+Layout pipedream_layout(const RunConfig& config, const ModelConfig& model, int ranks) {
+    const RankProfiles profiles = profiles_for(config, model);
+    check_ranks_are_alike(profiles, config, ranks);
+    const Profile& profile = profiles.of(0);
+    std::vector<LayerLoad> loads = layer_loads(profile, {.numbers = moments_of(config.optimizer)});
+    if (config.layout.recompute == std::vector{Recompute::full}) {
+        for (LayerLoad& load : loads) load = recomputed(load);
+    }
+    const auto micro_batches = std::min(config.schedule.microbatches, most_micro_batches);
+    return share_layers(loads, {.ranks = ranks,
+                                .links = profile.links,
+                                .micro_batches = static_cast<int>(micro_batches),
+                                .memory_limit = config.layout.memory_limit,
+                                .stashes_weights = keeps_weight_versions(config.schedule.schedule)})
+        .layout;
+}
+
+}  // namespace trireme

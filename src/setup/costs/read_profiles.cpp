@@ -1,0 +1,82 @@
+#include "setup/costs/read_profiles.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "trireme/base/error.hpp"
+#include "trireme/base/regular_file.hpp"
+#include "trireme/setup/setup.hpp"
+
+namespace trireme {
+namespace {
+
+void check_numbers(const Profile& profile, const std::string& path, const RunConfig& config) {
+    const std::string wanted = name_of(dtype_of(config.precision.dtype));
+    if (profile.dtype == wanted) return;
+    throw ConfigError(cat("--profile ", path, " was measured in ", profile.dtype, ", and this run computes in ",
+                          wanted, "; measure with --dtype ", wanted));
+}
+
+std::string rows_text(const Profile& profile) {
+    return cat(profile.tokens, " rows in a micro-batch of ", profile.samples);
+}
+
+// What layers are and hand on, whatever they cost.
+bool are_of_one_model(const Profile& a, const Profile& b) {
+    return std::ranges::equal(a.layers, b.layers, [](const LayerProfile& one, const LayerProfile& other) {
+        return one.name == other.name && one.parameters == other.parameters && one.rows == other.rows;
+    });
+}
+
+void check_alike(const Profile& first, const Profile& other, const std::array<std::string, 2>& paths) {
+    if (rows_text(first) != rows_text(other)) {
+        throw ConfigError(cat("--profile ", paths[1], " was measured with ", rows_text(other), ", and ",
+                              paths[0], " with ", rows_text(first),
+                              "; measure both with the same --batch and --max-length"));
+    }
+    if (are_of_one_model(first, other)) return;
+    throw ConfigError(cat("--profile ", paths[1], " is of another model, ", other.model, ", than ", paths[0],
+                          ", which is of ", first.model, "; measure both with the same options of the model"));
+}
+
+// As far as ranks are named; those between of whom nothing is said have the first.
+std::vector<std::size_t> kinds_of_ranks(const std::vector<ProfileFile>& files,
+                                        const std::vector<std::string>& paths) {
+    std::vector<std::size_t> kinds;
+    for (const ProfileFile& file : files) {
+        if (!file.ranks) continue;
+        const auto [first, last] = *file.ranks;
+        const auto end = static_cast<std::size_t>(last) + 1;
+        if (kinds.size() < end) kinds.resize(end);
+        const auto kind = static_cast<std::size_t>(std::ranges::find(paths, file.path) - paths.begin());
+        std::fill(kinds.begin() + first, kinds.begin() + last + 1, kind);
+    }
+    return kinds;
+}
+
+}  // namespace
+
+std::vector<std::string> profile_paths(const std::vector<ProfileFile>& files) {
+    std::vector<std::string> paths;
+    const auto add = [&](const ProfileFile& file) {
+        if (std::ranges::find(paths, file.path) == paths.end()) paths.push_back(file.path);
+    };
+    for (const ProfileFile& file : files) {
+        if (!file.ranks) add(file);
+    }
+    std::ranges::for_each(files, add);
+    return paths;
+}
+
+RankProfiles read_profiles(const RunConfig& config) {
+    const std::vector<std::string> paths = profile_paths(config.costs.profiles);
+    RankProfiles profiles{.kinds = {}, .of_ranks = kinds_of_ranks(config.costs.profiles, paths)};
+    for (const std::string& path : paths) {
+        profiles.kinds.push_back(profile_from_json(read_regular_file(path, "--profile"), path));
+        check_numbers(profiles.kinds.back(), path, config);
+        check_alike(profiles.kinds.front(), profiles.kinds.back(), {paths.front(), path});
+    }
+    return profiles;
+}
+
+}  // namespace trireme

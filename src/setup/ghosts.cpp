@@ -1,0 +1,58 @@
+#include "trireme/setup/ghosts.hpp"
+
+#include <algorithm>
+
+#include "trireme/base/error.hpp"
+#include "trireme/device/clock.hpp"
+#include "trireme/setup/setup.hpp"
+
+namespace trireme {
+namespace {
+
+void refuse_option(bool is_given, const std::string& option, const std::string& why) {
+    if (!is_given) return;
+    throw ConfigError(cat(option, " needs values, and a run without arithmetic has none: ", why,
+                          "; remove it, or use --math on"));
+}
+
+void check_ghost_options(const RunConfig& config) {
+    if (!time_is_simulated()) {
+        throw ConfigError(
+            "--device ghost computes nothing, and is for simulated time; run it with `trireme simulate --math "
+            "off`");
+    }
+    if (config.costs.cluster.empty())
+        throw ConfigError("--device ghost needs the description of a device; set --cluster FILE.json");
+    if (config.run.steps == 0 && config.data.corpus.empty())
+        throw ConfigError("the length of the run is unknown; set --steps N");
+    refuse_option(config.run.resume != "off", cat("--resume ", config.run.resume), "no run can be resumed");
+    refuse_option(config.run.eval_every > 0, "--eval-every", "there is no loss");
+    refuse_option(config.run.checkpoint_every > 0, "--checkpoint-every", "there is nothing to save");
+    refuse_option(!config.policy.decisions.empty(), "--decisions", "there is nothing to move");
+    refuse_option(config.policy.move != MoveWay::stop, "--move", "messages of the same length stand for them");
+}
+
+}  // namespace
+
+bool is_of_ghosts(const RunConfig& config) { return config.precision.device == DeviceKind::ghost; }
+
+void check_ghosts(const RunConfig& config) {
+    if (is_of_ghosts(config)) return check_ghost_options(config);
+    if (!config.emulation.slow.empty() && config.precision.device == DeviceKind::cuda) {
+        throw ConfigError(
+            "--slow slows processors and simulated devices, not GPUs; leave it out, or use --device cpu");
+    }
+    if (config.precision.dtype == Precision::bf16 && config.precision.device != DeviceKind::cuda) {
+        throw ConfigError(
+            "--dtype bf16 is what GPUs compute with (--device cuda), and runs without arithmetic (`trireme "
+            "simulate --math off`); use f32");
+    }
+}
+
+void refuse_ghosts(const RunConfig& config, const std::string& what) {
+    if (is_of_ghosts(config))
+        throw ConfigError(cat("--device ghost computes nothing, and ", what, " needs values; use cpu"));
+    check_ghosts(config);
+}
+
+}  // namespace trireme

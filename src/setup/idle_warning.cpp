@@ -1,0 +1,49 @@
+#include "trireme/setup/idle_warning.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "trireme/base/error.hpp"
+#include "trireme/schedule/generate.hpp"
+#include "trireme/setup/planning.hpp"
+
+namespace trireme {
+namespace {
+
+bool is_not_interleaved(const RunConfig& config) {
+    return config.schedule.schedule == name_of(ScheduleKind::interleaved) && config.schedule.chunks == 1 &&
+           has_grid(config.layout) && config.layout.pipe > 1;
+}
+
+std::string much_idle_time(const RunConfig& config, const Plan& plan, int ranks) {
+    constexpr double much = 0.3;
+    constexpr double little = 0.1;
+    const double bubble = bubble_of_schedule(plan, ranks);
+    if (bubble <= much) return {};
+    const std::string warning =
+        fmt::format("the schedule leaves ranks idle for {:.0f} % of a step", 100 * bubble);
+    if (!has_grid(config.layout)) return warning;
+    // On a grid the idle time does not grow with the micro-batches. Some schedules need a multiple of the
+    // stages of a pipeline.
+    const std::size_t given = config.schedule.microbatches;
+    const double idle = static_cast<double>(given) * bubble / (1 - bubble);  // in micro-batches
+    const auto stages = static_cast<std::size_t>(config.layout.pipe);
+    const auto least = static_cast<std::size_t>(std::floor(idle * (1 - little) / little)) + 1;
+    const std::size_t enough = (least + stages - 1) / stages * stages;
+    const std::size_t batch = enough * (static_cast<std::size_t>(plan.micro_batches()) / given);
+    return cat(warning, "; --microbatches ", enough,
+               fmt::format(" would bring that to {:.1f} %", 100 * idle / (idle + static_cast<double>(enough))),
+               config.run.batch < batch ? cat(", with --batch ", batch, " or more") : "");
+}
+
+}  // namespace
+
+std::string idle_warning(const RunConfig& config, const Plan& plan, int ranks) {
+    const std::string idle = much_idle_time(config, plan, ranks);
+    if (!is_not_interleaved(config)) return idle;
+    return cat("interleaved with --chunks 1 is 1f1b; --chunks 2 gives each rank two stages",
+               idle.empty() ? "" : "; ", idle);
+}
+
+}  // namespace trireme

@@ -1,0 +1,223 @@
+#include "trireme/setup/model_choice.hpp"
+
+#include <algorithm>
+
+#include "setup/label_names.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/base/option_need.hpp"
+#include "trireme/data/tokenizer.hpp"
+#include "trireme/model/config_json.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr const char* default_model = "gpt2-tiny";
+constexpr std::size_t assumed_vocabulary = 257;  // what `prepare` makes where no tokenizer is named
+constexpr std::size_t assumed_labels = 10;       // of CIFAR-10 and MNIST
+
+template <class Value>
+void override_with(const std::optional<Value>& choice, Value& value) {
+    if (choice) value = *choice;
+}
+
+ModelConfig asked_for(const ModelChoice& choice, const StoredModel* stored) {
+    if (choice.name.empty()) return stored ? stored->config() : model_named(default_model);
+    return choice.name.ends_with(".json") ? read_config_json(choice.name) : model_named(choice.name);
+}
+
+void override_sizes(ModelConfig& model, const ModelChoice& choice) {
+    override_with(choice.layers, model.layers);
+    override_with(choice.width, model.width);
+    override_with(choice.heads, model.heads);
+    override_with(choice.groups, model.groups);
+    override_with(choice.mlp_width, model.mlp_width);
+    override_with(choice.positions, model.positions);
+    override_with(choice.vocabulary, model.vocabulary);
+    override_with(choice.labels, model.labels);
+    override_with(choice.channels, model.image.channels);
+    override_with(choice.image_size, model.image.size);
+    override_with(choice.patch, model.image.patch);
+    override_with(choice.tied, model.tied);
+    override_with(choice.dropout, model.dropout);
+    override_with(choice.dropout, model.attention_dropout);
+    const bool follows_width = choice.width && !choice.mlp_width;
+    if (follows_width) model.mlp_width = 4 * model.width;
+    if (model.reads_images() && model.image.patch > 0) model.positions = model.image.patches() + 1;
+}
+
+// Sizes that belong to models of another kind.
+void refuse_foreign_sizes(const ModelChoice& choice, const ModelConfig& model) {
+    const auto refuse = [](bool is_given, const char* option, const OptionNeed& need) {
+        if (is_given) throw ConfigError(no_effect(option, need));
+    };
+    const bool reads_images = model.reads_images();
+    const OptionNeed images{"a model that reads images", "--model vit-tiny"};
+    const OptionNeed tokens{"a model that reads tokens", "--model gpt2-tiny"};
+    refuse(choice.channels && !reads_images, "--channels", images);
+    refuse(choice.image_size && !reads_images, "--image-size", images);
+    refuse(choice.patch && !reads_images, "--patch", images);
+    refuse(choice.positions && reads_images, "--positions", tokens);
+    refuse(choice.vocabulary && reads_images, "--vocabulary", tokens);
+    refuse(choice.labels && model.task != Task::classify, "--labels", {"classes to learn", "--task classify"});
+}
+
+// The task of a family with several follows the rows of the corpus.
+Task common_task(const ModelConfig& model, RowKind rows) {
+    if (tasks_of(model.family).size() == 1) return model.task;
+    switch (rows) {
+        case RowKind::labelled_text:
+            return Task::classify;
+        case RowKind::question:
+            return Task::span;
+        case RowKind::text:
+        case RowKind::image:
+            break;
+    }
+    return tasks_of(model.family).front();
+}
+
+// Classes belong to a head: a model that gets a new one takes those of the corpus.
+void set_task(ModelConfig& model, Task task, const ModelChoice& choice) {
+    if (model.task != task && !choice.labels) model.labels = 0;
+    model.task = task;
+}
+
+// What to do where a tokenizer of another size was used. A stored model keeps its table: it may have rows to
+// spare, but not too few.
+std::string ways_out(const ModelConfig& model, const CorpusInfo& corpus, bool is_stored) {
+    const std::string prepare = "prepare it with the model's tokenizer";
+    if (!is_stored) return cat(prepare, ", or use --vocabulary ", corpus.vocabulary_size);
+    if (corpus.vocabulary_size > model.vocabulary) return prepare;
+    return cat(prepare, ", or use --vocabulary ", model.vocabulary, " if that is the one it has");
+}
+
+// None of a tokenizer of a kind that is not read here, such as BERT's own.
+std::optional<std::string> hash_of_tokenizer(const std::string& bytes) {
+    try {
+        return Tokenizer::from_bytes(bytes).hash();
+    } catch (const ConfigError&) {
+        return std::nullopt;
+    }
+}
+
+// Equal numbers of tokens are not equal tokens.
+void fit_tokenizer(const StoredModel& stored, const CorpusInfo& corpus) {
+    const auto hash = hash_of_tokenizer(stored.tokenizer());
+    if (!hash || *hash == corpus.tokenizer_hash) return;
+    throw ConfigError(cat(corpus.path, " was made with another tokenizer (", corpus.tokenizer_name, ") than ",
+                          stored.place(), " was trained with; prepare it again with --tokenizer ",
+                          stored.place(), "/tokenizer.json"));
+}
+
+// A model of a known vocabulary expects the tokenizer it is known with, unless the vocabulary was said.
+void fit_vocabulary(ModelConfig& model, const ModelChoice& choice, const CorpusInfo& corpus, bool is_stored) {
+    if (model.vocabulary == 0) model.vocabulary = corpus.vocabulary_size;
+    if (choice.vocabulary && corpus.vocabulary_size > model.vocabulary) {
+        throw ConfigError(cat(corpus.path, " has tokens up to ", corpus.vocabulary_size - 1, " (tokenizer ",
+                              corpus.tokenizer_name, "), beyond --vocabulary ", model.vocabulary,
+                              "; use --vocabulary ", corpus.vocabulary_size, " or prepare the corpus again"));
+    }
+    if (!choice.vocabulary && corpus.vocabulary_size != model.vocabulary) {
+        throw ConfigError(cat(corpus.path, " was made with another tokenizer: ", corpus.tokenizer_name, " of ",
+                              corpus.vocabulary_size, " tokens, where ", model.name, " has ", model.vocabulary,
+                              "; ", ways_out(model, corpus, is_stored)));
+    }
+}
+
+void fit_images(const ModelConfig& model, const CorpusInfo& corpus) {
+    if (corpus.kind != RowKind::image) {
+        throw ConfigError(cat(model.name, " reads images, and the rows of ", corpus.path, " are of the kind ",
+                              name_of(corpus.kind),
+                              "; prepare images (CIFAR-10, MNIST), or choose another --model"));
+    }
+    const ImageSize expected{model.image.channels, model.image.size, model.image.size};
+    if (corpus.image == expected) return;
+    const std::string channels = corpus.image.channels == expected.channels
+                                     ? std::string()
+                                     : cat("--channels ", corpus.image.channels, " and ");
+    throw ConfigError(cat("the images of ", corpus.path, " are ", corpus.image.channels, " x ",
+                          corpus.image.height, " x ", corpus.image.width, " (channels, height, width), and ",
+                          model.name, " reads ", expected.channels, " x ", expected.height, " x ",
+                          expected.width, "; use ", channels, "--image-size ", corpus.image.height,
+                          " with a --patch that divides it, or other images"));
+}
+
+void fit_labels(ModelConfig& model, const CorpusInfo& corpus) {
+    if (corpus.classes == 0) {
+        throw ConfigError(cat(corpus.path, " has no classes: its rows are of the kind ", name_of(corpus.kind),
+                              "; prepare texts with --label FIELD, or choose another --task"));
+    }
+    if (model.labels == 0) model.labels = corpus.classes;
+    if (corpus.classes > model.labels) {
+        throw ConfigError(cat(corpus.path, " has ", corpus.classes, " classes, and the model ", model.labels,
+                              "; use --labels ", corpus.classes));
+    }
+}
+
+// Weights of equal shapes mean something else where these differ.
+void refuse_another_meaning(const ModelConfig& model, const StoredModel& stored) {
+    const ModelConfig& origin = stored.config();
+    const auto refuse = [&](const char* what, auto wanted, auto had) {
+        throw ConfigError(cat("the weights of ", stored.place(), " were trained with ", what, " ", had,
+                              ", not ", wanted,
+                              "; keep what they were trained with, or start from --init random"));
+    };
+    if (model.family != origin.family) refuse("the family", name_of(model.family), name_of(origin.family));
+    if (model.heads != origin.heads) refuse("--heads", model.heads, origin.heads);
+    if (model.key_groups() != origin.key_groups()) refuse("--groups", model.key_groups(), origin.key_groups());
+    if (model.image.patch != origin.image.patch) refuse("--patch", model.image.patch, origin.image.patch);
+    if (model.activation != origin.activation)
+        refuse("the activation", name_of(model.activation), name_of(origin.activation));
+    if (model.norm_epsilon != origin.norm_epsilon)
+        refuse("the norm epsilon", model.norm_epsilon, origin.norm_epsilon);
+    if (model.rotary.base != origin.rotary.base)
+        refuse("the rotary base", model.rotary.base, origin.rotary.base);
+}
+
+}  // namespace
+
+std::optional<StoredModel> stored_model(const ModelChoice& choice) {
+    if (choice.init == "random") return std::nullopt;
+    return StoredModel::open(choice.init);
+}
+
+ModelConfig choose_model(const ModelChoice& choice, const std::optional<Task>& task, const StoredModel* stored,
+                         const CorpusInfo& corpus) {
+    ModelConfig model = asked_for(choice, stored);
+    override_sizes(model, choice);
+    set_task(model, task.value_or(common_task(model, corpus.kind)), choice);
+    refuse_foreign_sizes(choice, model);
+    if (model.reads_images()) {
+        fit_images(model, corpus);
+    } else if (corpus.kind == RowKind::image) {
+        throw ConfigError(cat(corpus.path, " holds images, which ", model.name,
+                              " does not read; choose --model vit-tiny or another vit"));
+    } else {
+        fit_vocabulary(model, choice, corpus, stored != nullptr);
+        if (stored != nullptr) fit_tokenizer(*stored, corpus);
+    }
+    if (model.task == Task::classify) {
+        fit_labels(model, corpus);
+        name_labels(model, stored, corpus);
+    } else {
+        model.label_names.clear();
+    }
+    check_model(model);
+    if (stored != nullptr) refuse_another_meaning(model, *stored);
+    return model;
+}
+
+ModelConfig choose_model(const ModelChoice& choice, const std::optional<Task>& task,
+                         const StoredModel* stored) {
+    ModelConfig model = asked_for(choice, stored);
+    override_sizes(model, choice);
+    set_task(model, task.value_or(model.task), choice);
+    refuse_foreign_sizes(choice, model);
+    if (!model.reads_images() && model.vocabulary == 0) model.vocabulary = assumed_vocabulary;
+    if (model.task == Task::classify && model.labels == 0) model.labels = assumed_labels;
+    check_model(model);
+    if (stored != nullptr) refuse_another_meaning(model, *stored);
+    return model;
+}
+
+}  // namespace trireme

@@ -1,0 +1,37 @@
+#include "trireme/setup/model_flops.hpp"
+
+namespace trireme {
+namespace {
+
+// Logits of classes and tokens are needed where there is one to predict; an answer is looked for in every row.
+bool needs_targets_alone(const Layer& layer) {
+    return std::holds_alternative<Head>(layer) || std::holds_alternative<HeadTransform>(layer);
+}
+
+}  // namespace
+
+ModelFlops model_flops(const ModelConfig& model) {
+    ModelFlops flops{.attention_factor = static_cast<double>(model.layers * model.width),
+                     .is_causal = model.is_causal()};
+    for (const Layer& layer : build_layers(model)) {
+        double& sum = needs_targets_alone(layer) ? flops.head_parameters : flops.body_parameters;
+        sum += static_cast<double>(multiplying_parameters(layer, model));
+    }
+    return flops;
+}
+
+std::size_t multiplying_parameters(const Layer& layer, const ModelConfig& model) {
+    if (std::holds_alternative<EmbeddingLayer>(layer)) return 0;
+    if (std::holds_alternative<PatchEmbedding>(layer)) return model.width * (model.image.patch_values() + 1);
+    std::size_t sum = 0;
+    for (const ParameterSpec& spec : parameters_of(layer)) sum += spec.size();
+    return sum;
+}
+
+double ModelFlops::of_step(const StepSize& size, double attention) const {
+    return 6 * body_parameters * static_cast<double>(size.tokens) +
+           6 * head_parameters * static_cast<double>(size.targets) +
+           attention * attention_factor * size.square_length_sum;
+}
+
+}  // namespace trireme

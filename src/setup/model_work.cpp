@@ -1,0 +1,99 @@
+#include "trireme/setup/model_work.hpp"
+
+#include <algorithm>
+
+#include "trireme/model/model.hpp"
+#include "trireme/optim/optimizer.hpp"
+#include "trireme/setup/planning.hpp"
+
+namespace trireme {
+namespace {
+
+// Of a device of which nothing is known. How much arithmetic it does for each byte that it reads is what counts
+// here, and a core does about this much.
+KernelSeconds usual_seconds() {
+    constexpr double flops_of_a_byte = 16;
+    return [](const Cost& cost, double clock) {
+        return DeviceRates{.flops = flops_of_a_byte, .bandwidth = 1}.seconds(cost, clock);
+    };
+}
+
+// The share that a rank has of a layer while shares are even.
+TensorPart even_part(const Plan& plan) {
+    std::size_t ranks = plan.teams.front().ranks.size();
+    for (const Team& team : plan.teams) ranks = std::min(ranks, team.ranks.size());
+    return {.rank = 0, .shares = std::vector<std::size_t>(ranks, 1)};
+}
+
+double seconds_of(const Ledger::Entry& entry, const KernelSeconds& seconds) {
+    Cost one = entry.unit;
+    const auto calls = static_cast<double>(entry.calls);
+    one.flops /= calls;
+    one.bytes /= calls;
+    return calls * seconds(one, 1);
+}
+
+class Walks {
+public:
+    Walks(const RunConfig& config, const Setup& setup)
+        : setup_(setup), part_(even_part(setup.plan)), seconds_(kernel_seconds_of(setup, 0)) {
+        if (!seconds_) seconds_ = usual_seconds();
+        const double updaters = setup.plan.shards_optimizer ? least_replicas(setup.plan.layout) : 1;
+        const double kept = static_cast<double>(kept_of(config.optimizer, setup.dtype)) / updaters;
+        parameter_bytes_ = static_cast<double>(bytes_of(setup.dtype)) +
+                           (1 + kept) * static_cast<double>(bytes_of(wide_of(setup.dtype)));
+    }
+
+    LayerWork of(std::size_t layer, bool is_block) const {
+        const StageSpec spec{.layers = {layer, 1}, .part = part_, .recompute = setup_.plan.recompute.front()};
+        const PassKind kind{.dtype = setup_.dtype, .cuts_rows = setup_.plan.cuts_rows};
+        const BatchShape& shape = setup_.largest.front();
+        const StageMemory memory = predict(setup_.model, spec, shape, kind);
+        LayerWork work{.products = 0,
+                       .held_bytes = static_cast<std::size_t>(parameter_bytes_ * parameters_of(layer)),
+                       .kept_bytes = memory.activations,
+                       .workspace_bytes = memory.scratch + memory.again + memory.exchange};
+        const Ledger ledger = work_of_pass(setup_.model, spec, shape, kind);
+        for (const Ledger::Entry& entry : ledger.entries()) {
+            const bool is_product = is_block && entry.unit.is_product();
+            (is_product ? work.products : work.others) += seconds_of(entry, seconds_);
+        }
+        return work;
+    }
+
+private:
+    static double least_replicas(const Layout& layout) {
+        std::size_t least = layout.stages.front().replicas.size();
+        for (const StageLayout& stage : layout.stages) least = std::min(least, stage.replicas.size());
+        return static_cast<double>(least);
+    }
+
+    double parameters_of(std::size_t layer) const {
+        std::size_t count = 0;
+        for (const ParameterSpec& spec : trireme::parameters_of(build_layers(setup_.model, part_)[layer]))
+            count += spec.size();
+        return static_cast<double>(count);
+    }
+
+    const Setup& setup_;
+    TensorPart part_;
+    KernelSeconds seconds_;
+    double parameter_bytes_ = 0;  // of each, with all that is kept of it
+};
+
+}  // namespace
+
+std::vector<LayerWork> work_of_layers(const RunConfig& config, const Setup& setup) {
+    const Walks walks(config, setup);
+    std::vector<LayerWork> work;
+    for (const LayerFacts& layer : layer_facts(setup.model))
+        work.push_back(walks.of(work.size(), layer.is_block));
+    return work;
+}
+
+KernelSeconds kernel_seconds_of(const Setup& setup, int rank) {
+    const ProfiledKernels* const profiled = setup.kernels.of(rank);
+    return profiled ? kernel_seconds_of(*profiled) : kernel_seconds_of(setup.devices, rank);
+}
+
+}  // namespace trireme

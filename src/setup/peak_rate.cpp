@@ -1,0 +1,85 @@
+#include "trireme/setup/peak_rate.hpp"
+
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "trireme/base/error.hpp"
+#include "trireme/base/median.hpp"
+#include "trireme/comm/collectives.hpp"
+#include "trireme/device/clock.hpp"
+#include "trireme/device/gpu.hpp"
+#include "trireme/device/gpu_rates.hpp"
+#include "trireme/device/machine.hpp"
+#include "trireme/kernels/gpu_stream.hpp"
+#include "trireme/kernels/linear.hpp"
+#include "trireme/kernels/peak.hpp"
+#include "trireme/setup/node_share.hpp"
+
+namespace trireme {
+namespace {
+
+// Of a GPU whose data sheet nobody knows here: products large enough to keep all of it busy.
+double measured_product_rate(const GpuFacts& gpu, DType dtype) {
+    constexpr std::size_t runs = 7;
+    const auto side = 256 * static_cast<std::size_t>(std::ceil(std::sqrt(gpu.processors)));
+    Arena memory("products", 3 * (side * side + 64) * bytes_of(dtype), Place::gpu);
+    const Linear product{.input = memory.tensor(dtype, side, side),
+                         .weight = memory.tensor(dtype, side, side),
+                         .output = memory.tensor(dtype, side, side)};
+    Stream stream = gpu_stream();
+    std::vector<double> rates;
+    for (std::size_t run = 0; run <= runs; ++run) {
+        stream.ledger.clear();
+        launch(stream, product);
+        stream.settle();
+        if (run > 0) rates.push_back(stream.ledger.flops() / stream.ledger.seconds());
+    }
+    return median_of(rates);
+}
+
+// A GPU that ranks share counts once.
+PeakRate peak_of_gpus(Communicator& group, const std::string& host, DType dtype) {
+    const GpuFacts own = gpu_in_use();
+    const std::optional<double> known = dense_rate_of(own.name, dtype);
+    const std::vector<std::string> gpus = gather_all(group, cat(host, ' ', own.bus_id));
+    const std::vector<double> rates =
+        gather_all(group, std::array{known ? *known : measured_product_rate(own, dtype)});
+    std::map<std::string, double> each;
+    for (std::size_t rank = 0; rank < gpus.size(); ++rank) each[gpus[rank]] = rates[rank];
+    PeakRate peak{
+        .flops = 0,
+        .is = cat(name_of(dtype), known ? " rate of the GPUs' data sheets" : " products of the GPUs, measured"),
+        .is_measured = !known};
+    for (const auto& [gpu, rate] : each) peak.flops += rate;
+    return peak;
+}
+
+}  // namespace
+
+PeakRate peak_of_all(Communicator& group, const RunConfig& config, const Setup& setup, int threads,
+                     const Session& session) {
+    if (setup.devices) {
+        return {.flops = setup.devices->flops(),
+                .is = cat(name_of(setup.dtype), " rate of ", setup.devices->counted()),
+                .is_measured = false};
+    }
+    if (setup.place == Place::gpu) return peak_of_gpus(group, session.host(), setup.dtype);
+    // One run is enough if the peak cannot be reached: by reference kernels, or by ranks that share a core.
+    const bool is_unreachable = config.precision.device == DeviceKind::reference || time_is_simulated() ||
+                                ranks_on_own_cores(session, group) > static_cast<int>(usable_cores().size());
+    const std::size_t runs = is_unreachable ? 1 : 9;
+    barrier(group);
+    double sum = 0;
+    for (const double peak : gather_all(group, std::array{measure_peak_flops(setup.dtype, threads, runs)}))
+        sum += peak;
+    return {.flops = sum};
+}
+
+double peak_again(const PeakRate& before, Communicator& group, const RunConfig& config, const Setup& setup,
+                  int threads, const Session& session) {
+    if (!before.is_measured || setup.place == Place::gpu) return before.flops;
+    return peak_of_all(group, config, setup, threads, session).flops;
+}
+
+}  // namespace trireme

@@ -1,0 +1,268 @@
+#include "trireme/setup/setup.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "setup/label_names.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/base/number_text.hpp"
+#include "trireme/base/option_need.hpp"
+#include "trireme/comm/agreement.hpp"
+#include "trireme/device/clock.hpp"
+#include "trireme/setup/ghosts.hpp"
+#include "trireme/setup/memory_limit.hpp"
+#include "trireme/setup/model_choice.hpp"
+#include "trireme/setup/planning.hpp"
+
+namespace trireme {
+namespace {
+
+SampleRules sample_rules(const RunConfig& config, const ModelConfig& model) {
+    const DataConfig& data = config.data;
+    return {.task = model.task,
+            .max_length = longest_sample(config, model),
+            .long_rows = data.long_rows,
+            .append_end = data.document_end,
+            .validation_share = data.validation_share,
+            .image_rows = model.reads_images() ? model.positions : 0};
+}
+
+// What is hidden from a model in an evaluation does not depend on the run, so that losses can be compared.
+BatchRules batch_rules(const RunConfig& config, const ModelConfig& model, RandomKey mask_key,
+                       const std::vector<std::uint32_t>& labels) {
+    return {.task = model.task,
+            .mask_key = mask_key,
+            .mask_share = config.task.mask_share,
+            .patch = model.reads_images() ? model.image.patch : 0,
+            .labels = labels};
+}
+
+std::size_t count_steps(const RunConfig& config, std::size_t samples) {
+    if (config.run.steps > 0) return config.run.steps;
+    const double visits = config.data.epochs * static_cast<double>(samples);
+    const double steps = std::ceil(visits / static_cast<double>(config.run.batch));
+    constexpr double most_steps = 1e15;  // counted exactly in double
+    if (!(steps >= 1 && steps <= most_steps)) {
+        throw ConfigError(cat("--epochs ", config.data.epochs, " of ", samples, " samples, ", config.run.batch,
+                              " a step, are ", steps, " steps; set --steps or --epochs to what can be done"));
+    }
+    return static_cast<std::size_t>(steps);
+}
+
+// The micro-batch of `count` samples with the most rows: the longest ones together, each up to `times` times,
+// each as long as the policy makes it.
+BatchShape largest_micro_batch(std::span<const Sample> samples, std::size_t count, std::size_t times,
+                               LengthPolicy policy, std::size_t longest) {
+    std::vector<std::size_t> lengths;
+    for (const Sample& sample : samples) lengths.push_back(sample.length);
+    std::sort(lengths.rbegin(), lengths.rend());
+    BatchShape shape;
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t packed = lengths[std::min(i / times, lengths.size() - 1)];
+        const std::size_t padded = policy == LengthPolicy::fixed ? longest : lengths.front();
+        const std::size_t length = policy == LengthPolicy::pack ? packed : padded;
+        shape.segments.push_back({.begin = shape.rows, .length = length});
+        shape.rows += length;
+    }
+    return shape;
+}
+
+void check_evaluation(const RunConfig& config, const SampleIndex& samples) {
+    if (config.run.eval_every > 0 && samples.validation.empty()) {
+        throw ConfigError(cat("--eval-every ", config.run.eval_every,
+                              " has nothing to evaluate: --validation-share ", config.data.validation_share,
+                              " leaves no row of the corpus; raise it"));
+    }
+}
+
+void check_task_options(const TaskConfig& options, Task task) {
+    if (options.label_smoothing > 0 && task != Task::classify) {
+        throw ConfigError(no_effect("--label-smoothing", {"classes to learn", "--task classify"}));
+    }
+    if (options.mask_share != TaskConfig{}.mask_share && task != Task::masked) {
+        throw ConfigError(no_effect("--mask-share", {"tokens to guess", "--task masked"}));
+    }
+}
+
+// An answer that was cut off is no term of the loss, and a loss without terms is no number.
+void check_validation_targets(const Setup& setup) {
+    const std::vector<Sample>& samples = setup.samples.validation;
+    if (setup.model.task != Task::span || samples.empty()) return;
+    std::vector<SampleVisit> visits(samples.size());
+    for (std::size_t s = 0; s < visits.size(); ++s) visits[s].sample = s;
+    if (count_targets(*setup.corpus, samples, setup.validation_rules, visits) > 0) return;
+    throw ConfigError(cat("of the ", samples.size(), " questions of ", setup.corpus->info().path,
+                          " to evaluate, none has its answer within --max-length; raise it"));
+}
+
+Setup model_and_corpus(const RunConfig& config) {
+    Corpus corpus = Corpus::open(config.data.corpus);
+    std::optional<StoredModel> stored = stored_model(config.model);
+    const ModelConfig model =
+        choose_model(config.model, config.task.task, stored ? &*stored : nullptr, corpus.info());
+    if (stored) check_fit(*stored, unique_parameters(build_layers(model)));
+    std::optional<Tokenizer> tokenizer;
+    if (!model.reads_images()) tokenizer = corpus.tokenizer();
+    check_task_options(config.task, model.task);
+    const std::vector<std::uint32_t> labels = labels_of_classes(model, corpus.info());
+    SampleIndex samples = index_samples(corpus, sample_rules(config, model));
+    return {.model = model,
+            .stored = std::move(stored),
+            .corpus = std::move(corpus),
+            .tokenizer = std::move(tokenizer),
+            .samples = std::move(samples),
+            .train_rules = batch_rules(config, model, RandomKey{config.run.seed}.then("mask"), labels),
+            .validation_rules = batch_rules(config, model, RandomKey{}.then("validation mask"), labels),
+            .length = config.schedule.length,
+            .plan = {}};
+}
+
+// Samples as long as may be, as many as a step has.
+Setup made_up_samples(const RunConfig& config) {
+    Setup setup;
+    const std::optional<StoredModel> stored = stored_model(config.model);
+    setup.model = choose_model(config.model, config.task.task, stored ? &*stored : nullptr);
+    check_task_options(config.task, setup.model.task);
+    const bool is_of_images = setup.model.reads_images();
+    setup.samples.longest = is_of_images ? setup.model.positions : longest_sample(config, setup.model);
+    setup.samples.train.resize(config.run.batch, {.length = static_cast<std::uint32_t>(setup.samples.longest)});
+    setup.length = config.schedule.length;
+    return setup;
+}
+
+// What training and evaluation have in common.
+Setup set_up_model_and_data(const RunConfig& config, int ranks, bool trains) {
+    check_batch_size(config);
+    const bool is_of_ghosts = config.precision.device == DeviceKind::ghost;
+    Setup setup =
+        is_of_ghosts && config.data.corpus.empty() ? made_up_samples(config) : model_and_corpus(config);
+    setup.dtype = dtype_of(config.precision.dtype);
+    setup.place = place_of(config.precision.device);
+    setup.plan = plan_run(config, setup.model, ranks);
+    setup.micro_batch_samples = samples_of_micro_batch(config, setup.plan);
+    setup.largest = largest_micro_batches(setup, setup.micro_batch_samples);
+    setup.plan = within_memory_limit(std::move(setup.plan), {.config = config,
+                                                             .model = setup.model,
+                                                             .ranks = ranks,
+                                                             .dtype = setup.dtype,
+                                                             .largest = setup.largest,
+                                                             .trains = trains});
+    if (!is_of_ghosts) check_validation_targets(setup);
+    return setup;
+}
+
+}  // namespace
+
+Place place_of(DeviceKind device) {
+    if (device == DeviceKind::ghost) return Place::ghost;
+    return device == DeviceKind::cuda ? Place::gpu : Place::memory;
+}
+
+DType dtype_of(Precision precision) {
+    switch (precision) {
+        case Precision::f32:
+            return DType::f32;
+        case Precision::f64:
+            return DType::f64;
+        case Precision::bf16:
+            return DType::bf16;
+    }
+    throw BugError("unknown precision");
+}
+
+std::size_t samples_of_micro_batch(const RunConfig& config, const Plan& plan) {
+    const auto parts = static_cast<std::size_t>(plan.micro_batches());
+    return (config.run.batch + parts - 1) / parts;
+}
+
+// One of training that spans the border of two epochs may hold a sample twice, and more often where the corpus
+// is small; an evaluation visits every sample once.
+std::vector<BatchShape> largest_micro_batches(const Setup& setup, std::size_t count) {
+    const SampleIndex& index = setup.samples;
+    std::vector<BatchShape> shapes;
+    if (!index.train.empty()) {
+        const std::size_t epochs_met = 1 + (count + index.train.size() - 2) / index.train.size();
+        shapes.push_back(largest_micro_batch(index.train, count, epochs_met, setup.length, index.longest));
+    }
+    if (!index.validation.empty()) {
+        const std::size_t met = std::min(count, index.validation.size());
+        shapes.push_back(largest_micro_batch(index.validation, met, 1, setup.length, index.longest));
+    }
+    return shapes;
+}
+
+void check_batch_is_enough(const RunConfig& config, const Plan& plan) {
+    const auto parts = static_cast<std::size_t>(plan.micro_batches());
+    if (config.run.batch >= parts) return;
+    const std::size_t wished = config.schedule.microbatches;
+    const std::string made_of = has_grid(config.layout) ? cat(" (", counted(parts / wished, "replica"),
+                                                              " x --microbatches ", wished, ")")
+                                                        : "";
+    throw ConfigError(cat("--batch ", config.run.batch, " is smaller than ", parts, " micro-batches", made_of,
+                          "; each needs at least one sample"));
+}
+
+std::size_t longest_sample(const RunConfig& config, const ModelConfig& model) {
+    const std::size_t wanted = config.data.max_length;
+    if (wanted <= model.positions) return wanted == 0 ? model.positions : wanted;
+    throw ConfigError(cat("--max-length ", wanted, " is beyond the ", model.positions,
+                          " positions of the model; lower it or raise --positions"));
+}
+
+void check_batch_size(const RunConfig& config) {
+    constexpr std::size_t most_samples = std::size_t{1} << 24;
+    if (config.run.batch > most_samples) {
+        throw ConfigError(cat("--batch ", config.run.batch, " is beyond ", most_samples, " samples a step"));
+    }
+}
+
+Setup set_up(const RunConfig& config, int ranks) {
+    check_optimizer(config.optimizer);
+    check_ghosts(config);
+    const std::optional<SimulatedDevices> devices = simulated_devices(config, ranks);
+    Setup setup = set_up_model_and_data(config, ranks, true);
+    setup.origin = {.hash = hash_of(setup.plan), .layout = setup.plan.layout};
+    setup.devices = devices;
+    setup.kernels = profiled_kernels(config, ranks);
+    check_batch_is_enough(config, setup.plan);
+    check_evaluation(config, setup.samples);
+    setup.steps = count_steps(config, setup.samples.train.size());
+    return setup;
+}
+
+SlowRun slow_run_of(const RunConfig& config, const Setup& setup, int ranks) {
+    return slow_run(config.emulation.slow, {.ranks = ranks,
+                                            .steps = setup.steps,
+                                            .samples = setup.samples.train.size(),
+                                            .batch = config.run.batch,
+                                            .seed = config.run.seed});
+}
+
+Setup set_up_evaluation(const EvaluateConfig& config, int ranks) {
+    refuse_ghosts(config.run, "an evaluation");
+    RunConfig run = config.run;
+    run.model.init = config.resume;
+    if (!config.only_validation) run.data.validation_share = 1;
+    Setup setup = set_up_model_and_data(run, ranks, false);
+    if (setup.samples.validation.empty()) {
+        throw ConfigError(cat("--validation-share ", run.data.validation_share, " leaves no row of ",
+                              run.data.corpus, " to evaluate; raise it, or evaluate --rows all"));
+    }
+    const LoadReport report = check_fit(*setup.stored, unique_parameters(build_layers(setup.model)));
+    if (!report.missing.empty()) {
+        throw ConfigError(cat(setup.stored->place(), " was not trained for this task (",
+                              name_of(setup.model.task), "): it has no ", report.missing.front(),
+                              "; name a corpus of its own kind, or --task"));
+    }
+    return setup;
+}
+
+void require_same_setup(Communicator& control, const Setup& setup) {
+    if (time_is_simulated()) return;
+    const bool is_checkpoint = setup.stored && setup.stored->state() != nullptr;
+    require_same(control, {{"the corpus (SHA-256)", setup.corpus ? setup.corpus->info().checksum : ""},
+                           {"the checkpoint (its save)", is_checkpoint ? setup.stored->state()->save : ""},
+                           {"the plan (hash)", hash_of(setup.plan)}});
+}
+
+}  // namespace trireme

@@ -1,0 +1,120 @@
+#include "trireme/tools/convert.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "tools/convert/export_model.hpp"
+#include "tools/figures.hpp"
+#include "tools/terminal_text.hpp"
+#include "trireme/archive/listing.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/base/progress.hpp"
+#include "trireme/checkpoint/stored_model.hpp"
+#include "trireme/checkpoint/write_checkpoint.hpp"
+#include "trireme/model/model.hpp"
+
+namespace trireme {
+namespace fs = std::filesystem;
+namespace {
+
+// The parameters of a model, and which of them are stored.
+struct Contents {
+    std::vector<ParameterSpec> specs;  // those that are there
+    LoadReport report;
+};
+
+Contents contents_of(const StoredModel& stored) {
+    Contents contents;
+    const std::vector<ParameterSpec> all = unique_parameters(build_layers(stored.config()));
+    contents.report = check_fit(stored, all);
+    std::copy_if(all.begin(), all.end(), std::back_inserter(contents.specs),
+                 [&](const ParameterSpec& spec) { return stored.has(spec); });
+    return contents;
+}
+
+double millions(std::uint64_t count) { return 1e-6 * static_cast<double>(count); }
+
+std::uint64_t count_values(const std::vector<ParameterSpec>& specs) {
+    std::uint64_t values = 0;
+    for (const ParameterSpec& spec : specs) values += spec.size();
+    return values;
+}
+
+// Some rows of a parameter as a parameter of its own.
+ParameterSpec rows_of(const ParameterSpec& spec, Range rows) {
+    ParameterSpec part = spec;
+    part.rows = rows.count;
+    part.placements = {{.box = {rows, {0, spec.columns}}}};
+    return part;
+}
+
+fs::path import_model(const StoredModel& stored, const std::vector<ParameterSpec>& specs,
+                      const fs::path& folder, Progress& progress) {
+    std::vector<CheckpointTensor> tensors;
+    for (const ParameterSpec& spec : specs) {
+        const StoredType source = stored.type_of(spec);
+        const StoredType type = source == StoredType::f64 ? StoredType::f64 : StoredType::f32;
+        tensors.push_back(checkpoint_tensor(spec, type, source));
+    }
+    const ModelDescription description{.config = config_text_of(stored.config(), tensors, stored.config_text()),
+                                       .tokenizer = stored.tokenizer(),
+                                       .generation = stored.generation()};
+    std::vector<std::byte> bytes;
+    const auto read = [&](std::size_t number, Range rows) {
+        const DType dtype = tensors[number].type == StoredType::f64 ? DType::f64 : DType::f32;
+        const ParameterSpec part = rows_of(specs[number], rows);
+        bytes.resize(part.size() * bytes_of(dtype));
+        stored.read(part, {bytes.data(), dtype, part.rows, part.columns, part.columns});
+        progress.advance(millions(part.size()));
+        return std::span<const std::byte>(bytes);
+    };
+    return write_checkpoint(folder, state_of(description, tensors), description, read, Existing::refused);
+}
+
+void print_names(std::ostream& out, const std::vector<std::string>& names, const std::string& what) {
+    constexpr std::size_t most = 5;
+    if (names.empty()) return;
+    out << "  " << names.size() << (names.size() == 1 ? " tensor " : " tensors ") << what << ": ";
+    for (std::size_t i = 0; i < std::min(most, names.size()); ++i)
+        out << (i == 0 ? "" : ", ") << line_for_terminal(names[i]);
+    out << (names.size() > most ? ", ...\n" : "\n");
+}
+
+void print_report(std::ostream& out, const LoadReport& report) {
+    print_names(out, report.unused, "of the input that the model has no place for, left out");
+    print_names(out, report.missing, "of the head that the input lacks; training starts them afresh");
+}
+
+std::string sum_of(const std::vector<ParameterSpec>& specs) {
+    return cat(specs.size(), " tensors, ", with_commas(count_values(specs)), " parameters");
+}
+
+}  // namespace
+
+void convert(const ConvertConfig& config, std::ostream& out) {
+    const StoredModel stored = StoredModel::open(config.input);
+    refuse_unless_empty(config.output);
+    if (!stored.is_checkpoint() && config.dtype)
+        throw ConfigError(cat("--dtype is of an export, but ", stored.place(), " becomes a checkpoint, whose ",
+                              "weights keep their values; leave it out"));
+    const Contents contents = contents_of(stored);
+    Progress progress("convert", "million parameters", millions(count_values(contents.specs)), config.quiet);
+    std::string made;
+    if (stored.is_checkpoint()) {
+        const ExportFacts facts = export_model(
+            stored, contents.specs,
+            {.folder = config.output, .dtype = config.dtype, .shard_bytes = config.shard_bytes}, progress);
+        made = cat(config.output, " holds ", sum_of(contents.specs), ", ",
+                   in_megabytes(static_cast<double>(facts.bytes)), " as ", facts.types, " in ", facts.files,
+                   facts.files == 1 ? " file" : " files");
+    } else {
+        const fs::path path = import_model(stored, contents.specs, config.output, progress);
+        made = cat(path.string(), " holds ", sum_of(contents.specs));
+    }
+    progress.finish();
+    if (config.quiet) return;
+    out << made << ", converted from " << stored.place() << '\n';
+    print_report(out, contents.report);
+}
+
+}  // namespace trireme

@@ -1,0 +1,81 @@
+#include "tools/inspect/corpus_excerpt.hpp"
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+
+#include "tools/inspect/image_sketch.hpp"
+#include "tools/prepare/row_tally.hpp"
+#include "tools/terminal_text.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr std::size_t excerpt_bytes = 400;
+
+void print_indented(const std::string& text, std::ostream& out) {
+    std::size_t begin = 0;
+    while (begin <= text.size()) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        out << "    " << std::string_view(text).substr(begin, end - begin) << '\n';
+        begin = end + 1;
+    }
+}
+
+void print_text(const Corpus& corpus, std::uint64_t row, std::ostream& out) {
+    std::vector<std::uint32_t> tokens;
+    // A token is a byte at least; one more shows that there is more.
+    corpus.read(row, 0, std::min<std::uint64_t>(corpus.row_length(row), excerpt_bytes + 1), tokens);
+    out << "\n  row " << row;
+    if (corpus.info().kind == RowKind::labelled_text)
+        out << ", of class " << class_name(corpus.info(), corpus.label(row)) << ',';
+    out << " begins\n\n";
+    print_indented(for_terminal(corpus.tokenizer().decode(tokens), excerpt_bytes), out);
+}
+
+void print_question(const Corpus& corpus, std::uint64_t row, std::ostream& out) {
+    const Question question = corpus.question(row);
+    std::vector<std::uint32_t> tokens;
+    corpus.read(row, tokens);
+    const std::span<const std::uint32_t> all(tokens);
+    const Tokenizer tokenizer = corpus.tokenizer();
+    const auto text = [&](std::size_t begin, std::size_t count) {
+        return for_terminal(tokenizer.decode(all.subspan(begin, count)), excerpt_bytes);
+    };
+    out << "\n  row " << row << " asks\n\n";
+    print_indented(text(0, question.context_begin), out);
+    out << "\n  of a context that begins\n\n";
+    print_indented(text(question.context_begin, tokens.size() - question.context_begin), out);
+    out << "\n  and is answered by tokens " << question.answer_first << " to " << question.answer_last
+        << "\n\n";
+    print_indented(text(question.answer_first, question.answer_last - question.answer_first + 1), out);
+    out << "\n  as\n\n";
+    for (const std::string& answer : question.answers) print_indented(for_terminal(answer, excerpt_bytes), out);
+}
+
+void print_image(const Corpus& corpus, std::uint64_t row, std::ostream& out) {
+    std::vector<std::uint8_t> pixels;
+    corpus.read_image(row, pixels);
+    out << "\n  row " << row << ", of class " << class_name(corpus.info(), corpus.label(row))
+        << ", looks like\n\n";
+    for (const std::string& line : sketch(pixels, corpus.info().image)) out << "    " << line << '\n';
+}
+
+}  // namespace
+
+void print_excerpt(const Corpus& corpus, std::ostream& out) {
+    if (corpus.rows() == 0) return;
+    const std::uint64_t row = corpus.rows() / 2;  // the first rows of a source are often a licence or a title
+    switch (corpus.info().kind) {
+        case RowKind::text:
+        case RowKind::labelled_text:
+            return print_text(corpus, row, out);
+        case RowKind::question:
+            return print_question(corpus, row, out);
+        case RowKind::image:
+            return print_image(corpus, row, out);
+    }
+}
+
+}  // namespace trireme

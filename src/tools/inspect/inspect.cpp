@@ -1,0 +1,85 @@
+#include "trireme/tools/inspect.hpp"
+
+#include "tools/fact_line.hpp"
+#include "tools/figures.hpp"
+#include "tools/inspect/corpus_excerpt.hpp"
+#include "tools/inspect/inspect_weights.hpp"
+#include "tools/prepare/row_tally.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/checkpoint/stored_model.hpp"
+#include "trireme/data/corpus.hpp"
+
+namespace trireme {
+namespace {
+
+RowTally tally_of(const Corpus& corpus) {
+    const RowKind kind = corpus.info().kind;
+    RowTally tally;
+    for (std::uint64_t row = 0; row < corpus.rows(); ++row) {
+        if (kind == RowKind::question) {
+            tally.add_question(corpus.row_length(row), corpus.question(row).context_begin);
+        } else if (kind != RowKind::image) {
+            tally.add_tokens(corpus.row_length(row));
+        }
+        if (kind == RowKind::labelled_text || kind == RowKind::image) tally.add_label(corpus.label(row));
+    }
+    return tally;
+}
+
+void describe_tokens(const CorpusInfo& info, std::ostream& out) {
+    print_fact(out, "tokens",
+               cat(with_commas(info.tokens), " (", info.vocabulary_size <= 65536 ? 16 : 32, " bits each)"));
+    std::string special;
+    const auto add = [&special](const char* name, std::optional<std::uint32_t> token) {
+        if (token) special += cat(", ", name, ' ', *token);
+    };
+    add("end token", info.special.end);
+    add("[CLS]", info.special.classify);
+    add("[SEP]", info.special.separator);
+    add("[MASK]", info.special.mask);
+    print_fact(out, "tokenizer",
+               cat(info.tokenizer_name, ", vocabulary ", with_commas(info.vocabulary_size),
+                   special.empty() ? ", no special tokens" : special));
+    print_fact(out, "", cat("SHA-256 ", info.tokenizer_hash));
+}
+
+void describe_rows(const Corpus& corpus, std::ostream& out) {
+    const CorpusInfo& info = corpus.info();
+    const RowTally tally = tally_of(corpus);
+    if (info.kind == RowKind::image) {
+        print_fact(out, "rows",
+                   cat(with_commas(info.rows), ", images of ", info.image.channels, " x ", info.image.height,
+                       " x ", info.image.width, " pixels"));
+    } else {
+        const std::vector<std::string> lengths = tally.length_lines();
+        print_fact(out, "rows", lengths.empty() ? "0" : cat(with_commas(info.rows), ", ", lengths.front()));
+        for (std::size_t more = 1; more < lengths.size(); ++more) print_fact(out, "", lengths[more]);
+    }
+    if (const std::string classes = tally.class_line(info); !classes.empty())
+        print_fact(out, "classes", classes);
+    if (info.kind != RowKind::image) describe_tokens(info, out);
+}
+
+}  // namespace
+
+void inspect(const std::filesystem::path& path, bool verify, std::ostream& out) {
+    if (may_hold_weights(path)) return inspect_weights(path, verify, out);
+    if (const auto model = model_of_file(path))
+        throw ConfigError(cat(path.string(), " is a file of a model; see the whole with `trireme inspect ",
+                              model->string(), "`"));
+    const Corpus corpus = Corpus::open(path);
+    const CorpusInfo& info = corpus.info();
+    out << info.path << " is a Trireme corpus (schema " << info.schema_version << ")\n";
+    print_fact(out, "kind", name_of(info.kind));
+    describe_rows(corpus, out);
+    print_fact(out, "source", info.source);
+    print_fact(out, "filter", info.filter.empty() ? "none" : info.filter);
+    print_fact(out, "licence", info.licence);
+    print_fact(out, "checksum", info.checksum);
+    print_excerpt(corpus, out);
+    if (!verify) return;
+    corpus.verify();
+    out << "\n  verified: every dataset has its recorded SHA-256\n";
+}
+
+}  // namespace trireme

@@ -1,0 +1,175 @@
+#include <algorithm>
+
+#include "tools/plan/counted_costs.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/base/number_text.hpp"
+#include "trireme/setup/default_batch.hpp"
+#include "trireme/setup/idle_warning.hpp"
+#include "trireme/setup/measured_layout.hpp"
+#include "trireme/setup/memory_limit.hpp"
+#include "trireme/setup/model_choice.hpp"
+#include "trireme/setup/plan_memory.hpp"
+#include "trireme/setup/planning.hpp"
+#include "trireme/setup/setup.hpp"
+#include "trireme/setup/simulated_device.hpp"
+#include "trireme/setup/stage_costs.hpp"
+#include "trireme/tools/show_plan.hpp"
+
+namespace trireme {
+namespace {
+
+// What a plan is made for.
+struct Case {
+    ModelConfig model;
+    Plan plan;
+    DType dtype = DType::f32;
+    std::vector<BatchShape> largest;  // micro-batches
+    std::string assumed;
+};
+
+// The samples of a step spread evenly over its micro-batches, each as long as may be.
+BatchShape assumed_micro_batch(const RunConfig& run, const ModelConfig& model, const Plan& plan) {
+    check_batch_size(run);
+    const std::size_t length = model.reads_images() ? model.positions : longest_sample(run, model);
+    const auto parts = static_cast<std::size_t>(plan.micro_batches());
+    const std::size_t samples = (run.run.batch + parts - 1) / parts;
+    BatchShape shape;
+    for (std::size_t s = 0; s < samples; ++s) {
+        shape.segments.push_back({.begin = shape.rows, .length = length});
+        shape.rows += length;
+    }
+    return shape;
+}
+
+std::string text_of_assumed(const ModelConfig& model, const BatchShape& shape) {
+    const std::size_t samples = shape.segments.size();
+    const std::string all = cat("micro-batches of ", samples, samples == 1 ? " sample" : " samples");
+    if (model.reads_images()) return all;
+    return cat(all, " of ", with_commas(shape.segments.front().length), " tokens, vocabulary ",
+               with_commas(model.vocabulary));
+}
+
+Case case_without_corpus(const RunConfig& run, int ranks) {
+    check_optimizer(run.optimizer);
+    const std::optional<StoredModel> stored = stored_model(run.model);
+    Case of{.model = choose_model(run.model, run.task.task, stored ? &*stored : nullptr),
+            .plan = {},
+            .dtype = dtype_of(run.precision.dtype),
+            .largest = {},
+            .assumed = {}};
+    of.plan = plan_run(run, of.model, ranks);
+    check_batch_is_enough(run, of.plan);
+    of.largest.push_back(assumed_micro_batch(run, of.model, of.plan));
+    of.assumed = text_of_assumed(of.model, of.largest.front());
+    of.plan = within_memory_limit(
+        std::move(of.plan),
+        {.config = run, .model = of.model, .ranks = ranks, .dtype = of.dtype, .largest = of.largest});
+    return of;
+}
+
+Case case_with_corpus(RunConfig run, int ranks) {
+    run.run.steps = 1;  // how long a run would last is not asked
+    Setup setup = set_up(run, ranks);
+    return {.model = std::move(setup.model),
+            .plan = std::move(setup.plan),
+            .dtype = setup.dtype,
+            .largest = std::move(setup.largest),
+            .assumed = {}};
+}
+
+void add_costs(const RunConfig& run, const Case& of, Forecast& forecast) {
+    if (are_measured(run.costs)) forecast.profiles = profiles_for(run, of.model);
+    forecast.costs = costs_of(run, of.model, of.plan);
+    forecast.counted = counted_costs(of.model, of.plan.layout, of.largest.front());
+}
+
+int ranks_of(const PlanConfig& config) {
+    if (config.ranks == 0) return ranks_for(config.run);
+    if (is_pipedream(config.run.layout)) return config.ranks;
+    throw ConfigError(
+        cat("--ranks ", config.ranks,
+            " applies to --partition pipedream only; otherwise the grid or the layout file gives the number"));
+}
+
+std::vector<std::size_t> parameters_of_stages(const ModelConfig& model, const Layout& layout) {
+    const std::vector<Layer> layers = build_layers(model);
+    std::vector<std::size_t> counts;
+    for (const StageLayout& stage : layout.stages) {
+        const auto begin = layers.begin() + static_cast<std::ptrdiff_t>(stage.layers.begin);
+        std::size_t& count = counts.emplace_back(0);
+        for (const ParameterSpec& spec :
+             unique_parameters({begin, begin + static_cast<std::ptrdiff_t>(stage.layers.count)})) {
+            count += spec.size();
+        }
+    }
+    return counts;
+}
+
+std::vector<RankMemory> memory_of(const Case& of, const RunConfig& run, int ranks) {
+    const SizedPlan sized(of.model, of.plan, of.dtype, of.largest, place_of(run.precision.device));
+    const GradientPlan gradients = gradient_plan(sized);
+    const bool saves = run.run.checkpoint_every > 0;
+    return memory_of_ranks(sized, &run.optimizer, gradients, ranks, saves);
+}
+
+// Compares the rank whose device has the least room left.
+Fit fit_of(const SimulatedDevices& devices, const std::vector<RankMemory>& memory) {
+    int fullest = 0;
+    double most = 0;  // of a device's memory
+    for (std::size_t rank = 0; rank < memory.size(); ++rank) {
+        const SimulatedDevice& device = devices.of(static_cast<int>(rank));
+        const double share = static_cast<double>(memory[rank].total()) / static_cast<double>(device.memory);
+        if (share <= most) continue;
+        most = share;
+        fullest = static_cast<int>(rank);
+    }
+    const std::size_t bytes = memory[static_cast<std::size_t>(fullest)].total();
+    try {
+        refuse_more_than_device(devices, fullest, bytes);
+    } catch (const ConfigError& refusal) {
+        return {.fits = false, .words = refusal.what()};
+    }
+    const SimulatedDevice& device = devices.of(fullest);
+    return {.fits = true,
+            .words = cat(bytes_text(device.memory), " of ", device.name, ": ", bytes_text(bytes), " on rank ",
+                         fullest, ", the fullest")};
+}
+
+// One step, or so many that the pipeline is seen to be full, and to drain.
+Prediction timeline_of(const ProvedPrograms& training, const std::vector<StageCost>& costs) {
+    PipelineShape many = training.shape;
+    const int wanted = 2 * many.stages() + many.micro_batches;  // micro-batches
+    many.steps = training.look_ahead == 0 ? 1 : std::max(2, wanted / many.micro_batches);
+    return predict(unrolled(training.phases(), training.shape, many.steps), many, costs);
+}
+
+}  // namespace
+
+Forecast foresee(const PlanConfig& config) {
+    const int ranks = ranks_of(config);
+    RunConfig run = config.run;
+    const bool is_of_gpus = run.precision.dtype == Precision::bf16;  // a plan needs none
+    if (is_of_gpus && run.precision.device == DeviceKind::automatic) run.precision.device = DeviceKind::cuda;
+    fit_default_batch(run, ranks);
+    std::optional<SimulatedDevices> devices;
+    if (!run.costs.cluster.empty()) devices = described_devices(run, ranks);
+    run.costs.cluster.clear();  // it says nothing of the plan
+    Case of = run.data.corpus.empty() ? case_without_corpus(run, ranks) : case_with_corpus(run, ranks);
+    Forecast forecast;
+    add_costs(run, of, forecast);
+    forecast.step = predict_step(of.plan.training.phases(), of.plan.training.shape, forecast.costs);
+    forecast.timeline = timeline_of(of.plan.training, forecast.costs);
+    for (const BatchShape& shape : of.largest) forecast.rows = std::max(forecast.rows, shape.rows);
+    forecast.parameters = parameters_of_stages(of.model, of.plan.layout);
+    forecast.all_parameters = parameter_count(of.model);
+    forecast.memory = memory_of(of, run, ranks);
+    if (devices) forecast.fit = fit_of(*devices, forecast.memory);
+    forecast.warning = idle_warning(run, of.plan, ranks);
+    forecast.assumed = std::move(of.assumed);
+    forecast.decisions = run.policy.decisions;
+    forecast.model = std::move(of.model);
+    forecast.plan = std::move(of.plan);
+    return forecast;
+}
+
+}  // namespace trireme

@@ -1,0 +1,181 @@
+#include "trireme/tools/prepare.hpp"
+
+#include <algorithm>
+#include <new>
+#include <optional>
+
+#include "tools/prepare/prepare_check.hpp"
+#include "tools/prepare/prepare_progress.hpp"
+#include "tools/prepare/prepare_tokenizer.hpp"
+#include "tools/prepare/row_encoder.hpp"
+#include "tools/prepare/row_tally.hpp"
+#include "tools/prepare/wanted_rows.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/data/corpus_writer.hpp"
+
+namespace trireme {
+namespace {
+
+std::string describe_source(const PrepareConfig& config) {
+    if (!config.synthetic.empty())
+        return cat("synthetic ", config.synthetic, ", count ", config.count, ", seed ", config.seed);
+    std::string names;
+    for (const std::string& input : config.inputs) names += cat(names.empty() ? "" : ", ", input);
+    return names;
+}
+
+std::string describe_licence(const PrepareConfig& config) {
+    if (!config.licence.empty()) return config.licence;
+    return config.synthetic.empty() ? "not stated" : "none needed: the text is generated";
+}
+
+CorpusDescription describe(const PrepareConfig& config, const RowReader& reader, PrepareProgress& progress) {
+    CorpusDescription description;
+    const bool is_labelled = reader.kind() == RowKind::text && !config.label.empty();
+    description.kind = is_labelled ? RowKind::labelled_text : reader.kind();
+    if (description.kind != RowKind::image)
+        description.tokenizer = choose_tokenizer(config, description.kind, progress);
+    description.image = reader.image_size();
+    description.source = describe_source(config);
+    description.filter = config.where;
+    description.licence = describe_licence(config);
+    return description;
+}
+
+// One pass over the rows: read, encoded, written and counted.
+class Preparation {
+public:
+    Preparation(const PrepareConfig& config, WantedRows& rows, PrepareProgress& progress)
+        : rows_(rows),
+          progress_(progress),
+          description_(describe(config, rows.reader(), progress)),
+          encoder_(description_.kind, description_.tokenizer, config.label),
+          writer_(config.output, description_) {}
+
+    CorpusInfo run() {
+        SourceRow row;
+        CorpusRow encoded;
+        while (rows_.next(row)) {
+            if (const RowFault fault = encoder_.encode(row, encoded); !fault.what.empty()) {
+                rows_.refuse(row, fault.what, fault.remedy);
+            } else if (description_.kind != RowKind::image && encoded.tokens.empty()) {
+                ++empty_rows_;
+            } else {
+                moved_answers_ += row.question.is_moved ? 1 : 0;
+                add(encoded);
+            }
+        }
+        check_any();
+        std::vector<std::string> names = rows_.reader().class_names();
+        if (names.empty()) {
+            names = encoder_.class_names();
+            check_classes(names);
+        }
+        return writer_.finish(std::move(names));
+    }
+
+    const RowTally& tally() const { return tally_; }
+    std::uint64_t empty_rows() const { return empty_rows_; }
+    std::uint64_t moved_answers() const { return moved_answers_; }
+
+private:
+    void add(const CorpusRow& row) {
+        writer_.add(row);
+        count(row);
+        progress_.show(++written_, rows_.reader());
+    }
+
+    void count(const CorpusRow& row) {
+        switch (description_.kind) {
+            case RowKind::text:
+                return tally_.add_tokens(row.tokens.size());
+            case RowKind::labelled_text:
+                tally_.add_tokens(row.tokens.size());
+                return tally_.add_label(row.label);
+            case RowKind::question:
+                return tally_.add_question(row.tokens.size(), row.question.context_begin);
+            case RowKind::image:
+                return tally_.add_label(row.label);
+        }
+    }
+
+    void check_any() const {
+        rows_.check_any();
+        if (written_ > 0) return;
+        if (empty_rows_ > 0)
+            throw ConfigError(cat("all ", empty_rows_, " rows are empty texts; there is nothing to train on"));
+        throw ConfigError(
+            cat("all ", rows_.skipped(), " rows were left out as bad; the first: ", rows_.first_fault()));
+    }
+
+    // Of rows that have classes, as far as the format does not say which there are.
+    void check_classes(const std::vector<std::string>& names) const {
+        const std::vector<std::uint64_t>& rows_of = tally_.classes();
+        if (std::count_if(rows_of.begin(), rows_of.end(), [](std::uint64_t rows) { return rows > 0; }) != 1)
+            return;
+        const std::size_t only = rows_of.size() - 1;
+        throw ConfigError(cat("all rows are of one class, ", names.empty() ? std::to_string(only) : names[only],
+                              "; there is nothing to tell apart: ",
+                              description_.kind == RowKind::image
+                                  ? "add images of another class"
+                                  : "name another field with --label, or leave --label out"));
+    }
+
+    WantedRows& rows_;
+    PrepareProgress& progress_;
+    CorpusDescription description_;
+    RowEncoder encoder_;
+    CorpusWriter writer_;
+    RowTally tally_;
+    std::uint64_t written_ = 0;
+    std::uint64_t empty_rows_ = 0;
+    std::uint64_t moved_answers_ = 0;
+};
+
+PrepareReport report_of(const CorpusInfo& info, const WantedRows& rows, const RowTally& tally) {
+    const RowLengths lengths = tally.lengths();
+    PrepareReport report;
+    report.rows = info.rows;
+    report.tokens = info.tokens;
+    report.skipped_rows = rows.skipped();
+    report.filtered_rows = rows.filtered();
+    report.unanswerable = rows.reader().unanswerable();
+    report.classes = tally.classes();
+    report.bytes_in = rows.reader().bytes_read();
+    report.shortest = lengths.shortest;
+    report.p50 = lengths.p50;
+    report.p90 = lengths.p90;
+    report.p99 = lengths.p99;
+    report.longest = lengths.longest;
+    return report;
+}
+
+PrepareReport prepare_files(const PrepareConfig& config, std::ostream& out) {
+    check_files(config);
+    PrepareProgress progress(out, config.quiet);
+    WantedRows rows(config);
+    check_meaning(config, rows.reader().kind());
+    Preparation preparation(config, rows, progress);
+    const CorpusInfo info = preparation.run();
+    PrepareReport report = report_of(info, rows, preparation.tally());
+    report.empty_rows = preparation.empty_rows();
+    report.moved_answers = preparation.moved_answers();
+    report.seconds = progress.seconds();
+    progress.summarise(info, report, preparation.tally(), rows.first_fault());
+    return report;
+}
+
+}  // namespace
+
+PrepareReport prepare(const PrepareConfig& config, std::ostream& out) {
+    try {
+        return prepare_files(config, out);
+    } catch (const std::bad_alloc&) {
+        throw ResourceError(
+            "the machine has not enough memory left for this input: a row, a file of questions and the texts "
+            "that a tokenizer is learned from lie in memory as a whole; split long rows, or use a machine "
+            "with more");
+    }
+}
+
+}  // namespace trireme

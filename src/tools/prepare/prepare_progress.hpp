@@ -1,0 +1,44 @@
+// What a user sees while a corpus is made.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <ostream>
+#include <string>
+
+#include "tools/prepare/row_tally.hpp"
+#include "trireme/base/progress.hpp"
+#include "trireme/data/corpus_info.hpp"
+#include "trireme/data/source.hpp"
+#include "trireme/tools/prepare.hpp"
+
+namespace trireme {
+
+class PrepareProgress {
+public:
+    PrepareProgress(std::ostream& out, bool quiet)
+        : out_(out), quiet_(quiet), line_("prepare", "MB", 0, quiet), begin_(Clock::now()) {}
+
+    void say(const std::string& what);
+
+    // Shows on a terminal how much of the input has been read; called after each row.
+    void show(std::uint64_t rows, const RowReader& reader);
+
+    // `first_fault`: of the rows left out by --skip-bad.
+    void summarise(const CorpusInfo& info, const PrepareReport& report, const RowTally& tally,
+                   const std::string& first_fault);
+
+    double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+
+private:
+    void say_what_was_not_taken_as_it_is(const PrepareReport& report, const std::string& first_fault);
+
+    using Clock = std::chrono::steady_clock;
+
+    std::ostream& out_;
+    bool quiet_;
+    Progress line_;
+    Clock::time_point begin_;
+};
+
+}  // namespace trireme

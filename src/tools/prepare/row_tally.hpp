@@ -1,0 +1,40 @@
+// What is counted of a corpus's rows, for people.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/prepare/row_lengths.hpp"
+#include "trireme/data/corpus_info.hpp"
+
+namespace trireme {
+
+// Its name where the corpus has names, else its number.
+std::string class_name(const CorpusInfo& info, std::size_t label);
+
+class RowTally {
+public:
+    void add_tokens(std::uint64_t tokens) { tokens_.push_back(tokens); }
+
+    // A row of that many tokens, of which the first are the question's.
+    void add_question(std::uint64_t tokens, std::uint64_t question_tokens);
+    void add_label(std::uint32_t label);
+
+    RowLengths lengths() const { return summarise(tokens_); }
+    const std::vector<std::uint64_t>& classes() const { return classes_; }  // rows of each
+
+    // "tokens a row: min 55, p50 281, ..."; of questions and contexts too; none of images.
+    std::vector<std::string> length_lines() const;
+
+    // "10: airplane (203), automobile (194), ..."; empty where rows have no classes.
+    std::string class_line(const CorpusInfo& info) const;
+
+private:
+    std::vector<std::uint64_t> tokens_;
+    std::vector<std::uint64_t> question_tokens_;
+    std::vector<std::uint64_t> context_tokens_;
+    std::vector<std::uint64_t> classes_;
+};
+
+}  // namespace trireme

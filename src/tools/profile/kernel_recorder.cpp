@@ -1,0 +1,54 @@
+#include "tools/profile/kernel_recorder.hpp"
+
+#include <tuple>
+
+#include "trireme/base/median.hpp"
+
+namespace trireme {
+
+bool KernelRecorder::Less::operator()(const KernelProfile& a, const KernelProfile& b) const {
+    const auto key = [](const KernelProfile& each) {
+        return std::tie(each.kernel, each.call.product, each.call.bytes, each.call.flops);
+    };
+    return key(a) < key(b);
+}
+
+// The ledger adds up calls of one kernel, whatever their bytes. So it is emptied between any two: where a
+// simulated device would be asked for its time, the kernel before has just been entered.
+void KernelRecorder::record() {
+    stream_.ledger.clear();
+    stream_.seconds_of = [this](const Cost&, double) {
+        take_last();
+        return 0.0;
+    };
+}
+
+void KernelRecorder::pause() {
+    if (stream_.seconds_of) take_last();
+    stream_.seconds_of = {};
+}
+
+KernelRecorder::KernelRecorder(Stream& stream) : stream_(stream) {}
+KernelRecorder::~KernelRecorder() { stream_.seconds_of = {}; }
+
+void KernelRecorder::take_last() {
+    for (const Ledger::Entry& entry : stream_.ledger.entries()) {
+        const Cost& cost = entry.unit;
+        const KernelProfile key{.kernel = std::string(cost.kernel),
+                                .call = {.flops = cost.flops, .bytes = cost.bytes, .product = cost.product}};
+        seconds_[key].push_back(entry.seconds);
+    }
+    stream_.ledger.clear();
+}
+
+std::vector<KernelProfile> KernelRecorder::medians() const {
+    std::vector<KernelProfile> kernels;
+    for (const auto& [key, seconds] : seconds_) {
+        const double median = median_of(seconds);
+        if (key.call.bytes == 0 || median <= 0) continue;  // an empty tensor, or a clock too coarse
+        kernels.push_back({.kernel = key.kernel, .call = key.call, .calls = seconds.size(), .seconds = median});
+    }
+    return kernels;
+}
+
+}  // namespace trireme

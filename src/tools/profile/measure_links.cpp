@@ -1,0 +1,136 @@
+#include "tools/profile/measure_links.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "trireme/base/median.hpp"
+#include "trireme/comm/collectives.hpp"
+#include "trireme/device/buffer.hpp"
+#include "trireme/device/clock.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr std::size_t least_bytes = std::size_t{1} << 10;  // rows and gradients are not smaller
+constexpr std::size_t most_bytes = std::size_t{16} << 20;
+constexpr std::size_t growth = 4;
+
+using Pair = std::pair<int, int>;
+
+// As often as takes about as long as one of the largest, and not more often than is of use.
+std::size_t rounds_of(std::size_t bytes) { return std::clamp<std::size_t>(most_bytes / bytes, 1, 200); }
+
+// Both send at the same time, as they do where they add up: a link that has two ways takes no longer by that,
+// and memory that two ranks copy through does.
+class Exchange {
+public:
+    Exchange(Communicator& all, const Pair& pair)
+        : all_(all),
+          peer_(all.rank() == pair.first ? pair.second : pair.first),
+          memory_("messages", 2 * turns * most_bytes, Place::memory),
+          sent_(memory_.tensor(DType::f32, 1, length)),
+          received_(memory_.tensor(DType::f32, 1, length)) {}
+
+    // Seconds until a message is here and another one there.
+    double seconds_of(std::size_t bytes, std::size_t repeats) {
+        pass(bytes / sizeof(float));
+        std::vector<double> seconds;
+        for (std::size_t r = 0; r < repeats; ++r) {
+            const double begin = now_seconds();
+            for (std::size_t round = 0; round < rounds_of(bytes); ++round) pass(bytes / sizeof(float));
+            seconds.push_back((now_seconds() - begin) / static_cast<double>(rounds_of(bytes)));
+        }
+        return median_of(std::move(seconds));
+    }
+
+private:
+    static constexpr std::size_t turns = 4;
+    static constexpr std::size_t length = turns * most_bytes / sizeof(float);
+
+    // Of memory that the last ones did not touch, as a run's messages are.
+    void pass(std::size_t elements) {
+        if (length - next_ < elements) next_ = 0;
+        const auto arrival = all_.start_receive(received_.column_range(next_, elements), peer_);
+        const auto departure = all_.start_send(sent_.column_range(next_, elements), peer_);
+        all_.wait(std::array{arrival, departure});
+        next_ += elements;
+    }
+
+    Communicator& all_;
+    int peer_;
+    Arena memory_;
+    Tensor sent_, received_;
+    std::size_t next_ = 0;
+};
+
+// Known to the first of the pair; the others wait for it.
+Link measure_link(Communicator& all, const Pair& pair, std::size_t repeats) {
+    Link link;
+    if (all.rank() == pair.first || all.rank() == pair.second) {
+        Exchange way(all, pair);
+        std::vector<MessageTime> times;
+        for (std::size_t bytes = least_bytes; bytes <= most_bytes; bytes *= growth) {
+            times.push_back({.bytes = static_cast<double>(bytes), .seconds = way.seconds_of(bytes, repeats)});
+        }
+        link = fitted_link(times);
+    }
+    const std::vector<double> all_links = gather_all(all, std::array{link.latency, link.bandwidth});
+    const std::size_t first = 2 * static_cast<std::size_t>(pair.first);
+    return {.latency = all_links[first], .bandwidth = all_links[first + 1]};
+}
+
+// The first two ranks that share a node, or that do not.
+std::optional<Pair> first_pair(const std::vector<int>& nodes, bool share_one) {
+    for (std::size_t a = 0; a < nodes.size(); ++a) {
+        for (std::size_t b = a + 1; b < nodes.size(); ++b) {
+            if ((nodes[a] == nodes[b]) == share_one) return Pair{static_cast<int>(a), static_cast<int>(b)};
+        }
+    }
+    return std::nullopt;
+}
+
+// How many ranks each node has, if these are neighbours and as many on every node.
+std::optional<int> ranks_of_a_node(const std::vector<int>& nodes) {
+    const auto count = static_cast<std::size_t>(std::ranges::count(nodes, nodes.front()));
+    for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
+        if (nodes[rank] != static_cast<int>(rank / count * count)) return std::nullopt;
+    }
+    return static_cast<int>(count);
+}
+
+}  // namespace
+
+// Minimises the sum of squares of (latency + bytes * slope) / seconds - 1.
+Link fitted_link(std::span<const MessageTime> times) {
+    double one = 0, x = 0, xx = 0, y = 0, xy = 0;
+    for (const MessageTime& each : times) {
+        const double weight = 1 / (each.seconds * each.seconds);
+        one += weight;
+        x += weight * each.bytes;
+        xx += weight * each.bytes * each.bytes;
+        y += weight * each.seconds;
+        xy += weight * each.bytes * each.seconds;
+    }
+    const double determinant = one * xx - x * x;
+    const double slope = determinant > 0 ? (one * xy - x * y) / determinant : 0;
+    const MessageTime largest = *std::ranges::max_element(times, {}, &MessageTime::bytes);
+    if (slope <= 0) return {.latency = y / one, .bandwidth = largest.bytes / largest.seconds};
+    const double latency = (y - slope * x) / one;
+    if (latency < 0) return {.latency = 0, .bandwidth = xx / xy};
+    return {.latency = latency, .bandwidth = 1 / slope};
+}
+
+std::vector<LinkLevel> measure_links(Communicator& all, const std::vector<int>& nodes, std::size_t repeats) {
+    const std::optional<Pair> within = first_pair(nodes, true);
+    const std::optional<Pair> across = first_pair(nodes, false);
+    std::vector<LinkLevel> levels;
+    const std::optional<int> ranks = ranks_of_a_node(nodes);
+    if (within && (!across || ranks)) levels.push_back({.link = measure_link(all, *within, repeats)});
+    if (across && !levels.empty()) levels.front().ranks = *ranks;
+    if (across) levels.push_back({.link = measure_link(all, *across, repeats)});
+    return levels;
+}
+
+}  // namespace trireme

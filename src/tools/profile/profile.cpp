@@ -1,0 +1,112 @@
+#include "trireme/tools/profile.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <optional>
+
+#include "tools/profile/measure_links.hpp"
+#include "trireme/archive/partial_file.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/comm/agreement.hpp"
+#include "trireme/comm/collectives.hpp"
+
+namespace trireme {
+namespace {
+
+std::string title_of(const ProfileSubject& subject) {
+    const std::size_t samples = subject.batch.segments.size();
+    const int threads = subject.threads();
+    return fmt::format("{} in {}, {} rows in a micro-batch of {} sample{}, {} thread{}\n\n", subject.model.name,
+                       name_of(subject.dtype), subject.batch.rows(), samples, samples == 1 ? "" : "s", threads,
+                       threads == 1 ? "" : "s");
+}
+
+std::string line_of(const LayerProfile& layer) {
+    const auto ms = [](double seconds) { return 1e3 * seconds; };
+    const auto mb = [](std::size_t bytes) { return 1e-6 * static_cast<double>(bytes); };
+    return fmt::format("{:<10}  {:11.2f}  {:11.2f}  {:>13}  {:9.2f}  {:9.1f}  {:13.1f}\n", layer.name,
+                       ms(layer.forward), ms(layer.backward),
+                       fmt::format("{:.2f}+{:.2f}", ms(layer.backward_input), ms(layer.backward_weight)),
+                       ms(layer.update), mb(layer.activation), mb(layer.parameters));
+}
+
+// As a stage of all layers would take it.
+std::string sum_line(const Profile& profile) {
+    double pass = 0;
+    double update = 0;
+    for (const LayerProfile& layer : profile.layers) {
+        pass += layer.forward + layer.backward;
+        update += layer.update;
+    }
+    return fmt::format("all {} layers: {:.3f} s for a micro-batch, {:.3f} s for an update\n",
+                       profile.layers.size(), pass, update);
+}
+
+std::string links_text(const std::vector<LinkLevel>& links) {
+    std::string text;
+    for (const LinkLevel& level : links) {
+        const std::string among =
+            level.ranks > 0 ? fmt::format("groups of {} ranks", level.ranks) : "all ranks";
+        text += fmt::format("link among {}: {:.2f} us, {:.2f} GB/s\n", among, 1e6 * level.link.latency,
+                            1e-9 * level.link.bandwidth);
+    }
+    return text;
+}
+
+// A line for each layer that was measured.
+std::string table_of(const Profile& profile) {
+    std::string table =
+        "layer        forward ms  backward ms      halves ms  update ms    kept MB  parameters MB\n";
+    for (std::size_t l = 0; l < profile.layers.size(); ++l) {
+        if (profile.layers[l].measured == l) table += line_of(profile.layers[l]);
+    }
+    return table + sum_line(profile) + links_text(profile.links);
+}
+
+void write(const std::string& text, PartialFile file) {
+    std::ofstream out(file.partial_path(), std::ios::binary);
+    out << text << std::flush;
+    if (!out) {
+        throw ResourceError(cat(file.final_path().string(), " could not be written; is the disk full?"));
+    }
+    out.close();
+    file.keep(text.size());
+}
+
+}  // namespace
+
+void profile(const ProfileConfig& config, const ProfileSubject& subject, std::ostream& out) {
+    const auto alone = single_rank("profile");
+    const std::vector<int> nodes{0};
+    profile(config, subject, {.all = *alone, .nodes = nodes}, out);
+}
+
+void profile(const ProfileConfig& config, const ProfileSubject& subject, const ProfileRanks& ranks,
+             std::ostream& out) {
+    Communicator& all = ranks.all;
+    std::optional<PartialFile> file;
+    agree(all, [&] {
+        if (all.rank() == 0) file.emplace(config.output);
+    });
+    const auto say = [&](const std::string& text) {
+        if (all.rank() == 0 && !config.quiet) out << text << std::flush;
+    };
+    say(title_of(subject));
+    barrier(all);
+    Progress progress("profile", "measurements",
+                      static_cast<double>(count_measurements(subject.model, config.repeats)),
+                      config.quiet || all.rank() != 0);
+    ProfileSubject measured = subject;
+    measured.progress = &progress;
+    Profile profile = measure_profile(measured, config.repeats);
+    progress.finish();
+    barrier(all);
+    if (all.size() > 1) profile.links = measure_links(all, ranks.nodes, config.repeats);
+    say(table_of(profile));
+    if (!file) return;
+    write(json_of(profile), std::move(*file));
+    say(fmt::format("the profile is {}\n", config.output));
+}
+
+}  // namespace trireme

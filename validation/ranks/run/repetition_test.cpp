@@ -1,0 +1,176 @@
+// A step that is executed again with checks: it changes nothing, and names the origin of a value that is not
+// finite on all ranks alike.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ranks/run/started_run.hpp"
+#include "run/divergence.hpp"
+#include "trireme/comm/collectives.hpp"
+#include "trireme/rank/non_finite.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::StartedRun;
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+class ARepeatedStep : public StartedRun {
+protected:
+    ARepeatedStep() : StartedRun({5, 4, 3, 9, 4, 3, 5, 4}) {
+        config_.model.width = 16;
+        config_.model.heads = 4;
+        config_.model.positions = 12;
+        config_.model.dropout = 0.1;
+        config_.precision.device = DeviceKind::cpu;
+        config_.schedule.microbatches = 2;
+        config_.run.on_nan = OnNan::stop;
+    }
+
+    // All ranks in a row, at most four stages.
+    void lay_out(const std::string& schedule) {
+        config_.schedule.schedule = schedule;
+        config_.layout.pipe = std::min(session_.size(), 4);
+        config_.layout.data = session_.size() / config_.layout.pipe;
+        start();
+    }
+
+    StepOutcome step(std::size_t number) {
+        trainer_->begin_stretch(number, number + 1);
+        return trainer_->step().front();
+    }
+
+    std::vector<double> train(bool repeats) {
+        start_again();
+        std::vector<double> losses;
+        for (std::size_t number = 0; number < 3; ++number) {
+            losses.push_back(step(number).loss);
+            if (!repeats) continue;
+            const std::string found = describe_first(*control_, trainer_->repeat_with_checks(number));
+            EXPECT_EQ(found, "") << "step " << number;
+        }
+        return losses;
+    }
+
+    // Changes this rank's part of a parameter, if it has any of it.
+    void poison(const std::string& name, std::size_t row, double value) {
+        const LocalParameters& held = *trainer_->state_place().parameters;
+        const auto has_name = [&](const ParameterSpec& spec) { return spec.name == name; };
+        if (std::ranges::none_of(held.specs(), has_name)) return;
+        held.values()[held.number_of(name)].as<float>()(row, 0) = static_cast<float>(value);
+    }
+
+    // Finds the origin as `train` does; every rank must report the same.
+    std::string locate(StepOutcome& outcome) {
+        Divergence divergence(config_.run.on_nan);
+        divergence.locate(outcome, running());
+        for (const std::string& said : gather_all(*control_, outcome.non_finite))
+            EXPECT_EQ(said, outcome.non_finite);
+        return outcome.non_finite;
+    }
+
+    int rank_of(std::size_t stage, int micro_batch) const {
+        const PipelineShape& shape = setup_->plan.training.shape;
+        const int team = shape.executor_of(static_cast<int>(stage), micro_batch);
+        return setup_->plan.teams[static_cast<std::size_t>(team)].ranks.front();
+    }
+};
+
+TEST_F(ARepeatedStep, LeavesNothingBehindAndFindsNothingWhereAllIsFinite) {
+    for (const char* const schedule : {"1f1b", "gpipe", "zb-h1"}) {
+        SCOPED_TRACE(schedule);
+        lay_out(schedule);
+
+        const std::vector<double> repeating = train(true);
+
+        EXPECT_EQ(repeating, train(false));
+    }
+}
+
+TEST_F(ARepeatedStep, LeavesNothingBehindWhereTensorRanksShareALayer) {
+    if (session_.size() % 2 != 0) GTEST_SKIP() << "an odd number of ranks";
+    config_.layout.tensor = 2;
+    config_.layout.data = session_.size() / 2;
+    start();
+
+    const std::vector<double> repeating = train(true);
+
+    EXPECT_EQ(repeating, train(false));
+}
+
+TEST_F(ARepeatedStep, NamesTheRankAndTheLayerOfAParameterThatIsNoNumber) {
+    for (const char* const schedule : {"1f1b", "zb-h1"}) {
+        SCOPED_TRACE(schedule);
+        lay_out(schedule);
+        const std::string name = "transformer.h.1.mlp.c_fc.weight";
+        poison(name, 2, nan);
+        std::size_t stage = 0;
+        while (setup_->plan.layout.stages[stage].layers.end() <= 4)
+            ++stage;  // layer 4 is the second block's MLP
+
+        StepOutcome outcome = step(0);
+
+        EXPECT_TRUE(outcome.is_skipped);
+        EXPECT_EQ(locate(outcome), cat("first non-finite value: rank ", rank_of(stage, 0), " (stage ", stage,
+                                       "), layer transformer.h.1.mlp, micro-batch 0, forward: output of linear "
+                                       "is nan at [0, 0] because "
+                                       "its weight, parameter ",
+                                       name, ", is nan at [2, 0]"));
+    }
+}
+
+TEST_F(ARepeatedStep, NamesTheKernelThatOverflows) {
+    lay_out("1f1b");
+    poison("transformer.ln_f.weight", 0, 1e38);
+    poison("transformer.ln_f.bias", 0, 3e38);
+    const std::size_t last = setup_->plan.layout.stages.size() - 1;
+
+    StepOutcome outcome = step(0);
+
+    const std::string said = locate(outcome);
+    EXPECT_EQ(
+        said.rfind(cat("first non-finite value: rank ", rank_of(last, 0), " (stage ", last, "), layer "), 0),
+        0U)
+        << said;
+    EXPECT_NE(said.find("is inf at"), std::string::npos) << said;
+    EXPECT_NE(said.find("although its inputs are finite"), std::string::npos) << said;
+}
+
+// One sample is longer than all others, and alone in its micro-batch.
+TEST_F(ARepeatedStep, NamesTheMicroBatch) {
+    config_.schedule.microbatches = 8 / static_cast<std::size_t>(std::max(1, session_.size() / 4));
+    lay_out("1f1b");
+    const std::vector<Sample>& samples = setup_->samples.train;
+    const auto visits = Sampler(samples.size(), config_.run.seed).visits(0, config_.run.batch);
+    const auto longest = std::ranges::max_element(
+        visits, {}, [&](const SampleVisit& visit) { return samples[visit.sample].length; });
+    const auto micro_batch = static_cast<int>(longest - visits.begin());
+    poison("transformer.wpe.weight", samples[longest->sample].length - 1, nan);
+
+    StepOutcome outcome = step(0);
+
+    const std::string said = locate(outcome);
+    EXPECT_EQ(said.rfind(cat("first non-finite value: rank ", rank_of(0, micro_batch),
+                             " (stage 0), layer embedding, micro-batch ", micro_batch, ", forward: output of "),
+                         0),
+              0U)
+        << said;
+    EXPECT_NE(said.find("transformer.wpe.weight"), std::string::npos) << said;
+}
+
+TEST_F(ARepeatedStep, IsNotMadeWhereParametersHaveChangedSince) {
+    if (session_.size() > 4) GTEST_SKIP() << "replicas of more than four stages";
+    config_.model.tied = false;
+    lay_out("pipedream");
+    poison("transformer.h.0.ln_1.weight", 0, nan);
+
+    StepOutcome outcome = step(0);
+
+    EXPECT_EQ(locate(outcome).rfind("the step cannot be repeated, because schedule pipedream has updated", 0),
+              0U)
+        << outcome.non_finite;
+}
+
+}  // namespace
+}  // namespace trireme

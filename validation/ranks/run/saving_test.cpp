@@ -1,0 +1,227 @@
+// Checkpoints written by ranks that go on meanwhile.
+#include "run/saving.hpp"
+
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "comm/mpi/mpi_communicator.hpp"
+#include "error_message.hpp"
+#include "scratch_folder.hpp"
+#include "trireme/archive/listing.hpp"
+#include "trireme/checkpoint/stored_model.hpp"
+#include "trireme/comm/collectives.hpp"
+#include "unit/checkpoint/small_model.hpp"
+#include "unit/checkpoint/written.hpp"
+
+namespace trireme {
+namespace {
+
+namespace fs = std::filesystem;
+using validation::WholeState;
+
+// All ranks have everything, and own a part of it each; the first rank owns nothing where there are several.
+class RanksSave : public testing::Test {
+protected:
+    RanksSave() {
+        folder_ = gather_all(control_, scratch_.file("checkpoints")).front();
+        const auto ranks = static_cast<std::size_t>(control_.size());
+        plan_.state = validation::shared_state(config_, whole_, 0, ranks > 1 ? ranks - 1 : 1);
+        for (std::size_t p = 0; p < plan_.state.parts.size(); ++p)
+            plan_.state.parts[p].number = ranks > 1 ? p + 1 : 0;
+        plan_.description = validation::description_of(config_, whole_);
+        plan_.checkpoints = folder_;
+        plan_.run = "00c0ffee";
+    }
+    // Nobody leaves while another one reads what the first has made.
+    ~RanksSave() override { barrier(control_); }
+
+    std::unique_ptr<Saving> saving() const {
+        return std::make_unique<Saving>(
+            plan_, std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, "saving", patience_), [] {});
+    }
+
+    RunState behind(std::uint64_t updates, const std::string& facts = "") const {
+        return {.facts = facts, .views = whole_.views(), .updates = updates};
+    }
+
+    void finish(Saving& saving) {
+        saving.finish();
+        barrier(control_);  // rank 0 is through, too
+    }
+
+    // While a file lies where the folder was.
+    template <class Work>
+    void with_file_for_folder(Work&& work) {
+        if (control_.rank() == 0) {
+            fs::rename(folder_, folder_.string() + ".elsewhere");
+            std::ofstream(folder_) << "a file";
+        }
+        barrier(control_);
+        work();
+        if (control_.rank() == 0) {
+            fs::remove(folder_);
+            fs::rename(folder_.string() + ".elsewhere", folder_);
+        }
+        barrier(control_);
+    }
+
+    void double_all() {
+        for (const ParameterTensors& field : whole_.fields) {
+            const auto values = field.all().as<float>();
+            for (std::size_t e = 0; e < field.all().size(); ++e) values[e] *= 2;
+        }
+    }
+
+    // Times the factor.
+    void expect_all(const fs::path& path, float factor) const {
+        const WholeState first(whole_.specs, 2), found(whole_.specs, 2);
+        const StoredModel stored = StoredModel::open(path);
+        stored.read(found.views(), 1);
+        for (std::size_t f = 0; f < found.fields.size(); ++f) {
+            const auto expected = first.fields[f].all().as<float>();
+            const auto got = found.fields[f].all().as<float>();
+            for (std::size_t e = 0; e < first.fields[f].all().size(); ++e)
+                ASSERT_EQ(got[e], factor * expected[e]);
+        }
+    }
+
+    Patience patience_{.stall_seconds = 20};
+    MpiCommunicator control_{MPI_COMM_WORLD, "control", patience_};
+    validation::ScratchFolder scratch_;
+    fs::path folder_;
+    ModelConfig config_ = small_config();
+    WholeState whole_{specs_of(config_), 2};
+    SavingPlan plan_;
+};
+
+TEST_F(RanksSave, WhatWasThereWhenItBegan) {
+    const auto saves = saving();
+
+    saves->begin(2, behind(2, R"({"a":1})"), false);
+    saves->before_update();
+    double_all();
+    for (int step = 0; step < 3; ++step) saves->advance();
+    saves->begin(4, behind(4, R"({"a":2})"), true);
+    finish(*saves);
+
+    expect_all(folder_ / "step-2", 1);
+    expect_all(folder_, 2);
+    EXPECT_EQ(StoredModel::open(folder_).state()->run, R"({"a":2})");
+    const std::vector<SaveOutcome> outcomes = saves->take_outcomes();
+    ASSERT_EQ(outcomes.size(), control_.rank() == 0 ? 2U : 0U);
+    for (const SaveOutcome& outcome : outcomes) EXPECT_EQ(outcome.complaint, "");
+}
+
+TEST_F(RanksSave, OnlyTheNewest) {
+    plan_.keep = 1;
+    const auto saves = saving();
+
+    for (const std::uint64_t step : {2, 4, 6}) saves->begin(step, behind(step), step == 6);
+    finish(*saves);
+
+    EXPECT_EQ(names_in(folder_), (std::vector<std::string>{"latest", "step-6"}));
+}
+
+// Nobody looks between the two whether the first is done.
+TEST_F(RanksSave, WhoWaitedForTheOneBeforeIsOnRecord) {
+    const auto saves = saving();
+
+    for (const std::uint64_t step : {2, 4, 6}) {
+        saves->begin(step, behind(step), false);
+        saves->before_update();
+        if (step == 4) saves->finish();
+    }
+    finish(*saves);
+
+    ASSERT_EQ(saves->waits().size(), 1U);
+    EXPECT_EQ(saves->waits().front().step, 4U);
+    EXPECT_GT(saves->waits().front().seconds, 0);
+    EXPECT_GE(saves->stall_seconds(), saves->waits().front().seconds);
+}
+
+// Of a run that goes on over what another one left there.
+TEST_F(RanksSave, AtOnceWhatIsThereNowAndNotWhatAnotherRunHasLeft) {
+    auto saves = saving();
+    saves->begin(4, behind(4), true);
+    finish(*saves);
+    plan_.run = "0decade0";
+    saves = saving();
+    double_all();
+
+    EXPECT_EQ(saves->save_at_once(4, behind(4)), folder_ / "step-4");
+
+    expect_all(folder_, 2);
+    EXPECT_EQ(saves->saves(), 1U);
+    barrier(control_);
+    saves->save_at_once(4, behind(4));
+    EXPECT_EQ(saves->saves(), 1U);  // it was there
+}
+
+TEST_F(RanksSave, AtOnceWhatCouldNotBeSavedBefore) {
+    plan_.goes_on = true;
+    const auto saves = saving();
+    saves->begin(2, behind(2), true);
+    finish(*saves);
+    with_file_for_folder([&] {
+        saves->begin(4, behind(4), false);
+        saves->before_update();
+        finish(*saves);
+    });
+
+    saves->save_at_once(4, behind(4));
+
+    EXPECT_EQ(StoredModel::open(folder_).step(), 4U);
+    barrier(control_);
+}
+
+// What each rank answers for goes to another one.
+TEST_F(RanksSave, AlsoWhereRanksAnswerForOtherParts) {
+    const auto saves = saving();
+    saves->begin(2, behind(2), true);
+    finish(*saves);
+    std::vector<CheckpointPart> parts = plan_.state.parts;
+    std::vector<std::uint64_t> numbers;
+    for (const CheckpointPart& part : parts) numbers.push_back(part.number);
+    std::ranges::rotate(numbers, numbers.begin() + 1);
+    for (std::size_t p = 0; p < parts.size(); ++p) parts[p].number = numbers[p];
+    std::ranges::sort(parts, {}, &CheckpointPart::number);
+    double_all();
+
+    saves->change_parts(parts);
+    saves->begin(4, behind(4), true);
+    finish(*saves);
+
+    expect_all(folder_ / "step-2", 1);
+    expect_all(folder_, 2);
+}
+
+// A file lies where the folder was. Rank 0 hears why, and the run goes on.
+TEST_F(RanksSave, NothingWhereOneOfThemCannot) {
+    plan_.goes_on = true;
+    const auto saves = saving();
+    saves->begin(2, behind(2), false);
+    saves->before_update();
+    finish(*saves);
+    with_file_for_folder([&] {
+        saves->begin(4, behind(4), false);
+        saves->before_update();
+        finish(*saves);
+    });
+
+    if (control_.rank() == 0) {
+        const std::vector<SaveOutcome> outcomes = saves->take_outcomes();
+        ASSERT_EQ(outcomes.size(), 2U);
+        EXPECT_EQ(outcomes[0].complaint, "");
+        EXPECT_TRUE(validation::says(outcomes[1].complaint, "step-4 cannot be written: Not a directory"));
+    }
+    expect_all(folder_, 1);
+    saves->begin(6, behind(6), true);
+    finish(*saves);
+    EXPECT_EQ(StoredModel::open(folder_).step(), 6U);
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,72 @@
+// Runs of a small model on the ranks of a job, as `train` starts them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "trireme/adapt/switching.hpp"
+#include "unit/data/small_corpus.hpp"
+
+namespace trireme::validation {
+
+class StartedRun : public ::testing::Test {
+protected:
+    // Two blocks, and a corpus of samples that are so long.
+    explicit StartedRun(const std::vector<std::size_t>& lengths) {
+        corpus_of_lengths(folder_, lengths);
+        config_.data.corpus = folder_.file("corpus.h5");
+        config_.data.validation_share = 0;
+        config_.model.name = "gpt2-tiny";
+        config_.model.layers = 2;
+        config_.run.batch = 8;
+        config_.run.steps = 1000;
+        config_.run.stall_timeout = stall_seconds;
+    }
+    ~StartedRun() override { trainer_.reset(); }
+
+    // As the configuration is now.
+    void start() {
+        setup_.emplace(set_up(config_, session_.size()));
+        gradients_ = gradient_plan(*setup_);
+        start_again();
+    }
+
+    // From its first values, in the plan that it has come to.
+    void start_again() {
+        trainer_.reset();
+        start_trainer(running());
+        trainer_->fill();
+    }
+
+    RunningPlan running() {
+        return {.config = config_,
+                .session = session_,
+                .control = *control_,
+                .mover = *mover_,
+                .watchdog = watchdog_,
+                .setup = *setup_,
+                .gradients = gradients_,
+                .trainer = trainer_,
+                .nodes = session_.nodes(),
+                .twin = twin_.get()};
+    }
+
+    static constexpr double stall_seconds = 60;
+    int arguments_ = 0;
+    char** words_ = nullptr;
+    Session session_{arguments_, words_};
+    Watchdog watchdog_{session_, stall_seconds};
+    std::unique_ptr<Communicator> control_ = session_.all_ranks("control", watchdog_.patience());
+    std::unique_ptr<Communicator> mover_ = session_.all_ranks("mover", watchdog_.patience());
+    std::unique_ptr<NodeMemory> twin_;  // none but where a test makes one
+    ScratchFolder folder_;
+    RunConfig config_;
+    std::optional<trireme::Setup> setup_;
+    GradientPlan gradients_;
+    std::optional<RankTrainer> trainer_;
+};
+
+}  // namespace trireme::validation

@@ -1,0 +1,94 @@
+// A run that changes its plan a hundred times leaves nothing behind.
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <array>
+#include <fstream>
+
+#include "ranks/comm/live_handles.hpp"
+#include "ranks/mover/random_layouts.hpp"
+#include "ranks/run/started_run.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::random_layout;
+using validation::StartedRun;
+
+// Of address space.
+std::size_t mapped_bytes() {
+    std::size_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    return pages * 4096;
+}
+
+class ARunOfManyPlans : public StartedRun {
+protected:
+    ARunOfManyPlans() : StartedRun({5, 9, 3}) {
+        config_.model.width = 64;
+        config_.model.heads = 4;
+        config_.model.positions = 10;
+        config_.precision.device = DeviceKind::reference;
+        twin_ = make_twin(MoveWay::twins, session_, watchdog_.patience());
+        start();
+    }
+
+    StepOutcome step() {
+        trainer_->begin_stretch(steps_, steps_ + 1);
+        ++steps_;
+        return trainer_->step().front();
+    }
+
+    PlanChange change_to(std::uint64_t layout) {
+        const LayoutBounds bounds{.ranks = static_cast<std::size_t>(session_.size()),
+                                  .layers = 7,
+                                  .most_shares = 4,
+                                  .most_replicas = 3};
+        const Decision decision{.step = steps_, .layout = random_layout(layout, bounds), .micro_batches = 2};
+        return switch_to(decided_plan(config_, *setup_, *setup_, session_.size(), decision), running());
+    }
+
+    using LayoutBounds = validation::LayoutBounds;
+    static constexpr std::array ways_{MoveWay::stop, MoveWay::overlap, MoveWay::twins};
+
+    std::size_t steps_ = 0;
+};
+
+TEST_F(ARunOfManyPlans, KeepsNoGroupsAndNoMemoryOfThoseThatAreOver) {
+    constexpr std::uint64_t layouts = 10;
+    std::vector<int> handles;
+    std::vector<std::size_t> mapped;
+    for (int round = 0; round < 10; ++round) {
+        for (std::uint64_t layout = 0; layout < layouts; ++layout) {
+            config_.policy.move = ways_[layout % ways_.size()];
+            change_to(layout);
+        }
+        step();
+        handles.push_back(live_handles());
+        mapped.push_back(mapped_bytes());
+    }
+
+    EXPECT_EQ(handles, std::vector<int>(handles.size(), handles.front()));
+    // Parameters, gradients and moments of the ranks of a process that works alone are 2 MB: 16 for each
+    // layout.
+    EXPECT_LT(mapped.back(), mapped[1] + (std::size_t{16} << 20));
+}
+
+// As if it had stayed: each step is that of a run that has never been elsewhere.
+TEST_F(ARunOfManyPlans, TrainsOnWhereItWas) {
+    std::vector<double> staying;
+    for (int number = 0; number < 24; ++number) staying.push_back(step().loss);
+
+    for (const MoveWay way : ways_) {
+        steps_ = 0;
+        config_.policy.move = way;
+        start_again();
+        for (std::uint64_t number = 0; number < staying.size(); ++number) {
+            EXPECT_NEAR(step().loss, staying[number], 1e-5 * staying[number]) << "step " << number;
+            if (number % 2 == 0) change_to(number / 2);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace trireme

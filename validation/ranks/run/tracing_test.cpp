@@ -1,0 +1,84 @@
+// What ranks traced, on one line of time and in one file.
+#include "trireme/rank/tracing.hpp"
+
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "comm/mpi/mpi_communicator.hpp"
+#include "scratch_folder.hpp"
+#include "trireme/comm/collectives.hpp"
+
+namespace trireme {
+namespace {
+
+using nlohmann::json;
+
+class TracingOfRanks : public ::testing::Test {
+protected:
+    MpiCommunicator control_{MPI_COMM_WORLD, "control", {.stall_seconds = 20}};
+    validation::ScratchFolder folder_;
+};
+
+// Ranks of one machine have one clock: what is found is within what the reading can be wrong by.
+TEST_F(TracingOfRanks, ReadsClocksAsWellAsMessagesAllow) {
+    const ClockReading reading = read_clock(control_);
+
+    EXPECT_LE(std::abs(reading.ahead), reading.round_trip / 2);
+    EXPECT_EQ(reading.round_trip > 0, control_.rank() > 0 && !time_is_simulated());
+    EXPECT_LE(reading.at, now_seconds());
+}
+
+TEST_F(TracingOfRanks, FindsHowFarAClockIsAhead) {
+    if (time_is_simulated()) GTEST_SKIP() << "all ranks have one clock";
+    const double ahead = 1000.0 * control_.rank();
+
+    const ClockReading reading = read_clock(control_, [&] { return now_seconds() + ahead; });
+
+    EXPECT_LE(std::abs(reading.ahead - ahead), reading.round_trip / 2 + 1e-9);
+}
+
+// Each with events of its own number, in an order that messages force upon them.
+TEST_F(TracingOfRanks, WritesTheEventsOfAll) {
+    Tracing tracing({1, 1}, control_);
+    tracing.begin_step(1, 0);
+    for (int turn = 0; turn < control_.size(); ++turn) {
+        if (turn == control_.rank()) {
+            for (int event = 0; event <= turn; ++event)
+                const TraceSpan span(tracing.trace(), TraceLane::compute, "turn");
+        }
+        barrier(control_);
+    }
+
+    tracing.write(folder_.file(""), cat("host-", control_.rank()));
+
+    if (control_.rank() > 0) return;
+    const json all = json::parse(validation::read_whole(folder_.file("trace.json")));
+    std::vector<int> turns;
+    std::vector<std::string> names;
+    double doubt = 0.01;  // microseconds: what is rounded, and all that readings can be wrong by
+    double last = 0;
+    for (const json& event : all["traceEvents"]) {
+        if (event["name"] == "process_name") {
+            names.push_back(event["args"]["name"]);
+            for (const double seconds : event["args"]["round_trip_s"]) doubt += 1e6 * seconds;
+        }
+        if (event["name"] != "turn") continue;
+        turns.push_back(event["pid"]);
+        EXPECT_GE(event["ts"].get<double>(), last - doubt);
+        last = event["ts"];
+    }
+    std::vector<int> expected_turns;
+    std::vector<std::string> expected_names;
+    for (int rank = 0; rank < control_.size(); ++rank) {
+        expected_turns.insert(expected_turns.end(), static_cast<std::size_t>(rank) + 1, rank);
+        expected_names.push_back(cat("rank ", rank, " (host-", rank, ")"));
+    }
+    EXPECT_EQ(turns, expected_turns);
+    EXPECT_EQ(names, expected_names);
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,95 @@
+// Whom it ends a job for, and whom it waits for. What the program says then is tested in validation/messages.
+#include "trireme/rank/watchdog.hpp"
+
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <array>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "comm/mpi/mpi_communicator.hpp"
+#include "error_message.hpp"
+#include "ranks/comm/view_of.hpp"
+#include "trireme/device/clock.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::message_of;
+using validation::says;
+
+class AWatchdog : public ::testing::Test {
+protected:
+    // One that hears soon enough of every rank that runs.
+    static constexpr WatchdogSeconds patient{.stall = 0.2, .answer = 20, .turn = 20, .end_of_job = 0.1};
+
+    void SetUp() override {
+        if (time_is_simulated()) GTEST_SKIP() << "the simulator finds by itself that nobody can go on";
+    }
+
+    void begin(const WatchdogSeconds& seconds) {
+        watchdog_.emplace(std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, "watchdog", Patience{20}), "ark",
+                          seconds);
+        watchdog_->ask([] { return "stands at the bow"; });
+        group_ = std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, "test", watchdog_->patience());
+    }
+
+    int last() const { return group_->size() - 1; }
+    bool is_last() const { return group_->rank() == last(); }
+
+    void wait_for(int peer) { group_->wait(std::array{group_->start_receive(view_of(got_), peer)}); }
+
+    std::string line_of(int rank) const { return cat("\n  rank ", rank, " (ark) "); }
+
+    std::optional<Watchdog> watchdog_;
+    std::unique_ptr<Communicator> group_;
+    std::vector<double> got_ = std::vector<double>(1);
+};
+
+// It computes for five times as long as others have patience, and then sends them what they wait for.
+TEST_F(AWatchdog, WaitsForARankThatIsSlow) {
+    begin(patient);
+    std::vector<double> value{7};
+
+    if (is_last()) {
+        for (const double end = now_seconds() + 1; now_seconds() < end; group_->progress()) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        }
+        for (int peer = 0; peer < last(); ++peer)
+            group_->wait(std::array{group_->start_send(view_of(value), peer)});
+    } else {
+        wait_for(last());
+        EXPECT_EQ(got_[0], 7);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+TEST_F(AWatchdog, EndsAJobInWhichNobodyMoves) {
+    begin(patient);
+
+    const std::string block =
+        message_of<ResourceError>([&] { wait_for((group_->rank() + 1) % group_->size()); });
+
+    EXPECT_TRUE(says(block, "there has been no progress for 0.2 s")) << block;
+    for (int rank = 0; rank <= last(); ++rank) {
+        EXPECT_TRUE(says(block, line_of(rank) + "stands at the bow")) << block;
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+TEST_F(AWatchdog, EndsAJobInWhichOneDoesNotAnswer) {
+    begin({.stall = 0.2, .answer = 0.5, .turn = 20, .end_of_job = 0.1});
+
+    if (!is_last()) {
+        const std::string block = message_of<ResourceError>([&] { wait_for(last()); });
+
+        EXPECT_TRUE(says(block, line_of(last()) + "does not answer")) << block;
+        EXPECT_TRUE(says(block, line_of(group_->rank()) + "stands at the bow; waited 0.2 s for ")) << block;
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+}  // namespace
+}  // namespace trireme

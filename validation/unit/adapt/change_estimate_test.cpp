@@ -1,0 +1,46 @@
+#include "trireme/adapt/change_estimate.hpp"
+
+#include <gtest/gtest.h>
+
+namespace trireme {
+namespace {
+
+TEST(ChangeEstimate, KnowsNothingBeforeTheFirstChange) { EXPECT_FALSE(ChangeEstimate().seconds(100)); }
+
+TEST(ChangeEstimate, TakesTheOnlyOneForEveryOther) {
+    ChangeEstimate estimate;
+    estimate.add(100, 0.5);
+
+    EXPECT_DOUBLE_EQ(estimate.seconds(100).value(), 0.5);
+    EXPECT_DOUBLE_EQ(estimate.seconds(900).value(), 0.5);
+}
+
+TEST(ChangeEstimate, FindsWhatAChangeTakesAndWhatAByte) {
+    ChangeEstimate estimate;
+    for (const std::size_t bytes : {100, 300, 500, 500}) {
+        estimate.add(bytes, 0.25 + 0.001 * static_cast<double>(bytes));
+    }
+
+    EXPECT_NEAR(estimate.seconds(0).value(), 0.25, 1e-12);
+    EXPECT_NEAR(estimate.seconds(1000).value(), 1.25, 1e-12);
+}
+
+TEST(ChangeEstimate, TakesTheMeanOfEqualOnes) {
+    ChangeEstimate estimate;
+    estimate.add(100, 0.5);
+    estimate.add(100, 0.7);
+
+    EXPECT_DOUBLE_EQ(estimate.seconds(100).value(), 0.6);
+}
+
+// Where a small one happened to take longer.
+TEST(ChangeEstimate, NeverExpectsMoreBytesToTakeLess) {
+    ChangeEstimate estimate;
+    estimate.add(100, 0.7);
+    estimate.add(300, 0.5);
+
+    EXPECT_DOUBLE_EQ(estimate.seconds(1000).value(), 0.6);
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,101 @@
+#include "trireme/adapt/deciding.hpp"
+
+#include <gtest/gtest.h>
+
+#include "unit/data/small_corpus.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::corpus_of_lengths;
+using validation::ScratchFolder;
+
+// Two tensor ranks, of which rank 1 is four times as slow.
+class DecidingOnHelp : public ::testing::Test {
+protected:
+    DecidingOnHelp() {
+        corpus_of_lengths(folder_, {5, 9, 3});
+        config_.data.corpus = folder_.file("corpus.h5");
+        config_.data.validation_share = 0;
+        config_.model.name = "gpt2-tiny";
+        config_.model.layers = 2;
+        config_.model.width = 16;
+        config_.model.heads = 4;
+        config_.model.positions = 10;
+        config_.layout.tensor = 2;
+        config_.run.steps = 100;
+        config_.policy.straggler = StragglerPolicy::migrate;
+        config_.policy.look_every = 5;
+        setup_.emplace(set_up(config_, 2));
+        deciding_.emplace(config_, *setup_, nodes_, std::vector<Decision>{});
+    }
+
+    // Five steps in which rank 1 computes this part of both ranks' products, of which each has half.
+    void take_steps(double seconds, double part) {
+        for (int step = 0; step < 5; ++step, ++steps_) {
+            StepOutcome outcome;
+            outcome.step = steps_;
+            outcome.seconds = seconds;
+            for (const auto& [share, pace] : {std::pair{1 - part, 1.0}, std::pair{part, 4.0}}) {
+                const double flops = 2e9 * share;
+                outcome.ranks.push_back(
+                    {.products = 1e-9 * flops * pace, .product_flops = flops, .whole_flops = 1e9});
+            }
+            deciding_->observe(outcome);
+        }
+    }
+
+    // The decision after the steps so far, which the plan follows.
+    std::optional<Decision> decide() {
+        std::optional<Choice> choice = deciding_->choose(steps_);
+        if (!choice) return std::nullopt;
+        setup_->plan.migrations = choice->next.plan.migrations;
+        deciding_->note(choice->decision, {});
+        return choice->decision;
+    }
+
+    std::optional<Decision> begin_help() {
+        take_steps(4, 0.5);
+        take_steps(4, 0.5);
+        return decide();
+    }
+
+    ScratchFolder folder_;
+    RunConfig config_;
+    std::vector<int> nodes_{0, 0};
+    std::optional<trireme::Setup> setup_;
+    std::optional<Deciding> deciding_;
+    std::size_t steps_ = 0;
+};
+
+TEST_F(DecidingOnHelp, KeepsWhatMakesStepsShorter) {
+    const std::optional<Decision> help = begin_help();
+    ASSERT_TRUE(help);
+    EXPECT_EQ(help->migrations.front().from, 1);
+
+    take_steps(2, 0.2);
+
+    decide();
+    EXPECT_FALSE(setup_->plan.migrations.empty());
+}
+
+TEST_F(DecidingOnHelp, TakesBackWhatDoesNotAndSaysSo) {
+    ASSERT_TRUE(begin_help());
+    take_steps(4, 0.2);
+
+    const std::optional<Decision> back = decide();
+
+    ASSERT_TRUE(back);
+    EXPECT_TRUE(setup_->plan.migrations.empty());
+    EXPECT_EQ(back->reason, "help is taken back: as much work took 4 s a step before it, and 4 s with it");
+
+    take_steps(4, 0.5);
+    EXPECT_FALSE(decide());
+    EXPECT_EQ(deciding_->take_complaint(), "the help that was taken back after step 15 would be no better now");
+    take_steps(4, 0.5);
+    EXPECT_FALSE(decide());
+    EXPECT_EQ(deciding_->take_complaint(), "");  // is said once
+}
+
+}  // namespace
+}  // namespace trireme

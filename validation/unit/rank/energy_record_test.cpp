@@ -1,0 +1,80 @@
+// What a run says of what it consumed.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "scratch_folder.hpp"
+#include "trireme/rank/step_energy.hpp"
+#include "trireme/records/run_directory.hpp"
+
+namespace trireme {
+namespace {
+
+using nlohmann::json;
+using validation::read_whole;
+using validation::ScratchFolder;
+
+TEST(EnergyRecord, OfAStepIsThatOfAllRanks) {
+    const ScratchFolder folder;
+    StepOutcome outcome{.size = {.tokens = 1, .targets = 1}, .seconds = 1};
+    outcome.joules_of_ranks = {2, 3.5};
+
+    RunDirectory(folder.file("run")).add_step(1, outcome, {}, 1);
+
+    EXPECT_EQ(json::parse(read_whole(folder.file("run/steps.jsonl"))).at("energy_j"), 5.5);
+}
+
+TEST(EnergyRecord, OfARunIsThatOfAllAndOfEach) {
+    const ScratchFolder folder;
+    RunDirectory directory(folder.file("run"));
+    Figures figures;
+    directory.write_summary(figures);
+    EXPECT_FALSE(json::parse(read_whole(folder.file("run/summary.json"))).contains("energy_j"));
+    figures.joules_of_ranks = {4, 7};
+
+    directory.write_summary(figures);
+
+    const json summary = json::parse(read_whole(folder.file("run/summary.json")));
+    EXPECT_EQ(summary.at("energy_j"), 11);
+    EXPECT_EQ(summary.at("energy_j_of_ranks"), json({4, 7}));
+}
+
+TEST(EnergyRecord, HasTheStateOfGpusWhereItIsTold) {
+    const ScratchFolder folder;
+    StepOutcome outcome{.size = {.tokens = 1, .targets = 1}, .seconds = 1};
+    RunDirectory directory(folder.file("run"));
+    directory.add_step(1, outcome, {}, 1);
+    EXPECT_FALSE(json::parse(read_whole(folder.file("run/steps.jsonl"))).contains("gpus"));
+    outcome.gpus = {.watts = {300, 310.5}, .clock_mhz = {1755, 1980}, .used_bytes = {5e9, 6e9}};
+
+    directory.add_step(2, outcome, {}, 1);
+
+    const std::string lines = read_whole(folder.file("run/steps.jsonl"));
+    EXPECT_EQ(json::parse(lines.substr(lines.find('\n'))).at("gpus"),
+              json({{"watts", {300, 310.5}}, {"clock_mhz", {1755, 1980}}, {"used_bytes", {5e9, 6e9}}}));
+}
+
+TEST(EnergyRecord, OfARunSaysWhoSharesAGpu) {
+    const ScratchFolder folder;
+    RunDirectory directory(folder.file("run"));
+    Manifest made_with;
+    made_with.gpu_driver = "550.54.15";
+    made_with.ranks_of_gpu = {2, 2};
+
+    directory.write_manifest(made_with);
+
+    const json manifest = json::parse(read_whole(folder.file("run/manifest.json")));
+    EXPECT_EQ(manifest.at("gpu_driver"), "550.54.15");
+    EXPECT_EQ(manifest.at("ranks_of_gpu"), json({2, 2}));
+}
+
+TEST(StepEnergy, IsNoNumberWhereNothingMeasures) {
+    StepEnergy energy;
+    energy.begin();
+
+    EXPECT_TRUE(std::isnan(energy.take()));
+}
+
+}  // namespace
+}  // namespace trireme

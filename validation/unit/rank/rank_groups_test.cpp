@@ -1,0 +1,51 @@
+#include "trireme/rank/rank_groups.hpp"
+
+#include <gtest/gtest.h>
+
+#include "unit/setup/small_plans.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::grid;
+using validation::layout_file;
+using validation::ScratchFolder;
+using validation::small_gpt2;
+using Pipes = std::vector<std::vector<int>>;
+
+TEST(Pipes, OfAGridAreItsReplicasWithTheirTensorRanks) {
+    const Plan plan = plan_run(grid(2, 2, 2), small_gpt2(), 8);
+
+    EXPECT_EQ(pipes_of(plan), (Pipes{{0, 1, 4, 5}, {2, 3, 6, 7}}));
+}
+
+TEST(Pipes, OfReplicasAloneAreTheReplicas) {
+    EXPECT_EQ(pipes_of(plan_run(grid(1, 3, 1), small_gpt2(), 3)), (Pipes{{0}, {1}, {2}}));
+}
+
+// Of 3 and 2 replicas each meets every other in time.
+TEST(Pipes, OfUnequalReplicasAreOne) {
+    const ScratchFolder folder;
+    RunConfig config = layout_file(folder, R"({"layers": 7, "stages": [
+        {"layers": [0, 3], "replicas": [{"ranks": [4]}, {"ranks": [1]}, {"ranks": [2]}]},
+        {"layers": [3, 7], "replicas": [{"ranks": [3]}, {"ranks": [0]}]}], "idle": [5]})");
+    config.schedule.microbatches = 6;
+    EXPECT_EQ(pipes_of(plan_run(config, small_gpt2(), 6)), (Pipes{{0, 1, 2, 3, 4}}));
+
+    config.schedule.microbatches = 2;  // the third replica has nothing to do
+    const Pipes pipes = pipes_of(plan_run(config, small_gpt2(), 6));
+    EXPECT_EQ(pipes, (Pipes{{3, 4}, {0, 1}, {2}}));
+}
+
+TEST(LoneGroups, AreOfOneRank) {
+    const RankGroups groups = lone_groups();
+
+    EXPECT_EQ(groups.pipe, std::vector<int>{0});
+    EXPECT_EQ(groups.activations->size(), 1);
+    EXPECT_EQ(groups.gradients->size(), 1);
+    EXPECT_EQ(groups.tensor, nullptr);
+    EXPECT_TRUE(groups.data.empty());
+}
+
+}  // namespace
+}  // namespace trireme

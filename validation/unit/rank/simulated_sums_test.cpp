@@ -1,0 +1,48 @@
+#include "rank/simulated_sums.hpp"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+namespace trireme {
+namespace {
+
+Bucket bucket_of(std::vector<int> holders, std::size_t elements) {
+    Bucket bucket;
+    bucket.holders = std::move(holders);
+    bucket.elements = elements;
+    return bucket;
+}
+
+// A bucket of this rank and another one, of all three, of this rank alone, and of the others.
+GradientPlan plan_of_three() {
+    GradientPlan plan;
+    plan.buckets = {bucket_of({0, 1}, 8), bucket_of({0, 1, 2}, 30), bucket_of({0}, 1000),
+                    bucket_of({1, 2}, 500)};
+    return plan;
+}
+
+TEST(SimulatedSums, ReadAllTermsOfTheOwnShareAndWriteTheSum) {
+    EXPECT_EQ(bytes_of_sums(plan_of_three(), 0, DType::f32), 4 * (4 * 3 + 10 * 4));
+    EXPECT_EQ(bytes_of_sums(plan_of_three(), 2, DType::f64), 8 * (10 * 4 + 250 * 3));
+}
+
+TEST(SimulatedSums, AreChargedToASimulatedDeviceAlone) {
+    double charged = 0;
+    Stream wall{.backend = CpuStream{}};
+    Stream simulated{.backend = CpuStream{}, .seconds_of = [&](const Cost& cost, double) {
+                         charged += cost.bytes;
+                         return 0.0;
+                     }};
+
+    charge_sums(wall, 100);
+    charge_sums(simulated, 100);
+    charge_sums(simulated, 0);
+
+    EXPECT_EQ(charged, 100);
+    EXPECT_TRUE(wall.ledger.entries().empty());
+    EXPECT_EQ(simulated.ledger.entries().size(), 1U);
+}
+
+}  // namespace
+}  // namespace trireme

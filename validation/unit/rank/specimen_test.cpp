@@ -1,0 +1,88 @@
+#include "trireme/rank/specimen.hpp"
+
+#include <gtest/gtest.h>
+
+#include "error_message.hpp"
+#include "unit/data/small_corpus.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::message_of;
+using validation::says;
+using validation::ScratchFolder;
+
+RunConfig config_of(const char* model) {
+    RunConfig config;
+    config.model.name = model;
+    config.run.batch = 3;
+    return config;
+}
+
+TEST(Specimen, IsAsLongAsMayBe) {
+    RunConfig config = config_of("gpt2-tiny");
+    const Specimen whole(config);
+    config.data.max_length = 20;
+    const Specimen shorter(config);
+
+    EXPECT_EQ(whole.batch().rows(), 3U * 256);
+    EXPECT_EQ(whole.batch().segments.size(), 3U);
+    EXPECT_EQ(shorter.batch().rows(), 60U);
+    EXPECT_EQ(shorter.batch().predicted.columns, 60U);  // every next token
+    EXPECT_EQ(shorter.model().vocabulary, 257U);
+}
+
+TEST(Specimen, HasAsManyTargetsAsItsTaskGives) {
+    RunConfig config = config_of("bert-tiny");
+    config.data.max_length = 20;
+    const auto predictions = [&](Task task) {
+        config.task.task = task;
+        return Specimen(config).batch().predicted.columns;
+    };
+
+    EXPECT_EQ(predictions(Task::masked), 3U * 3);
+    EXPECT_EQ(predictions(Task::classify), 3U);
+    config.task.task = Task::span;
+    EXPECT_EQ(Specimen(config).batch().answers.rows, 3U);
+    const Specimen images(config_of("vit-tiny"));
+    EXPECT_EQ(images.batch().rows(), 3U * 65);
+    EXPECT_EQ(images.batch().pixels.rows, 3U * 64);
+}
+
+TEST(Specimen, IsTheFirstThatTrainingWouldVisit) {
+    const ScratchFolder folder;
+    validation::small_corpus(folder, {{1, 2, 3}, {4, 5, 6}});
+    RunConfig config = config_of("gpt2-tiny");
+    config.data.corpus = folder.file("corpus.h5");
+    config.run.batch = 2;
+
+    const Specimen specimen(config);
+
+    EXPECT_EQ(specimen.batch().rows(), 6U);  // each row's next tokens, and its end
+    EXPECT_EQ(specimen.batch().segments.size(), 2U);
+}
+
+TEST(Specimen, UsesTheKernelsAndNumbersThatAreAskedFor) {
+    RunConfig config = config_of("gpt2-tiny");
+    config.run.threads = 3;
+    EXPECT_EQ(std::get<CpuStream>(Specimen(config).stream().backend).threads, 3);
+    EXPECT_EQ(Specimen(config).dtype(), DType::f32);
+
+    config.precision = {.dtype = Precision::f64, .device = DeviceKind::reference};
+    EXPECT_TRUE(std::holds_alternative<ReferenceStream>(Specimen(config).stream().backend));
+    EXPECT_EQ(Specimen(config).dtype(), DType::f64);
+    config.run.threads = 0;
+    config.precision.device = DeviceKind::cpu;
+    EXPECT_GE(std::get<CpuStream>(Specimen(config).stream().backend).threads, 1);
+}
+
+TEST(Specimen, RefusesWhatTrainingWouldRefuse) {
+    RunConfig config = config_of("gpt2-tiny");
+    config.data.max_length = 300;
+
+    EXPECT_TRUE(says(message_of<ConfigError>([&] { Specimen{config}; }),
+                     "--max-length 300 is beyond the 256 positions"));
+}
+
+}  // namespace
+}  // namespace trireme

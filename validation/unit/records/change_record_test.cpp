@@ -1,0 +1,57 @@
+// What a run directory says of changes of plan.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "scratch_folder.hpp"
+#include "trireme/records/run_directory.hpp"
+
+namespace trireme {
+namespace {
+
+using nlohmann::json;
+using validation::read_whole;
+using validation::ScratchFolder;
+
+const StepOutcome usual_step{.loss = 2, .size = {.tokens = 4, .targets = 4}, .padded_tokens = 4, .seconds = 2};
+
+class ARunThatChangesItsPlan : public ::testing::Test {
+protected:
+    std::string text_of(const char* name) const { return read_whole(folder_.file(name)); }
+
+    ScratchFolder folder_;
+    RunDirectory directory_{folder_.file("")};
+};
+
+TEST_F(ARunThatChangesItsPlan, HasALineForTheChangeAndNamesTheNewPlanFromThereOn) {
+    const Decision decision{.step = 3, .layout = {.layers = 2}, .policy = "by hand", .to = "0123456789abcdef"};
+
+    directory_.add_decision(decision);
+    directory_.add_step(4, usual_step, {}, 1);
+
+    EXPECT_EQ(text_of("decisions.jsonl"), json_of(decision) + "\n");
+    EXPECT_EQ(json::parse(text_of("steps.jsonl")).at("plan"), "0123456789abcdef");
+}
+
+TEST_F(ARunThatChangesItsPlan, SummarisesWhatItCost) {
+    Figures figures;
+    figures.plan_changes = 2;
+    figures.change_seconds = 0.5;
+    figures.moved_bytes = 640;
+
+    directory_.write_summary(figures);
+
+    EXPECT_EQ(json::parse(text_of("summary.json")).at("plan_changes"),
+              json({{"count", 2}, {"seconds", 0.5}, {"moved_bytes", 640}}));
+}
+
+TEST_F(ARunThatChangesItsPlan, IsNoneWithoutADecision) {
+    directory_.add_step(0, usual_step, {}, 1);
+    directory_.write_summary({});
+
+    EXPECT_FALSE(std::filesystem::exists(folder_.file("decisions.jsonl")));
+    EXPECT_FALSE(json::parse(text_of("summary.json")).contains("plan_changes"));
+}
+
+}  // namespace
+}  // namespace trireme

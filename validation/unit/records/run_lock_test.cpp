@@ -1,0 +1,70 @@
+#include "trireme/records/run_lock.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "error_message.hpp"
+#include "scratch_folder.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+using validation::message_of;
+using validation::ScratchFolder;
+
+namespace {
+
+TEST(RunLock, NamesTheJobThatHasIt) {
+    const ScratchFolder folder;
+    const RunLock lock(folder.file("lock"), words_of_holder({.id = "4711"}));
+
+    const std::string message =
+        message_of<ConfigError>([&] { RunLock(folder.file("lock"), words_of_holder({.id = "4712"})); });
+
+    EXPECT_NE(message.find(" is in use by Slurm's job 4711, process " + std::to_string(::getpid()) + " on "),
+              std::string::npos)
+        << message;
+    EXPECT_NE(message.find("; wait until that has ended, or choose another --run-dir"), std::string::npos);
+}
+
+TEST(RunLock, IsFreeAgainBehindItsHolder) {
+    const ScratchFolder folder;
+    { const RunLock lock(folder.file("lock"), words_of_holder({})); }
+    EXPECT_NO_THROW(RunLock(folder.file("lock"), words_of_holder({})));
+}
+
+TEST(RunLock, RefusesASymbolicLink) {
+    const ScratchFolder folder;
+    folder.write("precious", "text");
+    std::filesystem::create_symlink("precious", folder.file("lock"));
+
+    const std::string message = message_of<ConfigError>([&] { RunLock(folder.file("lock"), "a job"); });
+
+    EXPECT_EQ(message,
+              folder.file("lock") +
+                  " is a symbolic link, which a run does not write through; remove it, or choose another "
+                  "--run-dir");
+    EXPECT_EQ(validation::read_whole(folder.file("precious")), "text");
+}
+
+TEST(RunLock, DoesNotOutliveAProcessThatWasKilled) {
+    const ScratchFolder folder;
+    std::array<int, 2> pipe{};
+    ASSERT_EQ(::pipe(pipe.data()), 0);
+    const pid_t holder = ::fork();
+    if (holder == 0) {
+        const RunLock lock(folder.file("lock"), "the first");
+        if (::write(pipe[1], "x", 1) != 1) ::_exit(1);
+        ::pause();
+    }
+    char held = 0;
+    ASSERT_EQ(::read(pipe[0], &held, 1), 1);
+    EXPECT_THROW(RunLock(folder.file("lock"), "the second"), ConfigError);
+    ::kill(holder, SIGKILL);
+    ::waitpid(holder, nullptr, 0);
+
+    EXPECT_NO_THROW(RunLock(folder.file("lock"), "the third"));
+}
+
+}  // namespace
+}  // namespace trireme

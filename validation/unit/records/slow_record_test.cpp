@@ -1,0 +1,30 @@
+// What a run says of who was made slow.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "scratch_folder.hpp"
+#include "trireme/records/run_directory.hpp"
+
+namespace trireme {
+namespace {
+
+using nlohmann::json;
+
+TEST(SlowRecord, NamesTurnsAndLotsAndTraces) {
+    const validation::ScratchFolder folder;
+    Manifest told;
+    told.slow = {{.factor = 4, .choice = SlowChoice::turn, .on = SlowKernels::products},
+                 {.factor = 2, .last_step = 9, .choice = SlowChoice::random, .every = 5, .highest_factor = 3},
+                 {.choice = SlowChoice::trace, .trace = "slow.csv"}};
+
+    RunDirectory(folder.file("run")).write_manifest(told);
+
+    EXPECT_EQ(json::parse(validation::read_whole(folder.file("run/manifest.json"))).at("slow"),
+              json::parse(R"([{"rank": "turn", "factor": 4, "first_step": 1, "on": "products"},)"
+                          R"( {"rank": "random", "factor": 2, "highest_factor": 3, "first_step": 1,)"
+                          R"( "last_step": 9, "every": 5}, {"trace": "slow.csv"}])"));
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,82 @@
+#include <gtest/gtest.h>
+
+#include "trireme/run/resumed_options.hpp"
+
+namespace trireme {
+namespace {
+
+RunConfig resumed(int pipe, int tensor, int former, std::size_t micro_batches) {
+    RunConfig config;
+    config.layout.pipe = pipe;
+    config.layout.tensor = tensor;
+    config.schedule.microbatches = micro_batches;
+    config.resumed = ResumedOptions{.saved = {.values = {}, .ranks = former}, .given = {}, .changes = {}};
+    return config;
+}
+
+std::vector<int> grid(const LayoutConfig& layout) { return {layout.pipe, layout.data, layout.tensor}; }
+
+TEST(ResumedLayout, KeepsStagesAndTensorRanksWhereTheyFit) {
+    RunConfig config = resumed(2, 2, 8, 6);
+    config.layout.partition = "2,4";
+
+    fit_resumed_layout(config, 12);
+
+    EXPECT_EQ(grid(config.layout), (std::vector<int>{2, 3, 2}));
+    EXPECT_EQ(config.schedule.microbatches, 4U);  // 12 of a step, as before
+    EXPECT_EQ(config.layout.partition, "2,4");
+    EXPECT_NE(
+        config.resumed->layout.find("the run had 8 ranks, and these are 12: --pipe 2 --data 3 --tensor 2"),
+        std::string::npos);
+}
+
+TEST(ResumedLayout, TakesFewerStagesWhereTheyDoNotFit) {
+    RunConfig config = resumed(4, 1, 4, 8);
+    config.layout.partition = "2,2,2,2";
+    config.layout.recompute = {Recompute::none, Recompute::full, Recompute::none, Recompute::full};
+
+    fit_resumed_layout(config, 6);
+
+    EXPECT_EQ(grid(config.layout), (std::vector<int>{2, 3, 1}));
+    EXPECT_EQ(config.schedule.microbatches, 2U);
+    EXPECT_EQ(config.layout.partition, "uniform");
+    EXPECT_EQ(config.layout.recompute.size(), 1U);
+}
+
+TEST(ResumedLayout, IsAGridWhereALayoutFileWasForOtherRanks) {
+    RunConfig config = resumed(1, 1, 4, 8);
+    config.layout.layout = "four.json";
+
+    fit_resumed_layout(config, 2);
+
+    EXPECT_EQ(grid(config.layout), (std::vector<int>{1, 2, 1}));
+    EXPECT_EQ(config.schedule.microbatches, 4U);
+    EXPECT_TRUE(config.layout.layout.empty());
+}
+
+TEST(ResumedLayout, KeepsWhatIsGivenBesideIt) {
+    RunConfig config = resumed(1, 1, 4, 8);
+    config.resumed->given = {"microbatches"};
+
+    fit_resumed_layout(config, 2);
+
+    EXPECT_EQ(grid(config.layout), (std::vector<int>{1, 2, 1}));
+    EXPECT_EQ(config.schedule.microbatches, 8U);
+}
+
+TEST(ResumedLayout, StaysWhereRanksAreTheSameOrALayoutIsGiven) {
+    RunConfig same = resumed(2, 1, 4, 3);
+    fit_resumed_layout(same, 4);
+    RunConfig given = resumed(2, 1, 4, 3);
+    given.resumed->given = {"data"};
+    fit_resumed_layout(given, 6);
+
+    for (const RunConfig* config : {&same, &given}) {
+        EXPECT_EQ(grid(config->layout), (std::vector<int>{2, 0, 1}));
+        EXPECT_EQ(config->schedule.microbatches, 3U);
+        EXPECT_TRUE(config->resumed->layout.empty());
+    }
+}
+
+}  // namespace
+}  // namespace trireme

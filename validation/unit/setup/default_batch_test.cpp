@@ -1,0 +1,64 @@
+#include "trireme/setup/default_batch.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace trireme {
+namespace {
+
+RunConfig with_microbatches(std::size_t count) {
+    RunConfig config;
+    config.schedule.microbatches = count;
+    return config;
+}
+
+TEST(DefaultBatch, StaysIfEveryMicroBatchHasASample) {
+    RunConfig config = with_microbatches(4);
+
+    fit_default_batch(config, 2);
+
+    EXPECT_EQ(config.run.batch, 8U);
+    EXPECT_TRUE(config.run.is_batch_set);
+    EXPECT_FALSE(config.run.is_batch_raised);
+}
+
+TEST(DefaultBatch, RisesToOneSampleForEachMicroBatchOfAllReplicas) {
+    RunConfig counted = with_microbatches(8);
+    counted.layout.pipe = 2;
+    RunConfig said = with_microbatches(3);
+    said.layout.data = 5;
+    RunConfig of_file = with_microbatches(12);
+    of_file.layout.layout = "layout.json";
+
+    for (RunConfig* config : {&counted, &said, &of_file}) fit_default_batch(*config, 8);
+
+    EXPECT_EQ(counted.run.batch, 32U);  // 8 ranks / pipe 2 = 4 replicas
+    EXPECT_EQ(said.run.batch, 15U);
+    EXPECT_EQ(of_file.run.batch, 12U);  // in all
+    EXPECT_TRUE(counted.run.is_batch_raised);
+}
+
+TEST(DefaultBatch, LeavesABatchThatIsSet) {
+    RunConfig config = with_microbatches(16);
+    config.run.batch = 4;
+    config.run.is_batch_set = true;
+
+    fit_default_batch(config, 8);
+
+    EXPECT_EQ(config.run.batch, 4U);
+    EXPECT_FALSE(config.run.is_batch_raised);
+}
+
+TEST(DefaultBatch, LeavesNumbersBeyondAnyStepToTheirRefusal) {
+    RunConfig config = with_microbatches(std::numeric_limits<std::size_t>::max());
+    config.layout.pipe = std::numeric_limits<int>::max();
+    config.layout.tensor = std::numeric_limits<int>::max();
+
+    fit_default_batch(config, 8);
+
+    EXPECT_EQ(config.run.batch, 8U);
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,110 @@
+#include "setup/label_names.hpp"
+
+#include "error_message.hpp"
+#include "trireme/base/error.hpp"
+#include "unit/setup/chosen_model.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::AStoredModel;
+using validation::chosen;
+using validation::corpus_of;
+using validation::images_of;
+using validation::message_of;
+using validation::named;
+
+CorpusInfo corpus_with(const std::vector<std::string>& class_names) {
+    CorpusInfo corpus = corpus_of(RowKind::labelled_text);
+    corpus.classes = class_names.size();
+    corpus.class_names = class_names;
+    return corpus;
+}
+
+using Labels = std::vector<std::uint32_t>;
+using Names = std::vector<std::string>;
+
+TEST(LabelNames, AreTheCorpussInANewHead) {
+    ModelChoice with_room = named("bert-tiny");
+    with_room.labels = 3;
+    const CorpusInfo corpus = corpus_with({"spam", "ham"});
+
+    EXPECT_EQ(chosen(named("bert-tiny"), corpus).label_names, (Names{"spam", "ham"}));
+    EXPECT_EQ(chosen(with_room, corpus).label_names, (Names{"spam", "ham", "LABEL_2"}));
+    EXPECT_TRUE(chosen(named("vit-tiny"), images_of(3, 32, 10)).label_names.empty());
+    EXPECT_TRUE(chosen(named("bert-tiny"), corpus, Task::masked).label_names.empty());
+}
+
+class AModelWithNames : public AStoredModel {};
+
+TEST_F(AModelWithNames, KnowsTheClassesOfACorpusByTheirNames) {
+    ModelConfig config = small_bert();
+    config.labels = 3;
+    config.label_names = {"ham", "eggs", "spam"};
+    const StoredModel bert = stored(config);
+    const CorpusInfo corpus = corpus_with({"spam", "ham"});
+
+    const ModelConfig model = chosen({}, corpus, {}, &bert);
+
+    EXPECT_EQ(model.label_names, config.label_names);
+    EXPECT_EQ(labels_of_classes(model, corpus), (Labels{2, 0}));
+    EXPECT_EQ(labels_of_classes(model, corpus_with({"eggs"})), Labels{1});
+}
+
+TEST_F(AModelWithNames, RefusesAClassThatItDoesNotHave) {
+    ModelConfig config = small_bert();
+    config.labels = 2;
+    config.label_names = {"NEGATIVE", "POSITIVE"};
+    const StoredModel bert = stored(config);
+    const CorpusInfo corpus = corpus_with({"POSITIVE", "negative"});
+    const ModelConfig model = chosen({}, corpus, {}, &bert);
+
+    EXPECT_EQ(message_of<ConfigError>([&] { labels_of_classes(model, corpus); }),
+              "a.h5 has the class negative, which bert does not have; its classes are NEGATIVE, POSITIVE; "
+              "prepare the corpus with these names, or leave the others out with --where");
+}
+
+TEST(LabelNames, RefuseANameThatTwoLabelsHave) {
+    ModelConfig model = model_named("vit-tiny");
+    model.labels = 3;
+    model.label_names = {"crane", "ship", "crane"};
+
+    EXPECT_EQ(labels_of_classes(model, corpus_with({"ship"})), Labels{1});
+    EXPECT_EQ(
+        message_of<ConfigError>([&] { labels_of_classes(model, corpus_with({"crane"})); }),
+        "a.h5 has the class crane, a name that vit-tiny has for more than one of its classes; give each a "
+        "name of its own in the model's config.json");
+}
+
+TEST_F(AModelWithNames, GoesByNumbersWhereOneOfTheTwoHasNoNames) {
+    ModelConfig config = small_bert();
+    config.labels = 2;
+    const StoredModel without = stored(config);
+    const CorpusInfo with_names = corpus_with({"spam", "ham"});
+
+    const ModelConfig model = chosen({}, with_names, {}, &without);
+
+    EXPECT_EQ(model.label_names, with_names.class_names);
+    EXPECT_EQ(labels_of_classes(model, with_names), (Labels{0, 1}));
+    CorpusInfo numbers = corpus_of(RowKind::labelled_text);
+    numbers.classes = 2;
+    EXPECT_TRUE(labels_of_classes(model, numbers).empty());
+    EXPECT_TRUE(labels_of_classes(config, with_names).empty());
+}
+
+// Another number of labels asks for a new head.
+TEST_F(AModelWithNames, GivesUpItsNamesWithItsHead) {
+    ModelConfig config = small_bert();
+    config.labels = 2;
+    config.label_names = {"NEGATIVE", "POSITIVE"};
+    const StoredModel bert = stored(config);
+    ModelChoice choice;
+    choice.labels = 3;
+
+    const ModelConfig model = chosen(choice, corpus_with({"spam", "ham", "eggs"}), {}, &bert);
+
+    EXPECT_EQ(model.label_names, (Names{"spam", "ham", "eggs"}));
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,231 @@
+#include "trireme/setup/measured_layout.hpp"
+
+#include <gtest/gtest.h>
+
+#include "error_message.hpp"
+#include "trireme/plan/measured_costs.hpp"
+#include "unit/plan/small_profile.hpp"
+#include "unit/setup/small_plans.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::grid;
+using validation::message_of;
+using validation::says;
+using validation::ScratchFolder;
+using validation::small_gpt2;
+using validation::write_text;
+
+// Of small_gpt2(): every half of a block takes 2 seconds forward and 4 back, the embedding 1 and 1, the norm no
+// time, the head 6 back.
+Profile profile_of_small(const ModelConfig& model = small_gpt2()) {
+    Profile profile{.machine = "abacus", .device = "cpu", .model = model.name, .dtype = "f32", .tokens = 10};
+    for (const Layer& layer : build_layers(model)) {
+        LayerProfile each{.name = kind_of(layer), .measured = profile.layers.size(), .rows = 640};
+        for (const ParameterSpec& spec : parameters_of(layer)) each.parameters += 4 * spec.size();
+        if (each.name == "attention" || each.name == "mlp") {
+            each.forward = 2;
+            each.backward = 4;
+            each.activation = 1000;
+        }
+        profile.layers.push_back(each);
+    }
+    profile.layers.front().forward = profile.layers.front().backward = 1;
+    profile.layers.back().backward = 6;
+    return profile;
+}
+
+class AProfile : public ::testing::Test {
+protected:
+    RunConfig with(RunConfig config, const char* partition, const Profile& profile = profile_of_small()) const {
+        config.layout.partition = partition;
+        config.costs.profiles = {{write_text(folder_, "profile.json", json_of(profile))}};
+        return config;
+    }
+    // Whose "fast" and "slow" are: "0-3=slow".
+    RunConfig on_unlike(RunConfig config, const std::vector<std::string>& whose,
+                        const char* partition = "measured") const {
+        config.layout.partition = partition;
+        config.schedule.microbatches = 8;
+        folder_.write("fast.json", json_of(profile_of_small()));
+        folder_.write("slow.json", json_of(validation::slower(profile_of_small(), 3)));
+        for (const std::string& each : whose) {
+            const std::size_t sign = each.find('=');
+            const std::string name = each.substr(sign == std::string::npos ? 0 : sign + 1);
+            ProfileFile& file = config.costs.profiles.emplace_back(ProfileFile{folder_.file(name + ".json")});
+            if (sign != std::string::npos) file.ranks = RankSpan{each.front() - '0', each[sign - 1] - '0'};
+        }
+        return config;
+    }
+    std::string refusal(const RunConfig& config, int ranks, const ModelConfig& model = small_gpt2()) const {
+        return message_of<ConfigError>([&] { plan_run(config, model, ranks); });
+    }
+    // Layers of each stage.
+    std::vector<std::size_t> cuts(const RunConfig& config, int ranks) const {
+        std::vector<std::size_t> counts;
+        for (const StageLayout& stage : plan_run(config, small_gpt2(), ranks).layout.stages) {
+            counts.push_back(stage.layers.count);
+        }
+        return counts;
+    }
+
+    ScratchFolder folder_;
+};
+
+using Counts = std::vector<std::size_t>;
+
+// 2, 6, 6, 6, 6, 0, 6: a stage boundary falls inside of a block.
+TEST_F(AProfile, CutsBetweenAnyTwoLayers) {
+    EXPECT_EQ(cuts(with(grid(2, 1, 1), "measured"), 2), (Counts{3, 4}));
+    EXPECT_EQ(cuts(with(grid(3, 1, 1), "measured"), 3), (Counts{2, 2, 3}));
+    EXPECT_EQ(cuts(with(grid(6, 1, 1), "measured"), 6), (Counts{1, 1, 1, 1, 1, 2}));
+}
+
+TEST_F(AProfile, CutsForTensorRanksAndReplicasToo) {
+    const Plan plan = plan_run(with(grid(2, 2, 2), "measured"), small_gpt2(), 8);
+
+    EXPECT_EQ(plan.layout.stages[0].layers, (Range{0, 3}));
+    EXPECT_EQ(plan.layout.stages[1].replicas[1].ranks, (std::vector<int>{6, 7}));
+}
+
+// Rank 1, or rank 0, takes three times as long: 2, 6, 6, 6, 6 | 0, 18, or 6, 18 | 6, 6, 6, 0, 6.
+TEST_F(AProfile, CutsLessForSlowerDevices) {
+    EXPECT_EQ(cuts(on_unlike(grid(2, 1, 1), {"0=fast", "1=slow"}), 2), (Counts{5, 2}));
+    EXPECT_EQ(cuts(on_unlike(grid(2, 1, 1), {"0=slow", "1=fast"}), 2), (Counts{2, 5}));
+    EXPECT_EQ(cuts(on_unlike(grid(2, 1, 1), {"fast", "1=slow"}), 2), (Counts{5, 2}));
+    EXPECT_EQ(cuts(on_unlike(grid(2, 1, 1), {"0=fast", "1=fast"}), 2), (Counts{3, 4}));
+}
+
+TEST_F(AProfile, CutsForTheSlowestDeviceOfAStage) {
+    EXPECT_EQ(cuts(on_unlike(grid(2, 2, 1), {"0-2=fast", "3=slow"}), 4), (Counts{5, 2}));
+    EXPECT_EQ(cuts(on_unlike(grid(2, 1, 2), {"0=slow", "1-3=fast"}), 4), (Counts{2, 5}));
+}
+
+TEST_F(AProfile, OfUnlikeDevicesSharesNoLayersAsPipeDreamDoes) {
+    const RunConfig config = on_unlike(grid(1, 0, 1), {"0-1=fast", "2=slow"}, "pipedream");
+
+    const std::string said = refusal(config, 3);
+
+    EXPECT_TRUE(
+        says(said, "--partition pipedream shares layers among ranks that are alike, but --profile has "));
+    EXPECT_TRUE(says(said, "fast.json for rank 0 and "));
+    EXPECT_TRUE(says(said, "slow.json for rank 2; use --partition measured, or one profile for all"));
+    EXPECT_EQ(plan_run(on_unlike(grid(1, 0, 1), {"0-2=fast"}, "pipedream"), small_gpt2(), 3).teams.size(), 3U);
+}
+
+// Stage 0 keeps two micro-batches of 1F1B and four of GPipe, of 100,000 bytes for each half of a block.
+TEST_F(AProfile, CutsWithinALimitOfMemory) {
+    Profile profile = profile_of_small();
+    for (LayerProfile& layer : profile.layers) {
+        layer.rows = 0;
+        if (layer.activation > 0) layer.activation = 100'000;
+    }
+    RunConfig config = with(grid(2, 1, 1), "measured", profile);
+    config.schedule.microbatches = 4;
+    config.layout.memory_limit = 600'000;
+
+    EXPECT_EQ(cuts(config, 2), (Counts{3, 4}));
+    config.schedule.schedule = "gpipe";
+    EXPECT_TRUE(says(refusal(config, 2), "no cut of 7 layers into 2 stages keeps each within 600000 bytes"));
+    config.layout.recompute = {Recompute::none, Recompute::full};
+    EXPECT_EQ(cuts(config, 2), (Counts{2, 5}));
+}
+
+// The embedding takes 61 seconds and has few parameters to sum.
+TEST_F(AProfile, SharesLayersAmongRanksAsPipeDreamDoes) {
+    Profile profile = profile_of_small();
+    profile.layers.front().forward = 60;
+    for (LayerProfile& layer : profile.layers) layer.rows = 8;
+    profile.links = {{.link = {.latency = 0, .bandwidth = 30}}};
+    RunConfig config = with(grid(1, 0, 1), "pipedream", profile);
+    config.schedule.microbatches = 8;
+
+    const Plan plan = plan_run(config, small_gpt2(), 4);
+
+    EXPECT_EQ(plan.micro_batches(), 8);  // in all
+    EXPECT_EQ(text_of(plan.layout),
+              "stage 0: layer 0, rank 0 | rank 1 | rank 2\nstage 1: layers 1-3, rank 3\n");
+}
+
+// Rank 1 keeps another version of its weights while one rank is behind it, and so takes fewer layers.
+TEST_F(AProfile, SharesLayersSuchThatVersionsOfWeightsHaveRoom) {
+    Profile profile = profile_of_small();
+    for (LayerProfile& layer : profile.layers) {
+        layer.rows = 1;
+        layer.activation = 0;
+    }
+    profile.links = {{.link = {.latency = 0, .bandwidth = 1}}};
+    RunConfig config = with(grid(1, 0, 1), "pipedream", profile);
+    config.schedule.microbatches = 8;
+    config.layout.memory_limit = 38'500;
+
+    const std::vector<std::size_t> flushed = cuts(config, 3);
+    config.schedule.schedule = "pipedream-2bw";
+    const std::vector<std::size_t> in_flight = cuts(config, 3);
+    config.layout.memory_limit = 0;
+
+    EXPECT_EQ(flushed, (Counts{2, 2, 3}));
+    EXPECT_EQ(in_flight, (Counts{2, 1, 4}));
+    EXPECT_EQ(cuts(config, 3), flushed);
+}
+
+TEST_F(AProfile, RefusesMoreStagesThanLayers) {
+    EXPECT_EQ(
+        refusal(with(grid(8, 1, 1), "measured"), 8),
+        "--partition measured cannot cut 7 layers into 8 stages; use 1 to 7 stages: change --pipe or --chunks");
+}
+
+TEST_F(AProfile, IsAskedFor) {
+    RunConfig measured = grid(2, 1, 1);
+    measured.layout.partition = "measured";
+    RunConfig pipedream = grid(1, 0, 1);
+    pipedream.layout.partition = "pipedream";
+
+    EXPECT_EQ(refusal(measured, 2),
+              "--partition measured needs the measured cost of each layer; measure it with `trireme profile "
+              "--model gpt2 "
+              "--output profile.json`, and pass --profile profile.json");
+    EXPECT_TRUE(says(refusal(pipedream, 2), "--partition pipedream needs the measured cost of each layer"));
+    measured.costs.profiles = {{"no/such.json"}};
+    EXPECT_EQ(refusal(measured, 2),
+              "--profile no/such.json cannot be read: No such file or directory; check its name");
+}
+
+TEST_F(AProfile, OfAnotherModelIsRefused) {
+    const RunConfig config = with(grid(2, 1, 1), "measured");
+    ModelConfig deeper = small_gpt2();
+    deeper.layers = 3;
+    ModelConfig wider = small_gpt2();
+    wider.mlp_width = 32;
+
+    EXPECT_EQ(
+        refusal(config, 2, deeper),
+        cat("--profile ", config.costs.profiles.front().path,
+            " is of a model of 7 layers, gpt2, and gpt2 has 9 (halves of blocks count one each); measure this "
+            "one with `trireme profile` and the same options of the model"));
+    EXPECT_EQ(
+        refusal(config, 2, wider),
+        cat("--profile ", config.costs.profiles.front().path,
+            " is of another model, gpt2: its layer 2 is mlp with 3,360 bytes of parameters, that of gpt2 mlp "
+            "with 4,416; measure this one with `trireme profile` and the same options of the model"));
+}
+
+TEST_F(AProfile, OfOtherNumbersIsRefused) {
+    RunConfig config = with(grid(2, 1, 1), "measured");
+    config.precision.dtype = Precision::f64;
+
+    EXPECT_EQ(refusal(config, 2),
+              cat("--profile ", config.costs.profiles.front().path,
+                  " was measured in f32, and this run computes in f64; measure with --dtype f64"));
+}
+
+TEST_F(AProfile, SaysWhoHoldsWhatWithoutAGrid) {
+    EXPECT_EQ(refusal(with(grid(2, 0, 1), "pipedream"), 4),
+              "--partition pipedream already sets the layout; remove --pipe, --data, --tensor and --chunks");
+    EXPECT_EQ(message_of<ConfigError>([&] { ranks_for(with(grid(1, 0, 1), "pipedream")); }),
+              "--partition pipedream shares layers among ranks; say among how many with --ranks N");
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,149 @@
+#include "trireme/setup/memory_limit.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "error_message.hpp"
+#include "trireme/setup/plan_memory.hpp"
+#include "unit/setup/small_plans.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::grid;
+using validation::message_of;
+using validation::says;
+
+const std::vector<Segment> one_sample{{.begin = 0, .length = 256, .sample = 0}};
+const std::vector<BatchShape> batches{{.segments = one_sample, .rows = 256}};
+
+ModelConfig tiny_gpt2() {
+    ModelConfig model = model_named("gpt2-tiny");
+    model.vocabulary = 256;
+    return model;
+}
+
+RunConfig row_of(int pipe, const std::string& schedule) {
+    RunConfig config = grid(pipe, 1, 1);
+    config.schedule.schedule = schedule;
+    config.schedule.microbatches = 8;
+    return config;
+}
+
+std::size_t most_bytes(const Plan& plan, const RunConfig& config, const ModelConfig& model,
+                       bool trains = true) {
+    const SizedPlan sized(model, plan, DType::f32, batches);
+    const GradientPlan gradients = gradient_plan(sized);
+    std::size_t most = 0;
+    for (int rank = 0; rank < config.layout.pipe; ++rank) {
+        const OptimizerConfig* optimizer = trains ? &config.optimizer : nullptr;
+        most = std::max(most, plan_memory(sized, optimizer, gradients, rank).total());
+    }
+    return most;
+}
+
+Plan within_limit(const RunConfig& config, const ModelConfig& model, bool trains = true) {
+    const int ranks = config.layout.pipe;
+    return within_memory_limit(plan_run(config, model, ranks), {.config = config,
+                                                                .model = model,
+                                                                .ranks = ranks,
+                                                                .dtype = DType::f32,
+                                                                .largest = batches,
+                                                                .trains = trains});
+}
+
+double duration(const Plan& plan) {
+    const std::vector<StageCost> equal(plan.layout.stages.size());
+    return predict_step(plan.training.phases(), plan.training.shape, equal).seconds;
+}
+
+bool has_halves(const Plan& plan) {
+    return std::any_of(
+        plan.training.programs.begin(), plan.training.programs.end(), [](const Program& program) {
+            return std::any_of(program.begin(), program.end(),
+                               [](const Instruction& each) { return each.op == Op::backward_input; });
+        });
+}
+
+TEST(MemoryLimit, LeavesAPlanAloneThatKeepsToIt) {
+    const ModelConfig model = tiny_gpt2();
+    RunConfig config = row_of(4, "auto");
+    const Plan plan = plan_run(config, model, 4);
+
+    EXPECT_EQ(hash_of(within_limit(config, model)), hash_of(plan));
+    config.layout.memory_limit = most_bytes(plan, config, model);
+    EXPECT_EQ(hash_of(within_limit(config, model)), hash_of(plan));
+}
+
+TEST(MemoryLimit, RefusesAFixedScheduleThatExceedsIt) {
+    const ModelConfig model = tiny_gpt2();
+    RunConfig config = row_of(2, "gpipe");
+    const std::size_t needed = most_bytes(plan_run(config, model, 2), config, model);
+
+    config.layout.memory_limit = needed - 1;
+
+    const std::string refusal = message_of<ConfigError>([&] { within_limit(config, model); });
+    EXPECT_TRUE(says(refusal, "bytes with schedule gpipe and keeps 8 micro-batches, but --memory-limit is"))
+        << refusal;
+    EXPECT_TRUE(says(refusal, "raise it, or use")) << refusal;
+    EXPECT_TRUE(says(refusal, "or --schedule auto")) << refusal;
+}
+
+// Rows on their way are what it may need beyond them.
+TEST(MemoryLimit, OfAFixedScheduleAndALittleIsEnoughForAShorterPlan) {
+    const ModelConfig model = tiny_gpt2();
+    const RunConfig fixed = row_of(4, "1f1b");
+    const Plan one_f_one_b = plan_run(fixed, model, 4);
+    RunConfig config = row_of(4, "auto");
+    const Plan free = plan_run(config, model, 4);
+
+    config.layout.memory_limit = most_bytes(one_f_one_b, fixed, model) + (1 << 20);
+    const Plan plan = within_limit(config, model);
+
+    EXPECT_GT(most_bytes(free, config, model), config.layout.memory_limit);
+    EXPECT_LE(most_bytes(plan, config, model), config.layout.memory_limit);
+    EXPECT_LT(duration(free), duration(plan));
+    EXPECT_LT(duration(plan), duration(one_f_one_b));
+    EXPECT_TRUE(has_halves(plan));  // where there is memory for them
+}
+
+// A backward that is divided leaves more of itself behind than one that is not.
+TEST(MemoryLimit, LeavesBackwardsWholeWhereMemoryIsShort) {
+    const ModelConfig model = tiny_gpt2();
+    RunConfig config = row_of(1, "auto");
+    config.schedule.schedule = "1f1b";
+    config.layout.memory_limit = most_bytes(plan_run(config, model, 1), config, model);
+    config.schedule.schedule = "auto";
+
+    EXPECT_FALSE(has_halves(within_limit(config, model)));
+}
+
+TEST(MemoryLimit, IsRefusedWhereEvenTheLeanestPlanExceedsIt) {
+    const ModelConfig model = tiny_gpt2();
+    RunConfig config = row_of(4, "inter-layer");
+    const std::size_t leanest = most_bytes(plan_run(config, model, 4), config, model);
+    config.schedule.schedule = "auto";
+
+    config.layout.memory_limit = leanest;
+    EXPECT_EQ(most_bytes(within_limit(config, model), config, model), leanest);
+    config.layout.memory_limit = leanest - 1;
+    const std::string refusal = message_of<ConfigError>([&] { within_limit(config, model); });
+    EXPECT_TRUE(
+        says(refusal, "with schedule auto, though it keeps no more than 1 micro-batch, but --memory-limit is"))
+        << refusal;
+}
+
+TEST(MemoryLimit, IsForNeitherGradientsNorMomentsInAnEvaluation) {
+    const ModelConfig model = tiny_gpt2();
+    RunConfig config = row_of(4, "1f1b");
+    const Plan plan = plan_run(config, model, 4);
+
+    config.layout.memory_limit = most_bytes(plan, config, model, false);
+
+    EXPECT_EQ(hash_of(within_limit(config, model, false)), hash_of(plan));
+    EXPECT_THROW(within_limit(config, model, true), ConfigError);
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,341 @@
+#include "trireme/setup/planning.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "error_message.hpp"
+#include "trireme/setup/stage_costs.hpp"
+#include "unit/setup/small_plans.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::grid;
+using validation::layout_file;
+using validation::message_of;
+using validation::says;
+using validation::ScratchFolder;
+using validation::small_gpt2;
+using validation::unlike_layout;
+using validation::write_text;
+
+std::string refusal(const RunConfig& config, int ranks, const ModelConfig& model = small_gpt2()) {
+    return message_of<ConfigError>([&] { plan_run(config, model, ranks); });
+}
+
+TEST(LayerFacts, CountHalvesOfBlocksAndWhatPeopleCount) {
+    const std::vector<LayerFacts> facts = layer_facts(small_gpt2());
+
+    ASSERT_EQ(facts.size(), 7U);
+    std::vector<std::size_t> items;
+    std::size_t parameters = 0;
+    for (const LayerFacts& layer : facts) {
+        items.push_back(layer.item);
+        parameters += layer.parameters;
+    }
+    EXPECT_EQ(items, (std::vector<std::size_t>{0, 1, 1, 2, 2, 3, 3}));
+    EXPECT_FALSE(facts[0].is_block);
+    EXPECT_TRUE(facts[1].is_block && facts[4].is_block);
+    EXPECT_FALSE(facts[5].is_block || facts[6].is_block);
+    EXPECT_EQ(parameters, parameter_count(small_gpt2()) + 19 * 16);  // a tied table belongs to two layers
+}
+
+TEST(RanksFor, AreThoseOfTheGridOrOfTheLayoutFile) {
+    const ScratchFolder folder;
+
+    EXPECT_EQ(ranks_for(grid(2, 0, 3)), 6);
+    EXPECT_EQ(ranks_for(grid(2, 2, 3)), 12);
+    EXPECT_EQ(ranks_for(layout_file(folder, unlike_layout)), 5);
+}
+
+TEST(RanksFor, AreNotMoreThanAnyoneHas) {
+    EXPECT_EQ(
+        message_of<ConfigError>([] { ranks_for(grid(1 << 20, 1 << 20, 2)); }),
+        "a process grid of pipe 1048576 x data 1048576 x tensor 2 has more than 1048576 ranks; lower --pipe, "
+        "--data or --tensor");
+}
+
+TEST(PlanRun, UsesTheRanksThatTheGridLeavesForReplicas) {
+    RunConfig config = grid(2, 0, 1);
+    config.schedule.microbatches = 3;
+
+    const Plan plan = plan_run(config, small_gpt2(), 6);
+
+    EXPECT_EQ(plan.layout.stages[0].replicas.size(), 3U);
+    EXPECT_EQ(plan.micro_batches(), 9);  // three for each replica
+}
+
+TEST(PlanRun, CountsTheMicroBatchesOfALayoutFileInAll) {
+    const ScratchFolder folder;
+    RunConfig config = layout_file(folder, unlike_layout);
+    config.schedule.microbatches = 3;
+
+    const Plan plan = plan_run(config, small_gpt2(), 5);
+
+    EXPECT_EQ(plan.micro_batches(), 3);
+    EXPECT_EQ(plan.team_of(4), -1);
+}
+
+TEST(PlanRun, MakesScheduleAutoFromTheCosts) {
+    RunConfig config = grid(2, 1, 1);
+    config.schedule.schedule = "auto";
+    config.schedule.microbatches = 4;
+    const Plan equal = plan_run(config, small_gpt2(), 2);
+
+    config.costs.stages = {{.send = 3}};
+    const Plan slow = plan_run(config, small_gpt2(), 2);
+
+    EXPECT_EQ(equal.schedule, "auto");
+    EXPECT_NE(hash_of(equal), hash_of(slow));
+    const auto seconds = [&](const Plan& plan) {
+        return predict_step(plan.training.phases(), plan.training.shape, costs_of(config, small_gpt2(), plan))
+            .seconds;
+    };
+    EXPECT_LT(seconds(slow), seconds(equal));
+}
+
+TEST(PlanRun, LeavesFixedSchedulesAsTheyAreWhateverStagesCost) {
+    RunConfig config = grid(2, 1, 1);
+    config.schedule.microbatches = 4;
+    const Plan equal = plan_run(config, small_gpt2(), 2);
+
+    config.costs.stages = {{.forward = 1}, {.forward = 3, .send = 5}};
+
+    EXPECT_EQ(hash_of(plan_run(config, small_gpt2(), 2)), hash_of(equal));
+}
+
+TEST(PlanRun, RefusesCostsOfAnotherNumberOfStages) {
+    RunConfig config = grid(2, 1, 1);
+    config.costs.stages = {{}, {}, {}};
+
+    EXPECT_EQ(
+        refusal(config, 2),
+        "--cost is given for 3 stages, but the layout has 2; give it once for all stages, or once for each");
+}
+
+TEST(PlanRun, NamesScheduleAutoAmongThoseThatThereAre) {
+    RunConfig config = grid(2, 1, 1);
+    config.schedule.schedule = "autos";
+
+    EXPECT_TRUE(says(refusal(config, 2), "; did you mean auto?"));
+}
+
+TEST(PlanRun, RefusesAnotherNumberOfRanks) {
+    EXPECT_EQ(refusal(grid(2, 2, 2), 6),
+              "the process grid needs 8 ranks (pipe 2 x data 2 x tensor 2) but MPI started 6; change --pipe, "
+              "--data or --tensor, or start 8 ranks with mpirun -n or srun -n");
+    EXPECT_EQ(refusal(grid(2, 0, 2), 6),
+              "the process grid needs 4 ranks (pipe 2 x data 1 x tensor 2) but MPI started 6; change --pipe, "
+              "--data or --tensor, or start 4 ranks with mpirun -n or srun -n");
+    EXPECT_EQ(refusal(grid(3, 0, 1), 2),
+              "the process grid needs 3 ranks (pipe 3 x data 1 x tensor 1) but MPI started 2; change --pipe, "
+              "--data or --tensor, or start 3 ranks with mpirun -n or srun -n");
+}
+
+TEST(PlanRun, RefusesMoreStagesThanThereIsToCut) {
+    EXPECT_EQ(refusal(grid(5, 1, 1), 5),
+              "--partition uniform cannot cut 4 items (embedding, blocks and head) into 5 stages; use 1 to 4 "
+              "stages: change --pipe or --chunks");
+}
+
+TEST(PlanRun, RefusesMoreTensorRanksThanHeads) {
+    EXPECT_EQ(
+        refusal(grid(1, 1, 9), 9),
+        "8 heads cannot be shared by 9 ranks; each needs at least one: use --tensor 8 or less, or replicas "
+        "of at most 8 ranks");
+    const ModelConfig llama = validation::sharable(Family::llama, Task::language);
+    EXPECT_EQ(
+        refusal(grid(1, 1, 5), 5, llama),
+        "4 groups of heads cannot be shared by 5 ranks; each needs at least one: use --tensor 4 or less, or "
+        "replicas of at most 4 ranks");
+}
+
+TEST(PlanRun, RefusesAGridBesideALayoutFile) {
+    const ScratchFolder folder;
+    for (const auto& change : std::vector<void (*)(RunConfig&)>{
+             [](RunConfig& c) { c.layout.pipe = 2; }, [](RunConfig& c) { c.layout.data = 1; },
+             [](RunConfig& c) { c.layout.tensor = 2; }, [](RunConfig& c) { c.schedule.chunks = 2; }}) {
+        RunConfig config = layout_file(folder, unlike_layout);
+        change(config);
+
+        EXPECT_EQ(refusal(config, 5), cat("--layout ", config.layout.layout,
+                                          " already sets the layout; remove --pipe, --data, --tensor and "
+                                          "--chunks"));
+    }
+}
+
+TEST(PlanRun, RefusesALayoutOfAnotherModel) {
+    const ScratchFolder folder;
+    const RunConfig config = layout_file(folder, unlike_layout);
+    ModelConfig larger = small_gpt2();
+    larger.layers = 3;
+
+    EXPECT_EQ(
+        refusal(config, 5, larger),
+        cat(config.layout.layout,
+            " is for a model of 7 layers and this one has 9 (halves of blocks count one each); use a layout "
+            "made for this model"));
+}
+
+TEST(PlanRun, NamesTheNearestSchedule) {
+    RunConfig config = grid(2, 1, 1);
+    config.schedule.schedule = "interleved";
+
+    const std::string message = refusal(config, 2);
+
+    EXPECT_TRUE(says(message, "; did you mean interleaved?"));
+    EXPECT_TRUE(says(message, "gpipe"));
+}
+
+TEST(PlanRun, RefusesFilesThatCannotBeRead) {
+    RunConfig layout;
+    layout.layout.layout = "no/such.json";
+    RunConfig schedule = grid(2, 1, 1);
+    schedule.schedule.schedule = "no/such.csv";
+
+    EXPECT_EQ(refusal(layout, 2),
+              "--layout no/such.json cannot be read: No such file or directory; check its name");
+    EXPECT_EQ(message_of<ConfigError>([&] { ranks_for(layout); }),
+              "--layout no/such.json cannot be read: No such file or directory; check its name");
+    EXPECT_EQ(refusal(schedule, 2),
+              "--schedule no/such.csv cannot be read: No such file or directory; check its name");
+}
+
+TEST(PlanRun, RefusesATiedTableWhoseTwoStagesWouldBeUpdatedAlone) {
+    RunConfig config = grid(2, 1, 1);
+    config.schedule.schedule = "pipedream";
+
+    EXPECT_EQ(
+        refusal(config, 2),
+        "schedule pipedream updates each stage by itself, and the tied table of tokens belongs to the first "
+        "and to the last; use --tied off, or --schedule pipedream-vertical or pipedream-2bw");
+    EXPECT_NO_THROW(plan_run(config, small_gpt2(false), 2));
+}
+
+TEST(PlanRun, RefusesFewerMicroBatchesThanWeightsOfOneUpdateAgoNeed) {
+    RunConfig config = grid(4, 2, 1);
+    config.schedule = {.schedule = "pipedream-2bw", .microbatches = 2};
+
+    EXPECT_EQ(
+        refusal(config, 8),
+        "schedule pipedream-2bw keeps weights of one update ago, but with 2 micro-batches and 4 stages the "
+        "first stage runs 2 steps ahead; the nearest shape it takes is --microbatches 3 for each replica, or "
+        "use --schedule pipedream-vertical");
+    config.schedule.microbatches = 3;
+    EXPECT_NO_THROW(plan_run(config, small_gpt2(), 8));
+}
+
+TEST(PlanRun, NamesMicroBatchesThatAreEnoughForReplicasThatTakeTurns) {
+    const ScratchFolder folder;
+    RunConfig config = layout_file(folder, R"({"layers": 7, "stages": [
+        {"layers": [0, 2], "replicas": [{"ranks": [0]}]},
+        {"layers": [2, 4], "replicas": [{"ranks": [1]}, {"ranks": [2]}]},
+        {"layers": [4, 7], "replicas": [{"ranks": [3]}]}]})");
+    config.schedule = {.schedule = "pipedream-2bw", .microbatches = 1};
+
+    const std::string message = refusal(config, 4);
+
+    EXPECT_TRUE(says(message, "the nearest shape it takes is --microbatches 4, or use")) << message;
+    config.schedule.microbatches = 4;
+    EXPECT_NO_THROW(plan_run(config, small_gpt2(), 4));
+}
+
+TEST(PlanRun, TakesOneWayToRecomputeForAllStagesOrOneForEach) {
+    RunConfig config = grid(3, 1, 1);
+    config.layout.recompute = {Recompute::full};
+    EXPECT_EQ(plan_run(config, small_gpt2(), 3).recompute, std::vector<Recompute>(3, Recompute::full));
+
+    config.layout.recompute = {Recompute::none, Recompute::selective, Recompute::full};
+    EXPECT_EQ(plan_run(config, small_gpt2(), 3).recompute, config.layout.recompute);
+
+    config.layout.recompute = {Recompute::none, Recompute::full};
+    EXPECT_EQ(
+        refusal(config, 3),
+        "--recompute names 2 ways, but the layout has 3 stages; name one for all stages, or one for each");
+}
+
+TEST(PlanRun, RunsTheProgramsOfAFile) {
+    const ScratchFolder folder;
+    RunConfig config = grid(2, 1, 1);
+    config.schedule.schedule = write_text(folder, "halves.csv", "0F0,0I0,0W0\n1F0,1I0,1W0\n");
+
+    const Plan plan = plan_run(config, small_gpt2(), 2);
+
+    EXPECT_EQ(plan.schedule, config.schedule.schedule);
+    EXPECT_EQ(text_of(plan.training.programs[0]), "0RECV_B0 0F0 0SEND_F0 0I0 0W0 REDUCE0 STEP0");
+}
+
+// Four items in four stages.
+constexpr const char* v_layout = R"({"layers": 7, "stages": [
+    {"layers": [0, 1], "replicas": [{"ranks": [0]}]}, {"layers": [1, 3], "replicas": [{"ranks": [1]}]},
+    {"layers": [3, 5], "replicas": [{"ranks": [1]}]}, {"layers": [5, 7], "replicas": [{"ranks": [0]}]}]})";
+
+TEST(PlanRun, PlacesTheStagesOfZbVInAV) {
+    const ScratchFolder folder;
+    RunConfig config = grid(2, 1, 1);
+    config.schedule.schedule = "zb-v";
+    RunConfig file = layout_file(folder, v_layout);
+    file.schedule.schedule = "zb-v";
+
+    const Plan plan = plan_run(config, small_gpt2(), 2);
+    config.schedule.chunks = 2;
+
+    EXPECT_EQ(plan.teams[0].stages, (std::vector{0, 3}));
+    EXPECT_EQ(hash_of(plan_run(config, small_gpt2(), 2)), hash_of(plan));
+    EXPECT_EQ(hash_of(plan_run(file, small_gpt2(), 2)), hash_of(plan));
+}
+
+TEST(PlanRun, RefusesAnotherNumberOfChunksForZbV) {
+    RunConfig config = grid(2, 1, 1);
+    config.schedule.schedule = "zb-v";
+    config.schedule.chunks = 3;
+
+    EXPECT_EQ(
+        refusal(config, 2),
+        "schedule zb-v puts 2 stages on each rank, but --chunks 3 asks for 3; use --chunks 2, or leave it "
+        "out");
+}
+
+TEST(PlanRun, RefusesHalvesOfAPassThatIsDoneAgainInFull) {
+    const ScratchFolder folder;
+    RunConfig config = grid(2, 1, 1);
+    config.schedule.schedule = write_text(folder, "halves.csv", "0F0,0B0\n1F0,1I0,1W0\n");
+    config.layout.recompute = {Recompute::full, Recompute::full};
+
+    EXPECT_EQ(refusal(config, 2),
+              cat(config.schedule.schedule,
+                  " has 1I0, half a backward pass, and stage 1 computes its activations again in full; use "
+                  "--recompute selective or none for it"));
+    config.layout.recompute = {Recompute::full, Recompute::selective};
+    EXPECT_NO_THROW(plan_run(config, small_gpt2(), 2));
+}
+
+TEST(PlanRun, DoesTheFirstStageAgainInFullWhereItsBackwardPassesAreWhole) {
+    RunConfig config = grid(2, 1, 1);
+    for (const char* schedule : {"zb-h1", "zb-h2"}) {
+        config.schedule.schedule = schedule;
+        config.layout.recompute = {Recompute::full, Recompute::none};
+        EXPECT_NO_THROW(plan_run(config, small_gpt2(), 2));
+        config.layout.recompute = {Recompute::none, Recompute::full};
+        EXPECT_TRUE(says(refusal(config, 2), cat(schedule, " has 1I0, half a backward pass")));
+    }
+}
+
+// One team holds both stages, and has one part of the table that both use.
+TEST(PlanRun, RefusesATiedTableThatARankWouldHaveTwoPartsOf) {
+    const ScratchFolder folder;
+    RunConfig config = layout_file(folder, R"({"layers": 7, "stages": [
+        {"layers": [0, 3], "replicas": [{"ranks": [0, 1], "shares": [5, 3]}]},
+        {"layers": [3, 7], "replicas": [{"ranks": [0, 1]}]}]})");
+    config.schedule.schedule = "looped-bfs";
+
+    EXPECT_EQ(
+        refusal(config, 2),
+        "rank 0 has the table of tokens in stage 0 by the shares 5,3 and in stage 1 by 1,1, and a tied one "
+        "is there once; make these shares equal, or use --tied off");
+    EXPECT_NO_THROW(plan_run(config, small_gpt2(false), 2));
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,205 @@
+// Memory of all ranks, by one walk for each class of equal ranks, against a walk for each rank.
+#include "trireme/setup/rank_classes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "trireme/layout/held_state.hpp"
+#include "trireme/setup/plan_memory.hpp"
+#include "unit/setup/small_plans.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::grid;
+using validation::layout_file;
+using validation::ScratchFolder;
+using validation::small_gpt2;
+using validation::unlike_layout;
+
+using Classes = std::vector<std::vector<int>>;
+
+const std::vector<Segment> ten_rows{{.begin = 0, .length = 10, .sample = 0}};
+const std::vector<BatchShape> batch_of_ten_rows{{.segments = ten_rows, .rows = 10}};
+
+// Two replicas that are cut alike, one that is cut in another way, and two that take more turns than the
+// others.
+constexpr const char* mixed_layout = R"({"layers": 7, "stages": [
+    {"layers": [0, 3], "replicas": [{"ranks": [0, 1], "shares": [5, 3]}, {"ranks": [2, 3], "shares": [5, 3]},
+                                    {"ranks": [4, 5]}]},
+    {"layers": [3, 7], "replicas": [{"ranks": [6], "turns": 2}, {"ranks": [7]}, {"ranks": [8], "turns": 2},
+                                    {"ranks": [9]}]}]})";
+
+// Both ends of the model, with its tied table, on the same ranks.
+constexpr const char* tied_ends = R"({"layers": 7, "stages": [
+    {"layers": [0, 2], "replicas": [{"ranks": [0, 1], "shares": [5, 3]}, {"ranks": [2, 3], "shares": [3, 5]}]},
+    {"layers": [2, 5], "replicas": [{"ranks": [4]}, {"ranks": [5]}, {"ranks": [6]}]},
+    {"layers": [5, 7], "replicas": [{"ranks": [0, 1], "shares": [5, 3]}, {"ranks": [2, 3], "shares": [3, 5]}]}]})";
+
+Classes classes_of(const Plan& plan) {
+    Classes classes;
+    for (const RankClass& each : rank_classes(plan)) classes.push_back(each.ranks);
+    return classes;
+}
+
+TEST(RankClasses, HaveEqualReplicasInCommon) {
+    const Plan plan = plan_run(grid(2, 3, 2), small_gpt2(), 12);
+
+    EXPECT_EQ(classes_of(plan), (Classes{{0, 2, 4}, {1, 3, 5}, {6, 8, 10}, {7, 9, 11}}));
+}
+
+TEST(RankClasses, DoNotGrowWithTheNumberOfReplicas) {
+    EXPECT_EQ(classes_of(plan_run(grid(2, 64, 2), small_gpt2(), 256)).size(), 4U);
+}
+
+TEST(RankClasses, KeepApartOtherSharesOtherTurnsAndIdleRanks) {
+    const ScratchFolder folder;
+    RunConfig config = layout_file(folder, mixed_layout);
+    config.schedule.microbatches = 12;
+
+    const Classes mixed = classes_of(plan_run(config, small_gpt2(), 10));
+    const Classes unlike = classes_of(plan_run(layout_file(folder, unlike_layout), small_gpt2(), 5));
+
+    for (const auto& [one, other] : {std::pair{0, 1}, std::pair{0, 4}, std::pair{1, 5}, std::pair{6, 7}}) {
+        for (const std::vector<int>& ranks : mixed)
+            EXPECT_FALSE(std::ranges::count(ranks, one) > 0 && std::ranges::count(ranks, other) > 0) << one;
+    }
+    EXPECT_EQ(mixed.back(), (std::vector<int>{8}));
+    EXPECT_EQ(mixed[mixed.size() - 2], (std::vector<int>{7, 9}));
+    EXPECT_EQ(unlike, (Classes{{0}, {1}, {2}, {3}}));
+}
+
+TEST(RankClasses, KeepApartTeamsWhoseProductsAreMigrated) {
+    Plan plan = plan_run(grid(1, 3, 2), small_gpt2(), 6);
+    plan.migrations = {{.from = 2, .to = 3, .parts = {0.5, 0.5, 0.5, 0.5}}};
+
+    EXPECT_EQ(classes_of(plan), (Classes{{0, 4}, {1, 5}, {2}, {3}}));
+}
+
+// Returns the bytes of one rank by building its stages, exchange and optimizer.
+class Walk {
+public:
+    Walk(const SizedPlan& sized, const OptimizerConfig& optimizer, const GradientPlan& gradients)
+        : sized_(sized), optimizer_(optimizer), gradients_(gradients) {}
+
+    RankMemory of(int rank) const {
+        const LocalWork work = work_of(sized_, rank);
+        if (work.team < 0) return {};
+        const LocalStages stages(work, nullptr, false, Place::ghost);
+        const LocalParameters& held = stages.parameters();
+        const InFlight most = in_flight(sized_, work);
+        RankMemory memory{
+            .parameters = held.value_bytes(),
+            .gradients = held.gradient_bytes(),
+            .activations = most.flights * work.memory.activations,
+            .workspace = work.memory.scratch + work.memory.again + work.memory.exchange,
+            .messages = most.row_buffers * work.most_rows * sized_.model.width * bytes_of(sized_.dtype),
+            .activation = work.memory.activations};
+        add_exchange(rank, held, memory);
+        return memory;
+    }
+
+private:
+    DataGroups groups_of(int rank) const {
+        DataGroups groups;
+        for (const Bucket& bucket : gradients_.buckets) {
+            const auto at = std::ranges::find(bucket.holders, rank);
+            if (at == bucket.holders.end()) continue;
+            groups.emplace(bucket.holders, ghost_group("data", static_cast<int>(at - bucket.holders.begin()),
+                                                       static_cast<int>(bucket.holders.size())));
+        }
+        return groups;
+    }
+
+    void add_exchange(int rank, const LocalParameters& held, RankMemory& memory) const {
+        const DataGroups groups = groups_of(rank);
+        const GradientExchange exchange(gradients_, rank, held.specs(), held.values(), held.gradients(), groups,
+                                        Place::ghost);
+        memory.optimizer = Optimizer(optimizer_, held.specs(), updated_shards(sized_, exchange, held.specs()),
+                                     sized_.dtype, Place::ghost, sized_.plan.training.shape.validates)
+                               .bytes();
+        memory.messages += held.copies().gradients * exchange.bytes();
+        Stream stream{.backend = GhostStream{}};
+        Arena norm("norm", 0, Place::ghost);
+        sum_of_squares(stream, held.gradients(), exchange.own_shards(), norm);
+        memory.workspace += norm.peak();
+        std::size_t owned = 0;
+        const HeldState state =
+            held_state(gradients_.tensors, gradients_.pieces, gradients_.buckets, true, rank);
+        for (const TensorBox& box : state.owned) owned += box.box.size();
+        memory.copy = owned * bytes_of(wide_of(sized_.dtype)) * (1 + moments_of(optimizer_));
+    }
+
+    const SizedPlan& sized_;
+    const OptimizerConfig& optimizer_;
+    const GradientPlan& gradients_;
+};
+
+void expect_equal_to_walks(const RunConfig& config, const ModelConfig& model, int ranks, const char* name,
+                           DType dtype = DType::f32, const BucketRules& rules = {}) {
+    const Plan plan = plan_run(config, model, ranks);
+    const SizedPlan sized(model, plan, dtype, batch_of_ten_rows);
+    const GradientPlan gradients = gradient_plan(sized, rules);
+    const Walk walk(sized, config.optimizer, gradients);
+
+    const std::vector<RankMemory> all = memory_of_ranks(sized, &config.optimizer, gradients, ranks, true);
+
+    ASSERT_EQ(all.size(), static_cast<std::size_t>(ranks));
+    for (int rank = 0; rank < ranks; ++rank) {
+        const RankMemory& memory = all[static_cast<std::size_t>(rank)];
+        const RankMemory walked = walk.of(rank);
+        EXPECT_EQ(memory.parameters, walked.parameters) << name << ", rank " << rank;
+        EXPECT_EQ(memory.gradients, walked.gradients) << name << ", rank " << rank;
+        EXPECT_EQ(memory.optimizer, walked.optimizer) << name << ", rank " << rank;
+        EXPECT_EQ(memory.activations, walked.activations) << name << ", rank " << rank;
+        EXPECT_EQ(memory.activation, walked.activation) << name << ", rank " << rank;
+        EXPECT_EQ(memory.messages, walked.messages) << name << ", rank " << rank;
+        EXPECT_EQ(memory.copy, walked.copy) << name << ", rank " << rank;
+        EXPECT_EQ(memory.workspace, walked.workspace) << name << ", rank " << rank;
+        EXPECT_EQ(memory.total(), plan_memory(sized, &config.optimizer, gradients, rank, true).total())
+            << name << ", rank " << rank;
+    }
+}
+
+TEST(RankClasses, OfUnlikeReplicasNeedWhatAWalkForEachRankSays) {
+    const ScratchFolder folder;
+    for (const char* const layout : {mixed_layout, tied_ends, unlike_layout}) {
+        for (const bool shards : {true, false}) {
+            RunConfig config = layout_file(folder, layout);
+            config.schedule.microbatches = 12;
+            config.schedule.schedule = layout == tied_ends ? "auto" : "1f1b";
+            config.layout.shard_optimizer = shards;
+            config.layout.sequence_parallel = shards;
+            expect_equal_to_walks(config, small_gpt2(), ranks_for(config), layout);
+        }
+    }
+}
+
+// Few elements travel together, so that ranks own shards of many buckets, of unlike sizes.
+TEST(RankClasses, OfManySmallBucketsNeedWhatAWalkForEachRankSays) {
+    const ScratchFolder folder;
+    const BucketRules small{.large = 64, .largest = 96};
+    RunConfig config = grid(2, 5, 3);
+    config.layout.recompute = {Recompute::full, Recompute::none};
+    config.schedule.microbatches = 3;
+    expect_equal_to_walks(config, small_gpt2(), 30, "grid", DType::f32, small);
+    expect_equal_to_walks(config, small_gpt2(false), 30, "untied", DType::f64, small);
+    RunConfig mixed = layout_file(folder, mixed_layout);
+    mixed.schedule.microbatches = 12;
+    expect_equal_to_walks(mixed, small_gpt2(), 10, "mixed", DType::f32, small);
+}
+
+TEST(RankClasses, OfSchedulesWithSeveralStagesNeedWhatAWalkForEachRankSays) {
+    for (const char* const schedule : {"interleaved", "zb-v", "zb-h1", "pipedream-2bw", "gpipe"}) {
+        RunConfig config = grid(2, 3, 2);
+        config.schedule.schedule = schedule;
+        config.schedule.microbatches = 4;
+        config.schedule.chunks = schedule == std::string("interleaved") ? 2 : 1;
+        config.optimizer.kind = OptimizerKind::sgd;
+        expect_equal_to_walks(config, small_gpt2(), 12, schedule);
+    }
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,135 @@
+#include "trireme/setup/setup.hpp"
+
+#include <gtest/gtest.h>
+
+#include "error_message.hpp"
+#include "unit/checkpoint/zero_model.hpp"
+#include "unit/data/small_corpus.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::bert_bytes;
+using validation::corpus_of;
+using validation::described;
+using validation::message_of;
+using validation::question_row;
+using validation::ScratchFolder;
+using validation::small_corpus;
+using validation::write_zero_model;
+
+class ASetup : public ::testing::Test {
+protected:
+    RunConfig config_of(const std::string& model) const {
+        RunConfig config;
+        config.data.corpus = folder_.file("corpus.h5");
+        config.data.validation_share = 0;
+        config.model.name = model;
+        config.model.layers = 1;
+        config.model.width = 4;
+        config.model.heads = 1;
+        config.run.steps = 1;
+        return config;
+    }
+
+    // A question of `before` tokens and a context of 6, whose last token is the answer.
+    static CorpusRow question(std::size_t before) {
+        Question places;
+        places.context_begin = static_cast<std::uint32_t>(before);
+        places.answer_first = places.answer_last = static_cast<std::uint32_t>(before + 5);
+        places.answers = {"x"};
+        return question_row(std::vector<std::uint32_t>(before + 6, 65), places);
+    }
+
+    // An evaluation of the model that `config` trains, before its first step.
+    EvaluateConfig evaluation_of(const RunConfig& config) const {
+        const trireme::Setup setup = set_up(config, 1);
+        EvaluateConfig evaluation;
+        evaluation.run = config;
+        evaluation.run.model = {};
+        evaluation.resume = write_zero_model(folder_.file("checkpoints"), setup.model).string();
+        return evaluation;
+    }
+
+    ScratchFolder folder_;
+};
+
+TEST_F(ASetup, RefusesOptionsOfAnotherTask) {
+    small_corpus(folder_, {{1, 2, 3}, {4, 5}});
+    RunConfig smoothed = config_of("gpt2-tiny");
+    smoothed.task.label_smoothing = 0.5;
+    RunConfig masked = config_of("gpt2-tiny");
+    masked.task.mask_share = 0.5;
+
+    EXPECT_EQ(message_of<ConfigError>([&] { set_up(smoothed, 1); }),
+              "--label-smoothing has no effect without classes to learn; set --task classify or drop "
+              "--label-smoothing");
+    EXPECT_EQ(message_of<ConfigError>([&] { set_up(masked, 1); }),
+              "--mask-share has no effect without tokens to guess; set --task masked or drop --mask-share");
+}
+
+TEST_F(ASetup, NeedsASampleForEachReplicaToTrainButNotToEvaluate) {
+    small_corpus(folder_, {{1, 2, 3}, {4, 5}});
+    RunConfig config = config_of("gpt2-tiny");
+    EvaluateConfig evaluation = evaluation_of(config);
+    config.run.batch = evaluation.run.run.batch = 2;
+
+    EXPECT_EQ(message_of<ConfigError>([&] { set_up(config, 3); }),
+              "--batch 2 is smaller than 3 micro-batches (3 replicas x --microbatches 1); each needs at least "
+              "one sample");
+    EXPECT_EQ(set_up_evaluation(evaluation, 3).micro_batch_samples, 1U);
+}
+
+// One long row and three short ones: however many samples there may be at a time, the long one is there once.
+TEST_F(ASetup, ExpectsEachSampleOnceInAnEvaluation) {
+    small_corpus(folder_, {std::vector<std::uint32_t>(100, 7), {1, 2}, {3, 4}, {5, 6}});
+    RunConfig config = config_of("gpt2-tiny");
+    config.schedule.length = LengthPolicy::pack;
+    EvaluateConfig evaluation = evaluation_of(config);
+    evaluation.run.run.batch = 50;
+
+    const trireme::Setup setup = set_up_evaluation(evaluation, 1);
+
+    ASSERT_EQ(setup.largest.size(), 1U);
+    EXPECT_EQ(setup.largest[0].segments.size(), 4U);
+    EXPECT_EQ(setup.largest[0].rows, 100U + 3 * 2);
+}
+
+// A step of eight samples from an epoch of four meets two epochs, three where it begins in the midst of one.
+TEST_F(ASetup, ExpectsSamplesOfSeveralEpochsInAStep) {
+    small_corpus(folder_, {std::vector<std::uint32_t>(100, 7), {1, 2}, {3, 4}, {5, 6}});
+    RunConfig config = config_of("gpt2-tiny");
+    config.schedule.length = LengthPolicy::pack;
+    config.run.batch = 8;
+
+    const trireme::Setup setup = set_up(config, 1);
+
+    ASSERT_EQ(setup.largest.size(), 1U);
+    EXPECT_EQ(setup.largest[0].segments.size(), 8U);
+    EXPECT_EQ(setup.largest[0].rows, 3 * 100U + 5 * 2);
+}
+
+TEST_F(ASetup, CountsQuestionsThatMakeNoSample) {
+    corpus_of(folder_, described(RowKind::question, bert_bytes()), {question(2), question(40), question(3)});
+    RunConfig config = config_of("bert-tiny");
+    EvaluateConfig evaluation = evaluation_of(config);
+    evaluation.run.data.max_length = 20;
+
+    const trireme::Setup setup = set_up_evaluation(evaluation, 1);
+
+    EXPECT_EQ(setup.samples.validation.size(), 2U);
+    EXPECT_EQ(setup.samples.left_out, 1U);
+}
+
+TEST_F(ASetup, RefusesAnEvaluationWithoutAnAnswer) {
+    corpus_of(folder_, described(RowKind::question, bert_bytes()), {question(2), question(3)});
+    EvaluateConfig evaluation = evaluation_of(config_of("bert-tiny"));
+    evaluation.run.data.max_length = 8;
+
+    EXPECT_EQ(message_of<ConfigError>([&] { set_up_evaluation(evaluation, 1); }),
+              cat("of the 2 questions of ", folder_.file("corpus.h5"),
+                  " to evaluate, none has its answer within --max-length; raise it"));
+}
+
+}  // namespace
+}  // namespace trireme

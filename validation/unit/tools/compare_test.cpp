@@ -1,0 +1,136 @@
+#include "trireme/tools/compare.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "error_message.hpp"
+#include "unit/setup/small_plans.hpp"
+
+namespace trireme {
+namespace {
+
+using validation::grid;
+using validation::message_of;
+
+PlanConfig comparison_of(const std::vector<std::string>& schedules) {
+    PlanConfig config;
+    config.run = grid(2, 1, 1);
+    config.run.model.tied = false;
+    config.run.schedule.microbatches = 4;
+    config.run.costs.stages = {StageCost{}};
+    config.compare = schedules;
+    return config;
+}
+
+double seconds_of(const std::vector<Compared>& schedules, std::size_t i) {
+    return schedules[i].forecast->step.seconds;
+}
+
+TEST(Compare, PutsSchedulesInTheOrderAskedFor) {
+    const std::vector<Compared> schedules = compare(comparison_of({"zb-h1", "gpipe"}));
+
+    ASSERT_EQ(schedules.size(), 2U);
+    EXPECT_EQ(schedules[0].name, "zb-h1");
+    EXPECT_EQ(seconds_of(schedules, 0), 13);
+    EXPECT_EQ(seconds_of(schedules, 1), 15);
+}
+
+// A rank's work is the same, in however many stages it is cut: 4 micro-batches of 3, and half or a third of 3
+// idle.
+TEST(Compare, DividesCostsAmongTheStagesOfARank) {
+    const std::vector<Compared> schedules = compare(comparison_of({"interleaved", "interleaved:3"}));
+
+    EXPECT_EQ(schedules[0].name, "interleaved:2");
+    EXPECT_DOUBLE_EQ(seconds_of(schedules, 0), 12 + 3 / 2.0);
+    EXPECT_DOUBLE_EQ(seconds_of(schedules, 1), 12 + 3 / 3.0);
+}
+
+TEST(Compare, GivesEachOfUnequalStagesItsPart) {
+    PlanConfig config = comparison_of({"1f1b", "looped-bfs"});
+    config.run.costs.stages = {{.forward = 1}, {.forward = 3}};
+
+    const std::vector<Compared> schedules = compare(config);
+
+    EXPECT_EQ(schedules[0].forecast->step.busy, (std::vector<double>{12, 20}));
+    // Stages 0 and 1 are halves of the first, 2 and 3 of the second; each rank has one of either.
+    EXPECT_EQ(schedules[1].forecast->step.busy, (std::vector<double>{16, 16}));
+}
+
+TEST(Compare, SaysWhatIsNotMadeForTheLayout) {
+    PlanConfig config = comparison_of({"1f1b", "pipedream"});
+    config.run.model.tied = true;
+
+    const std::vector<Compared> schedules = compare(config);
+
+    EXPECT_TRUE(schedules[0].forecast);
+    EXPECT_FALSE(schedules[1].forecast);
+    EXPECT_NE(text_of(schedules).find("\npipedream: schedule pipedream updates each stage by itself"),
+              std::string::npos);
+    EXPECT_EQ(nlohmann::json::parse(json_of(schedules))[1]["refused"], schedules[1].refusal);
+}
+
+TEST(Compare, KnowsAllSchedules) {
+    const std::vector<Compared> schedules = compare(comparison_of({"all"}));
+
+    EXPECT_EQ(schedules.size(), known_schedules().size() + 1);
+    EXPECT_EQ(schedules.back().name, "auto");
+    for (const Compared& one : schedules) EXPECT_TRUE(one.forecast) << one.name << ": " << one.refusal;
+}
+
+TEST(Compare, RefusesWhatIsNoSchedule) {
+    EXPECT_NE(message_of<ConfigError>([] { compare(comparison_of({"zb-h9"})); }).find("did you mean zb-h1?"),
+              std::string::npos);
+    EXPECT_EQ(message_of<ConfigError>([] { compare(comparison_of({"interleaved:many"})); }),
+              "--compare interleaved:many has no number of stages after its colon; write interleaved:2");
+}
+
+TEST(Compare, WritesATableAndLinesOfCommas) {
+    const std::vector<Compared> schedules = compare(comparison_of({"1f1b", "pipedream-2bw"}));
+
+    const std::string text = text_of(schedules);
+    EXPECT_EQ(text.rfind("gpt2-tiny, 2 ranks, 4 micro-batches a step\n"
+                         "costs are in cost units, as --cost says: F=1,I=1,W=1 for 1f1b\n\nschedule",
+                         0),
+              0U)
+        << text;
+    EXPECT_NE(
+        text.find("1f1b                   15          12    20.0 %    20.0 %    20.0 %    (0)        1  "),
+        std::string::npos)
+        << text;
+    EXPECT_NE(
+        text.find("pipedream-2bw          12          12     0.0 %     0.0 %     0.0 %    (0)        2  "),
+        std::string::npos)
+        << text;
+    EXPECT_EQ(csv_of(schedules).rfind("schedule,unit,seconds,at_least,bubble,worst_idle,weight_versions,"
+                                      "most_peak_bytes\n1f1b,cost units,15,12,",
+                                      0),
+              0U)
+        << csv_of(schedules);
+}
+
+// The head over 50,257 tokens is by far the largest part of a model with two blocks.
+TEST(Compare, CountsTheArithmeticOfStagesWithoutCosts) {
+    PlanConfig config = comparison_of({"1f1b", "interleaved"});
+    config.run.costs.stages.clear();
+    config.run.model.vocabulary = 50257;
+
+    const std::vector<Compared> schedules = compare(config);
+
+    EXPECT_EQ(schedules[0].unit, "GFLOP");
+    const Forecast& forecast = *schedules[0].forecast;
+    EXPECT_EQ(forecast.step.busy.size(), 2U);
+    EXPECT_LT(forecast.step.busy[0], 0.5 * forecast.step.busy[1]);
+    double work = 0;
+    for (const StageCost& cost : forecast.costs)
+        work += cost.forward + cost.backward_input + cost.backward_weight;
+    double divided = 0;
+    for (const StageCost& cost : schedules[1].forecast->costs)
+        divided += cost.forward + cost.backward_input + cost.backward_weight;
+    EXPECT_NEAR(work, divided, 1e-9 * work);
+    EXPECT_NE(text_of(schedules).find("costs are in GFLOP, counted from the arithmetic of a micro-batch"),
+              std::string::npos);
+}
+
+}  // namespace
+}  // namespace trireme

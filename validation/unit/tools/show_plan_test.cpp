@@ -1,0 +1,368 @@
+#include "trireme/tools/show_plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "error_message.hpp"
+#include "scratch_folder.hpp"
+#include "tools/plan/closed_form.hpp"
+#include "trireme/base/error.hpp"
+#include "trireme/model/model.hpp"
+#include "unit/plan/small_profile.hpp"
+
+namespace trireme {
+namespace {
+
+// gpt2-tiny: 6 items (embedding, 4 blocks, head), on `pipe` ranks in a row.
+PlanConfig tiny(int pipe, std::size_t micro_batches) {
+    PlanConfig config;
+    config.run.model.vocabulary = 257;
+    config.run.layout.pipe = pipe;
+    config.run.schedule.microbatches = micro_batches;
+    return config;
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+std::string refusal(const PlanConfig& config) {
+    return validation::message_of<ConfigError>([&] { foresee(config); });
+}
+
+TEST(ShowPlan, CountsTheParametersOfEachStage) {
+    PlanConfig config = tiny(4, 8);
+    config.run.model.name = "gpt2";
+    config.run.model.vocabulary.reset();
+    config.run.model.tied = false;
+    config.run.layout.partition = "4,3,3,4";
+
+    const Forecast forecast = foresee(config);
+
+    EXPECT_EQ(forecast.parameters, (std::vector<std::size_t>{60647424, 21263616, 21263616, 59862528}));
+    EXPECT_EQ(forecast.all_parameters, 163037184U);
+    EXPECT_TRUE(has(text_of(forecast),
+                    "parameters  60,647,424 / 21,263,616 / 21,263,616 / 59,862,528; 163,037,184 in all\n"));
+}
+
+TEST(ShowPlan, CountsATiedTableOnceInAllAndWhereverItIsHeld) {
+    PlanConfig config = tiny(2, 1);
+    const Forecast tied = foresee(config);
+    config.run.model.tied = false;
+    const Forecast untied = foresee(config);
+
+    EXPECT_EQ(tied.parameters, untied.parameters);
+    EXPECT_EQ(untied.all_parameters - tied.all_parameters, 257U * 128U);
+}
+
+TEST(ShowPlan, PutsTheBubbleBesideItsClosedForm) {
+    const std::string text = text_of(foresee(tiny(2, 4)));
+
+    EXPECT_TRUE(has(text, "bubble      20.0 %; by the closed form 20.0 %\n")) << text;
+    EXPECT_TRUE(has(text, "step        15 cost units (F=1,I=1,W=1,send=0)\n")) << text;
+    EXPECT_TRUE(has(text, "team 0   F0 F1       B0 .. F2 B1 .. F3 B2 ..    B3 ..\n")) << text;
+    EXPECT_TRUE(has(text, "stage 1: layers 3-5, rank 1\n")) << text;
+}
+
+TEST(ShowPlan, PredictsWhatTheClosedFormsSay) {
+    const std::vector<std::pair<const char*, int>> schedules{
+        {"inter-layer", 1}, {"gpipe", 1}, {"1f1b", 1}, {"interleaved", 2}, {"looped-bfs", 2}};
+    for (const auto& [schedule, chunks] : schedules) {
+        for (const int pipe : {1, 2, 3}) {
+            for (const std::size_t micro_batches : {2U, 3U, 5U, 6U}) {
+                PlanConfig config = tiny(pipe, micro_batches);
+                config.run.schedule.schedule = schedule;
+                config.run.schedule.chunks = chunks;
+                config.run.layout.data = 2;
+
+                const Forecast forecast = foresee(config);
+
+                const auto closed = closed_form_bubble(forecast.plan, forecast.costs);
+                ASSERT_TRUE(closed.has_value());
+                EXPECT_DOUBLE_EQ(forecast.step.bubble(), *closed)
+                    << schedule << " pipe " << pipe << " micro-batches " << micro_batches;
+            }
+        }
+    }
+}
+
+struct Halves {
+    const char* schedule;
+    std::size_t least_micro_batches;  // of 3 ranks in a row, for a closed form to hold
+};
+
+TEST(ShowPlan, PredictsWhatTheClosedFormsSayOfHalvesWhereTheyHold) {
+    for (const auto& [schedule, least] : {Halves{"zb-h1", 1}, {"zb-h2", 5}, {"zb-v", 5}}) {
+        for (const std::size_t micro_batches : {1U, 2U, 4U, 5U, 6U, 9U}) {
+            PlanConfig config = tiny(3, micro_batches);
+            config.run.model.tied = false;
+            config.run.schedule.schedule = schedule;
+            config.run.costs.stages = {{.forward = 2, .backward_input = 2, .backward_weight = 2}};
+
+            const Forecast forecast = foresee(config);
+
+            const auto closed = closed_form_bubble(forecast.plan, forecast.costs);
+            EXPECT_EQ(closed.has_value(), micro_batches >= least) << schedule << ' ' << micro_batches;
+            if (!closed) continue;
+            const double rounding = 1e-15;  // of what is left of 1
+            EXPECT_NEAR(forecast.step.bubble(), *closed, rounding) << schedule << ' ' << micro_batches;
+        }
+    }
+}
+
+// Weight halves that are longer than what they fill, and unequal parts.
+TEST(ShowPlan, HasAClosedFormOfHalvesUnderCostsThatItIsMadeFor) {
+    const auto closed = [](const char* schedule, std::size_t micro_batches, const StageCost& cost) {
+        PlanConfig config = tiny(3, micro_batches);
+        config.run.model.tied = false;
+        config.run.schedule.schedule = schedule;
+        config.run.costs.stages = {cost};
+        const Forecast forecast = foresee(config);
+        return closed_form_bubble(forecast.plan, forecast.costs);
+    };
+    const StageCost long_weights{.forward = 2, .backward_input = 3, .backward_weight = 4};
+
+    EXPECT_DOUBLE_EQ(closed("zb-h1", 2, long_weights).value(), 8.0 / (18 + 8));
+    EXPECT_DOUBLE_EQ(closed("zb-h1", 3, long_weights).value(), 6.0 / (27 + 6));
+    EXPECT_DOUBLE_EQ(closed("zb-h2", 5, long_weights).value(), 2.0 / (45 + 2));
+    EXPECT_EQ(closed("zb-v", 6, long_weights), std::nullopt);
+}
+
+// The first rank's update waits for the last one's gradients, two forwards longer than it would.
+TEST(ShowPlan, CountsWhatATiedTableCosts) {
+    const auto foreseen = [](const char* schedule, bool tied) {
+        PlanConfig config = tiny(3, 5);
+        config.run.schedule.schedule = schedule;
+        config.run.model.tied = tied;
+        return foresee(config);
+    };
+
+    const Forecast apart = foreseen("zb-h2", false);
+    const Forecast tied = foreseen("zb-h2", true);
+    const Forecast in_v = foreseen("zb-v", true);  // both ends are on the first rank
+
+    EXPECT_EQ(tied.step.seconds, apart.step.seconds + 2);
+    EXPECT_EQ(closed_form_bubble(apart.plan, apart.costs), 0);
+    EXPECT_EQ(closed_form_bubble(tied.plan, tied.costs), std::nullopt);
+    EXPECT_EQ(closed_form_bubble(in_v.plan, in_v.costs), 0);
+}
+
+TEST(ShowPlan, HasNoClosedFormWhereStagesDifferOrMessagesTakeTime) {
+    PlanConfig config = tiny(2, 4);
+    config.run.costs.stages = {{.forward = 2}, {.forward = 1}};
+    const Forecast uneven = foresee(config);
+    config.run.costs.stages = {{.send = 0.5}};
+    const Forecast slow = foresee(config);
+
+    EXPECT_EQ(closed_form_bubble(uneven.plan, uneven.costs), std::nullopt);
+    EXPECT_EQ(closed_form_bubble(slow.plan, slow.costs), std::nullopt);
+    EXPECT_FALSE(has(text_of(slow), "closed form"));
+    EXPECT_TRUE(has(text_of(uneven), "(F=2,I=1,W=1,send=0;F=1,I=1,W=1,send=0)"));
+}
+
+TEST(ShowPlan, SaysAllInJson) {
+    PlanConfig config = tiny(2, 4);
+    config.run.layout.tensor = 2;
+
+    const auto json = nlohmann::json::parse(json_of(foresee(config)));
+
+    EXPECT_EQ(json["layout"]["layers"], 11);
+    EXPECT_EQ(json["layout"]["stages"][1]["replicas"][0]["ranks"], (std::vector<int>{2, 3}));
+    ASSERT_EQ(json["programs"].size(), 4U);
+    EXPECT_EQ(json["programs"][0], json["programs"][1]);
+    EXPECT_EQ(json["programs"][3].get<std::string>().rfind("1RECV_F0 1F0 ", 0), 0U);
+    EXPECT_EQ(json["parameters"]["stages"].size(), 2U);
+    EXPECT_EQ(json["parameters"]["all"], 859008);
+    const auto& prediction = json["prediction"];
+    EXPECT_EQ(prediction["unit"], "cost units");
+    EXPECT_EQ(prediction["seconds"], 15);
+    EXPECT_EQ(prediction["idle"], (std::vector<double>{3, 3, 3, 3}));
+    EXPECT_DOUBLE_EQ(prediction["bubble"].get<double>(), 0.2);
+    EXPECT_EQ(prediction["peak_activations"], (std::vector<double>{2, 2, 1, 1}));
+    EXPECT_EQ(prediction["peak_bytes"].size(), 4U);
+    EXPECT_EQ(prediction["weight_versions"], 1);
+}
+
+TEST(ShowPlan, CountsActivationsInWholeStages) {
+    PlanConfig config = tiny(2, 4);
+    config.run.schedule.schedule = "looped-bfs";
+    config.run.schedule.chunks = 2;
+
+    const auto json = nlohmann::json::parse(json_of(foresee(config)));
+
+    EXPECT_EQ(json["prediction"]["peak_activations"], (std::vector<double>{4, 4}));
+}
+
+TEST(ShowPlan, CountsAsManyActivationsAsTheScheduleIsKnownFor) {
+    const auto activations = [](const char* schedule) {
+        PlanConfig config = tiny(3, 6);
+        config.run.schedule.schedule = schedule;
+        return nlohmann::json::parse(json_of(foresee(config)))["prediction"]["peak_activations"];
+    };
+
+    EXPECT_EQ(activations("zb-h1"), (std::vector<double>{3, 3, 3}));
+    EXPECT_EQ(activations("zb-h2"), (std::vector<double>{5, 5, 5}));
+    EXPECT_EQ(activations("zb-v"), (std::vector<double>{3, 3, 3}));
+}
+
+TEST(ShowPlan, ForeseesMoreBytesForMoreSamplesAndFewerForRecomputing) {
+    PlanConfig config = tiny(1, 1);
+    const std::size_t eight = foresee(config).memory[0].total();
+    config.run.run.batch = 16;
+    const std::size_t sixteen = foresee(config).memory[0].total();
+    config.run.layout.recompute = {Recompute::full};
+    const std::size_t again = foresee(config).memory[0].total();
+
+    EXPECT_GT(sixteen, eight);
+    EXPECT_LT(again, sixteen);
+    EXPECT_GT(eight, 4 * 4U * 859008U);  // parameters, gradients and two moments
+}
+
+TEST(ShowPlan, SaysWhatItAssumesWithoutACorpus) {
+    PlanConfig config = tiny(1, 2);
+    config.run.model.vocabulary.reset();
+    config.run.data.max_length = 100;
+
+    EXPECT_TRUE(has(text_of(foresee(config)),
+                    "assumed     micro-batches of 4 samples of 100 tokens, vocabulary 257; name the rows with "
+                    "--corpus\n"));
+}
+
+TEST(ShowPlan, SaysThatLaterPlansAreNotShown) {
+    PlanConfig config = tiny(1, 2);
+    EXPECT_FALSE(has(text_of(foresee(config)), "decisions"));
+
+    config.run.policy.decisions = "later.jsonl";
+
+    EXPECT_TRUE(
+        has(text_of(foresee(config)),
+            "decisions   the plans of later.jsonl come later and are not shown; `trireme train --dry-run` "
+            "tries them all\n"));
+}
+
+// gpt2-tiny in whose every layer a pass takes a second forward and two back.
+std::string tiny_profile(const validation::ScratchFolder& folder) {
+    Profile profile{.machine = "abacus", .device = "cpu", .model = "gpt2-tiny", .dtype = "f32", .tokens = 512};
+    PlanConfig config = tiny(1, 1);
+    for (const Layer& layer : build_layers(foresee(config).model)) {
+        LayerProfile each{.name = kind_of(layer), .measured = profile.layers.size()};
+        each.forward = each.backward_input = each.backward_weight = 1;
+        each.backward = 2;
+        for (const ParameterSpec& spec : parameters_of(layer)) each.parameters += 4 * spec.size();
+        profile.layers.push_back(each);
+    }
+    return folder.write("profile.json", json_of(profile));
+}
+
+TEST(ShowPlan, CountsInSecondsWhatWasMeasured) {
+    const validation::ScratchFolder folder;
+    PlanConfig config = tiny(2, 4);
+    config.run.costs.profiles = {{tiny_profile(folder)}};
+    config.run.layout.partition = "measured";
+
+    const Forecast forecast = foresee(config);
+    const std::string text = text_of(forecast);
+
+    EXPECT_EQ(forecast.step.seconds, 3 * 5 + 4 * 18);  // five layers, six layers
+    EXPECT_TRUE(has(text, "step        87 s (F=5,I=5,W=5,send=0;F=6,I=6,W=6,send=0)\n")) << text;
+    EXPECT_TRUE(
+        has(text, "costs       measured with 512 rows in a micro-batch of 1, f32, 1 thread of abacus\n"))
+        << text;
+    EXPECT_TRUE(has(text, "stage 0: layers 0-2, rank 0\n")) << text;
+    EXPECT_EQ(nlohmann::json::parse(json_of(forecast))["prediction"]["unit"], "s");
+}
+
+// With what was measured and recorded: perf/results/README.md.
+TEST(ShowPlan, CutsGpt2BetterThanPeopleDo) {
+    PlanConfig config;
+    config.run.model.name = "gpt2";
+    config.run.model.tied = false;
+    config.run.layout.pipe = 4;
+    config.run.schedule.microbatches = 8;
+    config.run.costs.profiles = {{TRIREME_SOURCE_DIR "/perf/results/cpu-epyc-zen5/profile-gpt2.json"}};
+    const auto step = [&](const char* partition) {
+        config.run.layout.partition = partition;
+        return foresee(config).step.seconds;
+    };
+
+    EXPECT_LT(step("measured"), step("3,5,5,1"));
+    EXPECT_LT(step("3,5,5,1"), step("parameters"));
+    EXPECT_LT(step("parameters"), step("4,3,3,4"));
+}
+
+TEST(ShowPlan, SaysThatMicroBatchesAreOthersThanThoseMeasured) {
+    const validation::ScratchFolder folder;
+    PlanConfig config = tiny(2, 2);
+    config.run.costs.profiles = {{tiny_profile(folder)}};
+
+    EXPECT_TRUE(has(text_of(foresee(config)), " of abacus; here there are up to 1,024: measure these\n"));
+}
+
+// Rank 1 takes twice as long, and gets three of eleven layers in place of six.
+TEST(ShowPlan, SaysOnWhichDeviceEachRankWasMeasured) {
+    const validation::ScratchFolder folder;
+    PlanConfig config = tiny(2, 4);
+    const std::string fast = tiny_profile(folder);
+    const Profile slow = validation::slower(profile_from_json(validation::read_whole(fast), fast), 2);
+    config.run.costs.profiles = {{fast, RankSpan{0, 0}},
+                                 {folder.write("slow.json", json_of(slow)), RankSpan{1, 1}}};
+    config.run.layout.partition = "measured";
+
+    const std::string text = text_of(foresee(config));
+
+    EXPECT_TRUE(has(text, "f32, 1 thread of abacus (rank 0) and 1 thread of slide rule (rank 1)\n")) << text;
+    EXPECT_TRUE(has(text, "(F=8,I=8,W=8,send=0;F=6,I=6,W=6,send=0)\n")) << text;
+}
+
+TEST(ShowPlan, TakesCostsThatAreGivenBeforeThoseMeasured) {
+    const validation::ScratchFolder folder;
+    PlanConfig config = tiny(2, 4);
+    config.run.costs.profiles = {{tiny_profile(folder)}};
+    config.run.costs.stages = {{.forward = 2}};
+
+    const std::string text = text_of(foresee(config));
+
+    EXPECT_TRUE(has(text, "step        20 cost units (F=2,I=1,W=1,send=0)\n")) << text;
+    EXPECT_FALSE(has(text, "abacus")) << text;
+}
+
+TEST(ShowPlan, SharesLayersAmongTheRanksThatAreNamed) {
+    const validation::ScratchFolder folder;
+    PlanConfig config = tiny(1, 6);
+    config.run.costs.profiles = {{tiny_profile(folder)}};
+    config.run.layout.partition = "pipedream";
+    config.ranks = 3;
+
+    const Forecast forecast = foresee(config);
+
+    EXPECT_EQ(forecast.memory.size(), 3U);
+    EXPECT_EQ(forecast.plan.micro_batches(), 6);
+    EXPECT_EQ(layout_from_json(json_of(forecast), "it"), forecast.plan.layout);
+    config.run.layout.partition = "uniform";
+    EXPECT_EQ(refusal(config),
+              "--ranks 3 applies to --partition pipedream only; otherwise the grid or the layout file gives "
+              "the number");
+}
+
+TEST(ShowPlan, RefusesWhatTrainingWouldRefuse) {
+    PlanConfig config = tiny(2, 4);
+    config.run.costs.stages = {{}, {}, {}};
+    PlanConfig long_samples = tiny(1, 1);
+    long_samples.run.data.max_length = 300;
+    PlanConfig many_stages = tiny(9, 1);
+    PlanConfig many_ranks = tiny(2000000000, 1);
+    many_ranks.run.layout.data = 2000000000;
+    many_ranks.run.layout.tensor = 2000000000;
+    PlanConfig many_samples = tiny(1, 1);
+    many_samples.run.run.batch = std::size_t{1} << 40;
+
+    EXPECT_EQ(
+        refusal(config),
+        "--cost is given for 3 stages, but the layout has 2; give it once for all stages, or once for each");
+    EXPECT_TRUE(validation::says(refusal(long_samples), "--max-length 300 is beyond the 256 positions"));
+    EXPECT_TRUE(validation::says(refusal(many_stages), "cannot cut 6 items"));
+    EXPECT_TRUE(validation::says(refusal(many_ranks), "has more than 1048576 ranks"));
+    EXPECT_TRUE(validation::says(refusal(many_samples), "--batch 1099511627776 is beyond"));
+}
+
+}  // namespace
+}  // namespace trireme
