@@ -29,11 +29,12 @@ std::string count_text(double count) { return with_commas(static_cast<std::uint6
 std::string describe_progress(const std::string& what, const std::string& unit, double done, double total,
                               double seconds) {
     std::string text = cat(what, ": ", count_text(done));
-    if (total > 0) text += cat(" of ", count_text(std::max(done, total)));
+    const bool is_part = unit == "%";
+    if (total > 0 && !is_part) text += cat(" of ", count_text(std::max(done, total)));
     text += " " + unit;
     if (done <= 0 || seconds <= 0) return text;
     const double rate = done / seconds;
-    text += cat(", ", rate_text(rate), " ", unit, "/s");
+    if (!is_part) text += cat(", ", rate_text(rate), " ", unit, "/s");
     if (total > 0) text += cat(", ", duration_text(std::ceil(std::max(0.0, total - done) / rate)), " left");
     return text;
 }

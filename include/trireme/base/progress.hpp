@@ -7,7 +7,8 @@
 
 namespace trireme {
 
-// "convert: 1,234 of 2,000 MB, 310 MB/s, 3 s left"; without a total, "convert: 1,234 MB, 310 MB/s".
+// "convert: 1,234 of 2,000 MB, 310 MB/s, 3 s left"; without a total, "convert: 1,234 MB, 310 MB/s";
+// of the unit %, "step 1: 35 %, 7 s left".
 std::string describe_progress(const std::string& what, const std::string& unit, double done, double total,
                               double seconds);
 

@@ -91,7 +91,9 @@ OptionGroup run_options(RunConfig& config) {
                     [&run] { return run.trace.last > 0; }, {"a trace", "--trace FIRST:LAST"}),
             flag({"dry-run", "", "check everything, print the plan, and exit"}, run.dry_run),
             flag({"quiet", "", "print no progress lines"}, run.quiet),
-            flag({"verbose", "", "print more progress lines"}, run.verbose),
+            flag({"verbose", "",
+                  "also print seconds in kernels and in waits for each step, and each checkpoint"},
+                 run.verbose),
             whole_number({"threads", "", "threads per rank; 0: the cores of a node divided by its ranks"},
                          run.threads),
         }};

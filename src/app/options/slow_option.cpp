@@ -149,14 +149,15 @@ Option slow_option(std::vector<SlowRank>& slow) {
         .words =
             {"slow",
              "SETTING[;...]|off",
-             "slow ranks down on purpose, to study stragglers; repeatable; factors of settings that overlap "
-             "multiply. A setting is several of these, separated by commas:",
-             {{"rank=R", "rank to slow; turn: each rank in turn; random: a rank drawn anew each period"},
+             "slow ranks down on purpose, to study stragglers; repeatable. Where two settings slow the same "
+             "rank, "
+             "the factors multiply. A setting joins several of these with commas:",
+             {{"rank=R", "the slow rank: a number; turn: each rank in turn; random: one drawn in each period"},
               {"factor=X", "kernels take X times as long; LOW:HIGH draws from a range, for rank=random"},
               {"steps=A:B", "first and last step, from 1; A: has no end; if unset, all steps"},
               {"every=K", "steps per period, for turn and random; if unset, an epoch"},
               {"on=KERNELS", "all kernels, or products: matmuls with weights only"},
-              {"trace=FILE", "alone: a CSV file with the columns step, rank, factor and on"}}},
+              {"trace=FILE", "a CSV file with the columns step, rank, factor and on; not joined with others"}}},
         .set =
             [&slow](const Setting& setting) {
                 slow.clear();

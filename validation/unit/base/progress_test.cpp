@@ -12,6 +12,10 @@ TEST(Progress, SaysCountRateAndRemainingTime) {
               "profile: 3 of 400 layers, 0.25 layers/s, 26m28s left");
 }
 
+TEST(Progress, SaysPercentagesWithoutRateAndTotal) {
+    EXPECT_EQ(describe_progress("step 1", "%", 25, 100, 4), "step 1: 25 %, 12s left");
+}
+
 TEST(Progress, SaysNoRemainingTimeWithoutATotal) {
     EXPECT_EQ(describe_progress("prepare", "rows", 9000, 0, 3), "prepare: 9,000 rows, 3,000 rows/s");
 }
