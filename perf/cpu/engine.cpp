@@ -54,13 +54,13 @@ struct Programs {
     std::vector<Program> all;
 };
 
-Programs prove(ScheduleKind kind, int micro_batches) {
+Programs prove(const Schedule& schedule, int micro_batches) {
     Programs programs{grid_shape(ranks, 1, 1, micro_batches), {}};
     for (; programs.shape.slots <= 4; ++programs.shape.slots) {
-        programs.all = lower(generate(kind, programs.shape), programs.shape);
+        programs.all = lower(generate(schedule, programs.shape), programs.shape);
         if (check(programs.all, programs.shape).is_proved()) return programs;
     }
-    throw BugError(cat(name_of(kind), " of two stages needs more than 4 slots"));
+    throw BugError(cat(schedule.name, " of two stages needs more than 4 slots"));
 }
 
 struct Timing {
@@ -141,11 +141,11 @@ void run(const Size& size, const Session& session, const nlohmann::ordered_json&
                                   {"processor", processor_name()}, {"micro_batches", size.micro_batches},
                                   {"repeats", size.repeats},       {"message", json_of(message)}};
     if (session.rank() == 0) print("to and fro", "message", message);
-    for (const ScheduleKind kind : {ScheduleKind::one_f_one_b, ScheduleKind::gpipe}) {
-        const Programs programs = prove(kind, size.micro_batches);
+    for (const char* const schedule : {"1f1b", "gpipe"}) {
+        const Programs programs = prove(schedule_named(schedule), size.micro_batches);
         const Timing timing = measure_schedule(session, *control, programs, size.repeats);
-        if (session.rank() == 0) print(name_of(kind), "instruction", timing);
-        nlohmann::ordered_json& entry = result["instruction"][name_of(kind)] = json_of(timing);
+        if (session.rank() == 0) print(schedule, "instruction", timing);
+        nlohmann::ordered_json& entry = result["instruction"][schedule] = json_of(timing);
         entry["slots"] = programs.shape.slots;
         entry["instructions"] = programs.all.front().size();
     }

@@ -73,10 +73,10 @@ double step_of(const Plan& plan, const Case& of) {
 
 double shortest_fixed(const Case& of) {
     double shortest = std::numeric_limits<double>::infinity();
-    for (const std::string& schedule : known_schedules()) {
-        if (uses_older_weights(schedule_named(schedule))) continue;
+    for (const Schedule& schedule : schedules()) {
+        if (schedule.keeps_old_weights) continue;
         try {
-            shortest = std::min(shortest, step_of(make_plan(wish_of(of, schedule)), of));
+            shortest = std::min(shortest, step_of(make_plan(wish_of(of, schedule.name)), of));
         } catch (const ConfigError&) {
             continue;  // not made for the shape, or beyond the memory
         }

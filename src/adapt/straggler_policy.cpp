@@ -105,12 +105,9 @@ bool may_cut_elsewhere(const Plan& plan) { return has_one_stage_each(plan) && pl
 // Halves of zero-bubble schedules and loops are made for rows with equally many micro-batches, and somebody's
 // own programs say themselves who executes what.
 bool may_take_uneven_turns(const Plan& plan) {
-    constexpr std::array takers{ScheduleKind::inter_layer,        ScheduleKind::gpipe,
-                                ScheduleKind::one_f_one_b,        ScheduleKind::pipedream,
-                                ScheduleKind::pipedream_vertical, ScheduleKind::pipedream_2bw};
-    const bool is_taker =
-        plan.schedule == searched_schedule ||
-        std::ranges::any_of(takers, [&](ScheduleKind kind) { return plan.schedule == name_of(kind); });
+    const Schedule* const schedule = find_schedule(plan.schedule);
+    const bool is_taker = plan.schedule == searched_schedule ||
+                          (schedule != nullptr && schedule->shape == ScheduleShape::one_stage_each);
     const auto has_replicas = [](const StageLayout& stage) { return stage.replicas.size() > 1; };
     return is_taker && has_one_stage_each(plan) && std::ranges::any_of(plan.layout.stages, has_replicas);
 }

@@ -160,12 +160,12 @@ void add_own(const PlanWish& wish, PipelineShape shape, Plan& plan) {
 }
 
 void add_generated(const PlanWish& wish, PipelineShape shape, Plan& plan) {
-    const ScheduleKind kind = schedule_named(wish.schedule);
+    const Schedule& schedule = schedule_named(wish.schedule);
     const std::vector<StageCost> costs = equal_costs(shape);
     const std::string place = cat("schedule ", wish.schedule);
     const PipelineShape forwards = forward_only(shape);
-    plan.evaluation = proved(of_one_step(generate(kind, forwards)), forwards, costs, place);
-    plan.training = proved(generate_phases(kind, shape), with_updates_of(kind, shape), costs, place);
+    plan.evaluation = proved(of_one_step(generate(schedule, forwards)), forwards, costs, place);
+    plan.training = proved(generate_phases(schedule, shape), with_updates_of(schedule, shape), costs, place);
 }
 
 // Full recompute makes the activations of a layer again for the whole of its backward.

@@ -24,11 +24,11 @@ Programs programs_for(const Layout& layout, const Plan& current) {
     const bool is_as_now = shape.executor == now.executor && shape.holders == now.holders;
     const bool is_stood_for = current.schedule == searched_schedule && has_one_stage_each(places_of(layout));
     if (is_as_now && !is_stood_for) return {current.training.phases(), now};
-    const ScheduleKind kind = is_stood_for ? ScheduleKind::one_f_one_b : schedule_named(current.schedule);
-    shape = with_updates_of(kind, std::move(shape));
+    const Schedule& schedule = schedule_named(is_stood_for ? "1f1b" : current.schedule);
+    shape = with_updates_of(schedule, std::move(shape));
     shape.ties_ends = now.ties_ends;
     shape.slots = shape.micro_batches * shape.stages() + shape.stages();
-    const Phases compute = generate_phases(kind, shape);
+    const Phases compute = generate_phases(schedule, shape);
     if (const std::string obstacle = obstacle_to_lowering(compute, shape); !obstacle.empty())
         throw ConfigError(obstacle);
     return {lower_phases(compute, shape), shape};

@@ -5,14 +5,13 @@
 #include <cmath>
 
 #include "trireme/base/error.hpp"
-#include "trireme/schedule/generate.hpp"
 #include "trireme/setup/planning.hpp"
 
 namespace trireme {
 namespace {
 
 bool is_not_interleaved(const RunConfig& config) {
-    return config.schedule.schedule == name_of(ScheduleKind::interleaved) && config.schedule.chunks == 1 &&
+    return config.schedule.schedule == "interleaved" && config.schedule.chunks == 1 &&
            has_grid(config.layout) && config.layout.pipe > 1;
 }
 

@@ -43,7 +43,10 @@ int replicas_of_grid(const LayoutConfig& layout, int ranks) {
                           " ranks with mpirun -n or srun -n"));
 }
 
-bool asks_for_v(const ScheduleConfig& schedule) { return schedule.schedule == name_of(ScheduleKind::zb_v); }
+bool asks_for_v(const ScheduleConfig& schedule) {
+    const Schedule* const known = find_schedule(schedule.schedule);
+    return known != nullptr && known->shape == ScheduleShape::v;
+}
 
 // A V has two, whether --chunks says so or nothing.
 int chunks_of(const ScheduleConfig& schedule) {
@@ -67,8 +70,7 @@ int whole_int(std::size_t number) {
 }
 
 bool is_known(const std::string& schedule) {
-    const std::vector<std::string> known = known_schedules();
-    return schedule == searched_schedule || std::find(known.begin(), known.end(), schedule) != known.end();
+    return schedule == searched_schedule || find_schedule(schedule) != nullptr;
 }
 
 // A name with a dot or a slash in it is a file's.

@@ -19,6 +19,8 @@ struct StageCost {
     double send = 0;    // from the send instruction to the arrival, once the receive is posted
     double reduce = 0;  // from the last team's REDUCE to the end of the sum
     double step = 0;
+
+    double pass() const { return forward + backward_input + backward_weight; }
 };
 
 // How many times as long each team takes to compute, by stage and team; empty: what costs say.

@@ -10,8 +10,6 @@
 
 namespace trireme {
 
-inline constexpr const char* searched_schedule = "auto";  // a name beside those of known_schedules()
-
 // Per team: the activations that it cannot do without, counted over its stages. A micro-batch has passed all of
 // them before it comes back to any.
 std::vector<int> least_activations(const PipelineShape& shape);

@@ -11,6 +11,7 @@
 #include "app/options/slow_option.hpp"
 #include "app/options/values.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/schedule/catalog.hpp"
 
 namespace trireme::app {
 namespace {
@@ -145,35 +146,27 @@ OptionGroup layout_options(LayoutConfig& layout) {
         }};
 }
 
+std::vector<ValueWords> schedule_words() {
+    std::vector<ValueWords> words;
+    for (const Schedule& schedule : schedules()) words.emplace_back(schedule.name, schedule.meaning);
+    words.emplace_back(searched_schedule,
+                       "a search by the costs of the stages, --cost or --profile, within --memory-limit");
+    words.emplace_back("FILE.csv", "a schedule of your own, as `trireme plan --format csv` writes it");
+    return words;
+}
+
 OptionGroup schedule_options(ScheduleConfig& schedule) {
-    return {
-        "schedule",
-        {
-            text({"schedule",
-                  "NAME|FILE.csv",
-                  "pipeline schedule",
-                  {{"inter-layer", "one micro-batch after the other, without overlap"},
-                   {"gpipe", "all forward passes, then all backward passes"},
-                   {"1f1b", "one forward, one backward in turns, after a warm-up"},
-                   {"interleaved", "1f1b over --chunks stages per rank; with one stage it is 1f1b"},
-                   {"looped-bfs", "breadth first over --chunks stages per rank"},
-                   {"zb-h1", "zero bubble with the memory of 1f1b: weight gradients fill gaps"},
-                   {"zb-h2", "zero bubble with about twice the memory of 1f1b"},
-                   {"zb-v", "zero bubble with two stages per rank, placed in a V"},
-                   {"pipedream", "no flush; stale weights, each stage with its own delay"},
-                   {"pipedream-vertical", "no flush; stale weights, all stages with the delay of the first"},
-                   {"pipedream-2bw", "no flush; weights that are one update old"},
-                   {"auto", "a search by the costs of the stages, --cost or --profile, within --memory-limit"},
-                   {"FILE.csv", "a schedule of your own, as `trireme plan --format csv` writes it"}}},
-                 schedule.schedule),
-            whole_number(
-                {"microbatches", "M",
-                 "micro-batches that each replica executes per step; with --layout, those of all replicas"},
-                schedule.microbatches, 1),
-            whole_number(
-                {"chunks", "V", "stages per rank: 2 or more with interleaved and looped-bfs; zb-v has 2"},
-                schedule.chunks, 1),
-        }};
+    return {"schedule",
+            {
+                text({"schedule", "NAME|FILE.csv", "pipeline schedule", schedule_words()}, schedule.schedule),
+                whole_number(
+                    {"microbatches", "M",
+                     "micro-batches that each replica executes per step; with --layout, those of all replicas"},
+                    schedule.microbatches, 1),
+                whole_number(
+                    {"chunks", "V", "stages per rank: 2 or more with interleaved and looped-bfs; zb-v has 2"},
+                    schedule.chunks, 1),
+            }};
 }
 
 Option length_option(ScheduleConfig& schedule) {

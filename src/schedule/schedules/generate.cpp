@@ -5,19 +5,9 @@
 
 #include "schedule/schedules/generators.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/base/nearest.hpp"
-#include "trireme/base/quoted.hpp"
-#include "trireme/schedule/search.hpp"
 
 namespace trireme {
 namespace {
-
-constexpr ScheduleKind all_kinds[] = {ScheduleKind::inter_layer,  ScheduleKind::gpipe,
-                                      ScheduleKind::one_f_one_b,  ScheduleKind::interleaved,
-                                      ScheduleKind::looped_bfs,   ScheduleKind::zb_h1,
-                                      ScheduleKind::zb_h2,        ScheduleKind::zb_v,
-                                      ScheduleKind::pipedream,    ScheduleKind::pipedream_vertical,
-                                      ScheduleKind::pipedream_2bw};
 
 void require_whole(const PipelineShape& shape) {
     if (shape.teams < 1 || shape.stages() < 1 || shape.micro_batches < 1) {
@@ -40,15 +30,15 @@ void require_whole(const PipelineShape& shape) {
     }
 }
 
-[[noreturn]] void refuse_chunks(ScheduleKind kind, const RegularShape& grid) {
+[[noreturn]] void refuse_chunks(const Schedule& schedule, const RegularShape& grid) {
     throw ConfigError(
-        cat("schedule ", name_of(kind), " is made for one stage on each rank of the pipe, but pipe ", grid.pipe,
+        cat("schedule ", schedule.name, " is made for one stage on each rank of the pipe, but pipe ", grid.pipe,
             " with chunks ", grid.chunks, " puts ", grid.chunks, " there; the nearest shape it takes is pipe ",
             grid.pipe, " with chunks 1: use --chunks 1, or --schedule interleaved or looped-bfs"));
 }
 
-[[noreturn]] void refuse_shared_teams(ScheduleKind kind, const PipelineShape& shape) {
-    throw ConfigError(cat("schedule ", name_of(kind),
+[[noreturn]] void refuse_shared_teams(const Schedule& schedule, const PipelineShape& shape) {
+    throw ConfigError(cat("schedule ", schedule.name,
                           " is made for one stage on each rank of the pipe, but this ", "layout of ",
                           shape.stages(), " stages puts several on one; the nearest shape it takes ",
                           "has a team of ranks of its own for each replica of the ", shape.stages(),
@@ -65,10 +55,10 @@ std::string shape_text(const PipelineShape& shape) {
     return cat(shape.micro_batches, " micro-batches on ", shape.stages(), " stages (replicas ", replicas, ")");
 }
 
-[[noreturn]] void refuse_uneven(ScheduleKind kind, const PipelineShape& shape) {
+[[noreturn]] void refuse_uneven(const Schedule& schedule, const PipelineShape& shape) {
     const int pipe = std::min(shape.stages(), shape.teams);
     const int data = shape.teams / pipe;
-    throw ConfigError(cat("schedule ", name_of(kind),
+    throw ConfigError(cat("schedule ", schedule.name,
                           " is made for a grid of rows with equally many micro-batches, but ",
                           shape_text(shape), " are none; the nearest grid is pipe ", pipe, " x data ", data,
                           ": use --pipe ", pipe, " --data ", data, " in place of the layout",
@@ -87,135 +77,63 @@ std::string shape_text(const PipelineShape& shape) {
             pipe, " --data ", data, " in place of the layout"));
 }
 
-std::vector<Program> generate_looped(ScheduleKind kind, const PipelineShape& shape) {
+RegularShape grid_for(const Schedule& schedule, const PipelineShape& shape) {
     const std::optional<RegularShape> grid = grid_behind(shape);
-    if (!grid) refuse_uneven(kind, shape);
-    if (!shape.is_training) return forwards_of(*grid);
-    return kind == ScheduleKind::interleaved ? interleaved(*grid) : looped_bfs(*grid);
+    if (!grid) refuse_uneven(schedule, shape);
+    return *grid;
 }
 
-std::vector<Program> generate_late_weights(ScheduleKind kind, const PipelineShape& shape) {
-    const std::optional<RegularShape> grid = grid_behind(shape);
-    if (!grid) refuse_uneven(kind, shape);
-    if (grid->chunks > 1) refuse_chunks(kind, *grid);
-    const std::vector<TeamWork> work = one_stage_each(shape).value();
-    if (!shape.is_training) return forwards_of(work);
-    return kind == ScheduleKind::zb_h1 ? zb_h1(work, grid->pipe) : zb_h2(work, grid->pipe);
-}
-
-std::vector<Program> generate_v(const PipelineShape& shape) {
-    const std::optional<RegularShape> v = v_behind(shape);
-    if (!v) refuse_no_v(shape);
-    return shape.is_training ? zb_v(*v) : forwards_of_v(*v);
-}
-
-std::vector<Program> generate_straight(ScheduleKind kind, const PipelineShape& shape) {
+ScheduleInput input_for(const Schedule& schedule, const PipelineShape& shape) {
     const std::optional<std::vector<TeamWork>> work = one_stage_each(shape);
-    if (!work) {
-        if (const std::optional<RegularShape> grid = grid_behind(shape)) refuse_chunks(kind, *grid);
-        refuse_shared_teams(kind, shape);
+    switch (schedule.shape) {
+        case ScheduleShape::one_stage_each:
+            if (work) return {.shape = shape, .work = *work};
+            if (const std::optional<RegularShape> grid = grid_behind(shape)) refuse_chunks(schedule, *grid);
+            refuse_shared_teams(schedule, shape);
+        case ScheduleShape::grid:
+            return {.shape = shape, .grid = grid_for(schedule, shape)};
+        case ScheduleShape::one_chunk_grid: {
+            const RegularShape grid = grid_for(schedule, shape);
+            if (grid.chunks > 1) refuse_chunks(schedule, grid);
+            return {.shape = shape, .work = work.value(), .grid = grid};
+        }
+        case ScheduleShape::v:
+            if (const std::optional<RegularShape> v = v_behind(shape)) return {.shape = shape, .grid = *v};
+            refuse_no_v(shape);
     }
-    if (!shape.is_training) return forwards_of(*work);
-    if (uses_older_weights(kind)) return pipedream(kind, shape);
-    if (kind == ScheduleKind::inter_layer) return inter_layer(*work);
-    return kind == ScheduleKind::gpipe ? gpipe(*work) : one_f_one_b(shape, *work);
+    throw BugError(cat("schedule ", schedule.name, " takes no shape"));
+}
+
+std::vector<Program> forwards_of(const ScheduleInput& input, ScheduleShape shape) {
+    if (shape == ScheduleShape::v) return forwards_of_v(input.grid);
+    return shape == ScheduleShape::grid ? forwards_of(input.grid) : forwards_of(input.work);
 }
 
 }  // namespace
 
-const char* name_of(ScheduleKind kind) {
-    switch (kind) {
-        case ScheduleKind::inter_layer:
-            return "inter-layer";
-        case ScheduleKind::gpipe:
-            return "gpipe";
-        case ScheduleKind::one_f_one_b:
-            return "1f1b";
-        case ScheduleKind::interleaved:
-            return "interleaved";
-        case ScheduleKind::looped_bfs:
-            return "looped-bfs";
-        case ScheduleKind::zb_h1:
-            return "zb-h1";
-        case ScheduleKind::zb_h2:
-            return "zb-h2";
-        case ScheduleKind::zb_v:
-            return "zb-v";
-        case ScheduleKind::pipedream:
-            return "pipedream";
-        case ScheduleKind::pipedream_vertical:
-            return "pipedream-vertical";
-        case ScheduleKind::pipedream_2bw:
-            return "pipedream-2bw";
-    }
-    throw BugError(cat("schedule without a name: ", static_cast<int>(kind)));
-}
-
-std::vector<std::string> known_schedules() {
-    std::vector<std::string> names;
-    for (const ScheduleKind kind : all_kinds) names.emplace_back(name_of(kind));
-    return names;
-}
-
-ScheduleKind schedule_named(const std::string& name) {
-    for (const ScheduleKind kind : all_kinds) {
-        if (name == name_of(kind)) return kind;
-    }
-    std::vector<std::string> known = known_schedules();
-    known.emplace_back(searched_schedule);
-    std::string names;
-    for (const std::string& each : known) names += (names.empty() ? "" : ", ") + each;
-    throw ConfigError(cat("there is no schedule ", in_quotes(name), "; the schedules are ", names,
-                          ", and files that end in .csv", did_you_mean(name, known)));
-}
-
-std::vector<Program> generate(ScheduleKind kind, const PipelineShape& shape) {
+std::vector<Program> generate(const Schedule& schedule, const PipelineShape& shape) {
     require_whole(shape);
-    switch (kind) {
-        case ScheduleKind::inter_layer:
-        case ScheduleKind::gpipe:
-        case ScheduleKind::one_f_one_b:
-        case ScheduleKind::pipedream:
-        case ScheduleKind::pipedream_vertical:
-        case ScheduleKind::pipedream_2bw:
-            return generate_straight(kind, shape);
-        case ScheduleKind::interleaved:
-        case ScheduleKind::looped_bfs:
-            return generate_looped(kind, shape);
-        case ScheduleKind::zb_h1:
-        case ScheduleKind::zb_h2:
-            return generate_late_weights(kind, shape);
-        case ScheduleKind::zb_v:
-            return generate_v(shape);
-    }
-    throw BugError(cat("schedule without a generator: ", static_cast<int>(kind)));
+    const ScheduleInput input = input_for(schedule, shape);
+    return shape.is_training ? schedule.programs(input) : forwards_of(input, schedule.shape);
 }
 
-bool uses_older_weights(ScheduleKind kind) {
-    return kind == ScheduleKind::pipedream || kind == ScheduleKind::pipedream_vertical ||
-           kind == ScheduleKind::pipedream_2bw;
-}
-
-bool updates_stages_alone(ScheduleKind kind) { return kind == ScheduleKind::pipedream; }
-
-PipelineShape with_updates_of(ScheduleKind kind, PipelineShape shape) {
-    const bool has_halves =
-        kind == ScheduleKind::zb_h1 || kind == ScheduleKind::zb_h2 || kind == ScheduleKind::zb_v;
+PipelineShape with_updates_of(const Schedule& schedule, PipelineShape shape) {
     const bool has_several_teams = static_cast<int>(shape.holders.front().size()) < shape.teams;
-    shape.updates_alone = updates_stages_alone(kind);
-    shape.validates = has_halves && has_several_teams && shape.is_training;
+    shape.updates_alone = schedule.updates_stages_alone;
+    shape.validates = schedule.splits_backward && has_several_teams && shape.is_training;
     return shape;
 }
 
-Phases generate_phases(ScheduleKind kind, const PipelineShape& shape) {
-    if (with_updates_of(kind, shape).validates) return with_validated_updates(generate(kind, shape), shape);
-    if (!uses_older_weights(kind)) {
+Phases generate_phases(const Schedule& schedule, const PipelineShape& shape) {
+    if (with_updates_of(schedule, shape).validates)
+        return with_validated_updates(generate(schedule, shape), shape);
+    if (!schedule.keeps_old_weights) {
         return {.prologue = std::vector<Program>(static_cast<std::size_t>(shape.teams)),
-                .body = generate(kind, shape)};
+                .body = generate(schedule, shape)};
     }
     PipelineShape many = shape;
     many.steps = 2 * shape.stages() + 4;  // no stage runs further ahead than there are stages
-    return folded(generate(kind, many), many);
+    return folded(generate(schedule, many), many);
 }
 
 }  // namespace trireme

@@ -6,9 +6,9 @@ namespace trireme {
 //
 //   stage 0   F0          B0 .. F1          B1 ..
 //   stage 1      F0 B0 ..          F1 B1 ..
-std::vector<Program> inter_layer(const std::vector<TeamWork>& work) {
+std::vector<Program> inter_layer(const ScheduleInput& input) {
     std::vector<Program> programs;
-    for (const TeamWork& team : work) {
+    for (const TeamWork& team : input.work) {
         Program& program = programs.emplace_back();
         for (const int m : team.micro_batches) {
             program.push_back({Op::forward, team.stage, m});
@@ -16,6 +16,10 @@ std::vector<Program> inter_layer(const std::vector<TeamWork>& work) {
         }
     }
     return programs;
+}
+
+std::optional<double> idle_of_inter_layer(const EqualRow& row, const StageCost& cost) {
+    return row.microbatches * (row.pipe - 1) * cost.pass();
 }
 
 }  // namespace trireme

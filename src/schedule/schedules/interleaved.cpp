@@ -42,7 +42,8 @@ Program interleaved_program(const RegularShape& grid, int row, int in_row) {
 //
 //   team 0   0F0 0F1 2F0 2F1 0F2     2B0 ..  0F3 2B1 ..  2F2 0B0 ..  2F3 0B1 ..      2B2 ..      2B3 ..
 //   team 1       1F0 1F1 3F0 3B0 ..  3F1 3B1 ..  1F2 1B0 ..  1F3 1B1 ..  3F2 3B2 ..  3F3 3B3 ..  1B2 ..
-std::vector<Program> interleaved(const RegularShape& grid) {
+std::vector<Program> interleaved(const ScheduleInput& input) {
+    const RegularShape& grid = input.grid;
     std::vector<Program> programs;
     for (int row = 0; row < grid.replicas; ++row) {
         for (int in_row = 0; in_row < grid.pipe; ++in_row) {

@@ -26,7 +26,8 @@ Program looped_program(const RegularShape& grid, int row, int in_row) {
 //
 //   team 0   0F0 0F1 2F0 2F1             2B1 ..  2B0 ..  0B1 ..  0B0 ..
 //   team 1       1F0 1F1 3F0 3F1 3B1 ..  3B0 ..  1B1 ..  1B0 ..
-std::vector<Program> looped_bfs(const RegularShape& grid) {
+std::vector<Program> looped_bfs(const ScheduleInput& input) {
+    const RegularShape& grid = input.grid;
     std::vector<Program> programs;
     for (int row = 0; row < grid.replicas; ++row) {
         for (int in_row = 0; in_row < grid.pipe; ++in_row) {

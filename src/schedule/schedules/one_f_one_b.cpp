@@ -46,7 +46,7 @@ Program alternate(const Program& forwards, const Program& backwards, std::size_t
 // that this one is among them. With R(s) replicas that take turns it is ceil((w(s+1) + 1) R(s+1) / R(s)), with
 // equal ones P - 1 - s. No backward then waits for a forward that stands behind it: what B of m needs from
 // other stages are forwards before wanted[m], and wanted ascends.
-std::vector<Program> one_f_one_b(const PipelineShape& shape, const std::vector<TeamWork>& work) {
+std::vector<Program> alternate_passes(const PipelineShape& shape, const std::vector<TeamWork>& work) {
     std::vector<Program> programs(work.size());
     std::vector<int> wanted(static_cast<std::size_t>(shape.all_micro_batches()), 0);  // per micro-batch
     for (int stage = shape.stages() - 1; stage >= 0; --stage) {
@@ -70,6 +70,10 @@ std::vector<Program> one_f_one_b(const PipelineShape& shape, const std::vector<T
         wanted = wanted_here;
     }
     return programs;
+}
+
+std::vector<Program> one_f_one_b(const ScheduleInput& input) {
+    return alternate_passes(input.shape, input.work);
 }
 
 }  // namespace trireme

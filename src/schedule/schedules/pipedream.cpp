@@ -13,13 +13,13 @@ int count_of(const std::vector<int>& executors, int team) {
 // 1F1B over the micro-batches of all steps; on a grid for each row by itself.
 std::vector<Program> without_flush(const PipelineShape& shape) {
     const std::optional<RegularShape> grid = grid_behind(shape);
-    if (!grid) return one_f_one_b(shape, *one_stage_each(shape));
+    if (!grid) return alternate_passes(shape, *one_stage_each(shape));
     const int each = grid->micro_batches_each;
     PipelineShape row = grid_shape(grid->pipe, 1, 1, each);
     row.steps = shape.steps;
     std::vector<Program> programs;
     for (int d = 0; d < grid->replicas; ++d) {
-        for (Program& program : one_f_one_b(row, *one_stage_each(row))) {
+        for (Program& program : alternate_passes(row, *one_stage_each(row))) {
             for (Instruction& i : program) {
                 i.micro_batch = i.micro_batch / each * shape.micro_batches + d * each + i.micro_batch % each;
             }
@@ -51,7 +51,7 @@ std::vector<int> own_delays(const PipelineShape& shape, const std::vector<Progra
     return delays;
 }
 
-int most_of(const std::vector<int>& delays) { return *std::max_element(delays.begin(), delays.end()); }
+int largest_of(const std::vector<int>& delays) { return *std::max_element(delays.begin(), delays.end()); }
 
 // Replicas of no grid take turns, and may get one micro-batch more or less than others.
 int enough_micro_batches(const PipelineShape& shape) {
@@ -61,7 +61,7 @@ int enough_micro_batches(const PipelineShape& shape) {
     do {
         more = uneven_shape(replicas, more.micro_batches + 1);
         more.steps = shape.steps;
-    } while (most_of(own_delays(more, without_flush(more))) > 1);
+    } while (largest_of(own_delays(more, without_flush(more))) > 1);
     return more.micro_batches;
 }
 
@@ -73,16 +73,6 @@ int enough_micro_batches(const PipelineShape& shape) {
         " stages the first stage runs ", delay, " steps ahead; the nearest shape it takes is --microbatches ",
         grid ? grid->pipe - 1 : enough_micro_batches(shape),
         grid && grid->replicas > 1 ? " for each replica" : "", ", or use --schedule pipedream-vertical"));
-}
-
-std::vector<int> delays_of(ScheduleKind kind, const PipelineShape& shape,
-                           const std::vector<Program>& programs) {
-    const std::vector<int> own = own_delays(shape, programs);
-    if (kind == ScheduleKind::pipedream) return own;
-    const int most = most_of(own);
-    if (kind == ScheduleKind::pipedream_vertical) return std::vector<int>(own.size(), most);
-    if (most > 1) refuse_few_micro_batches(shape, most);
-    return std::vector<int>(own.size(), 1);
 }
 
 // The updates of one team put between its passes, which then know how old their weights are.
@@ -138,6 +128,23 @@ private:
     Program program_;
 };
 
+// Puts the updates into 1F1B without a flush. `delays` are the ages of the weights of each stage.
+std::vector<Program> with_updates(std::vector<Program> programs, const PipelineShape& shape,
+                                  const std::vector<int>& delays) {
+    for (int stage = 0; stage < shape.stages(); ++stage) {
+        const auto s = static_cast<std::size_t>(stage);
+        for (const int team : shape.holders[s]) {
+            Program& program = programs[static_cast<std::size_t>(team)];
+            program = Updating(shape, stage, delays[s]).updated(program);
+        }
+    }
+    return programs;
+}
+
+std::vector<int> for_all_stages(int delay, const PipelineShape& shape) {
+    return std::vector<int>(static_cast<std::size_t>(shape.stages()), delay);
+}
+
 }  // namespace
 
 // 1F1B that never flushes. Here each stage is updated by itself behind every micro-batch (Narayanan et al.,
@@ -150,18 +157,28 @@ private:
 // With vertical sync all stages use weights of the first stage's age; in 2BW (Narayanan et al., 2021) of one
 // update ago, which is old enough where a step has pipe - 1 micro-batches. Both updates wait for the gradients
 // of all stages, and there is time for it: they stand just before the first forward that needs them.
-std::vector<Program> pipedream(ScheduleKind kind, PipelineShape shape) {
-    shape.updates_alone = updates_stages_alone(kind);
+std::vector<Program> pipedream(const ScheduleInput& input) {
+    PipelineShape shape = input.shape;
+    shape.updates_alone = true;
     std::vector<Program> programs = without_flush(shape);
-    const std::vector<int> delays = delays_of(kind, shape, programs);
-    for (int stage = 0; stage < shape.stages(); ++stage) {
-        const auto s = static_cast<std::size_t>(stage);
-        for (const int team : shape.holders[s]) {
-            Program& program = programs[static_cast<std::size_t>(team)];
-            program = Updating(shape, stage, delays[s]).updated(program);
-        }
-    }
-    return programs;
+    const std::vector<int> delays = own_delays(shape, programs);
+    return with_updates(std::move(programs), shape, delays);
 }
+
+std::vector<Program> pipedream_vertical(const ScheduleInput& input) {
+    std::vector<Program> programs = without_flush(input.shape);
+    const int delay = largest_of(own_delays(input.shape, programs));
+    return with_updates(std::move(programs), input.shape, for_all_stages(delay, input.shape));
+}
+
+std::vector<Program> pipedream_2bw(const ScheduleInput& input) {
+    std::vector<Program> programs = without_flush(input.shape);
+    const int delay = largest_of(own_delays(input.shape, programs));
+    if (delay > 1) refuse_few_micro_batches(input.shape, delay);
+    return with_updates(std::move(programs), input.shape, for_all_stages(1, input.shape));
+}
+
+// Once the pipeline is full.
+std::optional<double> idle_of_full_pipeline(const EqualRow& /*row*/, const StageCost& /*cost*/) { return 0; }
 
 }  // namespace trireme

@@ -80,12 +80,19 @@ Program zb_v_program(const RegularShape& v, int row, int before) {
 //
 //   team 0   0F0 0F1 0F2 3F0 3I0 3W0 3F1 3I1 3W1 0B0 ..  3F2 3I2 3W2 0B1 ..  0B2 ..
 //   team 1       1F0 2F0 1F1 2F1 2B0 ..  1F2 1I0 1W0 2F2 2B1 ..  1I1 2I2 1I2 1W1 2W2 1W2
-std::vector<Program> zb_v(const RegularShape& v) {
+std::vector<Program> zb_v(const ScheduleInput& input) {
+    const RegularShape& v = input.grid;
     std::vector<Program> programs;
     for (int row = 0; row < v.replicas; ++row) {
         for (int before = 0; before < v.pipe; ++before) programs.push_back(zb_v_program(v, row, before));
     }
     return programs;
+}
+
+std::optional<double> idle_of_zb_v(const EqualRow& row, const StageCost& cost) {
+    const bool are_equal = cost.forward == cost.backward_input && cost.forward == cost.backward_weight;
+    if (!are_equal || row.microbatches < 2 * row.pipe - 1) return std::nullopt;
+    return 0;
 }
 
 }  // namespace trireme

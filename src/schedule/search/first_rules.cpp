@@ -6,8 +6,6 @@
 namespace trireme {
 namespace {
 
-double pass_of(const StageCost& cost) { return cost.forward + cost.backward_input + cost.backward_weight; }
-
 double replicas_of(const PipelineShape& shape, int stage) {
     return static_cast<double>(shape.holders[static_cast<std::size_t>(stage)].size());
 }
@@ -19,7 +17,7 @@ double period_of(const PipelineShape& shape, const StageHoldings& holdings,
     for (int team = 0; team < shape.teams; ++team) {
         double work = 0;
         for (const Holding& held : holdings.of(team)) {
-            work += pass_of(costs[static_cast<std::size_t>(held.stage)]) / replicas_of(shape, held.stage);
+            work += costs[static_cast<std::size_t>(held.stage)].pass() / replicas_of(shape, held.stage);
         }
         longest = std::max(longest, work);
     }

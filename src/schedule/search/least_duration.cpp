@@ -22,7 +22,7 @@ void add_work(const PipelineShape& shape, const std::vector<StageCost>& costs, s
             const int team = shape.executor_of(stage, m);
             Load& load = loads[static_cast<std::size_t>(team)];
             load.first_input = std::min(load.first_input, way);
-            load.work += cost.forward + cost.backward_input + cost.backward_weight;
+            load.work += cost.pass();
             way += cost.forward;
             const bool leaves = stage + 1 < shape.stages() && shape.executor_of(stage + 1, m) != team;
             if (leaves) way += cost.send;

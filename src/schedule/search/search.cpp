@@ -76,11 +76,10 @@ bool splits_only_where_allowed(const std::vector<Program>& programs, const std::
 }
 
 // None where the schedule is not made for the shape, or leaves work for the next step.
-std::optional<std::vector<Program>> generated(const std::string& schedule, const PipelineShape& shape) {
-    const ScheduleKind kind = schedule_named(schedule);
-    if (uses_older_weights(kind)) return std::nullopt;
+std::optional<std::vector<Program>> generated(const Schedule& schedule, const PipelineShape& shape) {
+    if (schedule.keeps_old_weights) return std::nullopt;
     try {
-        return generate(kind, shape);
+        return generate(schedule, shape);
     } catch (const ConfigError&) {
         return std::nullopt;
     }
@@ -98,7 +97,7 @@ void require_enough_memory(const PipelineShape& shape) {
 
 // As one of our schedules has them, where one is made for the shape: those need few slots.
 std::vector<Program> forwards(const PipelineShape& shape, const std::vector<StageCost>& costs) {
-    for (const std::string& schedule : known_schedules()) {
+    for (const Schedule& schedule : schedules()) {
         if (auto programs = generated(schedule, shape)) return *std::move(programs);
     }
     const StageHoldings holdings(shape);
@@ -139,7 +138,7 @@ std::vector<Program> search_programs(const PipelineShape& shape, const std::vect
     search.look(attempts(for_rules, shape), least);
     search.make_lean();
     Contender best = weighed(search.programs(), shape, clock);
-    for (const std::string& schedule : known_schedules()) {
+    for (const Schedule& schedule : schedules()) {
         auto programs = generated(schedule, shape);
         if (!programs || !splits_only_where_allowed(*programs, may_split)) continue;
         Contender other = weighed(*std::move(programs), shape, clock);
@@ -155,8 +154,8 @@ std::vector<Phases> programs_ahead(const std::vector<Program>& found, const Pipe
                                    const std::vector<bool>& may_split) {
     if (!shape.is_training || !has_equal_rows(shape)) return {};
     std::vector<Phases> all{with_validated_updates(found, shape)};
-    for (const std::string& schedule : known_schedules()) {
-        if (!with_updates_of(schedule_named(schedule), shape).validates) continue;
+    for (const Schedule& schedule : schedules()) {
+        if (!with_updates_of(schedule, shape).validates) continue;
         const auto programs = generated(schedule, shape);
         if (!programs || !splits_only_where_allowed(*programs, may_split)) continue;
         all.push_back(with_validated_updates(*programs, shape));

@@ -108,9 +108,8 @@ void check_ranks_are_alike(const RankProfiles& profiles, const RunConfig& config
 
 // A file of programs is not read before there is a layout for it.
 bool keeps_weight_versions(const std::string& schedule) {
-    const std::vector<std::string> known = known_schedules();
-    const bool is_known = schedule != searched_schedule && std::ranges::find(known, schedule) != known.end();
-    return is_known && uses_older_weights(schedule_named(schedule));
+    const Schedule* const known = find_schedule(schedule);
+    return known != nullptr && known->keeps_old_weights;
 }
 
 }  // namespace

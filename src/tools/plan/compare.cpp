@@ -32,17 +32,14 @@ struct Candidate {
 
 constexpr int usual_chunks = 2;
 
-bool takes_chunks(const std::string& schedule) {
-    return schedule == name_of(ScheduleKind::interleaved) || schedule == name_of(ScheduleKind::looped_bfs) ||
-           schedule == name_of(ScheduleKind::zb_v);
-}
-
 Candidate candidate_of(const std::string& wish, int chunks_option) {
     const std::size_t colon = wish.rfind(':');
     Candidate candidate{.schedule = wish.substr(0, colon)};
     if (colon == std::string::npos) {
-        if (takes_chunks(wish)) candidate.chunks = std::max(usual_chunks, chunks_option);
-        if (wish == name_of(ScheduleKind::zb_v)) candidate.chunks = usual_chunks;
+        const Schedule* const schedule = find_schedule(wish);
+        if (schedule == nullptr) return candidate;
+        if (schedule->shape == ScheduleShape::grid) candidate.chunks = std::max(usual_chunks, chunks_option);
+        if (schedule->shape == ScheduleShape::v) candidate.chunks = usual_chunks;
         return candidate;
     }
     const char* const end = wish.data() + wish.size();
@@ -55,8 +52,8 @@ std::vector<Candidate> candidates_of(const PlanConfig& config) {
     std::vector<Candidate> candidates;
     for (const std::string& wish : config.compare) {
         if (wish == "all") {
-            for (const std::string& name : known_schedules()) {
-                candidates.push_back(candidate_of(name, config.run.schedule.chunks));
+            for (const Schedule& schedule : schedules()) {
+                candidates.push_back(candidate_of(schedule.name, config.run.schedule.chunks));
             }
             candidates.push_back(candidate_of(searched_schedule, config.run.schedule.chunks));
         } else {

@@ -68,7 +68,7 @@ private:
     }
 
     bool ends_job_ = false;
-    Trial trial_{.schedule = ScheduleKind::gpipe,
+    Trial trial_{.schedule = schedule_named("gpipe"),
                  .shape = grid_shape(2, 1, 1, 2),
                  .teams = teams_of_sizes({1, 1}),
                  .rows = {2, 2}};

@@ -8,7 +8,6 @@ namespace trireme {
 namespace {
 
 using Sizes = std::vector<int>;
-using enum ScheduleKind;
 
 // One row more or less from one micro-batch to the next, so that lengths tell them apart.
 std::vector<std::size_t> unlike_rows(const PipelineShape& shape) {
@@ -17,15 +16,15 @@ std::vector<std::size_t> unlike_rows(const PipelineShape& shape) {
     return rows;
 }
 
-Trial trial_of(ScheduleKind schedule, const PipelineShape& shape) {
-    return {.schedule = schedule,
+Trial trial_of(const std::string& schedule, const PipelineShape& shape) {
+    return {.schedule = schedule_named(schedule),
             .shape = shape,
             .teams = teams_of_sizes(Sizes(static_cast<std::size_t>(shape.teams), 1)),
             .rows = unlike_rows(shape)};
 }
 
 Trial trial_of_teams(const Sizes& sizes, bool are_rows_cut) {
-    Trial trial = trial_of(one_f_one_b, grid_shape(static_cast<int>(sizes.size()), 1, 1, 5));
+    Trial trial = trial_of("1f1b", grid_shape(static_cast<int>(sizes.size()), 1, 1, 5));
     trial.teams = teams_of_sizes(sizes);
     trial.are_rows_cut = are_rows_cut;
     return trial;
@@ -54,7 +53,7 @@ int Trial::ranks() const {
 }
 
 std::string Trial::name() const {
-    std::string text = cat(name_of(schedule), ", ", shape.stages(), " stages, replicas");
+    std::string text = cat(schedule.name, ", ", shape.stages(), " stages, replicas");
     for (const std::vector<int>& holders : shape.holders) text += cat(' ', holders.size());
     text += cat(", ", shape.micro_batches, " micro-batches, teams of");
     for (const Team& team : teams) text += cat(' ', team.ranks.size());
@@ -90,18 +89,18 @@ std::vector<Team> teams_of_sizes(const Sizes& sizes) {
 
 std::vector<Trial> every_schedule() {
     std::vector<Trial> trials;
-    for (const ScheduleKind kind : {inter_layer, gpipe, one_f_one_b}) {
+    for (const char* const kind : {"inter-layer", "gpipe", "1f1b"}) {
         for (const int pipe : {1, 2, 3, 4, 8}) trials.push_back(trial_of(kind, grid_shape(pipe, 1, 1, 6)));
         trials.push_back(trial_of(kind, grid_shape(2, 2, 1, 3)));
         trials.push_back(trial_of(kind, grid_shape(4, 2, 1, 5)));
     }
-    for (const ScheduleKind kind : {zb_h1, zb_h2}) {
+    for (const char* const kind : {"zb-h1", "zb-h2"}) {
         for (const int pipe : {2, 4, 8}) trials.push_back(trial_of(kind, grid_shape(pipe, 1, 1, 7)));
         trials.push_back(trial_of(kind, grid_shape(4, 2, 1, 5)));
     }
-    for (const int pipe : {1, 2, 3, 4, 8}) trials.push_back(trial_of(zb_v, v_shape(pipe, 1, 6)));
-    trials.push_back(trial_of(zb_v, v_shape(4, 2, 7)));
-    for (const ScheduleKind kind : {interleaved, looped_bfs}) {
+    for (const int pipe : {1, 2, 3, 4, 8}) trials.push_back(trial_of("zb-v", v_shape(pipe, 1, 6)));
+    trials.push_back(trial_of("zb-v", v_shape(4, 2, 7)));
+    for (const char* const kind : {"interleaved", "looped-bfs"}) {
         trials.push_back(trial_of(kind, grid_shape(1, 1, 3, 4)));
         trials.push_back(trial_of(kind, grid_shape(2, 1, 2, 4)));
         trials.push_back(trial_of(kind, grid_shape(2, 2, 3, 4)));
@@ -113,7 +112,7 @@ std::vector<Trial> every_schedule() {
 
 std::vector<Trial> uneven_replicas() {
     std::vector<Trial> trials;
-    for (const ScheduleKind kind : {gpipe, one_f_one_b}) {
+    for (const char* const kind : {"gpipe", "1f1b"}) {
         for (const Sizes& replicas : {Sizes{2, 1}, {1, 2}, {1, 2, 1}, {2, 3}, {3, 3, 2}}) {
             trials.push_back(trial_of(kind, uneven_shape(replicas, 12)));
         }
@@ -131,7 +130,7 @@ std::vector<Trial> teams_of_ranks() {
         Trial woven = trial_of_teams({2, 2}, are_rows_cut);
         woven.teams = {Team{.ranks = {0, 2}, .stages = {}}, Team{.ranks = {1, 3}, .stages = {}}};
         trials.push_back(woven);
-        Trial chunks = trial_of(interleaved, grid_shape(2, 1, 2, 4));
+        Trial chunks = trial_of("interleaved", grid_shape(2, 1, 2, 4));
         chunks.teams = teams_of_sizes({3, 1});
         chunks.are_rows_cut = are_rows_cut;
         trials.push_back(chunks);
@@ -140,14 +139,14 @@ std::vector<Trial> teams_of_ranks() {
 }
 
 std::vector<Trial> empty_and_large() {
-    Trial some_empty = trial_of(one_f_one_b, grid_shape(2, 1, 1, 5));
+    Trial some_empty = trial_of("1f1b", grid_shape(2, 1, 1, 5));
     some_empty.rows = {0, 2, 0, 1, 0};
-    Trial all_empty = trial_of(gpipe, grid_shape(2, 1, 1, 3));
+    Trial all_empty = trial_of("gpipe", grid_shape(2, 1, 1, 3));
     all_empty.rows = {0, 0, 0};
-    Trial empty_replica = trial_of(one_f_one_b, uneven_shape({2, 1}, 4));
+    Trial empty_replica = trial_of("1f1b", uneven_shape({2, 1}, 4));
     empty_replica.rows = {3, 0, 2, 0};
     std::vector<Trial> trials{some_empty, all_empty, empty_replica};
-    for (const ScheduleKind kind : {inter_layer, gpipe, one_f_one_b}) {
+    for (const char* const kind : {"inter-layer", "gpipe", "1f1b"}) {
         Trial large = trial_of(kind, grid_shape(3, 1, 1, 4));
         large.width = 20'000;
         trials.push_back(large);
@@ -156,10 +155,10 @@ std::vector<Trial> empty_and_large() {
 }
 
 std::vector<Trial> divided_backward() {
-    std::vector<Trial> trials{trial_of(one_f_one_b, grid_shape(2, 1, 1, 5)),
-                              trial_of(gpipe, grid_shape(3, 1, 1, 4)),
-                              trial_of(interleaved, grid_shape(2, 1, 2, 4)),
-                              trial_of(one_f_one_b, uneven_shape({3, 3, 2}, 12)), trial_of_teams({1, 2}, true)};
+    std::vector<Trial> trials{trial_of("1f1b", grid_shape(2, 1, 1, 5)),
+                              trial_of("gpipe", grid_shape(3, 1, 1, 4)),
+                              trial_of("interleaved", grid_shape(2, 1, 2, 4)),
+                              trial_of("1f1b", uneven_shape({3, 3, 2}, 12)), trial_of_teams({1, 2}, true)};
     for (Trial& trial : trials) trial.halves_backward = true;
     return trials;
 }

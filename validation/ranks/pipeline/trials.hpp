@@ -12,7 +12,7 @@
 namespace trireme {
 
 struct Trial {
-    ScheduleKind schedule = ScheduleKind::one_f_one_b;
+    Schedule schedule = schedule_named("1f1b");
     PipelineShape shape = {};
     std::vector<Team> teams = {};        // ranks from 0
     std::vector<std::size_t> rows = {};  // of each micro-batch

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int steps = 4;
 
-Trial validated_trial(ScheduleKind schedule, const PipelineShape& shape) {
+Trial validated_trial(Schedule schedule, const PipelineShape& shape) {
     Trial trial{.schedule = schedule,
                 .shape = with_updates_of(schedule, shape),
                 .teams = teams_of_sizes(std::vector<int>(static_cast<std::size_t>(shape.teams), 1))};
@@ -24,15 +24,15 @@ Trial validated_trial(ScheduleKind schedule, const PipelineShape& shape) {
 
 std::vector<Trial> validated() {
     std::vector<Trial> trials;
-    for (const ScheduleKind kind : {ScheduleKind::zb_h1, ScheduleKind::zb_h2}) {
+    for (const Schedule& kind : {schedule_named("zb-h1"), schedule_named("zb-h2")}) {
         for (const int pipe : {2, 3, 4, 8}) trials.push_back(validated_trial(kind, grid_shape(pipe, 1, 1, 7)));
         trials.push_back(validated_trial(kind, grid_shape(4, 1, 1, 2)));
         trials.push_back(validated_trial(kind, grid_shape(2, 2, 1, 3)));
         trials.push_back(validated_trial(kind, grid_shape(4, 2, 1, 5)));
     }
     for (const int pipe : {2, 3, 4, 8})
-        trials.push_back(validated_trial(ScheduleKind::zb_v, v_shape(pipe, 1, 6)));
-    trials.push_back(validated_trial(ScheduleKind::zb_v, v_shape(2, 2, 3)));
+        trials.push_back(validated_trial(schedule_named("zb-v"), v_shape(pipe, 1, 6)));
+    trials.push_back(validated_trial(schedule_named("zb-v"), v_shape(2, 2, 3)));
     return trials;
 }
 

@@ -52,7 +52,8 @@ TEST(OwnPrograms, RunLayoutsThatNoScheduleIsMadeFor) {
 
     const Plan plan = make_plan(wish_of(layout, "0F0,1F0,1B0,0B0\n2F0,3F0,3B0,2B0\n"));
 
-    for (const std::string& schedule : known_schedules()) {
+    for (const Schedule& each : schedules()) {
+        const std::string schedule = each.name;
         EXPECT_NE(refusal_of_plan({.layout = layout, .schedule = schedule}), "(no error)") << schedule;
     }
     EXPECT_TRUE(validation::says(refusal_of_plan({.layout = layout}), "puts several on one"));

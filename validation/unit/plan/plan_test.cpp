@@ -219,12 +219,13 @@ TEST(Plan, OfScheduleAutoIsNeverLongerThanAnyOther) {
         const int stages = static_cast<int>(wish.layout.stages.size());
         for (int s = 0; s < stages; ++s) wish.costs.push_back({2.0 + s, 3, 4.0 - s, 0.5, 1, 0.25});
         int others = 0;
-        for (const std::string& schedule : known_schedules()) {
+        for (const Schedule& each : schedules()) {
+            const std::string schedule = each.name;
             PlanWish other = wish;
             other.schedule = schedule;
             PlanWish searched = wish;
             searched.schedule = "auto";
-            if (uses_older_weights(schedule_named(schedule)) || !is_made(other)) continue;
+            if (schedule_named(schedule).keeps_old_weights || !is_made(other)) continue;
             EXPECT_LE(duration(searched), duration(other)) << schedule;
             ++others;
         }

@@ -15,7 +15,7 @@ std::string picture_of(const std::vector<Program>& compute, const PipelineShape&
     return schedule_svg(predict(lower(compute, shape), shape, costs), "a <plan>");
 }
 
-std::string picture_of(ScheduleKind kind, const PipelineShape& shape) {
+std::string picture_of(const Schedule& kind, const PipelineShape& shape) {
     return picture_of(generate(kind, shape), shape);
 }
 
@@ -26,7 +26,7 @@ std::size_t count(const std::string& text, const std::string& part) {
 }
 
 TEST(ScheduleSvg, DrawsEveryInstructionOfEveryTeam) {
-    const std::string svg = picture_of(ScheduleKind::one_f_one_b, grid_shape(3, 1, 1, 4));
+    const std::string svg = picture_of(schedule_named("1f1b"), grid_shape(3, 1, 1, 4));
 
     EXPECT_EQ(count(svg, "class=\"row\""), 3U);
     EXPECT_EQ(count(svg, "class=\"cell f\""), 12U);
@@ -38,7 +38,7 @@ TEST(ScheduleSvg, DrawsEveryInstructionOfEveryTeam) {
 }
 
 TEST(ScheduleSvg, SaysWhatItIs) {
-    const std::string svg = picture_of(ScheduleKind::gpipe, grid_shape(2, 1, 1, 4));
+    const std::string svg = picture_of(schedule_named("gpipe"), grid_shape(2, 1, 1, 4));
 
     EXPECT_EQ(svg.rfind("<svg xmlns=\"http://www.w3.org/2000/svg\"", 0), 0U);
     EXPECT_EQ(count(svg, ">a &lt;plan&gt;: time 15, bubble 20.0 %</text>"), 1U);
@@ -58,8 +58,8 @@ TEST(ScheduleSvg, ExplainsTheKindsThatThereAreAlone) {
 }
 
 TEST(ScheduleSvg, NamesTheStageWhereATeamHoldsSeveral) {
-    const std::string one = picture_of(ScheduleKind::gpipe, grid_shape(2, 1, 1, 2));
-    const std::string several = picture_of(ScheduleKind::interleaved, grid_shape(2, 1, 2, 2));
+    const std::string one = picture_of(schedule_named("gpipe"), grid_shape(2, 1, 1, 2));
+    const std::string several = picture_of(schedule_named("interleaved"), grid_shape(2, 1, 2, 2));
 
     EXPECT_EQ(count(one, "pointer-events=\"none\">1</text>"), 4U);
     EXPECT_EQ(count(several, ">2F1</text>"), 1U);

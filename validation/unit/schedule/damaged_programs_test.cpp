@@ -209,9 +209,10 @@ TEST(SoundPrograms, AreOfEverySchedule) {
     const std::vector<std::vector<Subject>> of_one_step = {one_row(), two_rows(), forwards_alone()};
     const std::vector<Subject> apart = two_steps();
     const std::vector<std::vector<Subject>> in_flight = {work_in_flight(2), work_in_flight(3)};
-    for (const std::string& schedule : known_schedules()) {
+    for (const Schedule& each : schedules()) {
+        const std::string schedule = each.name;
         const auto is_of_it = [&](const Subject& subject) { return subject.name.ends_with(" " + schedule); };
-        const bool is_in_flight = uses_older_weights(schedule_named(schedule));
+        const bool is_in_flight = schedule_named(schedule).keeps_old_weights;
         for (const auto& subjects : of_one_step) EXPECT_TRUE(has(subjects, is_of_it)) << schedule;
         EXPECT_EQ(has(apart, is_of_it), !is_in_flight) << schedule;
         for (const auto& subjects : in_flight) EXPECT_EQ(has(subjects, is_of_it), is_in_flight) << schedule;

@@ -15,20 +15,20 @@ namespace {
 constexpr int rows = 3;
 
 struct Subject {
-    ScheduleKind kind;
+    Schedule kind;
     PipelineShape shape;
 };
 
 std::vector<Subject> kinds_and_shapes() {
     std::vector<Subject> all;
-    for (const ScheduleKind kind :
-         {ScheduleKind::inter_layer, ScheduleKind::gpipe, ScheduleKind::one_f_one_b, ScheduleKind::zb_h1,
-          ScheduleKind::zb_h2, ScheduleKind::pipedream, ScheduleKind::pipedream_2bw}) {
+    for (const Schedule& kind : {schedule_named("inter-layer"), schedule_named("gpipe"), schedule_named("1f1b"),
+                                 schedule_named("zb-h1"), schedule_named("zb-h2"), schedule_named("pipedream"),
+                                 schedule_named("pipedream-2bw")}) {
         all.push_back({kind, grid_shape(3, rows, 1, 4)});
     }
-    for (const ScheduleKind kind : {ScheduleKind::interleaved, ScheduleKind::looped_bfs})
+    for (const Schedule& kind : {schedule_named("interleaved"), schedule_named("looped-bfs")})
         all.push_back({kind, grid_shape(2, rows, 2, 4)});
-    all.push_back({ScheduleKind::zb_v, v_shape(2, rows, 4)});
+    all.push_back({schedule_named("zb-v"), v_shape(2, rows, 4)});
     for (Subject& subject : all) subject.shape = with_updates_of(subject.kind, subject.shape);
     return all;
 }
@@ -58,17 +58,17 @@ TEST(EqualRows, AreFoundInEveryScheduleOfAGrid) {
 
         const std::optional<FirstRow> first = first_of_equal_rows(programs, shape);
 
-        ASSERT_TRUE(first) << name_of(kind);
+        ASSERT_TRUE(first) << kind.name;
         EXPECT_EQ(first->rows, rows);
         EXPECT_EQ(first->shape.teams, shape.teams / rows);
         EXPECT_EQ(first->shape.micro_batches, 4);
-        EXPECT_EQ(first->programs_of_all(), programs) << name_of(kind);
+        EXPECT_EQ(first->programs_of_all(), programs) << kind.name;
     }
 }
 
 TEST(EqualRows, AreNotThereWhereOneProgramDiffers) {
     const PipelineShape shape = grid_shape(2, rows, 1, 4);
-    std::vector<Program> programs = lower(generate(ScheduleKind::gpipe, shape), shape);
+    std::vector<Program> programs = lower(generate(schedule_named("gpipe"), shape), shape);
     ASSERT_TRUE(first_of_equal_rows(programs, shape));
 
     std::swap(programs.back()[1], programs.back()[2]);
@@ -81,9 +81,9 @@ TEST(EqualRows, AreNotThereInOneRowOrInUnevenStages) {
     const PipelineShape uneven = uneven_shape({2, 1}, 4);
     const PipelineShape in_turns = uneven_shape({2, 2}, 4);  // replicas take turns: rows are not blocks
 
-    EXPECT_FALSE(first_of_equal_rows(generate(ScheduleKind::gpipe, one), one));
-    EXPECT_FALSE(first_of_equal_rows(generate(ScheduleKind::gpipe, uneven), uneven));
-    EXPECT_FALSE(first_of_equal_rows(generate(ScheduleKind::gpipe, in_turns), in_turns));
+    EXPECT_FALSE(first_of_equal_rows(generate(schedule_named("gpipe"), one), one));
+    EXPECT_FALSE(first_of_equal_rows(generate(schedule_named("gpipe"), uneven), uneven));
+    EXPECT_FALSE(first_of_equal_rows(generate(schedule_named("gpipe"), in_turns), in_turns));
 }
 
 TEST(EqualRows, AreLoweredProvedAndTimedAsIfEachRowWereLookedAt) {
@@ -98,28 +98,28 @@ TEST(EqualRows, AreLoweredProvedAndTimedAsIfEachRowWereLookedAt) {
             many.steps = enough_steps(phases, shape.micro_batches) + 1;
             const PipelineShape unlike = with_unlike_rows(many);
             const std::vector<Program> programs = unrolled(phases, with_slots, many.steps);
-            ASSERT_TRUE(first_of_equal_rows(programs, many)) << name_of(kind);
-            ASSERT_FALSE(first_of_equal_rows(programs, unlike)) << name_of(kind);
+            ASSERT_TRUE(first_of_equal_rows(programs, many)) << kind.name;
+            ASSERT_FALSE(first_of_equal_rows(programs, unlike)) << kind.name;
 
-            EXPECT_EQ(lower_phases(compute, with_unlike_rows(with_slots)).body, phases.body) << name_of(kind);
+            EXPECT_EQ(lower_phases(compute, with_unlike_rows(with_slots)).body, phases.body) << kind.name;
             const Verdict once = check(programs, many);
             const Verdict each = check(programs, unlike);
-            ASSERT_EQ(once.is_proved(), each.is_proved()) << name_of(kind);
+            ASSERT_EQ(once.is_proved(), each.is_proved()) << kind.name;
             if (!once.is_proved()) continue;
-            EXPECT_EQ(once.proof.peak_activations, each.proof.peak_activations) << name_of(kind);
-            EXPECT_EQ(once.proof.peak_of_stage, each.proof.peak_of_stage) << name_of(kind);
-            EXPECT_EQ(once.proof.peak_gradients, each.proof.peak_gradients) << name_of(kind);
-            EXPECT_EQ(once.proof.weight_versions, each.proof.weight_versions) << name_of(kind);
+            EXPECT_EQ(once.proof.peak_activations, each.proof.peak_activations) << kind.name;
+            EXPECT_EQ(once.proof.peak_of_stage, each.proof.peak_of_stage) << kind.name;
+            EXPECT_EQ(once.proof.peak_gradients, each.proof.peak_gradients) << kind.name;
+            EXPECT_EQ(once.proof.weight_versions, each.proof.weight_versions) << kind.name;
 
             const Prediction of_one = predict(programs, many, costs_of(shape));
             const Prediction of_all = predict(programs, unlike, costs_of(shape));
-            EXPECT_EQ(of_one.makespan, of_all.makespan) << name_of(kind);
-            EXPECT_EQ(of_one.busy, of_all.busy) << name_of(kind);
-            EXPECT_EQ(of_one.peak_activations, of_all.peak_activations) << name_of(kind);
-            ASSERT_EQ(of_one.spans.size(), of_all.spans.size()) << name_of(kind);
+            EXPECT_EQ(of_one.makespan, of_all.makespan) << kind.name;
+            EXPECT_EQ(of_one.busy, of_all.busy) << kind.name;
+            EXPECT_EQ(of_one.peak_activations, of_all.peak_activations) << kind.name;
+            ASSERT_EQ(of_one.spans.size(), of_all.spans.size()) << kind.name;
             for (std::size_t team = 0; team < of_all.spans.size(); ++team) {
                 EXPECT_TRUE(std::ranges::equal(of_one.spans[team], of_all.spans[team], are_equal))
-                    << name_of(kind) << ", team " << team;
+                    << kind.name << ", team " << team;
             }
         }
     }
@@ -127,7 +127,7 @@ TEST(EqualRows, AreLoweredProvedAndTimedAsIfEachRowWereLookedAt) {
 
 TEST(EqualRows, NameAFaultWithTheNumbersOfAllTeams) {
     const PipelineShape shape = grid_shape(2, 2, 1, 2);
-    std::vector<Program> programs = lower(generate(ScheduleKind::gpipe, shape), shape);
+    std::vector<Program> programs = lower(generate(schedule_named("gpipe"), shape), shape);
     for (Program& program : programs) program.pop_back();  // the STEP
     ASSERT_TRUE(first_of_equal_rows(programs, shape));
 

@@ -52,13 +52,13 @@ std::string text_of_uneven(const PipelineShape& shape) {
     return text;
 }
 
-std::vector<std::string> texts_of(ScheduleKind kind, const PipelineShape& shape) {
+std::vector<std::string> texts_of(const Schedule& kind, const PipelineShape& shape) {
     std::vector<std::string> texts;
     for (const Program& program : generate(kind, shape)) texts.push_back(text_of(program));
     return texts;
 }
 
-std::string fault_of(ScheduleKind kind, const PipelineShape& shape) {
+std::string fault_of(const Schedule& kind, const PipelineShape& shape) {
     const PipelineShape of_one_step = with_updates_of(kind, shape);
     const Phases compute = generate_phases(kind, of_one_step);
     if (std::string obstacle = obstacle_to_lowering(compute, of_one_step); !obstacle.empty()) return obstacle;
@@ -69,7 +69,7 @@ std::string fault_of(ScheduleKind kind, const PipelineShape& shape) {
     return verdict.is_proved() ? "" : verdict.fault->what;
 }
 
-int fewest_slots(ScheduleKind kind, PipelineShape shape) {
+int fewest_slots(const Schedule& kind, PipelineShape shape) {
     const std::vector<Program> compute = generate(kind, shape);
     Verdict verdict;
     for (shape.slots = 1; shape.slots <= shape.micro_batches * shape.stages(); ++shape.slots) {

@@ -26,12 +26,12 @@ std::vector<PipelineShape> every_uneven_shape(bool is_training);
 std::string text_of_uneven(const PipelineShape& shape);
 
 // The compute instructions of each team.
-std::vector<std::string> texts_of(ScheduleKind kind, const PipelineShape& shape);
+std::vector<std::string> texts_of(const Schedule& kind, const PipelineShape& shape);
 
 // Why the schedule's programs are not proved with the slots that the shape has; empty: they are.
-std::string fault_of(ScheduleKind kind, const PipelineShape& shape);
+std::string fault_of(const Schedule& kind, const PipelineShape& shape);
 
 // The fewest slots with which the schedule's programs are proved.
-int fewest_slots(ScheduleKind kind, PipelineShape shape);
+int fewest_slots(const Schedule& kind, PipelineShape shape);
 
 }  // namespace trireme

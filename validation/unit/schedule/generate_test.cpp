@@ -19,11 +19,11 @@ using validation::says;
 
 constexpr int more_slots_than_needed = 100;
 
-std::string refusal_of(ScheduleKind kind, const PipelineShape& shape) {
+std::string refusal_of(const Schedule& kind, const PipelineShape& shape) {
     return message_of<ConfigError>([&] { generate(kind, shape); });
 }
 
-Prediction prediction_of(ScheduleKind kind, PipelineShape shape, const StageCost& cost) {
+Prediction prediction_of(const Schedule& kind, PipelineShape shape, const StageCost& cost) {
     shape.slots = more_slots_than_needed;
     const std::vector<StageCost> costs(static_cast<std::size_t>(shape.stages()), cost);
     return predict(lower(generate(kind, shape), shape), shape, costs);
@@ -38,21 +38,21 @@ int group_size(int pipe, int micro_batches) {
 }
 
 TEST(InterLayer, LetsOneMicroBatchPassAfterTheOther) {
-    const std::vector<std::string> programs = texts_of(ScheduleKind::inter_layer, grid_shape(2, 1, 1, 2));
+    const std::vector<std::string> programs = texts_of(schedule_named("inter-layer"), grid_shape(2, 1, 1, 2));
 
     EXPECT_EQ(programs[0], "0F0 0B0 0F1 0B1");
     EXPECT_EQ(programs[1], "1F0 1B0 1F1 1B1");
 }
 
 TEST(GPipe, RunsEveryForwardBeforeAnyBackward) {
-    const std::vector<std::string> programs = texts_of(ScheduleKind::gpipe, grid_shape(2, 1, 1, 3));
+    const std::vector<std::string> programs = texts_of(schedule_named("gpipe"), grid_shape(2, 1, 1, 3));
 
     EXPECT_EQ(programs[0], "0F0 0F1 0F2 0B0 0B1 0B2");
     EXPECT_EQ(programs[1], "1F0 1F1 1F2 1B0 1B1 1B2");
 }
 
 TEST(OneForwardOneBackward, MatchesTheDrawing) {
-    const std::vector<std::string> programs = texts_of(ScheduleKind::one_f_one_b, grid_shape(3, 1, 1, 4));
+    const std::vector<std::string> programs = texts_of(schedule_named("1f1b"), grid_shape(3, 1, 1, 4));
 
     EXPECT_EQ(programs[0], "0F0 0F1 0F2 0B0 0F3 0B1 0B2 0B3");
     EXPECT_EQ(programs[1], "1F0 1F1 1B0 1F2 1B1 1F3 1B2 1B3");
@@ -60,24 +60,24 @@ TEST(OneForwardOneBackward, MatchesTheDrawing) {
 }
 
 TEST(Interleaved, MatchesTheDrawing) {
-    const std::vector<std::string> programs = texts_of(ScheduleKind::interleaved, grid_shape(2, 1, 2, 4));
+    const std::vector<std::string> programs = texts_of(schedule_named("interleaved"), grid_shape(2, 1, 2, 4));
 
     EXPECT_EQ(programs[0], "0F0 0F1 2F0 2F1 0F2 2B0 0F3 2B1 2F2 0B0 2F3 0B1 2B2 2B3 0B2 0B3");
     EXPECT_EQ(programs[1], "1F0 1F1 3F0 3B0 3F1 3B1 1F2 1B0 1F3 1B1 3F2 3B2 3F3 3B3 1B2 1B3");
 }
 
 TEST(LoopedBfs, MatchesTheDrawing) {
-    const std::vector<std::string> programs = texts_of(ScheduleKind::looped_bfs, grid_shape(2, 1, 2, 2));
+    const std::vector<std::string> programs = texts_of(schedule_named("looped-bfs"), grid_shape(2, 1, 2, 2));
 
     EXPECT_EQ(programs[0], "0F0 0F1 2F0 2F1 2B1 2B0 0B1 0B0");
     EXPECT_EQ(programs[1], "1F0 1F1 3F0 3F1 3B1 3B0 1B1 1B0");
 }
 
 TEST(Generate, EachRowOfAGridHasMicroBatchesOfItsOwn) {
-    const std::vector<std::string> straight = texts_of(ScheduleKind::one_f_one_b, grid_shape(2, 2, 1, 2));
-    const std::vector<std::string> looped = texts_of(ScheduleKind::looped_bfs, grid_shape(2, 2, 2, 1));
+    const std::vector<std::string> straight = texts_of(schedule_named("1f1b"), grid_shape(2, 2, 1, 2));
+    const std::vector<std::string> looped = texts_of(schedule_named("looped-bfs"), grid_shape(2, 2, 2, 1));
 
-    const std::vector<std::string> v = texts_of(ScheduleKind::zb_v, v_shape(2, 2, 1));
+    const std::vector<std::string> v = texts_of(schedule_named("zb-v"), v_shape(2, 2, 1));
 
     EXPECT_EQ(straight[0], "0F0 0F1 0B0 0B1");
     EXPECT_EQ(straight[2], "0F2 0F3 0B2 0B3");
@@ -89,7 +89,7 @@ TEST(Generate, EachRowOfAGridHasMicroBatchesOfItsOwn) {
 
 TEST(OneForwardOneBackward, WarmsUpByTheTeamsBehindIt) {
     for (const GridNumbers& n : every_grid(1, 1)) {
-        const auto programs = generate(ScheduleKind::one_f_one_b, grid_shape(n.pipe, 1, 1, n.micro_batches));
+        const auto programs = generate(schedule_named("1f1b"), grid_shape(n.pipe, 1, 1, n.micro_batches));
 
         for (int team = 0; team < n.pipe; ++team) {
             const Program& program = programs[static_cast<std::size_t>(team)];
@@ -102,9 +102,9 @@ TEST(OneForwardOneBackward, WarmsUpByTheTeamsBehindIt) {
 
 TEST(OneForwardOneBackward, WarmsUpLongerWhereFewerReplicasFeedMore) {
     // By hand: w = 0 at the last stage, then ceil(1 x 2 / 3) = 1, then ceil(2 x 3 / 3) = 2.
-    const std::vector<std::string> narrowing = texts_of(ScheduleKind::one_f_one_b, uneven_shape({3, 3, 2}, 12));
+    const std::vector<std::string> narrowing = texts_of(schedule_named("1f1b"), uneven_shape({3, 3, 2}, 12));
     // One replica in front of three: ceil(1 x 3 / 1) = 3.
-    const std::vector<std::string> widening = texts_of(ScheduleKind::one_f_one_b, uneven_shape({1, 3}, 6));
+    const std::vector<std::string> widening = texts_of(schedule_named("1f1b"), uneven_shape({1, 3}, 6));
 
     EXPECT_EQ(narrowing[0], "0F0 0F3 0F6 0B0 0F9 0B3 0B6 0B9");
     EXPECT_EQ(narrowing[4], "1F1 1F4 1B1 1F7 1B4 1F10 1B7 1B10");
@@ -117,18 +117,18 @@ TEST(OneForwardOneBackward, FollowsWhoeverExecutesTheMicroBatches) {
     PipelineShape shape = uneven_shape({2, 1}, 4);
     shape.executor[0] = {0, 0, 0, 1};  // shares 3 : 1
 
-    const std::vector<std::string> programs = texts_of(ScheduleKind::one_f_one_b, shape);
+    const std::vector<std::string> programs = texts_of(schedule_named("1f1b"), shape);
 
     EXPECT_EQ(programs[0], "0F0 0F1 0B0 0F2 0B1 0B2");
     EXPECT_EQ(programs[1], "0F3 0B3");
-    EXPECT_EQ(fault_of(ScheduleKind::one_f_one_b, shape), "");
+    EXPECT_EQ(fault_of(schedule_named("1f1b"), shape), "");
 }
 
 TEST(Interleaved, WithOneChunkIsOneForwardOneBackward) {
     for (const GridNumbers& n : every_grid(1, 1)) {
         const PipelineShape shape = grid_shape(n.pipe, 2, 1, n.micro_batches);
 
-        EXPECT_EQ(generate(ScheduleKind::interleaved, shape), generate(ScheduleKind::one_f_one_b, shape))
+        EXPECT_EQ(generate(schedule_named("interleaved"), shape), generate(schedule_named("1f1b"), shape))
             << n.text();
     }
 }
@@ -136,18 +136,18 @@ TEST(Interleaved, WithOneChunkIsOneForwardOneBackward) {
 TEST(Generate, StraightSchedulesAreProvedWithOneSlotOnEveryGrid) {
     for (const GridNumbers& n : every_grid(1, 1)) {
         const PipelineShape shape = grid_shape(n.pipe, 2, 1, n.micro_batches);
-        for (const ScheduleKind kind : {ScheduleKind::inter_layer, ScheduleKind::gpipe,
-                                        ScheduleKind::one_f_one_b, ScheduleKind::looped_bfs}) {
-            EXPECT_EQ(fault_of(kind, shape), "") << name_of(kind) << ", " << n.text();
+        for (const Schedule& kind : {schedule_named("inter-layer"), schedule_named("gpipe"),
+                                     schedule_named("1f1b"), schedule_named("looped-bfs")}) {
+            EXPECT_EQ(fault_of(kind, shape), "") << kind.name << ", " << n.text();
         }
     }
 }
 
 TEST(Generate, StraightSchedulesAreProvedWithOneSlotForUnequalReplicas) {
     for (const PipelineShape& shape : every_uneven_shape(true)) {
-        for (const ScheduleKind kind :
-             {ScheduleKind::inter_layer, ScheduleKind::gpipe, ScheduleKind::one_f_one_b}) {
-            EXPECT_EQ(fault_of(kind, shape), "") << name_of(kind) << ", " << text_of_uneven(shape);
+        for (const Schedule& kind :
+             {schedule_named("inter-layer"), schedule_named("gpipe"), schedule_named("1f1b")}) {
+            EXPECT_EQ(fault_of(kind, shape), "") << kind.name << ", " << text_of_uneven(shape);
         }
     }
 }
@@ -156,7 +156,7 @@ TEST(Generate, StraightSchedulesAreProvedWithOneSlotForUnequalReplicas) {
 TEST(Interleaved, IsProvedWithThreeSlotsAndWithOneWhereGroupsAreOfThePipe) {
     for (const GridNumbers& n : every_grid(2, 3)) {
         const int slots =
-            fewest_slots(ScheduleKind::interleaved, grid_shape(n.pipe, 1, n.chunks, n.micro_batches));
+            fewest_slots(schedule_named("interleaved"), grid_shape(n.pipe, 1, n.chunks, n.micro_batches));
 
         const bool is_even = n.micro_batches <= n.pipe || group_size(n.pipe, n.micro_batches) == n.pipe;
         EXPECT_LE(slots, is_even ? 1 : 3) << n.text();
@@ -167,7 +167,7 @@ TEST(Interleaved, IsProvedWithThreeSlotsAndWithOneWhereGroupsAreOfThePipe) {
 TEST(LoopedBfs, AsksForOneSlotMoreForEachTwoMicroBatchesOfATeam) {
     for (const GridNumbers& n : every_grid(2, 3)) {
         const int slots =
-            fewest_slots(ScheduleKind::looped_bfs, grid_shape(n.pipe, 1, n.chunks, n.micro_batches));
+            fewest_slots(schedule_named("looped-bfs"), grid_shape(n.pipe, 1, n.chunks, n.micro_batches));
 
         EXPECT_EQ(slots, n.pipe == 1 ? 1 : n.micro_batches / (2 * n.pipe) + 1) << n.text();
     }
@@ -176,17 +176,18 @@ TEST(LoopedBfs, AsksForOneSlotMoreForEachTwoMicroBatchesOfATeam) {
 TEST(Generate, ForwardsAloneAreProvedWithOneSlotForEverySchedule) {
     for (const GridNumbers& n : every_grid(1, 3)) {
         const PipelineShape shape = grid_shape(n.pipe, 2, n.chunks, n.micro_batches, false);
-        EXPECT_EQ(fault_of(ScheduleKind::interleaved, shape), "") << n.text();
+        EXPECT_EQ(fault_of(schedule_named("interleaved"), shape), "") << n.text();
     }
     for (const PipelineShape& shape : every_uneven_shape(false)) {
-        EXPECT_EQ(fault_of(ScheduleKind::gpipe, shape), "") << text_of_uneven(shape);
+        EXPECT_EQ(fault_of(schedule_named("gpipe"), shape), "") << text_of_uneven(shape);
     }
 }
 
 TEST(Generate, ForwardsAloneGoRoundInGroups) {
-    const std::vector<std::string> looped = texts_of(ScheduleKind::looped_bfs, grid_shape(2, 1, 2, 5, false));
-    const std::vector<std::string> uneven = texts_of(ScheduleKind::one_f_one_b, uneven_shape({2, 1}, 3, false));
-    const std::vector<std::string> v = texts_of(ScheduleKind::zb_v, v_shape(2, 1, 4, false));
+    const std::vector<std::string> looped =
+        texts_of(schedule_named("looped-bfs"), grid_shape(2, 1, 2, 5, false));
+    const std::vector<std::string> uneven = texts_of(schedule_named("1f1b"), uneven_shape({2, 1}, 3, false));
+    const std::vector<std::string> v = texts_of(schedule_named("zb-v"), v_shape(2, 1, 4, false));
 
     EXPECT_EQ(looped[0], "0F0 0F1 2F0 2F1 0F2 0F3 2F2 2F3 0F4 2F4");
     EXPECT_EQ(uneven[0], "0F0 0F2");
@@ -203,13 +204,13 @@ TEST(Generate, IdleTimeIsTheClosedForm) {
         const int behind_start = (n.chunks - 1) * std::max(0, n.pipe - n.micro_batches);
         const double idle = 8.0 * (n.pipe - 1 + behind_start);
 
-        EXPECT_EQ(prediction_of(ScheduleKind::interleaved, shape, cost).idle(0), idle) << n.text();
-        EXPECT_EQ(prediction_of(ScheduleKind::looped_bfs, shape, cost).idle(0), idle) << n.text();
+        EXPECT_EQ(prediction_of(schedule_named("interleaved"), shape, cost).idle(0), idle) << n.text();
+        EXPECT_EQ(prediction_of(schedule_named("looped-bfs"), shape, cost).idle(0), idle) << n.text();
         if (n.chunks > 1) continue;
-        EXPECT_EQ(prediction_of(ScheduleKind::gpipe, shape, cost).idle(0), idle) << n.text();
-        EXPECT_EQ(prediction_of(ScheduleKind::one_f_one_b, shape, cost).idle(0), idle) << n.text();
+        EXPECT_EQ(prediction_of(schedule_named("gpipe"), shape, cost).idle(0), idle) << n.text();
+        EXPECT_EQ(prediction_of(schedule_named("1f1b"), shape, cost).idle(0), idle) << n.text();
         const double others = 8.0 * n.micro_batches * (n.pipe - 1);
-        EXPECT_EQ(prediction_of(ScheduleKind::inter_layer, shape, cost).idle(0), others) << n.text();
+        EXPECT_EQ(prediction_of(schedule_named("inter-layer"), shape, cost).idle(0), others) << n.text();
     }
 }
 
@@ -217,7 +218,7 @@ TEST(Generate, ActivationsKeptAreTheClosedForm) {
     for (const GridNumbers& n : every_grid(1, 3)) {
         PipelineShape shape = grid_shape(n.pipe, 1, n.chunks, n.micro_batches);
         shape.slots = more_slots_than_needed;
-        const auto peak_of = [&](ScheduleKind kind, int team) {
+        const auto peak_of = [&](const Schedule& kind, int team) {
             const Verdict verdict = check(lower(generate(kind, shape), shape), shape);
             return verdict.proof.peak_activations[static_cast<std::size_t>(team)];
         };
@@ -226,18 +227,18 @@ TEST(Generate, ActivationsKeptAreTheClosedForm) {
         for (const int team : {0, n.pipe - 1}) {
             const int behind = n.pipe - 1 - team;
             const int ahead = n.chunks == 1 ? behind : 2 * behind + (n.chunks - 1) * group;
-            EXPECT_EQ(peak_of(ScheduleKind::interleaved, team), std::min(ahead + 1, all)) << n.text();
-            EXPECT_EQ(peak_of(ScheduleKind::looped_bfs, team), all) << n.text();
+            EXPECT_EQ(peak_of(schedule_named("interleaved"), team), std::min(ahead + 1, all)) << n.text();
+            EXPECT_EQ(peak_of(schedule_named("looped-bfs"), team), all) << n.text();
         }
     }
 }
 
 TEST(Generate, ChunksAreRefusedWithWhatToChange) {
-    for (const ScheduleKind kind : {ScheduleKind::inter_layer, ScheduleKind::gpipe, ScheduleKind::one_f_one_b,
-                                    ScheduleKind::zb_h1, ScheduleKind::zb_h2}) {
+    for (const Schedule& kind : {schedule_named("inter-layer"), schedule_named("gpipe"), schedule_named("1f1b"),
+                                 schedule_named("zb-h1"), schedule_named("zb-h2")}) {
         const std::string message = refusal_of(kind, grid_shape(4, 2, 3, 8));
 
-        EXPECT_TRUE(says(message, cat("schedule ", name_of(kind), " is made for one stage on each rank")));
+        EXPECT_TRUE(says(message, cat("schedule ", kind.name, " is made for one stage on each rank")));
         EXPECT_TRUE(says(message, "pipe 4 with chunks 3"));
         EXPECT_TRUE(says(message, "the nearest shape it takes is pipe 4 with chunks 1"));
         EXPECT_TRUE(says(message, "use --chunks 1, or --schedule interleaved or looped-bfs"));
@@ -245,10 +246,11 @@ TEST(Generate, ChunksAreRefusedWithWhatToChange) {
 }
 
 TEST(Generate, SchedulesForGridsAreRefusedForUnequalReplicas) {
-    for (const ScheduleKind kind : {ScheduleKind::interleaved, ScheduleKind::zb_h1, ScheduleKind::zb_h2}) {
+    for (const Schedule& kind :
+         {schedule_named("interleaved"), schedule_named("zb-h1"), schedule_named("zb-h2")}) {
         EXPECT_EQ(
             refusal_of(kind, uneven_shape({3, 3, 2}, 12)),
-            cat("schedule ", name_of(kind),
+            cat("schedule ", kind.name,
                 " is made for a grid of rows with equally many micro-batches, but 12 micro-batches on 3 "
                 "stages (replicas 3, 3, 2) are none; the nearest grid is pipe 3 x data 2: use --pipe 3 --data "
                 "2 in place of the layout, or --schedule 1f1b or gpipe"));
@@ -259,9 +261,10 @@ TEST(Generate, TeamsWithSeveralStagesOutsideAGridAreRefused) {
     const PipelineShape shape{
         .teams = 2, .micro_batches = 1, .holders = {{0}, {1}, {1}}, .executor = {{0}, {1}, {1}}};
 
-    EXPECT_TRUE(says(refusal_of(ScheduleKind::gpipe, shape), "this layout of 3 stages puts several on one"));
-    EXPECT_TRUE(says(refusal_of(ScheduleKind::gpipe, shape), "--schedule FILE.csv"));
-    EXPECT_TRUE(says(refusal_of(ScheduleKind::looped_bfs, shape), "pipe 2 x data 1"));
+    EXPECT_TRUE(
+        says(refusal_of(schedule_named("gpipe"), shape), "this layout of 3 stages puts several on one"));
+    EXPECT_TRUE(says(refusal_of(schedule_named("gpipe"), shape), "--schedule FILE.csv"));
+    EXPECT_TRUE(says(refusal_of(schedule_named("looped-bfs"), shape), "pipe 2 x data 1"));
 }
 
 TEST(Generate, NothingToDoIsRefused) {
@@ -269,7 +272,7 @@ TEST(Generate, NothingToDoIsRefused) {
     empty.micro_batches = 0;
     empty.executor = {{}, {}};
 
-    EXPECT_TRUE(says(refusal_of(ScheduleKind::gpipe, empty), "2 stages and 0 micro-batches"));
+    EXPECT_TRUE(says(refusal_of(schedule_named("gpipe"), empty), "2 stages and 0 micro-batches"));
     EXPECT_TRUE(says(message_of<ConfigError>([] { grid_shape(0, 1, 1, 4); }), "pipe 0"));
     EXPECT_TRUE(says(message_of<ConfigError>([] { grid_shape(2, 1, 1, 0); }), "micro-batches 0"));
     EXPECT_TRUE(says(message_of<ConfigError>([] { v_shape(2, 0, 1); }), "data 0, chunks 2"));
@@ -280,11 +283,11 @@ TEST(Generate, ExecutorsThatHoldNothingAreABug) {
     PipelineShape shape = grid_shape(2, 1, 1, 2);
     shape.executor[1][0] = 0;
 
-    EXPECT_TRUE(says(message_of<BugError>([&] { generate(ScheduleKind::gpipe, shape); }), "name a holder"));
+    EXPECT_TRUE(says(message_of<BugError>([&] { generate(schedule_named("gpipe"), shape); }), "name a holder"));
 }
 
 TEST(ScheduleName, IsFoundAgain) {
-    for (const std::string& name : known_schedules()) EXPECT_EQ(name_of(schedule_named(name)), name);
+    for (const Schedule& each : schedules()) EXPECT_EQ(schedule_named(each.name), each);
 }
 
 TEST(ScheduleName, UnknownOneIsRefusedWithTheNearest) {

@@ -42,7 +42,7 @@ TEST(ListScheduler, WithBackwardsFirstAndFewActivationsIsOneForwardOneBackward) 
             for (int team = 0; team < pipe; ++team) rule.teams.push_back({.most_kept = pipe - team});
             const Case whole{shape, std::vector<StageCost>(shape.holders.size()), false};
 
-            EXPECT_EQ(programs(whole, rule), generate(ScheduleKind::one_f_one_b, shape));
+            EXPECT_EQ(programs(whole, rule), generate(schedule_named("1f1b"), shape));
         }
     }
 }

@@ -17,7 +17,7 @@ using Lines = std::initializer_list<const char*>;
 using validation::message_of;
 using validation::says;
 
-std::vector<std::string> lowered(ScheduleKind kind, const PipelineShape& shape) {
+std::vector<std::string> lowered(const Schedule& kind, const PipelineShape& shape) {
     return texts_of(lower(generate(kind, shape), shape));
 }
 
@@ -32,7 +32,7 @@ PipelineShape with_slots(PipelineShape shape, int slots) {
 }
 
 TEST(Lower, PutsSendsBehindResultsAndReceivesBehindTheReaderBefore) {
-    const std::vector<std::string> programs = lowered(ScheduleKind::one_f_one_b, grid_shape(2, 1, 1, 3));
+    const std::vector<std::string> programs = lowered(schedule_named("1f1b"), grid_shape(2, 1, 1, 3));
 
     EXPECT_EQ(programs[0],
               "0RECV_B0 0F0 0SEND_F0 0F1 0SEND_F1 0B0 0RECV_B1 0F2 0SEND_F2 0B1 0RECV_B2 0B2 REDUCE0 STEP0");
@@ -42,7 +42,7 @@ TEST(Lower, PutsSendsBehindResultsAndReceivesBehindTheReaderBefore) {
 
 TEST(Lower, PostsAsManyReceivesAsThereAreSlots) {
     const std::vector<std::string> programs =
-        lowered(ScheduleKind::gpipe, with_slots(grid_shape(2, 1, 1, 3, false), 2));
+        lowered(schedule_named("gpipe"), with_slots(grid_shape(2, 1, 1, 3, false), 2));
 
     EXPECT_EQ(programs[0], "0F0 0SEND_F0 0F1 0SEND_F1 0F2 0SEND_F2");
     EXPECT_EQ(programs[1], "1RECV_F0 1RECV_F1 1F0 1RECV_F2 1F1 1F2");
@@ -53,7 +53,7 @@ TEST(Lower, OrdersReceivesOfOnePlaceByWhenTheyAreNeeded) {
     PipelineShape shape = uneven_shape({2, 1}, 2, false);
     shape.executor[0] = {1, 0};
 
-    const std::vector<std::string> programs = lowered(ScheduleKind::gpipe, shape);
+    const std::vector<std::string> programs = lowered(schedule_named("gpipe"), shape);
 
     EXPECT_EQ(programs[2], "1RECV_F0 1RECV_F1 1F0 1F1");
 }
@@ -69,7 +69,7 @@ TEST(Lower, KeepsTheOrderOfTheSendsOnAChannelWhateverIsReadFirst) {
 }
 
 TEST(Lower, SendsNothingBetweenStagesOfOneTeam) {
-    const std::vector<std::string> programs = lowered(ScheduleKind::interleaved, grid_shape(1, 1, 2, 1));
+    const std::vector<std::string> programs = lowered(schedule_named("interleaved"), grid_shape(1, 1, 2, 1));
 
     EXPECT_EQ(programs[0], "0F0 1F0 1B0 REDUCE1 0B0 REDUCE0 STEP0 STEP1");
 }
@@ -86,7 +86,7 @@ TEST(Lower, SendsTheInputHalfAndReducesBehindTheWeightHalf) {
 }
 
 TEST(Lower, TeamWithoutMicroBatchReducesAndSteps) {
-    const std::vector<std::string> programs = lowered(ScheduleKind::gpipe, uneven_shape({3}, 2));
+    const std::vector<std::string> programs = lowered(schedule_named("gpipe"), uneven_shape({3}, 2));
 
     EXPECT_EQ(programs[2], "REDUCE0 STEP0");
 }
@@ -107,7 +107,7 @@ TEST(Lower, TeamsReduceTheirStagesInOneOrderWhateverTheyEndWith) {
 
 TEST(Lower, GivesBackProgramsWithMessagesWithWhatIsMissingOfReduceAndStep) {
     const PipelineShape shape = grid_shape(2, 1, 1, 1);
-    const std::vector<Program> whole = lower(generate(ScheduleKind::gpipe, shape), shape);
+    const std::vector<Program> whole = lower(generate(schedule_named("gpipe"), shape), shape);
     std::vector<Program> without_collectives = whole;
     without_collectives[0].resize(whole[0].size() - 2);
     without_collectives[1].pop_back();
@@ -126,7 +126,7 @@ TEST(Lower, ReducesBehindTheMessageThatTheLastBackwardSends) {
 
 TEST(Lower, ComputeInstructionsComeBackInTheirOrder) {
     const PipelineShape shape = grid_shape(3, 2, 2, 5);
-    const std::vector<Program> compute = generate(ScheduleKind::interleaved, shape);
+    const std::vector<Program> compute = generate(schedule_named("interleaved"), shape);
 
     EXPECT_EQ(compute_only(lower(compute, shape)), compute);
 }
@@ -159,12 +159,12 @@ TEST(LowerPhases, PutsWhatIsMissingIntoStepsThatAreApart) {
                                         "1RECV_F0 1F0@1 1B0@1 1SEND_B0 REDUCE1 STEP1"}));
 }
 
-Phases in_flight(const PipelineShape& shape, ScheduleKind kind) { return generate_phases(kind, shape); }
+Phases in_flight(const PipelineShape& shape, Schedule kind) { return generate_phases(kind, shape); }
 
 TEST(LowerPhases, HasNoObstacleToWhatItIsMadeFor) {
     PipelineShape shape = uneven_shape({1, 2}, 2);
     for (shape.slots = 1; shape.slots <= 9; ++shape.slots) {
-        EXPECT_EQ(obstacle_to_lowering(in_flight(shape, ScheduleKind::pipedream_2bw), shape), "");
+        EXPECT_EQ(obstacle_to_lowering(in_flight(shape, schedule_named("pipedream-2bw")), shape), "");
     }
     EXPECT_EQ(obstacle_to_lowering({.prologue = programs_of({""}), .body = programs_of({"0B0"})},
                                    grid_shape(1, 1, 1, 1)),
@@ -200,8 +200,8 @@ TEST(LowerPhases, TakesAllThatHasNoObstacle) {
         PipelineShape shape = shapes[draw.below(shapes.size())];
         shape.slots = draw.within(1, 6);
         shape.steps = 3;  // that damage may name
-        Phases phases =
-            in_flight(shape, draw.one_in(2) ? ScheduleKind::pipedream_2bw : ScheduleKind::pipedream_vertical);
+        Phases phases = in_flight(
+            shape, draw.one_in(2) ? schedule_named("pipedream-2bw") : schedule_named("pipedream-vertical"));
         const std::string damage = damage_once(draw.one_in(3) ? phases.prologue : phases.body, shape, draw);
         if (!obstacle_to_lowering(phases, with_steps(shape, 1)).empty()) continue;
         ++taken;

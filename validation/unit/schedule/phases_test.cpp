@@ -80,7 +80,7 @@ TEST(Unrolled, KeepsWhatABodyHasTwice) {
 
 TEST(Unrolled, OfSynchronousSchedulesIsOneBodyBehindTheOther) {
     const PipelineShape shape = grid_shape(2, 1, 1, 2);
-    const Phases phases = lower_phases(generate_phases(ScheduleKind::one_f_one_b, shape), shape);
+    const Phases phases = lower_phases(generate_phases(schedule_named("1f1b"), shape), shape);
 
     const std::vector<Program> programs = unrolled(phases, shape, 2);
 
@@ -103,15 +103,15 @@ TEST(Folded, GivesBackWhatWasUnrolled) {
 }
 
 TEST(Folded, GivesBackEverySchedule) {
-    for (const ScheduleKind kind :
-         {ScheduleKind::pipedream, ScheduleKind::pipedream_vertical, ScheduleKind::pipedream_2bw}) {
+    for (const Schedule& kind :
+         {schedule_named("pipedream"), schedule_named("pipedream-vertical"), schedule_named("pipedream-2bw")}) {
         const PipelineShape shape = grid_shape(3, 2, 1, 2);
         const Phases phases = lower_phases(generate_phases(kind, shape), shape);
 
         const Phases again = folded(unrolled(phases, shape, 7), of_steps(shape, 7));
 
-        EXPECT_EQ(again.prologue, phases.prologue) << name_of(kind);
-        EXPECT_EQ(again.body, phases.body) << name_of(kind);
+        EXPECT_EQ(again.prologue, phases.prologue) << kind.name;
+        EXPECT_EQ(again.body, phases.body) << kind.name;
     }
 }
 
@@ -200,14 +200,16 @@ void expect_no_news(const Trial& trial) {
 
 std::vector<Trial> trials() {
     std::vector<Trial> all;
-    for (const std::string& schedule : known_schedules()) {
+    for (const Schedule& each : schedules()) {
+        const std::string schedule = each.name;
         for (const int pipe : {1, 2, 3, 4}) {
             for (const int micro_batches : {1, 2, 3}) {
                 for (const int slots : {1, 2, 5}) {
-                    const ScheduleKind kind = schedule_named(schedule);
-                    PipelineShape shape = kind == ScheduleKind::zb_v ? v_shape(pipe, 1, micro_batches)
-                                                                     : grid_shape(pipe, 1, 1, micro_batches);
-                    if (kind == ScheduleKind::pipedream_2bw && micro_batches < pipe - 1) continue;
+                    const Schedule kind = schedule_named(schedule);
+                    PipelineShape shape = kind == schedule_named("zb-v")
+                                              ? v_shape(pipe, 1, micro_batches)
+                                              : grid_shape(pipe, 1, 1, micro_batches);
+                    if (kind == schedule_named("pipedream-2bw") && micro_batches < pipe - 1) continue;
                     shape.slots = slots;
                     shape = with_updates_of(kind, shape);
                     all.push_back(

@@ -18,18 +18,18 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-PipelineShape of_many_steps(ScheduleKind kind, PipelineShape shape, int steps) {
+PipelineShape of_many_steps(const Schedule& kind, PipelineShape shape, int steps) {
     shape.steps = steps;
     return with_updates_of(kind, shape);
 }
 
-Verdict verdict_on(ScheduleKind kind, const PipelineShape& shape, int steps) {
+Verdict verdict_on(const Schedule& kind, const PipelineShape& shape, int steps) {
     const Phases phases = lower_phases(generate_phases(kind, shape), shape);
     return check(unrolled(phases, shape, steps), of_many_steps(kind, shape, steps));
 }
 
 TEST(PipeDream, RepeatsAForwardAndABackwardWithOlderWeights) {
-    const Phases phases = generate_phases(ScheduleKind::pipedream, grid_shape(3, 1, 1, 1));
+    const Phases phases = generate_phases(schedule_named("pipedream"), grid_shape(3, 1, 1, 1));
 
     EXPECT_EQ(texts_of(phases.prologue), (Texts{"0F0 0F1", "1F0", ""}));
     EXPECT_EQ(texts_of(phases.body),
@@ -38,7 +38,7 @@ TEST(PipeDream, RepeatsAForwardAndABackwardWithOlderWeights) {
 }
 
 TEST(PipeDream, UsesWeightsOfOneAgeWithVerticalSync) {
-    const Phases phases = generate_phases(ScheduleKind::pipedream_vertical, grid_shape(3, 1, 1, 1));
+    const Phases phases = generate_phases(schedule_named("pipedream-vertical"), grid_shape(3, 1, 1, 1));
 
     EXPECT_EQ(texts_of(phases.prologue),
               (Texts{"0F0 0F1", "1F0 1F1 1B0 REDUCE1", "2F0 2B0 REDUCE2 2F1 2B1 REDUCE2"}));
@@ -47,7 +47,7 @@ TEST(PipeDream, UsesWeightsOfOneAgeWithVerticalSync) {
 }
 
 TEST(PipeDream2bw, UpdatesWhenTheStepAfterTheNextBegins) {
-    const Phases phases = generate_phases(ScheduleKind::pipedream_2bw, grid_shape(2, 1, 1, 2));
+    const Phases phases = generate_phases(schedule_named("pipedream-2bw"), grid_shape(2, 1, 1, 2));
 
     EXPECT_EQ(texts_of(phases.prologue), (Texts{"0F0 0F1 0B0", "1F0 1B0 1F1 1B1 REDUCE1"}));
     EXPECT_EQ(texts_of(phases.body),
@@ -55,7 +55,7 @@ TEST(PipeDream2bw, UpdatesWhenTheStepAfterTheNextBegins) {
 }
 
 TEST(PipeDream, GivesEachRowOfAGridItsOwnMicroBatches) {
-    const Phases phases = generate_phases(ScheduleKind::pipedream, grid_shape(2, 2, 1, 1));
+    const Phases phases = generate_phases(schedule_named("pipedream"), grid_shape(2, 2, 1, 1));
 
     EXPECT_EQ(texts_of(phases.prologue), (Texts{"0F0", "", "0F1", ""}));
     EXPECT_EQ(texts_of(phases.body), (Texts{"0F2 0B0@1 REDUCE0 STEP0", "1F0 1B0 REDUCE1 STEP1",
@@ -65,13 +65,13 @@ TEST(PipeDream, GivesEachRowOfAGridItsOwnMicroBatches) {
 TEST(PipeDream2bw, RefusesFewerMicroBatchesThanItsStagesNeed) {
     EXPECT_EQ(
         validation::message_of<ConfigError>(
-            [] { generate_phases(ScheduleKind::pipedream_2bw, grid_shape(4, 1, 1, 2)); }),
+            [] { generate_phases(schedule_named("pipedream-2bw"), grid_shape(4, 1, 1, 2)); }),
         "schedule pipedream-2bw keeps weights of one update ago, but with 2 micro-batches and 4 stages the "
         "first stage runs 2 steps ahead; the nearest shape it takes is --microbatches 3, or use --schedule "
         "pipedream-vertical");
 }
 
-class Asynchronous : public testing::TestWithParam<ScheduleKind> {};
+class Asynchronous : public testing::TestWithParam<Schedule> {};
 
 // Every shape that it takes: pipes of 1 to 8 stages, up to 3 replicas, and up to 12 micro-batches.
 TEST_P(Asynchronous, IsProvedForAnyNumberOfSteps) {
@@ -80,7 +80,7 @@ TEST_P(Asynchronous, IsProvedForAnyNumberOfSteps) {
             for (int each = 1; each <= 12; each += each < 4 ? 1 : 4) {
                 const PipelineShape shape = grid_shape(pipe, replicas, 1, each);
                 SCOPED_TRACE(cat("pipe ", pipe, " replicas ", replicas, " micro-batches ", each));
-                if (GetParam() == ScheduleKind::pipedream_2bw && each < pipe - 1) continue;
+                if (GetParam() == schedule_named("pipedream-2bw") && each < pipe - 1) continue;
                 const Phases phases = generate_phases(GetParam(), shape);
                 for (const int steps : {1, 2, enough_steps(phases, shape.micro_batches), 11}) {
                     const Verdict verdict = verdict_on(GetParam(), shape, steps);
@@ -116,17 +116,17 @@ TEST_P(Asynchronous, NeverWaitsOnceItIsFull) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, Asynchronous,
-                         testing::Values(ScheduleKind::pipedream, ScheduleKind::pipedream_vertical,
-                                         ScheduleKind::pipedream_2bw),
+                         testing::Values(schedule_named("pipedream"), schedule_named("pipedream-vertical"),
+                                         schedule_named("pipedream-2bw")),
                          [](const auto& kind) {
-                             std::string name = name_of(kind.param);
+                             std::string name = kind.param.name;
                              std::replace(name.begin(), name.end(), '-', '_');
                              return name;
                          });
 
 // As Narayanan et al. (2019) count them: a stage has as many as there are stages from it to the last.
 TEST(WeightVersions, OfPipeDreamFallTowardsTheLastStage) {
-    const Proof proof = verdict_on(ScheduleKind::pipedream, grid_shape(4, 1, 1, 1), 10).proof;
+    const Proof proof = verdict_on(schedule_named("pipedream"), grid_shape(4, 1, 1, 1), 10).proof;
 
     for (int stage = 0; stage < 4; ++stage) {
         const auto s = static_cast<std::size_t>(stage);
@@ -137,7 +137,7 @@ TEST(WeightVersions, OfPipeDreamFallTowardsTheLastStage) {
 }
 
 TEST(WeightVersions, Of2bwAreTwoAtMost) {
-    const Proof proof = verdict_on(ScheduleKind::pipedream_2bw, grid_shape(4, 1, 1, 8), 10).proof;
+    const Proof proof = verdict_on(schedule_named("pipedream-2bw"), grid_shape(4, 1, 1, 8), 10).proof;
 
     for (std::size_t stage = 0; stage < 4; ++stage) {
         EXPECT_EQ(proof.weight_versions[stage][stage], stage == 3 ? 1 : 2);
@@ -148,7 +148,7 @@ TEST(WeightVersions, Of2bwAreTwoAtMost) {
 
 TEST(WeightVersions, OfSynchronousSchedulesAreOne) {
     const PipelineShape shape = grid_shape(2, 1, 1, 3);
-    const Proof proof = verdict_on(ScheduleKind::one_f_one_b, shape, 1).proof;
+    const Proof proof = verdict_on(schedule_named("1f1b"), shape, 1).proof;
 
     EXPECT_EQ(proof.weight_versions, (std::vector<std::vector<int>>{{1, 0}, {0, 1}}));
     EXPECT_EQ(proof.peak_gradients, (std::vector<int>{1, 1}));
@@ -177,9 +177,9 @@ TEST(Weights, OfBothPassesMustBeTheSame) {
 }
 
 TEST(Weights, OfAllStagesMustBeOfOneAgeUnlessTheyAreUpdatedAlone) {
-    const Phases phases =
-        lower_phases(generate_phases(ScheduleKind::pipedream, grid_shape(2, 1, 1, 1)), grid_shape(2, 1, 1, 1));
-    PipelineShape shape = of_many_steps(ScheduleKind::pipedream, grid_shape(2, 1, 1, 1), 3);
+    const Phases phases = lower_phases(generate_phases(schedule_named("pipedream"), grid_shape(2, 1, 1, 1)),
+                                       grid_shape(2, 1, 1, 1));
+    PipelineShape shape = of_many_steps(schedule_named("pipedream"), grid_shape(2, 1, 1, 1), 3);
     shape.updates_alone = false;
 
     const Verdict verdict = check(unrolled(phases, grid_shape(2, 1, 1, 1), 3), shape);

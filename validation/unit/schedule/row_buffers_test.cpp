@@ -8,7 +8,7 @@
 namespace trireme {
 namespace {
 
-std::vector<std::size_t> buffers_of(ScheduleKind kind, const PipelineShape& shape) {
+std::vector<std::size_t> buffers_of(const Schedule& kind, const PipelineShape& shape) {
     std::vector<std::size_t> most;
     const std::vector<Program> programs = lower(generate(kind, shape), shape);
     for (std::size_t team = 0; team < programs.size(); ++team) {
@@ -20,27 +20,27 @@ std::vector<std::size_t> buffers_of(ScheduleKind kind, const PipelineShape& shap
 using Counts = std::vector<std::size_t>;
 
 TEST(MostRowBuffers, AreNoneWithoutNeighbours) {
-    EXPECT_EQ(buffers_of(ScheduleKind::one_f_one_b, grid_shape(1, 2, 1, 3)), (Counts{0, 0}));
+    EXPECT_EQ(buffers_of(schedule_named("1f1b"), grid_shape(1, 2, 1, 3)), (Counts{0, 0}));
 }
 
 // The first stage has the gradient that comes; the last one the input it works on, the next one, and the
 // gradient that it makes.
 TEST(MostRowBuffers, AreOfInputsAndGradients) {
-    EXPECT_EQ(buffers_of(ScheduleKind::one_f_one_b, grid_shape(2, 1, 1, 4)), (Counts{1, 3}));
+    EXPECT_EQ(buffers_of(schedule_named("1f1b"), grid_shape(2, 1, 1, 4)), (Counts{1, 3}));
 }
 
 TEST(MostRowBuffers, KeepTheInputsOfAllForwards) {
-    EXPECT_EQ(buffers_of(ScheduleKind::gpipe, grid_shape(2, 1, 1, 4)), (Counts{1, 5}));
+    EXPECT_EQ(buffers_of(schedule_named("gpipe"), grid_shape(2, 1, 1, 4)), (Counts{1, 5}));
 }
 
 TEST(MostRowBuffers, AreGivenBackByForwardsAlone) {
-    EXPECT_EQ(buffers_of(ScheduleKind::gpipe, grid_shape(2, 1, 1, 4, false)), (Counts{0, 1}));
+    EXPECT_EQ(buffers_of(schedule_named("gpipe"), grid_shape(2, 1, 1, 4, false)), (Counts{0, 1}));
 }
 
 // Gradients leave the last team for two others, and each of the two channels has a slot.
 TEST(MostRowBuffers, AreCountedForEachNeighbour) {
-    EXPECT_EQ(buffers_of(ScheduleKind::inter_layer, uneven_shape({1, 1}, 4)), (Counts{1, 3}));
-    EXPECT_EQ(buffers_of(ScheduleKind::inter_layer, uneven_shape({2, 1}, 4)), (Counts{1, 1, 5}));
+    EXPECT_EQ(buffers_of(schedule_named("inter-layer"), uneven_shape({1, 1}, 4)), (Counts{1, 3}));
+    EXPECT_EQ(buffers_of(schedule_named("inter-layer"), uneven_shape({2, 1}, 4)), (Counts{1, 1, 5}));
 }
 
 // Team 0 has stages 0 and 2, team 1 stage 1.

@@ -19,37 +19,39 @@
 namespace trireme {
 namespace {
 
-constexpr std::array kinds = {ScheduleKind::inter_layer, ScheduleKind::gpipe,      ScheduleKind::one_f_one_b,
-                              ScheduleKind::interleaved, ScheduleKind::looped_bfs, ScheduleKind::zb_h1,
-                              ScheduleKind::zb_h2,       ScheduleKind::zb_v};
+const std::array kinds = {schedule_named("inter-layer"), schedule_named("gpipe"),      schedule_named("1f1b"),
+                          schedule_named("interleaved"), schedule_named("looped-bfs"), schedule_named("zb-h1"),
+                          schedule_named("zb-h2"),       schedule_named("zb-v")};
 
 // A row of a grid or, where the schedule is made for it, of a V.
 struct Row {
-    ScheduleKind kind = ScheduleKind::gpipe;
+    Schedule kind = schedule_named("gpipe");
     int pipe = 1;
     int micro_batches = 1;
     int chunks = 1;
 
-    bool is_looped() const { return kind == ScheduleKind::interleaved || kind == ScheduleKind::looped_bfs; }
-    bool is_v() const { return kind == ScheduleKind::zb_v && chunks == 2; }
+    bool is_looped() const {
+        return kind == schedule_named("interleaved") || kind == schedule_named("looped-bfs");
+    }
+    bool is_v() const { return kind == schedule_named("zb-v") && chunks == 2; }
     // Whether the schedule is made for it.
     bool is_suited() const {
-        if (kind == ScheduleKind::zb_v) return is_v();
+        if (kind == schedule_named("zb-v")) return is_v();
         return chunks == 1 || is_looped();
     }
     bool takes_unequal_replicas() const {
-        return kind == ScheduleKind::inter_layer || kind == ScheduleKind::gpipe ||
-               kind == ScheduleKind::one_f_one_b;
+        return kind == schedule_named("inter-layer") || kind == schedule_named("gpipe") ||
+               kind == schedule_named("1f1b");
     }
     std::string text() const {
-        return cat(name_of(kind), " pipe ", pipe, " micro-batches ", micro_batches, " chunks ", chunks);
+        return cat(kind.name, " pipe ", pipe, " micro-batches ", micro_batches, " chunks ", chunks);
     }
 };
 
 // Micro-batches that pass a chunk before the first passes the next: the fewest from `pipe` on that leave none,
 // or at least `pipe`, for the last group.
 int group_of(const Row& row) {
-    if (row.kind == ScheduleKind::looped_bfs) return row.micro_batches;
+    if (row.kind == schedule_named("looped-bfs")) return row.micro_batches;
     if (row.micro_batches < row.pipe) return row.micro_batches;
     int size = row.pipe;
     while (row.micro_batches % size != 0 && row.micro_batches % size < row.pipe) ++size;
@@ -60,7 +62,7 @@ int group_of(const Row& row) {
 // done with the group: so many slots keep all of it on its way. One that is twice as many forwards ahead sends
 // two before the next team has time for one, if weight halves are long.
 int enough_slots(const Row& row) {
-    if (row.kind == ScheduleKind::zb_h2) return 2;
+    if (row.kind == schedule_named("zb-h2")) return 2;
     return row.is_looped() && row.chunks > 1 ? std::max(1, group_of(row) - row.pipe + 1) : 1;
 }
 
@@ -92,7 +94,7 @@ PipelineShape advised(const std::string& refusal, int micro_batches, bool is_tra
 
 // Stages 1..8, micro-batches 1..24 and chunks 1..3.
 template <class Visit>
-void for_each_row_of(ScheduleKind kind, const Visit& visit) {
+void for_each_row_of(const Schedule& kind, const Visit& visit) {
     for (int pipe = 1; pipe <= 8; ++pipe) {
         for (int micro_batches = 1; micro_batches <= 24; ++micro_batches) {
             for (int chunks = 1; chunks <= 3; ++chunks) visit(Row{kind, pipe, micro_batches, chunks});
@@ -102,7 +104,7 @@ void for_each_row_of(ScheduleKind kind, const Visit& visit) {
 
 template <class Visit>
 void for_each_row(const Visit& visit) {
-    for (const ScheduleKind kind : kinds) for_each_row_of(kind, visit);
+    for (const Schedule& kind : kinds) for_each_row_of(kind, visit);
 }
 
 void expect_proof_or_advice(const Row& row, const PipelineShape& shape) {
@@ -128,7 +130,7 @@ TEST(EverySchedule, IsProvedOrRefusedForForwardsAlone) {
 }
 
 TEST(EverySchedule, IsProvedForTwoReplicas) {
-    for (const ScheduleKind kind : kinds) {
+    for (const Schedule& kind : kinds) {
         for (int pipe = 1; pipe <= 4; ++pipe) {
             for (int micro_batches = 1; micro_batches <= 9; ++micro_batches) {
                 Row row = {kind, pipe, micro_batches, 2};
@@ -145,7 +147,7 @@ TEST(EverySchedule, IsProvedOrRefusedForUnequalReplicas) {
     const std::vector<std::vector<int>> layouts = {{2, 1}, {1, 2}, {3, 3, 2}, {1, 3, 2}, {4, 1, 3, 2}};
     for (const std::vector<int>& replicas : layouts) {
         for (int micro_batches = 1; micro_batches <= 13; ++micro_batches) {
-            for (const ScheduleKind kind : kinds) {
+            for (const Schedule& kind : kinds) {
                 const PipelineShape shape = uneven_shape(replicas, micro_batches);
                 const Row row = {kind, static_cast<int>(replicas.size()), micro_batches};
                 if (!row.takes_unequal_replicas()) {
@@ -167,7 +169,7 @@ TEST(EverySchedule, IsRefusedWhereItNeedsMoreSlots) {
 
     // Team 0 reads what comes back to it behind its 8 forwards. Until then one message waits there and one in
     // team 1, which cannot make a third; in front of it one waits again, and one in team 0.
-    EXPECT_EQ(fault_of(ScheduleKind::looped_bfs, shape),
+    EXPECT_EQ(fault_of(schedule_named("looped-bfs"), shape),
               "team 0 is stuck at 0F4, which waits for a free buffer for activations to team 1 "
               "(it has 1); team 1 is stuck at 1F2, which waits for a free buffer for "
               "activations "
@@ -220,11 +222,11 @@ std::optional<double> idle_of_halves(const Row& row, const StageCost& cost) {
     const double f = cost.forward;
     const double i = cost.backward_input;
     const double w = cost.backward_weight;
-    if (kind == ScheduleKind::zb_h1) {
+    if (kind == schedule_named("zb-h1")) {
         return (pipe - 1) * (f + i) - (std::min(micro_batches, pipe) - 1) * std::min(f, w);
     }
     if (micro_batches >= 2 * pipe - 1) {
-        if (kind == ScheduleKind::zb_h2) return (pipe - 1) * std::max({0.0, f + i - 2 * w, i - f});
+        if (kind == schedule_named("zb-h2")) return (pipe - 1) * std::max({0.0, f + i - 2 * w, i - f});
         if (f == i && i == w) return 0;
     }
     return std::nullopt;
@@ -233,50 +235,24 @@ std::optional<double> idle_of_halves(const Row& row, const StageCost& cost) {
 // Costs are those of a chunk: a row with fewer micro-batches than teams waits once more for each further chunk.
 std::optional<double> idle_of(const Row& row, const StageCost& cost) {
     const double pass = cost.forward + cost.backward_input + cost.backward_weight;
-    switch (row.kind) {
-        case ScheduleKind::inter_layer:
-            return row.micro_batches * (row.pipe - 1) * pass;
-        case ScheduleKind::gpipe:
-        case ScheduleKind::one_f_one_b:
-        case ScheduleKind::interleaved:
-        case ScheduleKind::looped_bfs:
-            return ((row.pipe - 1) + (row.chunks - 1) * std::max(0, row.pipe - row.micro_batches)) * pass;
-        case ScheduleKind::zb_h1:
-        case ScheduleKind::zb_h2:
-        case ScheduleKind::zb_v:
-            return idle_of_halves(row, cost);
-        case ScheduleKind::pipedream:  // these three: pipedream_test.cpp
-        case ScheduleKind::pipedream_vertical:
-        case ScheduleKind::pipedream_2bw:
-            break;
-    }
-    return std::nullopt;
+    const std::string name = row.kind.name;
+    if (row.kind.keeps_old_weights) return std::nullopt;  // see pipedream_test.cpp
+    if (row.kind.splits_backward) return idle_of_halves(row, cost);
+    if (name == "inter-layer") return row.micro_batches * (row.pipe - 1) * pass;
+    return ((row.pipe - 1) + (row.chunks - 1) * std::max(0, row.pipe - row.micro_batches)) * pass;
 }
 
 // In micro-batches of a chunk.
 int peak_of(const Row& row, int team) {
     const int behind = row.pipe - 1 - team;
     const int all = row.micro_batches * row.chunks;
-    switch (row.kind) {
-        case ScheduleKind::inter_layer:
-            return 1;
-        case ScheduleKind::gpipe:
-        case ScheduleKind::looped_bfs:
-            return all;
-        case ScheduleKind::one_f_one_b:
-            return std::min(behind + 1, all);
-        case ScheduleKind::zb_h1:
-            return std::min(row.pipe, all);
-        case ScheduleKind::zb_h2:
-            return std::min(2 * row.pipe - 1, all);
-        case ScheduleKind::zb_v:
-            return std::min({2 * row.pipe, row.micro_batches + 1 + team, all});
-        case ScheduleKind::interleaved:
-        case ScheduleKind::pipedream:  // these three: pipedream_test.cpp
-        case ScheduleKind::pipedream_vertical:
-        case ScheduleKind::pipedream_2bw:
-            break;
-    }
+    const std::string name = row.kind.name;
+    if (name == "inter-layer") return 1;
+    if (name == "gpipe" || name == "looped-bfs") return all;
+    if (name == "1f1b") return std::min(behind + 1, all);
+    if (name == "zb-h1") return std::min(row.pipe, all);
+    if (name == "zb-h2") return std::min(2 * row.pipe - 1, all);
+    if (name == "zb-v") return std::min({2 * row.pipe, row.micro_batches + 1 + team, all});
     if (row.chunks == 1) return std::min(behind + 1, all);  // is 1F1B
     return std::min(2 * behind + (row.chunks - 1) * group_of(row) + 1, all);
 }
@@ -291,7 +267,7 @@ void expect_closed_form_of_time(const Row& row, const StageCost& cost, const Ste
     }
 }
 
-class ClosedForm : public testing::TestWithParam<ScheduleKind> {};
+class ClosedForm : public testing::TestWithParam<Schedule> {};
 
 TEST_P(ClosedForm, IsTheTimeAndTheMemoryThatTheScheduleTakes) {
     for_each_row_of(GetParam(), [](const Row& row) {
@@ -306,13 +282,13 @@ TEST_P(ClosedForm, IsTheTimeAndTheMemoryThatTheScheduleTakes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(EverySchedule, ClosedForm, testing::ValuesIn(kinds), [](const auto& kind) {
-    std::string name(name_of(kind.param));
+    std::string name(kind.param.name);
     std::erase(name, '-');
     return name;
 });
 
 TEST(EverySchedule, HasABubbleOfOneNinthWithTwoStagesAndEightMicroBatches) {
-    for (const ScheduleKind kind : {ScheduleKind::gpipe, ScheduleKind::one_f_one_b}) {
+    for (const Schedule& kind : {schedule_named("gpipe"), schedule_named("1f1b")}) {
         EXPECT_DOUBLE_EQ(Lowered({kind, 2, 8}).step({2, 3, 4}).bubble(), 1.0 / 9);
     }
 }

@@ -33,7 +33,7 @@ Prediction two_stages() {
 
 TEST(ScheduleCsv, ComesBackAsItWas) {
     const PipelineShape shape = grid_shape(2, 2, 2, 3);
-    const std::vector<Program> programs = lower(generate(ScheduleKind::interleaved, shape), shape);
+    const std::vector<Program> programs = lower(generate(schedule_named("interleaved"), shape), shape);
 
     EXPECT_EQ(phases_from_csv(csv_of(programs), "mine").body, programs);
 }
@@ -81,8 +81,8 @@ TEST(ScheduleCsv, MarksWhereEachStepBegins) {
 }
 
 TEST(ScheduleCsv, OfManyStepsComesBackAsItWas) {
-    for (const ScheduleKind kind :
-         {ScheduleKind::pipedream, ScheduleKind::pipedream_vertical, ScheduleKind::pipedream_2bw}) {
+    for (const Schedule& kind :
+         {schedule_named("pipedream"), schedule_named("pipedream-vertical"), schedule_named("pipedream-2bw")}) {
         const PipelineShape shape = grid_shape(3, 2, 1, 2);
         const Phases phases = lower_phases(generate_phases(kind, shape), shape);
 
@@ -204,7 +204,7 @@ TEST(ScheduleGrid, IsNotStretchedByWhatTakesNextToNoTime) {
 // flight over the end of a step, of enough steps to see what all others are like.
 struct Golden {
     const char* name;
-    ScheduleKind kind;
+    Schedule kind;
     PipelineShape shape;
 
     friend void PrintTo(const Golden& golden, std::ostream* out) { *out << golden.name; }
@@ -239,30 +239,30 @@ TEST_P(GoldenSchedule, HasTheCommittedGrid) {
 INSTANTIATE_TEST_SUITE_P(
     SmallShapes, GoldenSchedule,
     testing::Values(
-        Golden{"inter_layer_pipe3_micro2", ScheduleKind::inter_layer, grid_shape(3, 1, 1, 2)},
-        Golden{"gpipe_pipe3_micro4", ScheduleKind::gpipe, grid_shape(3, 1, 1, 4)},
-        Golden{"gpipe_replicas_2_1_micro4", ScheduleKind::gpipe, uneven_shape({2, 1}, 4)},
-        Golden{"1f1b_pipe4_micro6", ScheduleKind::one_f_one_b, grid_shape(4, 1, 1, 6)},
-        Golden{"1f1b_pipe2_data2_micro3", ScheduleKind::one_f_one_b, grid_shape(2, 2, 1, 3)},
-        Golden{"1f1b_replicas_3_3_2_micro12", ScheduleKind::one_f_one_b, uneven_shape({3, 3, 2}, 12)},
-        Golden{"interleaved_pipe2_chunks2_micro4", ScheduleKind::interleaved, grid_shape(2, 1, 2, 4)},
-        Golden{"interleaved_pipe4_chunks2_micro3", ScheduleKind::interleaved, grid_shape(4, 1, 2, 3)},
-        Golden{"interleaved_pipe3_chunks2_micro7", ScheduleKind::interleaved, grid_shape(3, 1, 2, 7)},
-        Golden{"looped_bfs_pipe2_chunks2_micro3", ScheduleKind::looped_bfs, grid_shape(2, 1, 2, 3)},
-        Golden{"looped_bfs_pipe2_chunks3_micro3_forward", ScheduleKind::looped_bfs,
+        Golden{"inter_layer_pipe3_micro2", schedule_named("inter-layer"), grid_shape(3, 1, 1, 2)},
+        Golden{"gpipe_pipe3_micro4", schedule_named("gpipe"), grid_shape(3, 1, 1, 4)},
+        Golden{"gpipe_replicas_2_1_micro4", schedule_named("gpipe"), uneven_shape({2, 1}, 4)},
+        Golden{"1f1b_pipe4_micro6", schedule_named("1f1b"), grid_shape(4, 1, 1, 6)},
+        Golden{"1f1b_pipe2_data2_micro3", schedule_named("1f1b"), grid_shape(2, 2, 1, 3)},
+        Golden{"1f1b_replicas_3_3_2_micro12", schedule_named("1f1b"), uneven_shape({3, 3, 2}, 12)},
+        Golden{"interleaved_pipe2_chunks2_micro4", schedule_named("interleaved"), grid_shape(2, 1, 2, 4)},
+        Golden{"interleaved_pipe4_chunks2_micro3", schedule_named("interleaved"), grid_shape(4, 1, 2, 3)},
+        Golden{"interleaved_pipe3_chunks2_micro7", schedule_named("interleaved"), grid_shape(3, 1, 2, 7)},
+        Golden{"looped_bfs_pipe2_chunks2_micro3", schedule_named("looped-bfs"), grid_shape(2, 1, 2, 3)},
+        Golden{"looped_bfs_pipe2_chunks3_micro3_forward", schedule_named("looped-bfs"),
                grid_shape(2, 1, 3, 3, false)},
-        Golden{"zb_h1_pipe4_micro6", ScheduleKind::zb_h1, grid_shape(4, 1, 1, 6)},
-        Golden{"zb_h1_pipe2_data2_micro3", ScheduleKind::zb_h1, grid_shape(2, 2, 1, 3)},
-        Golden{"zb_h2_pipe4_micro7", ScheduleKind::zb_h2, grid_shape(4, 1, 1, 7)},
-        Golden{"zb_v_pipe2_micro4", ScheduleKind::zb_v, v_shape(2, 1, 4)},
-        Golden{"zb_v_pipe3_micro5", ScheduleKind::zb_v, v_shape(3, 1, 5)},
-        Golden{"zb_v_pipe3_micro2", ScheduleKind::zb_v, v_shape(3, 1, 2)},
-        Golden{"zb_v_pipe2_micro4_forward", ScheduleKind::zb_v, v_shape(2, 1, 4, false)},
-        Golden{"pipedream_pipe3_micro1", ScheduleKind::pipedream, grid_shape(3, 1, 1, 1)},
-        Golden{"pipedream_replicas_2_1_micro2", ScheduleKind::pipedream, uneven_shape({2, 1}, 2)},
-        Golden{"pipedream_vertical_pipe3_micro1", ScheduleKind::pipedream_vertical, grid_shape(3, 1, 1, 1)},
-        Golden{"pipedream_2bw_pipe4_micro4", ScheduleKind::pipedream_2bw, grid_shape(4, 1, 1, 4)},
-        Golden{"pipedream_2bw_pipe2_data2_micro2", ScheduleKind::pipedream_2bw, grid_shape(2, 2, 1, 2)}),
+        Golden{"zb_h1_pipe4_micro6", schedule_named("zb-h1"), grid_shape(4, 1, 1, 6)},
+        Golden{"zb_h1_pipe2_data2_micro3", schedule_named("zb-h1"), grid_shape(2, 2, 1, 3)},
+        Golden{"zb_h2_pipe4_micro7", schedule_named("zb-h2"), grid_shape(4, 1, 1, 7)},
+        Golden{"zb_v_pipe2_micro4", schedule_named("zb-v"), v_shape(2, 1, 4)},
+        Golden{"zb_v_pipe3_micro5", schedule_named("zb-v"), v_shape(3, 1, 5)},
+        Golden{"zb_v_pipe3_micro2", schedule_named("zb-v"), v_shape(3, 1, 2)},
+        Golden{"zb_v_pipe2_micro4_forward", schedule_named("zb-v"), v_shape(2, 1, 4, false)},
+        Golden{"pipedream_pipe3_micro1", schedule_named("pipedream"), grid_shape(3, 1, 1, 1)},
+        Golden{"pipedream_replicas_2_1_micro2", schedule_named("pipedream"), uneven_shape({2, 1}, 2)},
+        Golden{"pipedream_vertical_pipe3_micro1", schedule_named("pipedream-vertical"), grid_shape(3, 1, 1, 1)},
+        Golden{"pipedream_2bw_pipe4_micro4", schedule_named("pipedream-2bw"), grid_shape(4, 1, 1, 4)},
+        Golden{"pipedream_2bw_pipe2_data2_micro2", schedule_named("pipedream-2bw"), grid_shape(2, 2, 1, 2)}),
     [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace

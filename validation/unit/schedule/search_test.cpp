@@ -57,9 +57,10 @@ bool splits_what_it_must_not(const std::vector<Program>& programs, const Task& t
 // The shortest of all fixed schedules of one step that are made for the shape and keep to its bounds.
 double shortest_of_fixed(const Task& task) {
     double shortest = none;
-    for (const std::string& schedule : known_schedules()) {
-        const ScheduleKind kind = schedule_named(schedule);
-        if (uses_older_weights(kind)) continue;
+    for (const Schedule& each : schedules()) {
+        const std::string schedule = each.name;
+        const Schedule kind = schedule_named(schedule);
+        if (kind.keeps_old_weights) continue;
         try {
             const std::vector<Program> programs = generate(kind, task.shape);
             if (!splits_what_it_must_not(programs, task))
@@ -84,9 +85,10 @@ double seconds_of_step(const Phases& compute, const PipelineShape& of_task, cons
 
 double shortest_step_of_fixed(const Task& task) {
     double shortest = none;
-    for (const std::string& schedule : known_schedules()) {
-        const ScheduleKind kind = schedule_named(schedule);
-        if (uses_older_weights(kind)) continue;
+    for (const Schedule& each : schedules()) {
+        const std::string schedule = each.name;
+        const Schedule kind = schedule_named(schedule);
+        if (kind.keeps_old_weights) continue;
         const PipelineShape shape = with_updates_of(kind, task.shape);
         try {
             shortest = std::min(shortest, seconds_of_step(generate_phases(kind, shape), shape, task));
@@ -250,7 +252,7 @@ TEST(Search, TakesA1F1BWhereNothingIsShorter) {
     const PipelineShape shape = grid_shape(4, 1, 1, 8);
     const Task whole = task_of(shape, std::vector<StageCost>(4), false);
 
-    EXPECT_EQ(searched(whole), generate(ScheduleKind::one_f_one_b, shape));
+    EXPECT_EQ(searched(whole), generate(schedule_named("1f1b"), shape));
 }
 
 // 16 teams need not keep all 128 micro-batches to be busy from the first that comes to the last.
@@ -279,7 +281,8 @@ TEST(Search, FillsUnevenShapesWhoseTeamsHoldSeveralStages) {
 TEST(Search, TakesTheForwardsOfAFixedSchedule) {
     const PipelineShape shape = grid_shape(2, 2, 2, 5, false);
 
-    EXPECT_EQ(searched(task_of(shape, std::vector<StageCost>(4))), generate(ScheduleKind::interleaved, shape));
+    EXPECT_EQ(searched(task_of(shape, std::vector<StageCost>(4))),
+              generate(schedule_named("interleaved"), shape));
 }
 
 TEST(LeastActivations, AreOneForEachStageThatAMicroBatchPassesInATeam) {

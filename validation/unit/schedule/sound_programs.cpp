@@ -15,17 +15,17 @@ namespace trireme {
 namespace {
 
 using Subjects = std::vector<Subject>;
-using Kinds = std::vector<ScheduleKind>;
+using Kinds = std::vector<Schedule>;
 
 Kinds all_kinds() {
     Kinds kinds;
-    for (const std::string& name : known_schedules()) kinds.push_back(schedule_named(name));
+    for (const Schedule& kind : schedules()) kinds.push_back(kind);
     return kinds;
 }
 
 Kinds kinds_that_keep_work_in_flight(bool keep) {
     Kinds kinds = all_kinds();
-    std::erase_if(kinds, [&](ScheduleKind kind) { return uses_older_weights(kind) != keep; });
+    std::erase_if(kinds, [&](const Schedule& kind) { return kind.keeps_old_weights != keep; });
     return kinds;
 }
 
@@ -44,8 +44,8 @@ std::vector<Program> repeated(const std::vector<Program>& of_one_step, const Pip
     return unrolled(phases, shape, steps);
 }
 
-std::vector<Program> compute_of(ScheduleKind kind, const PipelineShape& shape, int steps) {
-    if ((uses_older_weights(kind) && shape.is_training) || shape.validates) {
+std::vector<Program> compute_of(const Schedule& kind, const PipelineShape& shape, int steps) {
+    if ((kind.keeps_old_weights && shape.is_training) || shape.validates) {
         return unrolled(generate_phases(kind, shape), shape, steps);
     }
     return repeated(generate(kind, shape), shape, steps);
@@ -93,10 +93,9 @@ std::vector<Program> validated_stage_by_stage(const PipelineShape& shape, int st
     };
     const auto add_work = [&](int step, bool ahead) {
         for (std::size_t team = 0; team < programs.size(); ++team) {
-            std::ranges::copy_if(shifted(of_a_step[team], step * shape.micro_batches),
-                                 std::back_inserter(programs[team]), [&](const Instruction& i) {
-                                     return (i.op == Op::forward && i.stage == 0) == ahead;
-                                 });
+            std::ranges::copy_if(
+                shifted(of_a_step[team], step * shape.micro_batches), std::back_inserter(programs[team]),
+                [&](const Instruction& i) { return (i.op == Op::forward && i.stage == 0) == ahead; });
         }
     };
     add_work(0, true);
@@ -178,11 +177,11 @@ private:
 
     // One subject for each schedule that is made for the shape, and number of slots.
     void add_schedules(const std::string& name, PipelineShape shape) {
-        for (const ScheduleKind kind : kinds_) {
+        for (const Schedule& kind : kinds_) {
             shape = with_updates_of(kind, shape);
             shape.validates = shape.validates && validates_;
             try {
-                add(name, shape, name_of(kind), compute_of(kind, shape, steps_));
+                add(name, shape, kind.name, compute_of(kind, shape, steps_));
             } catch (const ConfigError&) {
                 continue;
             }
@@ -277,7 +276,8 @@ std::vector<Subject> work_in_flight(int steps) {
 }
 
 std::vector<Subject> validated(int steps) {
-    Gathering gathering({ScheduleKind::zb_h1, ScheduleKind::zb_h2, ScheduleKind::zb_v}, steps, true, true);
+    Gathering gathering({schedule_named("zb-h1"), schedule_named("zb-h2"), schedule_named("zb-v")}, steps, true,
+                        true);
     gathering.add_grids(2, 1, 2);
     gathering.add_grids(3, 1, 2);
     gathering.add_grids(2, 2, 1);

@@ -45,9 +45,9 @@ void for_each_shape(int most_micro_batches, Use&& use) {
 
 TEST(UnevenTurns, AreProvedForSynchronousSchedulesWithTwoSlotsAtMost) {
     for_each_shape(12, [](const PipelineShape& shape) {
-        for (const ScheduleKind kind :
-             {ScheduleKind::inter_layer, ScheduleKind::gpipe, ScheduleKind::one_f_one_b})
-            EXPECT_LE(fewest_slots(kind, shape), 2) << name_of(kind) << ", " << text_of_uneven(shape);
+        for (const Schedule& kind :
+             {schedule_named("inter-layer"), schedule_named("gpipe"), schedule_named("1f1b")})
+            EXPECT_LE(fewest_slots(kind, shape), 2) << kind.name << ", " << text_of_uneven(shape);
     });
 }
 
@@ -55,10 +55,10 @@ TEST(UnevenTurns, AreProvedForSynchronousSchedulesWithTwoSlotsAtMost) {
 TEST(UnevenTurns, AreProvedWhereStepsOverlap) {
     for_each_shape(8, [](PipelineShape shape) {
         shape.slots = shape.micro_batches * shape.stages() + shape.stages();
-        for (const ScheduleKind kind : {ScheduleKind::pipedream, ScheduleKind::pipedream_vertical})
-            EXPECT_EQ(fault_of(kind, shape), "") << name_of(kind) << ", " << text_of_uneven(shape);
+        for (const Schedule& kind : {schedule_named("pipedream"), schedule_named("pipedream-vertical")})
+            EXPECT_EQ(fault_of(kind, shape), "") << kind.name << ", " << text_of_uneven(shape);
         try {
-            EXPECT_EQ(fault_of(ScheduleKind::pipedream_2bw, shape), "") << text_of_uneven(shape);
+            EXPECT_EQ(fault_of(schedule_named("pipedream-2bw"), shape), "") << text_of_uneven(shape);
         } catch (const ConfigError& refusal) {
             EXPECT_NE(std::string(refusal.what()).find("steps ahead"), std::string::npos) << refusal.what();
         }

@@ -57,7 +57,8 @@ std::string objection_to_places(const Program& program, const Collectives& all, 
         if (is_collective(op)) continue;
         if (age > 0) return text_of(program[at]) + " uses old weights";
         const int step = shape.step_of(micro_batch);
-        if (at > all.of(Op::step, step).first) return text_of(program[at]) + " comes behind the update of its step";
+        if (at > all.of(Op::step, step).first)
+            return text_of(program[at]) + " comes behind the update of its step";
         if (step == 0) continue;
         const Op gate = goes_forward(op) ? Op::step : Op::validate;
         if (at < all.of(gate, step - 1).last) return text_of(program[at]) + " comes too early";
@@ -88,7 +89,8 @@ Program as_executed(const Program& program, const Collectives& all, int steps) {
 std::string objection_to_reading(const Program& executed) {
     std::map<std::pair<int, int>, int> unread;
     for (const auto [op, stage, micro_batch, age] : executed) {
-        if (op == Op::receive_forward && ++unread[{stage, micro_batch}] > 1) return "a message comes twice unread";
+        if (op == Op::receive_forward && ++unread[{stage, micro_batch}] > 1)
+            return "a message comes twice unread";
         const bool is_read = op == Op::forward && unread.contains({stage, micro_batch});
         if (is_read && --unread[{stage, micro_batch}] < 0) return "a message is read twice";
     }

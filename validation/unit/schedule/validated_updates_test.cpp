@@ -16,11 +16,11 @@ namespace {
 using Texts = std::vector<std::string>;
 
 PipelineShape zb_h2_shape(int pipe, int micro_batches) {
-    return with_updates_of(ScheduleKind::zb_h2, grid_shape(pipe, 1, 1, micro_batches));
+    return with_updates_of(schedule_named("zb-h2"), grid_shape(pipe, 1, 1, micro_batches));
 }
 
 Phases zb_h2_phases(int pipe, int micro_batches) {
-    return generate_phases(ScheduleKind::zb_h2, zb_h2_shape(pipe, micro_batches));
+    return generate_phases(schedule_named("zb-h2"), zb_h2_shape(pipe, micro_batches));
 }
 
 TEST(ValidatedUpdates, MatchTheDrawing) {
@@ -36,20 +36,21 @@ TEST(ValidatedUpdates, RunNoFurtherAheadThanThereAreMicroBatches) {
 }
 
 TEST(ValidatedUpdates, CountTheTeamsBehindInEachRow) {
-    const Phases phases = generate_phases(ScheduleKind::zb_v, v_shape(2, 2, 1));
+    const Phases phases = generate_phases(schedule_named("zb-v"), v_shape(2, 2, 1));
 
     EXPECT_EQ(texts_of(phases.prologue), (Texts{"0F0", "", "0F1", ""}));
     EXPECT_EQ(text_of(phases.body[2]), "3F1 3I1 3W1 REDUCE3 0B1 REDUCE0 STEP0 STEP3 0F3 VALIDATE0 VALIDATE3");
 }
 
 TEST(ValidatedUpdates, AreThoseOfHalvesOnSeveralTeams) {
-    for (const std::string& name : known_schedules()) {
-        const ScheduleKind kind = schedule_named(name);
+    for (const Schedule& each : schedules()) {
+        const std::string name = each.name;
+        const Schedule kind = schedule_named(name);
         EXPECT_EQ(with_updates_of(kind, grid_shape(2, 1, 1, 4)).validates, name.starts_with("zb-")) << name;
         EXPECT_FALSE(with_updates_of(kind, grid_shape(1, 2, 2, 4)).validates) << name;
         EXPECT_FALSE(with_updates_of(kind, grid_shape(2, 1, 1, 4, false)).validates) << name;
     }
-    EXPECT_FALSE(has_prologue(generate_phases(ScheduleKind::zb_h1, grid_shape(1, 2, 1, 4))));
+    EXPECT_FALSE(has_prologue(generate_phases(schedule_named("zb-h1"), grid_shape(1, 2, 1, 4))));
 }
 
 // What a forward that may be done again makes for one that will not be is sent when that is settled; what it

@@ -16,12 +16,12 @@ namespace {
 using validation::message_of;
 using validation::says;
 
-std::string refusal_of(ScheduleKind kind, const PipelineShape& shape) {
+std::string refusal_of(const Schedule& kind, const PipelineShape& shape) {
     return message_of<ConfigError>([&] { generate(kind, shape); });
 }
 
 TEST(ZeroBubbleH1, MatchesTheDrawing) {
-    const std::vector<std::string> programs = texts_of(ScheduleKind::zb_h1, grid_shape(3, 1, 1, 4));
+    const std::vector<std::string> programs = texts_of(schedule_named("zb-h1"), grid_shape(3, 1, 1, 4));
 
     EXPECT_EQ(programs[0], "0F0 0F1 0F2 0B0 0F3 0B1 0B2 0B3");
     EXPECT_EQ(programs[1], "1F0 1F1 1I0 1F2 1I1 1W0 1F3 1I2 1W1 1I3 1W2 1W3");
@@ -29,7 +29,7 @@ TEST(ZeroBubbleH1, MatchesTheDrawing) {
 }
 
 TEST(ZeroBubbleH2, MatchesTheDrawing) {
-    const std::vector<std::string> programs = texts_of(ScheduleKind::zb_h2, grid_shape(3, 1, 1, 5));
+    const std::vector<std::string> programs = texts_of(schedule_named("zb-h2"), grid_shape(3, 1, 1, 5));
 
     EXPECT_EQ(programs[0], "0F0 0F1 0F2 0F3 0F4 0B0 0B1 0B2 0B3 0B4");
     EXPECT_EQ(programs[1], "1F0 1F1 1F2 1I0 1F3 1I1 1F4 1I2 1W0 1I3 1W1 1I4 1W2 1W3 1W4");
@@ -37,14 +37,14 @@ TEST(ZeroBubbleH2, MatchesTheDrawing) {
 }
 
 TEST(ZeroBubbleV, MatchesTheDrawing) {
-    const std::vector<std::string> programs = texts_of(ScheduleKind::zb_v, v_shape(2, 1, 3));
+    const std::vector<std::string> programs = texts_of(schedule_named("zb-v"), v_shape(2, 1, 3));
 
     EXPECT_EQ(programs[0], "0F0 0F1 0F2 3F0 3I0 3W0 3F1 3I1 3W1 0B0 3F2 3I2 3W2 0B1 0B2");
     EXPECT_EQ(programs[1], "1F0 2F0 1F1 2F1 2B0 1F2 1I0 1W0 2F2 2B1 1I1 2I2 1I2 1W1 2W2 1W2");
 }
 
 TEST(ZeroBubbleV, LeavesOutMicroBatchesThatAreNotThere) {
-    const std::vector<std::string> programs = texts_of(ScheduleKind::zb_v, v_shape(2, 1, 1));
+    const std::vector<std::string> programs = texts_of(schedule_named("zb-v"), v_shape(2, 1, 1));
 
     EXPECT_EQ(programs[0], "0F0 3F0 3I0 3W0 0B0");
     EXPECT_EQ(programs[1], "1F0 2F0 2B0 1I0 1W0");
@@ -53,7 +53,7 @@ TEST(ZeroBubbleV, LeavesOutMicroBatchesThatAreNotThere) {
 // A stage reads what the stage before it keeps, where both lie on one team, until its weight half is done.
 TEST(ZeroBubbleV, DoesTheWeightHalvesOfNeighboursInTheOrderOfGradients) {
     for (const GridNumbers& n : every_grid(2, 2)) {
-        const Program last = generate(ScheduleKind::zb_v, v_shape(n.pipe, 1, n.micro_batches)).back();
+        const Program last = generate(schedule_named("zb-v"), v_shape(n.pipe, 1, n.micro_batches)).back();
         for (int m = 0; m < n.micro_batches; ++m) {
             const auto place = [&](int stage) {
                 return std::find_if(last.begin(), last.end(), [&](const Instruction& i) {
@@ -68,16 +68,16 @@ TEST(ZeroBubbleV, DoesTheWeightHalvesOfNeighboursInTheOrderOfGradients) {
 
 // Halves pay where a neighbour waits for the first of them.
 TEST(ZeroBubble, HasWholeBackwardPassesOnOneTeam) {
-    EXPECT_EQ(texts_of(ScheduleKind::zb_h1, grid_shape(1, 1, 1, 2))[0], "0F0 0B0 0F1 0B1");
-    EXPECT_EQ(texts_of(ScheduleKind::zb_h2, grid_shape(1, 1, 1, 2))[0], "0F0 0B0 0F1 0B1");
-    EXPECT_EQ(texts_of(ScheduleKind::zb_v, v_shape(1, 1, 2))[0], "0F0 1F0 1B0 0F1 0B0 1F1 1B1 0B1");
+    EXPECT_EQ(texts_of(schedule_named("zb-h1"), grid_shape(1, 1, 1, 2))[0], "0F0 0B0 0F1 0B1");
+    EXPECT_EQ(texts_of(schedule_named("zb-h2"), grid_shape(1, 1, 1, 2))[0], "0F0 0B0 0F1 0B1");
+    EXPECT_EQ(texts_of(schedule_named("zb-v"), v_shape(1, 1, 2))[0], "0F0 1F0 1B0 0F1 0B0 1F1 1B1 0B1");
 }
 
 TEST(ZeroBubble, IsProvedWithOneSlot) {
     for (const GridNumbers& n : every_grid(1, 1)) {
-        EXPECT_EQ(fault_of(ScheduleKind::zb_h1, grid_shape(n.pipe, 2, 1, n.micro_batches)), "") << n.text();
-        EXPECT_EQ(fault_of(ScheduleKind::zb_h2, grid_shape(n.pipe, 2, 1, n.micro_batches)), "") << n.text();
-        EXPECT_EQ(fault_of(ScheduleKind::zb_v, v_shape(n.pipe, 2, n.micro_batches)), "") << n.text();
+        EXPECT_EQ(fault_of(schedule_named("zb-h1"), grid_shape(n.pipe, 2, 1, n.micro_batches)), "") << n.text();
+        EXPECT_EQ(fault_of(schedule_named("zb-h2"), grid_shape(n.pipe, 2, 1, n.micro_batches)), "") << n.text();
+        EXPECT_EQ(fault_of(schedule_named("zb-v"), v_shape(n.pipe, 2, n.micro_batches)), "") << n.text();
     }
 }
 
@@ -87,16 +87,18 @@ TEST(ZeroBubbleV, EvaluatesInTheLeastTimeWithOneSlot) {
         const PipelineShape shape = v_shape(n.pipe, 2, n.micro_batches, false);
         const std::vector<StageCost> costs(static_cast<std::size_t>(shape.stages()));
 
-        const Prediction prediction = predict(lower(generate(ScheduleKind::zb_v, shape), shape), shape, costs);
+        const Prediction prediction =
+            predict(lower(generate(schedule_named("zb-v"), shape), shape), shape, costs);
 
         EXPECT_EQ(prediction.makespan, 2 * n.micro_batches + 2 * (n.pipe - 1)) << n.text();
     }
 }
 
 TEST(ZeroBubbleV, IsTheOnlyScheduleForChunksInAV) {
-    for (const std::string& name : known_schedules()) {
-        const ScheduleKind kind = schedule_named(name);
-        if (kind == ScheduleKind::zb_v) continue;
+    for (const Schedule& each : schedules()) {
+        const std::string name = each.name;
+        const Schedule kind = schedule_named(name);
+        if (kind == schedule_named("zb-v")) continue;
         EXPECT_TRUE(says(refusal_of(kind, v_shape(3, 2, 4)), "--schedule zb-v"));
     }
 }
@@ -107,11 +109,11 @@ TEST(ZeroBubbleV, IsRefusedWithTheNearestVElsewhere) {
         "have equally many micro-batches, but ";
 
     EXPECT_EQ(
-        refusal_of(ScheduleKind::zb_v, grid_shape(2, 2, 2, 3)),
+        refusal_of(schedule_named("zb-v"), grid_shape(2, 2, 2, 3)),
         expected +
             "6 micro-batches on 4 stages (replicas 2, 2, 2, 2) are none; the nearest V is pipe 2 x data 2: "
             "use --pipe 2 --data 2 in place of the layout");
-    EXPECT_EQ(refusal_of(ScheduleKind::zb_v, uneven_shape({1, 2}, 3)),
+    EXPECT_EQ(refusal_of(schedule_named("zb-v"), uneven_shape({1, 2}, 3)),
               expected +
                   "3 micro-batches on 2 stages (replicas 1, 2) are none; the nearest V is pipe 2 x data 1: "
                   "use --pipe 2 --data 1 in place of the layout");

@@ -71,11 +71,11 @@ TEST(Compare, SaysWhatIsNotMadeForTheLayout) {
 }
 
 TEST(Compare, KnowsAllSchedules) {
-    const std::vector<Compared> schedules = compare(comparison_of({"all"}));
+    const std::vector<Compared> compared = compare(comparison_of({"all"}));
 
-    EXPECT_EQ(schedules.size(), known_schedules().size() + 1);
-    EXPECT_EQ(schedules.back().name, "auto");
-    for (const Compared& one : schedules) EXPECT_TRUE(one.forecast) << one.name << ": " << one.refusal;
+    EXPECT_EQ(compared.size(), schedules().size() + 1);
+    EXPECT_EQ(compared.back().name, "auto");
+    for (const Compared& one : compared) EXPECT_TRUE(one.forecast) << one.name << ": " << one.refusal;
 }
 
 TEST(Compare, RefusesWhatIsNoSchedule) {
