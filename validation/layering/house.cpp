@@ -67,6 +67,13 @@ const Room* House::room(const std::string& name) const {
     return found == rooms_.end() ? nullptr : &*found;
 }
 
+std::vector<std::string> House::folders_of(const std::string& room) const {
+    std::vector<std::string> folders;
+    for (const Room& each : rooms_)
+        if (each.name.rfind(room + "/", 0) == 0) folders.push_back(each.name);
+    return folders;
+}
+
 const Vendor* House::vendor_of(const std::string& header) const {
     const auto fits = [&](const Vendor& v) { return fnmatch(v.pattern.c_str(), header.c_str(), 0) == 0; };
     const auto found = std::find_if(vendors_.begin(), vendors_.end(), fits);

@@ -25,7 +25,9 @@ public:
     // room uses one that does not stand above it.
     House(const std::filesystem::path& doors, const std::filesystem::path& vendors);
 
-    const Room* room(const std::string& name) const;           // null where there is none
+    const Room* room(const std::string& name) const;  // null where there is none
+    // The folders of a room that have lines of their own, such as "schedule/check".
+    std::vector<std::string> folders_of(const std::string& room) const;
     const Vendor* vendor_of(const std::string& header) const;  // the first that fits; null where none does
     const std::vector<Room>& rooms() const { return rooms_; }
 

@@ -64,6 +64,28 @@ TEST(Layering, FindsAnArrowInAPublicHeaderAndBetweenAngles) {
               "change of DESIGN.md and doors.txt)"});
 }
 
+TEST(Layering, FindsAnArrowBetweenFoldersThatTheTableDoesNotHave) {
+    const PlantedTree tree;
+    tree.plant("src/schedule/search/search.cpp", "");
+    tree.plant("src/schedule/search/rules.hpp", "");
+    tree.plant("include/trireme/schedule/search.hpp", "");
+    tree.plant("src/schedule/check/check.cpp",
+               "#include \"schedule/search/rules.hpp\"\n#include \"trireme/schedule/search.hpp\"\n");
+
+    const std::string fault = "schedule/check has no door to schedule/search; it may use schedule/programs";
+    EXPECT_EQ(violations(our_house(), tree.root()),
+              (Lines{"src/schedule/check/check.cpp:1: " + fault, "src/schedule/check/check.cpp:2: " + fault}));
+}
+
+TEST(Layering, FindsAFolderWithTooManySources) {
+    const PlantedTree tree;
+    for (int i = 0; i < 50; ++i) tree.plant("src/base/part" + std::to_string(i) + ".cpp", "");
+    EXPECT_EQ(violations(our_house(), tree.root()), Lines{});
+    tree.plant("src/base/more.cpp", "");
+    EXPECT_EQ(violations(our_house(), tree.root()),
+              Lines{"src/base:1: 51 sources, the limit is 50; divide it into folders"});
+}
+
 TEST(Layering, FindsARoomThatIsNotInTheTable) {
     EXPECT_EQ(
         found_in("src/attic/box.cpp", "int box();\n"),

@@ -4,6 +4,7 @@
 #include <array>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <regex>
 #include <sstream>
 
@@ -16,6 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t source_limit = 400;  // lines; STYLE.md, section 3
 constexpr std::size_t header_limit = 150;
+constexpr std::size_t folder_limit = 50;  // sources in one folder
 constexpr std::array impure{"fstream", "iostream", "cstdio", "filesystem", "chrono", "ctime",
                             "thread",  "mutex",    "atomic", "future",     "random", "condition_variable"};
 constexpr std::array nameless{"util", "utils", "helper", "helpers", "common", "misc"};
@@ -56,6 +58,7 @@ public:
     std::vector<std::string> all() && {
         for (const File& file : files({"include", "src"})) inspect_code(file);
         for (const File& file : files({"include", "src", "validation", "perf"})) inspect_shape(file);
+        inspect_folders();
         return std::move(found_);
     }
 
@@ -65,7 +68,10 @@ private:
         found_.push_back(file.path.generic_string() + ":" + std::to_string(line) + ": " + what);
     }
     void inspect_shape(const File& file);
+    void inspect_folders();
     void inspect_code(const File& file);
+    std::string folder_of(const fs::path& file) const;
+    void inspect_folder_door(const File& file, const Include& include, const fs::path& target);
     void inspect_words(const File& file);
     void inspect_include(const File& file, const Room& room, const Include& include);
     void inspect_door(const File& file, const Room& room, const Include& include);
@@ -106,6 +112,36 @@ void Inspection::inspect_shape(const File& file) {
             say(file, 1, "'" + part.stem().string() + "' says nothing; name it after its one concept");
         }
     }
+}
+
+void Inspection::inspect_folders() {
+    std::map<fs::path, std::size_t> counts;
+    for (const File& file : files({"include", "src"})) ++counts[file.path.parent_path()];
+    for (const auto& [folder, count] : counts) {
+        if (count <= folder_limit) continue;
+        found_.push_back(folder.generic_string() + ":1: " + std::to_string(count) + " sources, the limit is " +
+                         std::to_string(folder_limit) + "; divide it into folders");
+    }
+}
+
+// "schedule/check" for a source there and for a public header whose source is there. Empty if the room's
+// folders have no lines in doors.txt.
+std::string Inspection::folder_of(const fs::path& file) const {
+    const std::string room = File{file, {}}.room();
+    for (const std::string& folder : house_.folders_of(room)) {
+        const fs::path source = fs::path("src") / folder / file.filename().replace_extension(".cpp");
+        const bool is_public = *file.begin() == "include";
+        if (is_public ? fs::exists(root_ / source) : starts_with(file.generic_string(), "src/" + folder + "/"))
+            return folder;
+    }
+    return "";
+}
+
+void Inspection::inspect_folder_door(const File& file, const Include& include, const fs::path& target) {
+    const std::string from = folder_of(file.path);
+    const std::string to = folder_of(target);
+    if (from.empty() || to.empty() || from == to || house_.room(from)->uses.count(to) > 0) return;
+    say(file, include.line, from + " has no door to " + to + "; it may use " + joined(house_.room(from)->uses));
 }
 
 void Inspection::inspect_code(const File& file) {
@@ -156,6 +192,8 @@ void Inspection::inspect_door(const File& file, const Room& room, const Include&
         say(file, include.line,
             room.name + " has no door to " + used + "; it may use " + joined(room.uses) +
                 " (a new door is a change of DESIGN.md and doors.txt)");
+    } else if (used == room.name) {
+        inspect_folder_door(file, include, fs::path("include") / include.header);
     }
 }
 
@@ -172,6 +210,8 @@ bool Inspection::inspect_private(const File& file, const Room& room, const Inclu
                 "; what another room needs goes to include/trireme/" + owner);
     } else if (file.is_public() && !is_beside) {
         say(file, include.line, "\"" + include.header + "\" is private; a public header cannot need it");
+    } else {
+        inspect_folder_door(file, include, target);
     }
     return true;
 }
