@@ -10,36 +10,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const char* name_of(StragglerPolicy policy) {
-    switch (policy) {
-        case StragglerPolicy::off:
-            return "off";
-        case StragglerPolicy::resize:
-            return "resize";
-        case StragglerPolicy::migrate:
-            return "migrate";
-        case StragglerPolicy::semi:
-            return "semi";
-        case StragglerPolicy::uneven:
-            return "uneven";
-    }
-    throw BugError("unknown policy for stragglers");
-}
-
-const char* name_of(ChannelPolicy policy) {
-    switch (policy) {
-        case ChannelPolicy::priority:
-            return "priority";
-        case ChannelPolicy::first:
-            return "first";
-        case ChannelPolicy::random:
-            return "random";
-        case ChannelPolicy::window:
-            return "window";
-    }
-    throw BugError("unknown way to choose channels");
-}
-
 // What a checkpoint says of the plan that it was in, which the options had not.
 struct SavedOrigin {
     std::string hash;  // of the options' plan
@@ -66,7 +36,7 @@ SavedOrigin saved_origin(const Json& facts, const std::string& place) {
 void refuse_other_options(const SavedOrigin& saved, const RunConfig& config, const Setup& setup, int ranks) {
     if (saved.slowness.size() != static_cast<std::size_t>(ranks))
         throw ConfigError(cat("it was saved with ", saved.slowness.size(), " ranks, and this job has ", ranks));
-    if (saved.straggler != name_of(config.policy.straggler))
+    if (saved.straggler != word_of(straggler_policies, config.policy.straggler))
         throw ConfigError(cat("--straggler was ", saved.straggler));
     if (saved.hash != setup.origin.hash)
         throw ConfigError(cat("its options gave plan ", saved.hash, ", and these give ", setup.origin.hash));
@@ -110,7 +80,7 @@ bool chooses_as_before(const RunConfig& config, const Setup& setup) {
 std::string resizing_facts(const RunConfig& config, const Setup& setup) {
     const Plan& plan = setup.plan;
     if (plan.most_left_out == 0) return {};
-    Json facts{{"select", name_of(config.policy.resize.select)}};
+    Json facts{{"select", word_of(channel_policies, config.policy.resize.select)}};
     if (plan.remembers_left_out) facts["remembers_gradients_of_rows"] = resizer_config(setup).most_rows;
     return facts.dump();
 }
@@ -118,7 +88,7 @@ std::string resizing_facts(const RunConfig& config, const Setup& setup) {
 std::string origin_facts(const RunConfig& config, const Setup& setup, const Observation& observed) {
     if (!setup.origin.decision) return {};
     return Json{{"options_plan", setup.origin.hash},
-                {"straggler", name_of(config.policy.straggler)},
+                {"straggler", word_of(straggler_policies, config.policy.straggler)},
                 {"slowness", observed.slowness},
                 {"steady_steps", observed.steady_steps},
                 {"decision", Json::parse(json_of(*setup.origin.decision))}}

@@ -25,28 +25,14 @@ struct RunFact {
     std::string value;
 };
 
-const char* name_of(LongRows rows) {
-    switch (rows) {
-        case LongRows::split:
-            return "split";
-        case LongRows::truncate:
-            return "truncate";
-        case LongRows::drop:
-            return "drop";
-        case LongRows::refuse:
-            return "refuse";
-    }
-    throw BugError("unknown treatment of long rows");
-}
-
 // What says which samples a step visits, and in which numbers they are learned.
 std::vector<RunFact> fixed_facts(const RunConfig& config, const Setup& setup) {
     return {{"--seed", cat(config.run.seed)},
             {"--batch", cat(config.run.batch)},
-            {"--optimizer", config.optimizer.kind == OptimizerKind::adamw ? "adamw" : "sgd"},
+            {"--optimizer", word_of(optimizers, config.optimizer.kind)},
             {"--dtype", name_of(setup.dtype)},
             {"--max-length", cat(longest_sample(config, setup.model))},
-            {"--long", name_of(config.data.long_rows)},
+            {"--long", word_of(treatments_of_long_rows, config.data.long_rows)},
             {"--document-end", config.data.document_end ? "eos" : "none"},
             {"--validation-share", cat(config.data.validation_share)}};
 }

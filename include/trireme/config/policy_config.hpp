@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "trireme/base/named_values.hpp"
 #include "trireme/layout/circle.hpp"
 #include "trireme/model/channel_choice.hpp"
 #include "trireme/model/resizing.hpp"
@@ -24,6 +25,21 @@ enum class MoveWay : std::uint8_t { stop, overlap, twins, restart };
 //   semi     both: they leave out what others cannot compute for them in time
 //   uneven   they get smaller shares
 enum class StragglerPolicy : std::uint8_t { off, resize, migrate, semi, uneven };
+inline constexpr NamedValue<StragglerPolicy> straggler_policies[] = {
+    {"off", StragglerPolicy::off, "exact: slow ranks are reported only"},
+    {"resize", StragglerPolicy::resize,
+     "approximate: a slow rank skips channels of its matmuls (ZERO-resizing)"},
+    {"migrate", StragglerPolicy::migrate, "exact: other tensor-parallel ranks compute a part of its matmuls"},
+    {"semi", StragglerPolicy::semi,
+     "approximate: as migrate, and what the others cannot compute in time is skipped"},
+    {"uneven", StragglerPolicy::uneven,
+     "exact: re-shard in proportion to the speed of the ranks: tensor shares, micro-batches per replica, and "
+     "layers per stage"}};
+
+inline constexpr NamedValue<ChannelPolicy> channel_policies[] = {
+    {"priority", ChannelPolicy::priority, "those whose weights have changed most"},
+    {"random", ChannelPolicy::random, "those drawn anew at each decision"},
+    {"window", ChannelPolicy::window, "contiguous ones whose weights have changed most together"}};
 
 inline bool may_leave_out(StragglerPolicy policy) {
     return policy == StragglerPolicy::resize || policy == StragglerPolicy::semi;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "trireme/base/named_values.hpp"
 #include "trireme/base/task.hpp"
 #include "trireme/data/corpus.hpp"
 
@@ -14,6 +15,11 @@ namespace trireme {
 // Questions and labelled texts make one sample each: for them `split` is `truncate`, and a question whose
 // answer was cut off is not trained on.
 enum class LongRows : std::uint8_t { split, truncate, drop, refuse };
+inline constexpr NamedValue<LongRows> treatments_of_long_rows[] = {
+    {"split", LongRows::split, "cut them into several samples"},
+    {"truncate", LongRows::truncate, "keep the first --max-length tokens"},
+    {"drop", LongRows::drop, "skip them"},
+    {"refuse", LongRows::refuse, "end with an error"}};
 
 struct SampleRules {
     Task task = Task::language;

@@ -4,9 +4,15 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "trireme/base/named_values.hpp"
+
 namespace trireme {
 
 enum class OptimizerKind : std::uint8_t { adamw, sgd };
+inline constexpr NamedValue<OptimizerKind> optimizers[] = {
+    {"adamw", OptimizerKind::adamw, "AdamW, with decoupled weight decay"},
+    {"sgd", OptimizerKind::sgd, "SGD, with --momentum"}};
+
 enum class RateSchedule : std::uint8_t { constant, linear, cosine, wsd };
 
 struct OptimizerConfig {

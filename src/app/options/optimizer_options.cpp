@@ -41,9 +41,7 @@ OptionGroup optimizer_options(OptimizerConfig& optimizer) {
     return {
         "optimizer",
         {
-            choice({"optimizer", "", "update rule"}, optimizer.kind,
-                   {{"adamw", OptimizerKind::adamw, "AdamW, with decoupled weight decay"},
-                    {"sgd", OptimizerKind::sgd, "SGD, with --momentum"}}),
+            named_choice({"optimizer", "", "update rule"}, optimizer.kind, optimizers),
             number({"lr", "", "highest learning rate, reached after the warm-up"}, optimizer.rate, above(0)),
             min_rate_option(optimizer),
             choice({"lr-schedule", "", "learning rate after the warm-up"}, optimizer.schedule,

@@ -48,17 +48,7 @@ std::vector<Option> deciding_options(PolicyConfig& policy) {
 
 std::vector<Option> straggler_options(PolicyConfig& policy) {
     return {
-        choice({"straggler", "", "policy for slow ranks"}, policy.straggler,
-               {{"off", StragglerPolicy::off, "exact: slow ranks are reported only"},
-                {"resize", StragglerPolicy::resize,
-                 "approximate: a slow rank skips channels of its matmuls (ZERO-resizing)"},
-                {"migrate", StragglerPolicy::migrate,
-                 "exact: other tensor-parallel ranks compute a part of its matmuls"},
-                {"semi", StragglerPolicy::semi,
-                 "approximate: as migrate, and what the others cannot compute in time is skipped"},
-                {"uneven", StragglerPolicy::uneven,
-                 "exact: re-shard in proportion to the speed of the ranks: tensor shares, micro-batches per "
-                 "replica, and layers per stage"}}),
+        named_choice({"straggler", "", "policy for slow ranks"}, policy.straggler, straggler_policies),
         needing(
             choice({"migrate-by", "", "how a slow rank exchanges data with its helper ranks"}, policy.spread,
                    {{"tree", Spread::tree, "broadcast and reduction trees"},
@@ -78,10 +68,7 @@ std::vector<Option> resize_options(ResizeConfig& resize) {
         number({"resize-limit", "",
                 "largest fraction of the channels of its matmuls that a slow rank skips, from 0 to 0.99"},
                resize.limit, {.low = 0, .high = 0.99}),
-        choice({"resize-select", "", "which channels to keep"}, resize.select,
-               {{"priority", ChannelPolicy::priority, "those whose weights have changed most"},
-                {"random", ChannelPolicy::random, "those drawn anew at each decision"},
-                {"window", ChannelPolicy::window, "contiguous ones whose weights have changed most together"}}),
+        named_choice({"resize-select", "", "which channels to keep"}, resize.select, channel_policies),
         choice({"resize-fill", "", "gradients of the skipped channels"}, resize.fill,
                {{"zero", Filling::zero, "zero"},
                 {"average", Filling::average, "the mean over the kept channels"},

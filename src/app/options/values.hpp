@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/options/option.hpp"
+#include "trireme/base/named_values.hpp"
 
 namespace trireme::app {
 
@@ -106,6 +107,15 @@ Option choice(OptionWords words, Field& field, std::vector<Choice<typename Conte
         return std::string();
     };
     return {.words = std::move(words), .set = set, .get = get};
+}
+
+// A choice among the values of a table.
+template <class Field, std::size_t count>
+Option named_choice(OptionWords words, Field& field,
+                    const NamedValue<typename Content<Field>::Type> (&table)[count]) {
+    std::vector<Choice<typename Content<Field>::Type>> values;
+    for (const auto& [word, value, meaning] : table) values.push_back({word, value, meaning});
+    return choice(std::move(words), field, std::move(values));
 }
 
 // One word or several, separated by commas.
