@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "app/config_file.hpp"
+#include "app/options/choices.hpp"
 #include "app/options/values.hpp"
 #include "fuzz/target.hpp"
 #include "scratch_folder.hpp"

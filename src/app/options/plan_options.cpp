@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "app/options/choices.hpp"
 #include "app/options/values.hpp"
 
 namespace trireme::app {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "app/options/choices.hpp"
 #include "app/options/values.hpp"
 
 namespace trireme::app {

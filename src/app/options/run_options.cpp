@@ -1,5 +1,6 @@
 #include "app/options/run_options.hpp"
 
+#include "app/options/choices.hpp"
 #include "app/options/trace_option.hpp"
 #include "app/options/values.hpp"
 

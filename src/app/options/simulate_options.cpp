@@ -1,5 +1,6 @@
 #include "app/options/simulate_options.hpp"
 
+#include "app/options/choices.hpp"
 #include "app/options/values.hpp"
 #include "trireme/base/error.hpp"
 

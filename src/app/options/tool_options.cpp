@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "app/options/choices.hpp"
 #include "app/options/values.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/quoted.hpp"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "app/options/choices.hpp"
 #include "app/options/cost_option.hpp"
 #include "app/options/optimizer_options.hpp"
 #include "app/options/policy_options.hpp"

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "app/options/choices.hpp"
 #include "trireme/base/duration.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/nearest.hpp"
