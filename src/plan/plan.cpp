@@ -242,27 +242,29 @@ Program ProvedPrograms::long_program(int team) const {
     return unrolled_of(team, phases(), shape, enough_steps(phases(), shape.micro_batches));
 }
 
-PipelineShape shape_of(const PlanWish& wish, const std::vector<Team>& teams) {
+std::string obstacle_to_shape(const PlanWish& wish, const std::vector<Team>& teams) {
+    const int count = wish.micro_batches;
     const bool has_rows = is_grid(wish.layout) || is_v(wish.layout);
     const int rows = has_rows ? rows_of(wish.layout) : 1;
-    const int most = std::max(1, most_micro_batches / (wish.is_each ? rows : 1));
-    if (wish.micro_batches < 1 || wish.micro_batches > most) {
-        throw ConfigError(
-            cat("--microbatches ", wish.micro_batches, " cannot be used; it must be from 1 to ", most));
-    }
+    const int max_count = std::max(1, most_micro_batches / (wish.is_each ? rows : 1));
+    if (count < 1 || count > max_count)
+        return cat("--microbatches ", count, " cannot be used; it must be from 1 to ", max_count);
+    if (!has_rows || !has_chunks(wish.layout, teams)) return {};
+    if (!wish.is_each && count % rows != 0)
+        return cat("--microbatches ", count, " does not divide among the ", rows,
+                   " replicas of a layout with several stages on a rank; use a multiple of ", rows);
+    if (!takes_even_turns(wish.layout))
+        return "replicas of a layout with several stages on a rank take as many turns each; omit \"turns\"";
+    return {};
+}
+
+PipelineShape shape_of(const PlanWish& wish, const std::vector<Team>& teams) {
+    if (const std::string obstacle = obstacle_to_shape(wish, teams); !obstacle.empty())
+        throw ConfigError(obstacle);
+    const bool has_rows = is_grid(wish.layout) || is_v(wish.layout);
+    const int rows = has_rows ? rows_of(wish.layout) : 1;
     const bool divides = wish.is_each || wish.micro_batches % rows == 0;
-    const bool is_even = takes_even_turns(wish.layout);
-    if (has_rows && has_chunks(wish.layout, teams)) {
-        if (!divides)
-            throw ConfigError(cat("--microbatches ", wish.micro_batches, " does not divide among the ", rows,
-                                  " replicas of a layout with several stages on a rank; use a multiple of ",
-                                  rows));
-        if (!is_even)
-            throw ConfigError(
-                "replicas of a layout with several stages on a rank take as many turns each; leave out "
-                "\"turns\"");
-    }
-    if (!has_rows || !divides || !is_even) return uneven_shape_of(wish, teams);
+    if (!has_rows || !divides || !takes_even_turns(wish.layout)) return uneven_shape_of(wish, teams);
     return shape_of_rows(wish, teams, wish.is_each ? wish.micro_batches : wish.micro_batches / rows);
 }
 

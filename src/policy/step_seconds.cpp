@@ -1,8 +1,8 @@
 #include "policy/step_seconds.hpp"
 
 #include <algorithm>
+#include <optional>
 
-#include "trireme/base/error.hpp"
 #include "trireme/layout/best_cut.hpp"
 #include "trireme/schedule/lower.hpp"
 #include "trireme/schedule/search.hpp"
@@ -17,21 +17,23 @@ struct Programs {
 
 // With as many slots as are of use. For orders that are searched, which takes its time, 1F1B stands, also where
 // they are known: likes are compared.
-Programs programs_for(const Layout& layout, const Plan& current) {
+std::optional<Programs> programs_for(const Layout& layout, const Plan& current) {
     const PipelineShape& now = current.training.shape;
-    PipelineShape shape =
-        shape_of({.layout = layout, .micro_batches = now.micro_batches, .is_each = false}, teams_of(layout));
+    const PlanWish wish{.layout = layout, .micro_batches = now.micro_batches, .is_each = false};
+    if (!obstacle_to_shape(wish, teams_of(layout)).empty()) return std::nullopt;
+    PipelineShape shape = shape_of(wish, teams_of(layout));
     const bool is_as_now = shape.executor == now.executor && shape.holders == now.holders;
     const bool is_stood_for = current.schedule == searched_schedule && has_one_stage_each(places_of(layout));
-    if (is_as_now && !is_stood_for) return {current.training.phases(), now};
-    const Schedule& schedule = schedule_named(is_stood_for ? "1f1b" : current.schedule);
-    shape = with_updates_of(schedule, std::move(shape));
+    if (is_as_now && !is_stood_for) return Programs{current.training.phases(), now};
+    const Schedule* const schedule = find_schedule(is_stood_for ? "1f1b" : current.schedule);
+    if (schedule == nullptr) return std::nullopt;  // programs of a file are made for one layout
+    shape = with_updates_of(*schedule, std::move(shape));
     shape.ties_ends = now.ties_ends;
     shape.slots = shape.micro_batches * shape.stages() + shape.stages();
-    const Phases compute = generate_phases(schedule, shape);
-    if (const std::string obstacle = obstacle_to_lowering(compute, shape); !obstacle.empty())
-        throw ConfigError(obstacle);
-    return {lower_phases(compute, shape), shape};
+    if (!obstacle_to_phases(*schedule, shape).empty()) return std::nullopt;
+    const Phases compute = generate_phases(*schedule, shape);
+    if (!obstacle_to_lowering(compute, shape).empty()) return std::nullopt;
+    return Programs{lower_phases(compute, shape), shape};
 }
 
 double slowest(const std::vector<TeamPace>& paces, const LayerWork& run) {
@@ -65,14 +67,11 @@ TeamFactors factors_of(const Layout& layout, const StagePaces& paces, const RunW
 }  // namespace
 
 double step_seconds(const Layout& layout, const StagePaces& paces, const RunWork& work, const Plan& current) {
-    try {
-        const Programs programs = programs_for(layout, current);
-        return predict_step(programs.phases, programs.shape, costs_of(layout, paces, work),
-                            factors_of(layout, paces, work, programs.shape))
-            .seconds;
-    } catch (const ConfigError&) {
-        return impossible;
-    }
+    const std::optional<Programs> programs = programs_for(layout, current);
+    if (!programs) return impossible;
+    return predict_step(programs->phases, programs->shape, costs_of(layout, paces, work),
+                        factors_of(layout, paces, work, programs->shape))
+        .seconds;
 }
 
 }  // namespace trireme

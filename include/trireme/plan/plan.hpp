@@ -72,25 +72,28 @@ struct PlanWish {
 };
 
 // Generates, lowers and proves. On a grid or a V row d of teams executes the micro-batches that follow on those
-// of row d - 1; elsewhere, and where a grid's replicas do not have equally many, the replicas of each stage take
-// turns, as the layout says. Channels get the fewest slots (of 1 to 4, 8, 16, ...) with which nobody
-// waits for one, where stages cost the same or, with schedule auto, what is given. A file's programs whose
-// stages use weights of unlike ages update each stage alone; all others wait for the gradients of all stages.
-// Throws ConfigError for a schedule that is not made for the layout, or keeps more than it may; for a file's
-// programs that the checker refuses (what it says, with the file's name), and for a list of another length than
-// the stages.
+// of row d - 1; elsewhere, and where a grid's replicas do not have equally many, the replicas of each stage
+// take turns, as the layout says. Channels get the fewest slots (of 1 to 4, 8, 16, ...) with which nobody waits
+// for one, where stages cost the same or, with schedule auto, what is given. A file's programs whose stages use
+// weights of unlike ages update each stage alone; all others wait for the gradients of all stages. Throws
+// ConfigError for a schedule that is not made for the layout, or keeps more than it may; for a file's programs
+// that the checker refuses (what it says, with the file's name), and for a list of another length than the
+// stages.
 Plan make_plan(const PlanWish& wish);
 
 // All of it but the programs.
 Plan plan_without_programs(const PlanWish& wish);
 
+// Why the wish has no shape; empty if it has one.
+std::string obstacle_to_shape(const PlanWish& wish, const std::vector<Team>& teams);
 // Of a step: who executes what.
 PipelineShape shape_of(const PlanWish& wish, const std::vector<Team>& teams);
 
 // As DESIGN has layout.json: {"layers": 27, "stages": [{"layers": [0, 8], "replicas": [{"ranks": [0, 1],
 // "shares": [5, 3], "turns": 2}, {"ranks": [2]}]}, ...], "idle": [7]}; layers are begin and end, shares may be
-// left out where they are even, and turns where there is 1. An object that has a "layout", as `plan --format json` gives, stands for that. Throws
-// ConfigError for a text that is no such thing, naming the place in it; check_layout() is the caller's.
+// left out where they are even, and turns where there is 1. An object that has a "layout", as `plan --format
+// json` gives, stands for that. Throws ConfigError for a text that is no such thing, naming the place in it;
+// check_layout() is the caller's.
 Layout layout_from_json(std::string_view text, const std::string& place);
 std::string json_of(const Layout& layout);
 

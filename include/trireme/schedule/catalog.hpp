@@ -38,6 +38,8 @@ struct Schedule {
     // The idle time of a team in a step, in closed form, if all stages cost the same and messages cost nothing.
     // Empty if there is no formula for the row.
     std::optional<double> (*idle)(const EqualRow& row, const StageCost& cost);
+    // Why the schedule does not take an input of its shape; empty if it does. Null if it takes all.
+    std::string (*obstacle)(const ScheduleInput& input) = nullptr;
     bool splits_backward = false;  // updates go ahead of the gradient's norm, and are validated
     bool keeps_old_weights = false;
     bool updates_stages_alone = false;

@@ -10,8 +10,8 @@
 //   it is complete: sent, and its receive posted.
 // - A compute instruction waits for its inputs: F of stage s for the result of F of stage s - 1, which came by
 //   message or was made by the same team before; B and I for F of the same team, and for the gradient from
-//   stage s + 1 (B or I there), if there is such a stage; W for I. What gives back the activations of stage s, B
-//   or W, comes behind that of stage s + 1 where the same team has both: there is one copy of what s gave.
+//   stage s + 1 (B or I there), if there is such a stage; W for I. What gives back the activations of stage s,
+//   B or W, comes behind that of stage s + 1 where the same team has both: there is one copy of what s gave.
 // - A send needs the result to have been made before, by the same team, and goes to the executor of the
 //   neighbouring stage, which must be another team.
 // - Programs cover one step, or several whose micro-batches are numbered one after the other. A team's k-th
@@ -26,13 +26,14 @@
 //   their REDUCEs of it and to a STEP of that step; if the first and the last stage share a tensor, that of one
 //   for the holders of both. It guesses what the norm of all gradients will say. VALIDATE waits until all teams
 //   have come to their REDUCEs of all their stages; a team's k-th VALIDATE of a stage is that of the k-th step.
-//   The STEPs of a step stand together in a program, its VALIDATEs too, and between them nothing but forwards of
-//   the next step and their messages. All else of a step stands between the VALIDATEs before it and its STEPs.
-//   All ages are 0.
-// - If the guess was wrong, all teams find so at their VALIDATEs, take the update back, do it rightly, and do what
-//   stands between STEPs and VALIDATEs again, messages included. So a message is sent there if and only if it is
-//   received and read there, too. (At its VALIDATE a team has read all that was sent to it, and its buffers are as
-//   they were behind its STEPs or freer, so that doing it again cannot get stuck.)
+//   The STEPs of a step stand together in a program, its VALIDATEs too, and between them nothing but forwards
+//   of the next step and their messages. All else of a step stands between the VALIDATEs before it and its
+//   STEPs. All ages are 0.
+// - If the guess was wrong, all teams find so at their VALIDATEs, take the update back, do it rightly, and do
+// what
+//   stands between STEPs and VALIDATEs again, messages included. So a message is sent there if and only if it
+//   is received and read there, too. (At its VALIDATE a team has read all that was sent to it, and its buffers
+//   are as they were behind its STEPs or freer, so that doing it again cannot get stuck.)
 // - A compute instruction with age a uses the weights that the team's last STEP of the stage but a has left, or
 //   the first ones where there have not been so many. Both passes of a micro-batch through a stage use the
 //   same; so do all stages, unless they are updated alone.

@@ -31,6 +31,8 @@ Idle idle_of_zb_h2(const EqualRow& row, const StageCost& cost);
 Idle idle_of_zb_v(const EqualRow& row, const StageCost& cost);
 Idle idle_of_full_pipeline(const EqualRow& row, const StageCost& cost);
 
+std::string obstacle_to_2bw(const ScheduleInput& input);
+
 namespace {
 
 using enum ScheduleShape;
@@ -97,6 +99,7 @@ constexpr Schedule catalog[] = {
      .shape = one_stage_each,
      .programs = pipedream_2bw,
      .idle = idle_of_full_pipeline,
+     .obstacle = obstacle_to_2bw,
      .keeps_old_weights = true},
 };
 

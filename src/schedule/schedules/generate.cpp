@@ -30,20 +30,19 @@ void require_whole(const PipelineShape& shape) {
     }
 }
 
-[[noreturn]] void refuse_chunks(const Schedule& schedule, const RegularShape& grid) {
-    throw ConfigError(
-        cat("schedule ", schedule.name, " is made for one stage on each rank of the pipe, but pipe ", grid.pipe,
-            " with chunks ", grid.chunks, " puts ", grid.chunks, " there; the nearest shape it takes is pipe ",
-            grid.pipe, " with chunks 1: use --chunks 1, or --schedule interleaved or looped-bfs"));
+std::string chunks_obstacle(const Schedule& schedule, const RegularShape& grid) {
+    return cat("schedule ", schedule.name, " is made for one stage on each rank of the pipe, but pipe ",
+               grid.pipe, " with chunks ", grid.chunks, " puts ", grid.chunks,
+               " there; the nearest shape it takes is pipe ", grid.pipe,
+               " with chunks 1: use --chunks 1, or --schedule interleaved or looped-bfs");
 }
 
-[[noreturn]] void refuse_shared_teams(const Schedule& schedule, const PipelineShape& shape) {
-    throw ConfigError(cat("schedule ", schedule.name,
-                          " is made for one stage on each rank of the pipe, but this ", "layout of ",
-                          shape.stages(), " stages puts several on one; the nearest shape it takes ",
-                          "has a team of ranks of its own for each replica of the ", shape.stages(),
-                          " stages: ", v_behind(shape) ? "use --schedule zb-v, " : "",
-                          "change the layout, or give the order of work yourself with --schedule FILE.csv"));
+std::string shared_teams_obstacle(const Schedule& schedule, const PipelineShape& shape) {
+    return cat("schedule ", schedule.name, " is made for one stage on each rank of the pipe, but this ",
+               "layout of ", shape.stages(), " stages puts several on one; the nearest shape it takes ",
+               "has a team of ranks of its own for each replica of the ", shape.stages(),
+               " stages: ", v_behind(shape) ? "use --schedule zb-v, " : "",
+               "change the layout, or give the order of work yourself with --schedule FILE.csv");
 }
 
 // "8 micro-batches on 3 stages (replicas 3, 3, 2)"
@@ -55,53 +54,50 @@ std::string shape_text(const PipelineShape& shape) {
     return cat(shape.micro_batches, " micro-batches on ", shape.stages(), " stages (replicas ", replicas, ")");
 }
 
-[[noreturn]] void refuse_uneven(const Schedule& schedule, const PipelineShape& shape) {
+std::string uneven_obstacle(const Schedule& schedule, const PipelineShape& shape) {
     const int pipe = std::min(shape.stages(), shape.teams);
     const int data = shape.teams / pipe;
-    throw ConfigError(cat("schedule ", schedule.name,
-                          " is made for a grid of rows with equally many micro-batches, but ",
-                          shape_text(shape), " are none; the nearest grid is pipe ", pipe, " x data ", data,
-                          ": use --pipe ", pipe, " --data ", data, " in place of the layout",
-                          one_stage_each(shape) ? ", or --schedule 1f1b or gpipe" : "",
-                          v_behind(shape) ? ", or --schedule zb-v" : ""));
+    return cat("schedule ", schedule.name, " is made for a grid of rows with equally many micro-batches, but ",
+               shape_text(shape), " are none; the nearest grid is pipe ", pipe, " x data ", data,
+               ": use --pipe ", pipe, " --data ", data, " in place of the layout",
+               one_stage_each(shape) ? ", or --schedule 1f1b or gpipe" : "",
+               v_behind(shape) ? ", or --schedule zb-v" : "");
 }
 
-[[noreturn]] void refuse_no_v(const PipelineShape& shape) {
+std::string no_v_obstacle(const PipelineShape& shape) {
     const std::optional<RegularShape> grid = grid_behind(shape);
     const int pipe = grid ? grid->pipe : std::min(shape.stages(), shape.teams);
     const int data = shape.teams / pipe;
-    throw ConfigError(
-        cat("schedule zb-v is made for a V, where rank r of a row holds stages r and 2 x pipe - 1 - r "
-            "and rows have equally many micro-batches, but ",
-            shape_text(shape), " are none; the nearest V is pipe ", pipe, " x data ", data, ": use --pipe ",
-            pipe, " --data ", data, " in place of the layout"));
+    return cat(
+        "schedule zb-v is made for a V, where rank r of a row holds stages r and 2 x pipe - 1 - r "
+        "and rows have equally many micro-batches, but ",
+        shape_text(shape), " are none; the nearest V is pipe ", pipe, " x data ", data, ": use --pipe ", pipe,
+        " --data ", data, " in place of the layout");
 }
 
-RegularShape grid_for(const Schedule& schedule, const PipelineShape& shape) {
+// Why the schedule is not made for the shape; empty if it is.
+std::string obstacle_of_shape(const Schedule& schedule, const PipelineShape& shape) {
     const std::optional<RegularShape> grid = grid_behind(shape);
-    if (!grid) refuse_uneven(schedule, shape);
-    return *grid;
+    switch (schedule.shape) {
+        case ScheduleShape::one_stage_each:
+            if (one_stage_each(shape)) return {};
+            return grid ? chunks_obstacle(schedule, *grid) : shared_teams_obstacle(schedule, shape);
+        case ScheduleShape::grid:
+            return grid ? std::string() : uneven_obstacle(schedule, shape);
+        case ScheduleShape::one_chunk_grid:
+            if (!grid) return uneven_obstacle(schedule, shape);
+            return grid->chunks > 1 ? chunks_obstacle(schedule, *grid) : std::string();
+        case ScheduleShape::v:
+            return v_behind(shape) ? std::string() : no_v_obstacle(shape);
+    }
+    throw BugError(cat("schedule ", schedule.name, " takes no shape"));
 }
 
 ScheduleInput input_for(const Schedule& schedule, const PipelineShape& shape) {
-    const std::optional<std::vector<TeamWork>> work = one_stage_each(shape);
-    switch (schedule.shape) {
-        case ScheduleShape::one_stage_each:
-            if (work) return {.shape = shape, .work = *work};
-            if (const std::optional<RegularShape> grid = grid_behind(shape)) refuse_chunks(schedule, *grid);
-            refuse_shared_teams(schedule, shape);
-        case ScheduleShape::grid:
-            return {.shape = shape, .grid = grid_for(schedule, shape)};
-        case ScheduleShape::one_chunk_grid: {
-            const RegularShape grid = grid_for(schedule, shape);
-            if (grid.chunks > 1) refuse_chunks(schedule, grid);
-            return {.shape = shape, .work = work.value(), .grid = grid};
-        }
-        case ScheduleShape::v:
-            if (const std::optional<RegularShape> v = v_behind(shape)) return {.shape = shape, .grid = *v};
-            refuse_no_v(shape);
-    }
-    throw BugError(cat("schedule ", schedule.name, " takes no shape"));
+    const bool is_v = schedule.shape == ScheduleShape::v;
+    return {.shape = shape,
+            .work = one_stage_each(shape).value_or(std::vector<TeamWork>()),
+            .grid = (is_v ? v_behind(shape) : grid_behind(shape)).value_or(RegularShape())};
 }
 
 std::vector<Program> forwards_of(const ScheduleInput& input, ScheduleShape shape) {
@@ -111,8 +107,16 @@ std::vector<Program> forwards_of(const ScheduleInput& input, ScheduleShape shape
 
 }  // namespace
 
-std::vector<Program> generate(const Schedule& schedule, const PipelineShape& shape) {
+std::string obstacle_to(const Schedule& schedule, const PipelineShape& shape) {
     require_whole(shape);
+    const std::string obstacle = obstacle_of_shape(schedule, shape);
+    if (!obstacle.empty() || !shape.is_training || schedule.obstacle == nullptr) return obstacle;
+    return schedule.obstacle(input_for(schedule, shape));
+}
+
+std::vector<Program> generate(const Schedule& schedule, const PipelineShape& shape) {
+    if (const std::string obstacle = obstacle_to(schedule, shape); !obstacle.empty())
+        throw ConfigError(obstacle);
     const ScheduleInput input = input_for(schedule, shape);
     return shape.is_training ? schedule.programs(input) : forwards_of(input, schedule.shape);
 }
@@ -124,16 +128,29 @@ PipelineShape with_updates_of(const Schedule& schedule, PipelineShape shape) {
     return shape;
 }
 
+namespace {
+
+// A step that is long enough to see the order that repeats: no stage runs further ahead than there are stages.
+PipelineShape repeated(const Schedule& schedule, PipelineShape shape) {
+    if (schedule.keeps_old_weights) shape.steps = 2 * shape.stages() + 4;
+    return shape;
+}
+
+}  // namespace
+
+std::string obstacle_to_phases(const Schedule& schedule, const PipelineShape& shape) {
+    return obstacle_to(schedule, repeated(schedule, shape));
+}
+
 Phases generate_phases(const Schedule& schedule, const PipelineShape& shape) {
     if (with_updates_of(schedule, shape).validates)
         return with_validated_updates(generate(schedule, shape), shape);
-    if (!schedule.keeps_old_weights) {
-        return {.prologue = std::vector<Program>(static_cast<std::size_t>(shape.teams)),
-                .body = generate(schedule, shape)};
+    if (schedule.keeps_old_weights) {
+        const PipelineShape many = repeated(schedule, shape);
+        return folded(generate(schedule, many), many);
     }
-    PipelineShape many = shape;
-    many.steps = 2 * shape.stages() + 4;  // no stage runs further ahead than there are stages
-    return folded(generate(schedule, many), many);
+    return {.prologue = std::vector<Program>(static_cast<std::size_t>(shape.teams)),
+            .body = generate(schedule, shape)};
 }
 
 }  // namespace trireme

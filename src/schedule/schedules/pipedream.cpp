@@ -65,14 +65,14 @@ int enough_micro_batches(const PipelineShape& shape) {
     return more.micro_batches;
 }
 
-[[noreturn]] void refuse_few_micro_batches(const PipelineShape& shape, int delay) {
+std::string few_micro_batches_obstacle(const PipelineShape& shape, int delay) {
     const std::optional<RegularShape> grid = grid_behind(shape);
-    throw ConfigError(cat(
-        "schedule pipedream-2bw keeps weights of one update ago, but with ",
-        grid ? grid->micro_batches_each : shape.micro_batches, " micro-batches and ", shape.stages(),
-        " stages the first stage runs ", delay, " steps ahead; the nearest shape it takes is --microbatches ",
-        grid ? grid->pipe - 1 : enough_micro_batches(shape),
-        grid && grid->replicas > 1 ? " for each replica" : "", ", or use --schedule pipedream-vertical"));
+    return cat("schedule pipedream-2bw keeps weights of one update ago, but with ",
+               grid ? grid->micro_batches_each : shape.micro_batches, " micro-batches and ", shape.stages(),
+               " stages the first stage runs ", delay,
+               " steps ahead; the nearest shape it takes is --microbatches ",
+               grid ? grid->pipe - 1 : enough_micro_batches(shape),
+               grid && grid->replicas > 1 ? " for each replica" : "", ", or use --schedule pipedream-vertical");
 }
 
 // The updates of one team put between its passes, which then know how old their weights are.
@@ -172,10 +172,12 @@ std::vector<Program> pipedream_vertical(const ScheduleInput& input) {
 }
 
 std::vector<Program> pipedream_2bw(const ScheduleInput& input) {
-    std::vector<Program> programs = without_flush(input.shape);
-    const int delay = largest_of(own_delays(input.shape, programs));
-    if (delay > 1) refuse_few_micro_batches(input.shape, delay);
-    return with_updates(std::move(programs), input.shape, for_all_stages(1, input.shape));
+    return with_updates(without_flush(input.shape), input.shape, for_all_stages(1, input.shape));
+}
+
+std::string obstacle_to_2bw(const ScheduleInput& input) {
+    const int delay = largest_of(own_delays(input.shape, without_flush(input.shape)));
+    return delay > 1 ? few_micro_batches_obstacle(input.shape, delay) : std::string();
 }
 
 // Once the pipeline is full.

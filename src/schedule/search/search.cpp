@@ -77,12 +77,8 @@ bool splits_only_where_allowed(const std::vector<Program>& programs, const std::
 
 // None where the schedule is not made for the shape, or leaves work for the next step.
 std::optional<std::vector<Program>> generated(const Schedule& schedule, const PipelineShape& shape) {
-    if (schedule.keeps_old_weights) return std::nullopt;
-    try {
-        return generate(schedule, shape);
-    } catch (const ConfigError&) {
-        return std::nullopt;
-    }
+    if (schedule.keeps_old_weights || !obstacle_to(schedule, shape).empty()) return std::nullopt;
+    return generate(schedule, shape);
 }
 
 void require_enough_memory(const PipelineShape& shape) {

@@ -157,7 +157,7 @@ TEST(Plan, OfSeveralStagesOnARankHasEvenTurns) {
 
     EXPECT_EQ(
         refusal_of_plan({.layout = layout, .schedule = "interleaved", .micro_batches = 4}),
-        "replicas of a layout with several stages on a rank take as many turns each; leave out \"turns\"");
+        "replicas of a layout with several stages on a rank take as many turns each; omit \"turns\"");
 }
 
 TEST(Plan, OfTwoReplicasBeforeOneIsProvedForEverySchedule) {
