@@ -17,7 +17,7 @@
 #include "provenance.hpp"
 #include "tools/profile/equal_layers.hpp"
 #include "tools/profile/measure_kernels.hpp"
-#include "trireme/base/median.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/device/machine.hpp"
 #include "trireme/rank/specimen.hpp"
 

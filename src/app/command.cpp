@@ -17,8 +17,7 @@
 #include "app/options/simulate_options.hpp"
 #include "app/options/train_options.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/base/nearest.hpp"
-#include "trireme/base/quoted.hpp"
+#include "trireme/base/message_text.hpp"
 #include "trireme/run/resumed_options.hpp"
 #include "trireme/setup/default_batch.hpp"
 

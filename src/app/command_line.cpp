@@ -4,8 +4,7 @@
 #include <boost/program_options.hpp>
 
 #include "trireme/base/error.hpp"
-#include "trireme/base/nearest.hpp"
-#include "trireme/base/quoted.hpp"
+#include "trireme/base/message_text.hpp"
 
 namespace trireme::app {
 namespace {

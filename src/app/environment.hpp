@@ -4,7 +4,6 @@
 #include <string>
 
 #include "trireme/base/job.hpp"
-#include "trireme/base/start.hpp"
 
 namespace trireme::app {
 
@@ -12,8 +11,8 @@ Job read_job();
 Start read_start();         // before MPI starts
 std::string search_path();  // where commands are looked for
 
-// Of GPUs, before anything of theirs begins: a kernel that is loaded at its first use may wait for all that its GPU
-// does, and that for another rank.
+// Of GPUs, before anything of theirs begins: a kernel that is loaded at its first use may wait for all that its
+// GPU does, and that for another rank.
 void have_kernels_loaded_at_start();
 
 }  // namespace trireme::app

@@ -2,7 +2,7 @@
 
 #include <new>
 
-#include "trireme/base/quoted.hpp"
+#include "trireme/base/message_text.hpp"
 
 namespace trireme::app {
 namespace {

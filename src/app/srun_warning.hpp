@@ -3,7 +3,7 @@
 
 #include <iosfwd>
 
-#include "trireme/base/start.hpp"
+#include "trireme/base/job.hpp"
 
 namespace trireme::app {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "trireme/base/error.hpp"
-#include "trireme/base/nearest.hpp"
+#include "trireme/base/message_text.hpp"
 #include "trireme/layout/shares.hpp"
 
 namespace trireme {

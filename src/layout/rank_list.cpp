@@ -1,6 +1,6 @@
 #include "trireme/layout/rank_list.hpp"
 
-#include "trireme/base/number_list.hpp"
+#include "trireme/base/numbers.hpp"
 
 namespace trireme {
 

@@ -9,7 +9,7 @@
 #include <map>
 #include <ostream>
 
-#include "trireme/base/number_text.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/layout/rank_list.hpp"
 #include "trireme/plan/decision.hpp"
 #include "trireme/setup/idle_warning.hpp"

@@ -13,7 +13,7 @@
 #include "report/tables.hpp"
 #include "report/trace_drawing.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/base/number_text.hpp"
+#include "trireme/base/numbers.hpp"
 
 namespace trireme::report {
 namespace {

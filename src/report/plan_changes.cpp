@@ -10,8 +10,7 @@
 #include "report/layout_text.hpp"
 #include "report/number_text.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/base/median.hpp"
-#include "trireme/base/number_text.hpp"
+#include "trireme/base/numbers.hpp"
 
 namespace trireme::report {
 namespace {

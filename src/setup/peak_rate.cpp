@@ -5,7 +5,7 @@
 #include <map>
 
 #include "trireme/base/error.hpp"
-#include "trireme/base/median.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/device/gpu.hpp"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "trireme/base/number_text.hpp"
+#include "trireme/base/numbers.hpp"
 
 namespace trireme {
 

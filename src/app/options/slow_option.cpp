@@ -8,7 +8,7 @@
 
 #include "app/options/values.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/base/nearest.hpp"
+#include "trireme/base/message_text.hpp"
 
 namespace trireme::app {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "app/options/values.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/base/quoted.hpp"
+#include "trireme/base/message_text.hpp"
 
 namespace trireme::app {
 

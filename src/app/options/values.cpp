@@ -8,9 +8,9 @@
 #include <cmath>
 #include <string_view>
 
-#include "trireme/base/duration.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/base/nearest.hpp"
+#include "trireme/base/message_text.hpp"
+#include "trireme/base/numbers.hpp"
 
 namespace trireme::app {
 namespace {

@@ -5,8 +5,7 @@
 
 #include "schedule/schedules/generators.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/base/nearest.hpp"
-#include "trireme/base/quoted.hpp"
+#include "trireme/base/message_text.hpp"
 #include "trireme/schedule/search.hpp"
 
 namespace trireme {

@@ -8,7 +8,7 @@
 
 #include "tools/doctor/gpu_states.hpp"
 #include "tools/doctor/gpus.hpp"
-#include "trireme/base/start.hpp"
+#include "trireme/base/job.hpp"
 
 namespace trireme::doctor {
 

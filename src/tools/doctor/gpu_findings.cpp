@@ -6,8 +6,7 @@
 #include <map>
 
 #include "tools/doctor/node_ranks.hpp"
-#include "trireme/base/number_list.hpp"
-#include "trireme/base/number_text.hpp"
+#include "trireme/base/numbers.hpp"
 
 namespace trireme::doctor {
 namespace {

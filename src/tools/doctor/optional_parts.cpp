@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "trireme/base/command_path.hpp"
+#include "trireme/base/regular_file.hpp"
 
 namespace trireme::doctor {
 namespace {

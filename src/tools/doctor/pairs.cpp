@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "trireme/base/median.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/device/buffer.hpp"
 #include "trireme/device/clock.hpp"
 

@@ -2,7 +2,7 @@
 
 #include "tools/plan/counted_costs.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/base/number_text.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/setup/default_batch.hpp"
 #include "trireme/setup/idle_warning.hpp"
 #include "trireme/setup/measured_layout.hpp"

@@ -7,8 +7,7 @@
 #include <unordered_map>
 
 #include "tools/plan/closed_form.hpp"
-#include "trireme/base/number_list.hpp"
-#include "trireme/base/number_text.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/layout/rank_list.hpp"
 #include "trireme/schedule/schedule_text.hpp"
 #include "trireme/setup/planning.hpp"

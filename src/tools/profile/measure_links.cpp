@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "trireme/base/median.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/buffer.hpp"
 #include "trireme/device/clock.hpp"

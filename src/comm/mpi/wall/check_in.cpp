@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "comm/mpi/check_mpi.hpp"
-#include "trireme/base/number_list.hpp"
+#include "trireme/base/numbers.hpp"
 
 namespace trireme {
 namespace {
