@@ -8,7 +8,7 @@
 #include <ostream>
 
 #include "trireme/base/error.hpp"
-#include "trireme/report/schedule_svg.hpp"
+#include "trireme/report/report.hpp"
 #include "trireme/tools/compare.hpp"
 
 namespace trireme::app {

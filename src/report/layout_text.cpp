@@ -1,10 +1,9 @@
-#include "report/layout_text.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "report/page.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
 
