@@ -10,7 +10,7 @@
 #include "trireme/archive/float_types.hpp"
 #include "trireme/archive/shape_text.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/device/copy.hpp"
+#include "trireme/device/buffer.hpp"
 #include "trireme/model/model.hpp"
 
 namespace trireme {

@@ -1,6 +1,6 @@
 #include "comm/rank_order_sum.hpp"
 
-#include "trireme/device/ordered_sum.hpp"
+#include "trireme/device/buffer.hpp"
 
 namespace trireme {
 namespace {

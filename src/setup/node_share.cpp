@@ -11,7 +11,6 @@
 #include "trireme/device/clock.hpp"
 #include "trireme/device/gpu.hpp"
 #include "trireme/device/machine.hpp"
-#include "trireme/device/usable_memory.hpp"
 
 namespace trireme {
 namespace {

@@ -9,7 +9,6 @@
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/device/gpu.hpp"
-#include "trireme/device/gpu_rates.hpp"
 #include "trireme/device/machine.hpp"
 #include "trireme/kernels/gpu_stream.hpp"
 #include "trireme/kernels/linear.hpp"

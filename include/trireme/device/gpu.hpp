@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 
 namespace trireme {
 
+// The GPU below a rank: CUDA's, an emulated one of the tests, or none, as the program was linked.
 struct GpuFacts {
     int number = 0;
     std::string name = {};                // "NVIDIA H200"
@@ -118,5 +120,9 @@ struct GpuGrid {
 
 // A kernel, as CUDA knows it, and the addresses of its arguments.
 void start_kernel(GpuQueue& queue, const GpuGrid& grid, const void* kernel, void** arguments);
+
+// Multiplications and additions a second of dense matrix products, as the data sheet has them: of bf16 on
+// tensor cores, of f32 without rounding to shorter numbers. None: no sheet of that GPU is known here.
+std::optional<double> dense_rate_of(const std::string& gpu, DType dtype);
 
 }  // namespace trireme

@@ -7,7 +7,6 @@
 #include "trireme/base/version.hpp"
 #include "trireme/device/gpu.hpp"
 #include "trireme/device/machine.hpp"
-#include "trireme/device/usable_memory.hpp"
 
 namespace trireme::doctor {
 namespace {

@@ -16,7 +16,6 @@
 #include "trireme/comm/postman.hpp"
 #include "trireme/comm/staged_group.hpp"
 #include "trireme/device/buffer.hpp"
-#include "trireme/device/copy.hpp"
 
 namespace trireme {
 
