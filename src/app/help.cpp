@@ -1,5 +1,3 @@
-#include "app/help.hpp"
-
 #include <algorithm>
 #include <sstream>
 #include <vector>

@@ -13,14 +13,8 @@
 #include <thread>
 
 #include "app/command.hpp"
-#include "app/cpu_features.hpp"
-#include "app/doctor_command.hpp"
-#include "app/environment.hpp"
-#include "app/failure.hpp"
-#include "app/plan_command.hpp"
-#include "app/srun_warning.hpp"
-#include "app/start_facts.hpp"
-#include "app/start_watch.hpp"
+#include "app/program.hpp"
+#include "app/tool_commands.hpp"
 #include "trireme/base/version.hpp"
 #include "trireme/rank/departure.hpp"
 #include "trireme/report/report.hpp"

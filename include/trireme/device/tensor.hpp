@@ -23,6 +23,7 @@ constexpr std::size_t bytes_of(DType dtype) {
     if (dtype == DType::bf16) return 2;
     return dtype == DType::f64 || dtype == DType::i64 ? 8 : 4;
 }
+
 // Returns "f32" for DType::f32.
 inline const char* name_of(DType dtype) {
     switch (dtype) {

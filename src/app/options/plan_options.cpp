@@ -1,7 +1,6 @@
-#include "app/options/plan_options.hpp"
-
 #include <fmt/format.h>
 
+#include "app/options/options.hpp"
 #include "app/options/values.hpp"
 
 namespace trireme::app {

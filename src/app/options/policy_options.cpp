@@ -1,7 +1,6 @@
-#include "app/options/policy_options.hpp"
-
 #include <utility>
 
+#include "app/options/options.hpp"
 #include "app/options/values.hpp"
 
 namespace trireme::app {

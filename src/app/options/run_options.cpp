@@ -1,6 +1,4 @@
-#include "app/options/run_options.hpp"
-
-#include "app/options/trace_option.hpp"
+#include "app/options/options.hpp"
 #include "app/options/values.hpp"
 
 namespace trireme::app {

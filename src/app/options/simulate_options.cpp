@@ -1,5 +1,4 @@
-#include "app/options/simulate_options.hpp"
-
+#include "app/options/options.hpp"
 #include "app/options/values.hpp"
 #include "trireme/base/error.hpp"
 

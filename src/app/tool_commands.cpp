@@ -1,4 +1,4 @@
-#include "app/plan_command.hpp"
+#include "app/tool_commands.hpp"
 
 #include <fmt/format.h>
 
@@ -8,6 +8,8 @@
 #include <ostream>
 
 #include "trireme/base/error.hpp"
+#include "trireme/config/config.hpp"
+#include "trireme/rank/specimen.hpp"
 #include "trireme/report/report.hpp"
 #include "trireme/tools/compare.hpp"
 
@@ -59,6 +61,18 @@ std::string shown(const std::vector<Compared>& schedules, PlanFormat format) {
 
 }  // namespace
 
+ExitCode examine(const DoctorConfig& config, const Surroundings& process, const Session& session,
+                 std::ostream& out) {
+    RunConfig run;
+    run.job = process.job;
+    const DoctorPlace place{.job = process.job,
+                            .start = process.start,
+                            .search_path = process.search_path,
+                            .session = session,
+                            .threads = threads_of_rank(run, session)};
+    return trireme::examine(config, place, out);
+}
+
 void show_plan(const PlanConfig& config, std::ostream& out) {
     const bool is_one = config.compare.empty();
     const std::string text =
@@ -74,6 +88,17 @@ void show_plan(const PlanConfig& config, std::ostream& out) {
     }
     file << text << std::flush;
     if (!file) throw ResourceError(cat(config.output, " could not be written; is the disk full?"));
+}
+
+void measure(const ProfileCommand& command, const Session& session, std::ostream& out) {
+    const Specimen specimen(measured_on(command.run, session));
+    profile(command.profile,
+            {.model = specimen.model(),
+             .batch = specimen.batch(),
+             .dtype = specimen.dtype(),
+             .optimizer = command.run.optimizer,
+             .stream = specimen.stream()},
+            session, out);
 }
 
 }  // namespace trireme::app
