@@ -21,9 +21,8 @@
 #include "trireme/run/evaluate.hpp"
 #include "trireme/run/train.hpp"
 #include "trireme/setup/agreed_start.hpp"
-#include "trireme/tools/convert.hpp"
-#include "trireme/tools/inspect.hpp"
 #include "trireme/tools/prepare.hpp"
+#include "trireme/tools/stored_files.hpp"
 
 namespace trireme::app {
 namespace {

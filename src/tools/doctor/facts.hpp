@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "tools/doctor/gpu_states.hpp"
 #include "tools/doctor/gpus.hpp"
 #include "trireme/base/job.hpp"
 

@@ -1,11 +1,9 @@
-#include "tools/doctor/gpu_findings.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
-#include "tools/doctor/node_ranks.hpp"
+#include "tools/doctor/findings.hpp"
 #include "trireme/base/numbers.hpp"
 
 namespace trireme::doctor {

@@ -5,8 +5,6 @@
 #include <set>
 
 #include "tools/doctor/findings.hpp"
-#include "tools/doctor/gpu_findings.hpp"
-#include "tools/doctor/node_ranks.hpp"
 #include "trireme/base/numbers.hpp"
 
 namespace trireme::doctor {

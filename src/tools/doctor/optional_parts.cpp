@@ -1,7 +1,6 @@
-#include "tools/doctor/optional_parts.hpp"
-
 #include <filesystem>
 
+#include "tools/doctor/probes.hpp"
 #include "trireme/base/regular_file.hpp"
 
 namespace trireme::doctor {

@@ -1,7 +1,6 @@
-#include "tools/doctor/pairs.hpp"
-
 #include <array>
 
+#include "tools/doctor/probes.hpp"
 #include "trireme/base/numbers.hpp"
 #include "trireme/device/buffer.hpp"
 #include "trireme/device/clock.hpp"

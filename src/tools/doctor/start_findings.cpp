@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "tools/doctor/findings.hpp"
-#include "tools/doctor/node_ranks.hpp"
 #include "trireme/base/numbers.hpp"
 
 namespace trireme::doctor {

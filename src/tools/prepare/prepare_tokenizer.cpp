@@ -3,8 +3,8 @@
 #include <array>
 #include <charconv>
 
-#include "tools/figures.hpp"
 #include "tools/prepare/wanted_rows.hpp"
+#include "tools/printed_text.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme {

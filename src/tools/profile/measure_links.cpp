@@ -1,10 +1,9 @@
-#include "tools/profile/measure_links.hpp"
-
 #include <algorithm>
 #include <array>
 #include <optional>
 #include <utility>
 
+#include "tools/profile/measurements.hpp"
 #include "trireme/base/numbers.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/buffer.hpp"

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <optional>
 
-#include "tools/profile/measure_links.hpp"
+#include "tools/profile/measurements.hpp"
 #include "trireme/archive/partial_file.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/comm/agreement.hpp"

@@ -1,7 +1,8 @@
-// `trireme convert`: between Hugging Face's safetensors and checkpoints.
+// `trireme inspect` and `trireme convert`: what a file is, and stored models in another form.
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -10,6 +11,12 @@
 
 namespace trireme {
 
+// Describes a corpus: where it came from, its tokenizer, the lengths and classes of its rows, and one of them.
+// Describes a stored model: a checkpoint, a folder of Hugging Face's, or a .safetensors file. With `verify`,
+// reads all of it and compares every SHA-256. Throws ConfigError for a file that is neither, or a damaged one.
+void inspect(const std::filesystem::path& path, bool verify, std::ostream& out);
+
+// `trireme convert`: between Hugging Face's safetensors and checkpoints.
 struct ConvertConfig {
     std::string input;
     std::string output;               // a folder
