@@ -1,12 +1,17 @@
-// Linked by name into every simulated program, as the simulated clock is.
-#include "trireme/device/power.hpp"
+// Time and power of a simulated device. Linked by name into every simulated program, so that the linker does
+// not look for those of `device`.
 
+#include <simgrid/actor.h>
+#include <simgrid/engine.h>
 #include <simgrid/host.h>
 #include <simgrid/plugins/energy.h>
+#include <smpi/smpi.h>
 
 #include <sstream>
 
 #include "trireme/base/error.hpp"
+#include "trireme/device/clock.hpp"
+#include "trireme/device/power.hpp"
 
 namespace trireme {
 namespace {
@@ -15,6 +20,16 @@ namespace {
 const char* mhz_of_states() { return sg_host_get_property_value(sg_host_self(), "mhz"); }
 
 }  // namespace
+
+// Unlike MPI_Wtime, it does not cost simulated time itself.
+double now_seconds() { return simgrid_get_clock(); }
+
+bool time_is_simulated() { return true; }
+
+// At a low clock it is fewer flops that take them.
+void spend_seconds(double seconds) { smpi_execute_flops(seconds * sg_host_get_speed(sg_host_self())); }
+
+void rest_seconds(double seconds) { sg_actor_sleep_for(seconds); }
 
 std::vector<ClockState> clock_states() {
     const char* const list = mhz_of_states();

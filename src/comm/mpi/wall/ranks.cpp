@@ -1,10 +1,23 @@
-#include "comm/mpi/check_in.hpp"
+// What ranks do that are processes: they check in, share nodes, wait, abort and end.
+
+#include <mpi.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <future>
 #include <numeric>
+#include <thread>
+#include <utility>
 
 #include "comm/mpi/check_mpi.hpp"
+#include "comm/mpi/groups.hpp"
+#include "comm/mpi/mpi_communicator.hpp"
+#include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
+#include "trireme/comm/node_memory.hpp"
+#include "trireme/comm/session.hpp"
 
 namespace trireme {
 namespace {
@@ -70,6 +83,8 @@ private:
     std::vector<int> done_;
 };
 
+constexpr std::chrono::seconds patience{20};
+
 }  // namespace
 
 void check_in(MPI_Comm parent, const std::vector<int>& ranks, const std::string& name, Patience patience) {
@@ -104,5 +119,59 @@ void check_in_all(MPI_Comm parent, const std::string& name, Patience patience) {
     std::iota(ranks.begin(), ranks.end(), 0);
     check_in(parent, ranks, name, patience);
 }
+
+std::vector<int> node_of_each(int rank, int size, const Patience& patience) {
+    check_in_all(MPI_COMM_WORLD, "node", patience);
+    MPI_Comm node = MPI_COMM_NULL;
+    check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node),
+              "MPI_Comm_split_type");
+    int first = rank;
+    check_mpi(MPI_Bcast(&first, 1, MPI_INT, 0, node), "MPI_Bcast");
+    check_mpi(MPI_Comm_free(&node), "MPI_Comm_free");
+    std::vector<int> all(static_cast<std::size_t>(size));
+    check_mpi(MPI_Allgather(&first, 1, MPI_INT, all.data(), 1, MPI_INT, MPI_COMM_WORLD), "MPI_Allgather");
+    return all;
+}
+
+double copied_bytes_per_second() { return 0; }
+
+int MpiCommunicator::test(MPI_Request& request, bool& is_done, MPI_Status& status) {
+    int flag = 0;
+    const int code = MPI_Test(&request, &flag, &status);
+    is_done = flag != 0;
+    return code;
+}
+
+void MpiCommunicator::wait_for(Ticket ticket) { Communicator::wait_for(ticket); }
+
+// A large message moves only while both its ranks are inside of MPI: any call lets all go on, this one for
+// nothing.
+void MpiCommunicator::progress() {
+    unasked_sender();
+    Communicator::progress();
+}
+
+void Session::abort(int exit_code) const {
+    std::fflush(nullptr);
+    MPI_Abort(MPI_COMM_WORLD, exit_code);
+    std::_Exit(exit_code);  // MPI_Abort does not come back
+}
+
+void Session::end(const std::function<void()>& is_stuck) {
+    if (!std::exchange(has_started_, false)) return;
+    std::promise<void> over;
+    std::thread observer([is_over = over.get_future(), &is_stuck] {
+        if (is_over.wait_for(patience) == std::future_status::timeout) is_stuck();
+    });
+    MPI_Finalize();
+    over.set_value();
+    observer.join();
+}
+
+BlankMemory::BlankMemory(std::size_t bytes) : bytes_(bytes), data_(nullptr) {
+    throw BugError("messages that carry nothing are for simulated time");
+}
+
+BlankMemory::~BlankMemory() = default;
 
 }  // namespace trireme

@@ -1,9 +1,7 @@
-#include "comm/mpi/create_group.hpp"
-
 #include <algorithm>
 
-#include "comm/mpi/check_in.hpp"
 #include "comm/mpi/check_mpi.hpp"
+#include "comm/mpi/groups.hpp"
 
 namespace trireme {
 namespace {
