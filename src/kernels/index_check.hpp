@@ -2,6 +2,10 @@
 // row or a column must lie within its table. Each throws BugError with the first that does not.
 #pragma once
 
+#include <span>
+
+#include "kernels/shape_check.hpp"
+#include "trireme/kernels/attention.hpp"
 #include "trireme/kernels/columns.hpp"
 #include "trireme/kernels/cross_entropy.hpp"
 #include "trireme/kernels/embedding.hpp"
@@ -11,6 +15,8 @@
 
 namespace trireme {
 
+// The checks of indices that only a backend can make, because check() never follows an address: what names a
+// row or a column must lie within its table. Each throws BugError with the first that does not.
 void check_indices(const Embedding& op);
 void check_indices(const EmbeddingBackward& op);
 void check_indices(const CrossEntropy& op);
@@ -23,5 +29,8 @@ void check_indices(const GatherColumns& op);
 void check_indices(const ScatterColumns& op);
 void check_indices(const SpanLoss& op);
 void check_indices(const BestSpan& op);
+
+// Throws unless the segments lie within `rows` rows and do not overlap.
+void check_segments(const ShapeCheck& check, std::span<const Segment> segments, std::size_t rows);
 
 }  // namespace trireme

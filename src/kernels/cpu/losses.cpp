@@ -1,11 +1,12 @@
-#include "trireme/kernels/cross_entropy.hpp"
-
 #include <algorithm>
 #include <cmath>
 
 #include "kernels/cpu/logit_row.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/index_check.hpp"
+#include "kernels/span_rows.hpp"
+#include "trireme/kernels/cross_entropy.hpp"
+#include "trireme/kernels/span_loss.hpp"
 
 namespace trireme {
 namespace {
@@ -54,5 +55,9 @@ void run(CpuStream& stream, const CrossEntropy& op) {
     check_indices(op);
     visit_float(op.logits.dtype, [&](auto zero) { cross_entropy<decltype(zero)>(stream.threads, op); });
 }
+
+void run(CpuStream&, const SpanLoss& op) { run_spans(op); }
+
+void run(CpuStream&, const BestSpan& op) { run_spans(op); }
 
 }  // namespace trireme

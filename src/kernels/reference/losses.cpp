@@ -1,12 +1,14 @@
 // The oracle: plain loops, sums in double.
 //   loss = log(sum_v exp(logit_v)) - sum_v share_v logit_v,   d loss / d logit_v = softmax_v - share_v
 //   share_v = (1 - smoothing) [v == target] + smoothing / vocabulary
-#include "trireme/kernels/cross_entropy.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include "kernels/index_check.hpp"
+#include "kernels/span_rows.hpp"
+#include "trireme/kernels/cross_entropy.hpp"
+#include "trireme/kernels/span_loss.hpp"
 
 namespace trireme {
 namespace {
@@ -61,5 +63,9 @@ void run(ReferenceStream&, const CrossEntropy& op) {
         for (std::size_t r = 0; r < op.logits.rows; ++r) one_row<decltype(zero)>(op, r);
     });
 }
+
+void run(ReferenceStream&, const SpanLoss& op) { run_spans(op); }
+
+void run(ReferenceStream&, const BestSpan& op) { run_spans(op); }
 
 }  // namespace trireme
