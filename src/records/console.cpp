@@ -10,7 +10,7 @@
 #include <ostream>
 
 #include "trireme/base/numbers.hpp"
-#include "trireme/layout/rank_list.hpp"
+#include "trireme/layout/layout.hpp"
 #include "trireme/plan/decision.hpp"
 #include "trireme/setup/idle_warning.hpp"
 #include "trireme/setup/slow_ranks.hpp"

@@ -8,7 +8,7 @@
 
 #include "tools/plan/closed_form.hpp"
 #include "trireme/base/numbers.hpp"
-#include "trireme/layout/rank_list.hpp"
+#include "trireme/layout/layout.hpp"
 #include "trireme/schedule/schedule_text.hpp"
 #include "trireme/setup/planning.hpp"
 #include "trireme/setup/rank_classes.hpp"
