@@ -1,7 +1,7 @@
 #include "trireme/stage/stage.hpp"
 
 #include "trireme/kernels/rows.hpp"
-#include "trireme/model/layer_range.hpp"
+#include "trireme/model/model.hpp"
 #include "trireme/model/tensor_group.hpp"
 
 namespace trireme {

@@ -6,18 +6,21 @@
 #include <variant>
 #include <vector>
 
+#include "trireme/layout/box.hpp"
 #include "trireme/model/attention_half.hpp"
 #include "trireme/model/config.hpp"
 #include "trireme/model/embedding_layer.hpp"
-#include "trireme/model/final_norm.hpp"
 #include "trireme/model/head.hpp"
 #include "trireme/model/head_transform.hpp"
 #include "trireme/model/mlp_half.hpp"
+#include "trireme/model/norm.hpp"
 #include "trireme/model/patch_embedding.hpp"
 #include "trireme/model/span_head.hpp"
 
 namespace trireme {
 
+// A model is a list of layers: the embedding, for each block its attention half and its MLP half, the final
+// norm or what bert has in its place, and the head (27 for gpt2).
 using Layer = std::variant<EmbeddingLayer, PatchEmbedding, AttentionHalf, MlpHalf, FinalNorm, HeadTransform,
                            Head, SpanHead>;
 using LayerState =
@@ -41,5 +44,8 @@ const LossState& loss_state(const LayerState& state);  // of a head
 std::vector<ParameterSpec> unique_parameters(const std::vector<Layer>& layers);
 
 std::size_t parameter_count(const ModelConfig& config);
+
+// build_layers() for the layers in `wanted` alone: of a deep model, much less work.
+std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& part, Range wanted);
 
 }  // namespace trireme
