@@ -10,6 +10,7 @@
 
 namespace trireme {
 
+// Which tokens of a sample are hidden, and what is shown in their place (Devlin et al. 2019, section 3.1).
 // Every choice depends on the key, the number of the visit and the place in the sample alone: not on the batch,
 // its padding, or the tokens.
 class Masking {

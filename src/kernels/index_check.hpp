@@ -15,8 +15,6 @@
 
 namespace trireme {
 
-// The checks of indices that only a backend can make, because check() never follows an address: what names a
-// row or a column must lie within its table. Each throws BugError with the first that does not.
 void check_indices(const Embedding& op);
 void check_indices(const EmbeddingBackward& op);
 void check_indices(const CrossEntropy& op);

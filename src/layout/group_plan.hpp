@@ -37,7 +37,6 @@ struct GroupLevel {
 // whole groups.
 std::vector<GroupLevel> group_levels(const std::vector<LinkLevel>& links, int ranks);
 
-// How a group of linked ranks holds runs of layers best: a table of PipeDream's planner.
 inline constexpr double never = std::numeric_limits<double>::infinity();
 
 // What is shared out, and what that costs.

@@ -33,6 +33,7 @@ GpuMessages choose_gpu_messages(const std::vector<GpuAddress>& ranks);
 GpuMessages choose_gpu_messages(Communicator& group, const std::string& host, const GpuFacts& gpu,
                                 const NcclSearch& nccl);
 
+// For ranks that share a GPU, or whose GPUs no library connects.
 // The same group for tensors of the GPU, too: these travel by way of the machine's memory. What `queue` was
 // given before a send is in it, and what it is given after a receive sees what came. The queue and the postman
 // outlive the group.

@@ -12,7 +12,6 @@
 
 namespace trireme {
 
-// The GPU below a rank: CUDA's, an emulated one of the tests, or none, as the program was linked.
 struct GpuFacts {
     int number = 0;
     std::string name = {};                // "NVIDIA H200"

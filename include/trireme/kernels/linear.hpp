@@ -83,6 +83,7 @@ void run(CudaStream& stream, const LinearBackwardInput& op);
 void run(CudaStream& stream, const LinearBackwardWeight& op);
 void run(CudaStream& stream, const ColumnSums& op);
 
+// How far a weight has moved, input channel by input channel:
 // change[i] += sum over o of |weight[i, o] - before[i, o]|
 struct ChannelChange {
     ConstTensor weight;  // (in, out) or (out, in)

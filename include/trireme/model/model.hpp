@@ -19,8 +19,6 @@
 
 namespace trireme {
 
-// A model is a list of layers: the embedding, for each block its attention half and its MLP half, the final
-// norm or what bert has in its place, and the head (27 for gpt2).
 using Layer = std::variant<EmbeddingLayer, PatchEmbedding, AttentionHalf, MlpHalf, FinalNorm, HeadTransform,
                            Head, SpanHead>;
 using LayerState =

@@ -56,7 +56,6 @@ struct Workspace {
     Arena exchange;
 };
 
-// A run of layers on one rank: its part of each, and what it does with a micro-batch.
 struct StageSpec {
     Range layers;  // of the model's list
     TensorPart part = {};

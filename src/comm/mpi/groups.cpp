@@ -1,7 +1,8 @@
+#include "comm/mpi/groups.hpp"
+
 #include <algorithm>
 
 #include "comm/mpi/check_mpi.hpp"
-#include "comm/mpi/groups.hpp"
 
 namespace trireme {
 namespace {

@@ -13,9 +13,6 @@
 
 namespace trireme {
 
-// The way of messages from one rank's GPU to another's: a communicator of NCCL's for these two alone, and a
-// queue of its own. NCCL does what a queue was given in its order: with one for all pairs, two ranks that send
-// to each other first would wait for ever.
 struct ChannelEnds {
     int from = 0;  // ranks of the group
     int to = 0;

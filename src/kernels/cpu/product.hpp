@@ -1,11 +1,10 @@
 // The matrix product behind every linear layer, from the fastest library there is.
 #pragma once
 
-#include <omp.h>
-
 #include "trireme/device/tensor.hpp"
 
 #if defined(_OPENMP)
+#include <omp.h>
 #endif
 
 namespace trireme::cpu {

@@ -26,7 +26,6 @@ Tensor input_gradient_of(const Pass& pass, const GuestChannels& guest, const Gue
 std::vector<Tensor> weight_gradients_of(const Pass& pass, const GuestChannels& guest, ConstTensor input,
                                         ConstTensor grad_output);
 
-// The messages of one call of a projection that somebody helps with.
 class Helping {
 public:
     // What is sent from scratch memory must stay there until finish(). All of it outlives this.

@@ -11,7 +11,6 @@
 
 namespace trireme::doctor {
 
-// NVIDIA's devices as the system shows them, without CUDA.
 struct Gpu {
     std::string model = "NVIDIA device";
     std::string id = {};      // "GPU-5d1c...", or its number where the system tells no more

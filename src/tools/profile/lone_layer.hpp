@@ -17,7 +17,6 @@
 
 namespace trireme {
 
-// A layer by itself: what a stage of that layer alone does, as often as one likes.
 struct LoneLayerSpec {
     const ModelConfig& model;
     std::size_t layer = 0;  // of the model's list
@@ -70,7 +69,7 @@ private:
 // Of a training pass through the layer alone, or through some neighbours.
 StageMemory memory_of(const LoneLayerSpec& spec, Range layers, BackwardHalves halves);
 
-// Per layer the first one that is equal to it.
+// Per layer the first one that is equal to it: that does the same with other numbers.
 std::vector<std::size_t> first_equals(const std::vector<Layer>& layers);
 
 // The layers that are equal to none before them.

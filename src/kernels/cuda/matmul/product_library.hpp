@@ -29,7 +29,6 @@ struct GpuProduct {
     std::size_t depth() const { return is_left_transposed ? left.rows : left.columns; }
 };
 
-// Who multiplies matrices on a GPU: cuBLASLt, or plain loops on the tests' emulated one.
 class ProductLibrary {
 public:
     ProductLibrary();
