@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "trireme/base/median.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/device/gpu_times.hpp"
 

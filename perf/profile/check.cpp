@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "provenance.hpp"
-#include "tools/profile/equal_layers.hpp"
-#include "tools/profile/measure_kernels.hpp"
-#include "trireme/base/median.hpp"
+#include "tools/profile/lone_layer.hpp"
+#include "tools/profile/measurements.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/device/machine.hpp"
 #include "trireme/rank/specimen.hpp"
 

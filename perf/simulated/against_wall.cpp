@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "trireme/base/error.hpp"
-#include "trireme/base/median.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/plan/profile.hpp"
 
 namespace trireme::perf {

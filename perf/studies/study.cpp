@@ -19,8 +19,8 @@
 
 #include "point_run.hpp"
 #include "table.hpp"
-#include "trireme/base/duration.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
 
 namespace trireme::studies {
 namespace {

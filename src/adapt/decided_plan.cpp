@@ -5,7 +5,7 @@
 
 #include "trireme/adapt/straggler_check.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/base/number_text.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/base/regular_file.hpp"
 #include "trireme/rank/twin_moves.hpp"
 #include "trireme/setup/memory_limit.hpp"

@@ -7,7 +7,7 @@
 
 #include "trireme/adapt/straggler_policy.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/base/number_text.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/comm/collectives.hpp"
 
 namespace trireme {

@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "app/options/tool_options.hpp"
-#include "app/profile_command.hpp"
+#include "app/tool_commands.hpp"
 #include "trireme/config/config.hpp"
 #include "trireme/tools/doctor.hpp"
 #include "trireme/tools/prepare.hpp"

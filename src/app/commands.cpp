@@ -6,10 +6,8 @@
 #include <string_view>
 
 #include "app/config_file.hpp"
-#include "app/options/plan_options.hpp"
-#include "app/options/simulate_options.hpp"
+#include "app/options/options.hpp"
 #include "app/options/tool_options.hpp"
-#include "app/options/train_options.hpp"
 
 namespace trireme::app {
 namespace {

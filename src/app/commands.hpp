@@ -1,4 +1,4 @@
-// The commands of the program with their options, as data for help, man page and completion.
+// The commands of the program with their options, and the help, man page and completion made of them.
 #pragma once
 
 #include <string>
@@ -8,6 +8,7 @@
 
 namespace trireme::app {
 
+// The commands of the program with their options, as data for help, man page and completion.
 struct OptionHelp {
     OptionWords words;
     std::string default_text;  // empty: unset
@@ -36,5 +37,20 @@ struct CommandHelp {
 std::vector<CommandHelp> describe_commands();
 
 std::vector<std::string> command_names();
+
+// The list of commands.
+std::string general_help();
+
+// The help of one of command_names(). `extent` is "" for the options that most runs need, "--all" for all, or
+// the name of a group. Throws ConfigError if the command has no such group.
+std::string command_help(const std::string& command, const std::string& extent = "");
+
+std::string version_text(const std::string& mpi);
+
+// The reference of all commands and options: docs/reference/options.md, a man page, and a completion script for
+// bash.
+std::string markdown_reference();
+std::string man_page();
+std::string bash_completion();
 
 }  // namespace trireme::app

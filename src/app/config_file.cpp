@@ -6,8 +6,7 @@
 
 #include "app/options/values.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/base/nearest.hpp"
-#include "trireme/base/quoted.hpp"
+#include "trireme/base/message_text.hpp"
 #include "trireme/base/regular_file.hpp"
 
 namespace trireme::app {

@@ -1,6 +1,6 @@
-#include "app/environment.hpp"
-
 #include <cstdlib>
+
+#include "app/program.hpp"
 
 namespace trireme::app {
 namespace {

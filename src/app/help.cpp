@@ -1,13 +1,10 @@
-#include "app/help.hpp"
-
 #include <algorithm>
 #include <sstream>
 #include <vector>
 
 #include "app/commands.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/base/nearest.hpp"
-#include "trireme/base/quoted.hpp"
+#include "trireme/base/message_text.hpp"
 #include "trireme/base/version.hpp"
 
 namespace trireme::app {

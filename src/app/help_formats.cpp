@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "app/commands.hpp"
-#include "app/help.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/version.hpp"
 

@@ -13,23 +13,16 @@
 #include <thread>
 
 #include "app/command.hpp"
-#include "app/cpu_features.hpp"
-#include "app/doctor_command.hpp"
-#include "app/environment.hpp"
-#include "app/failure.hpp"
-#include "app/plan_command.hpp"
-#include "app/srun_warning.hpp"
-#include "app/start_facts.hpp"
-#include "app/start_watch.hpp"
+#include "app/program.hpp"
+#include "app/tool_commands.hpp"
 #include "trireme/base/version.hpp"
 #include "trireme/rank/departure.hpp"
 #include "trireme/report/report.hpp"
 #include "trireme/run/evaluate.hpp"
 #include "trireme/run/train.hpp"
 #include "trireme/setup/agreed_start.hpp"
-#include "trireme/tools/convert.hpp"
-#include "trireme/tools/inspect.hpp"
 #include "trireme/tools/prepare.hpp"
+#include "trireme/tools/stored_files.hpp"
 
 namespace trireme::app {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
+#include "archive/file_writing.hpp"
 #include "archive/free_space.hpp"
-#include "archive/partial_path.hpp"
 #include "trireme/archive/positioned_file.hpp"
 
 namespace trireme::hdf5 {

@@ -8,10 +8,10 @@
 #include <cerrno>
 #include <cstring>
 
+#include "archive/file_writing.hpp"
 #include "archive/free_space.hpp"
-#include "archive/write_fault.hpp"
 #include "trireme/archive/hdf5_file.hpp"
-#include "trireme/archive/random_digits.hpp"
+#include "trireme/archive/listing.hpp"
 
 namespace trireme::hdf5 {
 namespace {

@@ -5,8 +5,7 @@
 
 #include <cerrno>
 
-#include "archive/partial_path.hpp"
-#include "archive/write_fault.hpp"
+#include "archive/file_writing.hpp"
 #include "trireme/archive/hdf5_file.hpp"
 #include "trireme/archive/positioned_file.hpp"
 

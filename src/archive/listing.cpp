@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <random>
 
-#include "archive/partial_path.hpp"
-#include "archive/write_fault.hpp"
+#include "archive/file_writing.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme {
@@ -37,6 +37,14 @@ void refuse_unless_empty(const fs::path& folder) {
     throw ConfigError(cat("the output ", folder.string(), " already holds ", names.front(),
                           is_partial(names.front()) ? ", of a command that still runs or was ended" : "",
                           "; empty it or name another folder"));
+}
+
+std::string random_digits(int count) {
+    std::random_device random;
+    constexpr const char* digits = "0123456789abcdef";
+    std::string text;
+    for (int i = 0; i < count; ++i) text += digits[random() % 16];
+    return text;
 }
 
 }  // namespace trireme

@@ -6,8 +6,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "archive/partial_path.hpp"
-#include "archive/write_fault.hpp"
+#include "archive/file_writing.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme {

@@ -7,8 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "archive/partial_path.hpp"
-#include "archive/write_fault.hpp"
+#include "archive/file_writing.hpp"
 #include "trireme/archive/listing.hpp"
 
 namespace trireme {

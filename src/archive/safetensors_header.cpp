@@ -5,10 +5,10 @@
 #include <set>
 #include <utility>
 
+#include "trireme/archive/float_types.hpp"
 #include "trireme/archive/safetensors.hpp"
-#include "trireme/archive/shape_text.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/base/quoted.hpp"
+#include "trireme/base/message_text.hpp"
 
 namespace trireme {
 namespace {

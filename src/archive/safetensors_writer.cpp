@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "archive/write_fault.hpp"
+#include "archive/file_writing.hpp"
 #include "trireme/archive/partial_file.hpp"
 #include "trireme/archive/safetensors.hpp"
 #include "trireme/base/error.hpp"

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "archive/write_fault.hpp"
+#include "archive/file_writing.hpp"
 #include "trireme/archive/positioned_file.hpp"
 
 namespace trireme {

@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <chrono>
+#include <optional>
 #include <string_view>
 
 namespace trireme {
@@ -46,6 +47,34 @@ std::optional<double> seconds_left(const Job& job) {
     if (!job.end_time) return std::nullopt;
     const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
     return *job.end_time - std::chrono::duration<double>(since_1970).count();
+}
+
+// Where srun starts a process, it says of which step; what is outside of a step only inherits a job's words.
+Start start_of(Variables variables) {
+    struct Words {
+        Launcher launcher;
+        const char* process;
+        const char* processes;
+    };
+    constexpr std::array all{
+        Words{Launcher::mpirun_of_open_mpi, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+        Words{Launcher::mpiexec_of_mpich, "PMI_RANK", "PMI_SIZE"},
+        Words{Launcher::srun, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}};
+    const bool is_step = number_in<int>(variables("SLURM_STEP_ID")).has_value();
+    Start start{.has_pmix = variables("PMIX_RANK") != nullptr, .has_pmi = variables("PMI_RANK") != nullptr};
+    for (const Words& words : all) {
+        const std::optional<int> process = number_in<int>(variables(words.process));
+        const std::optional<int> processes = number_in<int>(variables(words.processes));
+        if (!process || !processes || (words.launcher == Launcher::srun && !is_step)) continue;
+        start.launcher = words.launcher;
+        start.process = *process;
+        start.processes = *processes;
+        break;
+    }
+    // srun's --mpi=pmi2 speaks as MPICH's launcher does, which alone says a process's place on its node.
+    const bool is_of_srun = start.launcher == Launcher::mpiexec_of_mpich && is_step;
+    if (is_of_srun && variables("MPI_LOCALRANKID") == nullptr) start.launcher = Launcher::srun;
+    return start;
 }
 
 }  // namespace trireme

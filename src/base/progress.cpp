@@ -7,9 +7,8 @@
 #include <iostream>
 #include <utility>
 
-#include "trireme/base/duration.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/base/number_text.hpp"
+#include "trireme/base/numbers.hpp"
 
 namespace trireme {
 namespace {

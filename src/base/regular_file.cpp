@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <sstream>
 #include <stdexcept>
 
 #include "trireme/base/error.hpp"
@@ -103,6 +104,16 @@ std::string read_regular_file(const fs::path& path, std::string_view label, std:
         refuse_memory();
     }
     throw BugError("memory was refused without an error");
+}
+
+std::optional<std::filesystem::path> command_path(const std::string& search_path, const std::string& name) {
+    std::istringstream folders(search_path);
+    for (std::string folder; std::getline(folders, folder, ':');) {
+        const std::filesystem::path path = std::filesystem::path(folder.empty() ? "." : folder) / name;
+        std::error_code none;
+        if (std::filesystem::is_regular_file(path, none) && ::access(path.c_str(), X_OK) == 0) return path;
+    }
+    return std::nullopt;
 }
 
 }  // namespace trireme

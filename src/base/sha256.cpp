@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "base/sha256_lanes.hpp"
 #include "base/sha256_rounds.hpp"
 
 namespace trireme {

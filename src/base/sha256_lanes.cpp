@@ -1,5 +1,3 @@
-#include "base/sha256_lanes.hpp"
-
 #include "base/sha256_rounds.hpp"
 #include "trireme/base/error.hpp"
 

@@ -8,7 +8,7 @@
 #include "checkpoint/schema.hpp"
 #include "trireme/archive/listing.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/base/quoted.hpp"
+#include "trireme/base/message_text.hpp"
 #include "trireme/checkpoint/stored_model.hpp"
 
 namespace trireme {

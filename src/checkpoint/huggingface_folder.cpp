@@ -6,7 +6,7 @@
 #include "checkpoint/schema.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/json_text.hpp"
-#include "trireme/base/quoted.hpp"
+#include "trireme/base/message_text.hpp"
 #include "trireme/model/config_json.hpp"
 
 namespace trireme {

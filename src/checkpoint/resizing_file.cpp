@@ -10,7 +10,7 @@
 #include "trireme/archive/listing.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/sha256.hpp"
-#include "trireme/device/copy.hpp"
+#include "trireme/device/buffer.hpp"
 
 namespace trireme {
 namespace fs = std::filesystem;

@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "trireme/base/error.hpp"
-#include "trireme/device/copy.hpp"
+#include "trireme/device/buffer.hpp"
 
 namespace trireme {
 namespace {

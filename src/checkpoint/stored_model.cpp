@@ -8,9 +8,8 @@
 #include "checkpoint/model_files.hpp"
 #include "checkpoint/names.hpp"
 #include "trireme/archive/float_types.hpp"
-#include "trireme/archive/shape_text.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/device/copy.hpp"
+#include "trireme/device/buffer.hpp"
 #include "trireme/model/model.hpp"
 
 namespace trireme {

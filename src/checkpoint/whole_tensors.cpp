@@ -1,9 +1,8 @@
-#include "trireme/checkpoint/whole_tensors.hpp"
-
 #include "checkpoint/schema.hpp"
 #include "trireme/archive/hdf5_array.hpp"
 #include "trireme/archive/hdf5_imprint.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/checkpoint/write_checkpoint.hpp"
 
 namespace trireme {
 namespace {

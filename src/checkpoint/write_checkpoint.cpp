@@ -5,7 +5,6 @@
 #include "checkpoint/model_files.hpp"
 #include "checkpoint/schema.hpp"
 #include "trireme/archive/listing.hpp"
-#include "trireme/archive/random_digits.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/sha256.hpp"
 #include "trireme/model/config_json.hpp"

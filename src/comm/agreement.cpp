@@ -5,7 +5,7 @@
 #include <charconv>
 
 #include "trireme/base/error.hpp"
-#include "trireme/base/number_list.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/base/sha256.hpp"
 #include "trireme/comm/collectives.hpp"
 

@@ -4,10 +4,29 @@
 #include <array>
 
 #include "comm/peers.hpp"
-#include "comm/rank_order_sum.hpp"
+#include "trireme/comm/communicator.hpp"
+#include "trireme/device/buffer.hpp"
 
 namespace trireme {
 namespace {
+
+std::size_t row_of(const Communicator& group, int peer) {
+    return static_cast<std::size_t>(peer < group.rank() ? peer : peer - 1);
+}
+
+// What the ranks but this one sent, one row for each, in rank order.
+Tensor received_from(const Communicator& group, Tensor received, int peer) {
+    return received.row_range(row_of(group, peer), 1);
+}
+
+// own = sum over ranks, in rank order. `own` is (1, n), `received` (ranks - 1, n or more). A ghost group adds
+// nothing, as nothing came.
+void add_in_rank_order(const Communicator& group, Tensor own, ConstTensor received) {
+    if (group.is_ghost()) return;
+    const std::size_t peers = static_cast<std::size_t>(group.size()) - 1;
+    sum_in_order(own, static_cast<std::size_t>(group.rank()),
+                 received.row_range(0, peers).column_range(0, own.columns));
+}
 
 // Which elements of a vector each rank adds up.
 struct Pieces {
@@ -82,6 +101,25 @@ void gather_pieces(Communicator& group, const Pieces& pieces, Tensor values) {
     gather_by_doubling(group, pieces, values);
 }
 
+void check(const Communicator& group, ConstTensor values, const std::vector<Range>& ranges) {
+    std::size_t rows = 0;
+    bool is_without_gaps = ranges.size() == static_cast<std::size_t>(group.size());
+    for (const Range& range : ranges) {
+        is_without_gaps = is_without_gaps && range.begin == rows;
+        rows += range.count;
+    }
+    if (!is_without_gaps || rows != values.rows)
+        throw BugError(cat("the ", group.name(), " group of ", group.size(), " ranks got ", ranges.size(),
+                           " ranges that do not cut ", values.rows, " rows in order"));
+    if (!values.is_contiguous())
+        throw BugError(cat("rows that the ", group.name(), " group exchanges must be contiguous"));
+}
+
+Tensor rows_of(Tensor values, const std::vector<Range>& ranges, int rank) {
+    const Range& range = ranges[static_cast<std::size_t>(rank)];
+    return values.row_range(range.begin, range.count).flattened();
+}
+
 }  // namespace
 
 std::size_t sum_scratch_bytes(const Communicator& group, ConstTensor values) {
@@ -131,5 +169,39 @@ std::vector<std::string> gather_all(Communicator& group, const std::string& text
 }
 
 void barrier(Communicator& group) { gather_all(group, std::array{0.0}); }
+
+void gather_rows(Communicator& group, Tensor values, const std::vector<Range>& ranges) {
+    check(group, values, ranges);
+    auto tickets = room_for_tickets(group);
+    for_each_peer(group, [&](int peer) {
+        const Tensor rows = rows_of(values, ranges, peer);
+        if (rows.is_present()) tickets.push_back(group.start_receive(rows, peer));
+    });
+    const Tensor own = rows_of(values, ranges, group.rank());
+    for_each_peer(group, [&](int peer) {
+        if (own.is_present()) tickets.push_back(group.start_send(own, peer));
+    });
+    group.wait(tickets);
+}
+
+void sum_rows(Communicator& group, Tensor values, const std::vector<Range>& ranges, Arena& scratch) {
+    check(group, values, ranges);
+    if (group.size() == 1) return;
+    const ArenaScope scope(scratch);
+    auto tickets = room_for_tickets(group);
+    const Tensor own = rows_of(values, ranges, group.rank());
+    const auto peers = static_cast<std::size_t>(group.size()) - 1;
+    const Tensor received = scratch.tensor(values.dtype, peers, own.size());
+    for_each_peer(group, [&](int peer) {
+        if (own.is_present())
+            tickets.push_back(group.start_receive(received_from(group, received, peer), peer));
+    });
+    for_each_peer(group, [&](int peer) {
+        const Tensor rows = rows_of(values, ranges, peer);
+        if (rows.is_present()) tickets.push_back(group.start_send(rows, peer));
+    });
+    group.wait(tickets);
+    add_in_rank_order(group, own, received);
+}
 
 }  // namespace trireme

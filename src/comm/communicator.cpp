@@ -3,6 +3,32 @@
 #include "trireme/device/clock.hpp"
 
 namespace trireme {
+namespace {
+
+class SingleRank final : public Communicator {
+public:
+    explicit SingleRank(std::string name) : Communicator({}), name_(std::move(name)) {}
+
+    int rank() const override { return 0; }
+    int size() const override { return 1; }
+    const std::string& name() const override { return name_; }
+
+    Ticket start_send(ConstTensor, int peer, Label) override { refuse(peer); }
+    Ticket start_receive(Tensor, int peer, Label) override { refuse(peer); }
+    bool is_done(Ticket) override { return true; }
+
+protected:
+    std::string describe(Ticket) const override { return "nothing"; }
+
+private:
+    [[noreturn]] void refuse(int peer) const {
+        throw BugError(cat("the ", name_, " group has one rank; there is no rank ", peer));
+    }
+
+    std::string name_;
+};
+
+}  // namespace
 
 void Communicator::wait(std::span<const Ticket> tickets) {
     const double begin = now_seconds();
@@ -20,6 +46,10 @@ void Communicator::wait_for(Ticket ticket) {
 
 std::string Communicator::name_of(Ticket ticket) const {
     return cat(describe(ticket), " of the ", name(), " group");
+}
+
+std::unique_ptr<Communicator> single_rank(std::string name) {
+    return std::make_unique<SingleRank>(std::move(name));
 }
 
 }  // namespace trireme

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "trireme/comm/collectives.hpp"
-#include "trireme/comm/nccl_group.hpp"
+#include "trireme/comm/nccl.hpp"
 
 namespace trireme {
 namespace {

@@ -1,6 +1,5 @@
 // What a program that was built without nccl.h has instead of NCCL. It finds none, so nobody asks for more.
 #include "trireme/comm/nccl.hpp"
-#include "trireme/comm/nccl_group.hpp"
 
 namespace trireme {
 

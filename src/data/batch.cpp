@@ -1,15 +1,47 @@
 #include "trireme/data/batch.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <span>
+#include <vector>
 
-#include "data/masking.hpp"
-#include "data/patches.hpp"
-#include "data/span_rows.hpp"
+#include "data/targets.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/data/corpus_info.hpp"
 
 namespace trireme {
 namespace {
+
+float brightness(std::uint8_t byte) { return static_cast<float>(byte) / 127.5F - 1.0F; }
+
+// The square whose first pixel is (top, left), of all channels.
+void append_patch(std::span<const std::uint8_t> pixels, const ImageSize& image, std::size_t patch,
+                  std::size_t top, std::size_t left, std::vector<float>& rows) {
+    for (std::size_t channel = 0; channel < image.channels; ++channel)
+        for (std::size_t y = top; y < top + patch; ++y) {
+            const std::size_t begin = (channel * image.height + y) * image.width + left;
+            for (const std::uint8_t byte : pixels.subspan(begin, patch)) rows.push_back(brightness(byte));
+        }
+}
+
+// Squares of `patch` x `patch` pixels in an image. Throws BugError where they do not cover it exactly.
+std::size_t count_patches(const ImageSize& image, std::size_t patch) {
+    if (patch == 0 || image.height % patch != 0 || image.width % patch != 0)
+        throw BugError(
+            cat("patches of ", patch, " pixels do not cover images of ", image.height, " x ", image.width));
+    return (image.height / patch) * (image.width / patch);
+}
+
+// Appends the rows (patches, channels * patch * patch) of pixels (channels, height, width): patches row by row
+// of the image, within one channel by channel, in these row by row. Byte p becomes p / 127.5 - 1.
+void append_patches(std::span<const std::uint8_t> pixels, const ImageSize& image, std::size_t patch,
+                    std::vector<float>& rows) {
+    for (std::size_t top = 0; top < image.height; top += patch)
+        for (std::size_t left = 0; left < image.width; left += patch)
+            append_patch(pixels, image, patch, top, left, rows);
+}
 
 constexpr std::int32_t nothing_to_predict = -1;
 

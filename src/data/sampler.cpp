@@ -1,9 +1,8 @@
-#include "trireme/data/sampler.hpp"
-
 #include <algorithm>
 #include <bit>
 
 #include "trireme/base/error.hpp"
+#include "trireme/data/sample_index.hpp"
 
 namespace trireme {
 

@@ -1,7 +1,6 @@
-#include "trireme/device/copy.hpp"
-
 #include <cstring>
 
+#include "trireme/device/buffer.hpp"
 #include "trireme/device/gpu.hpp"
 
 namespace trireme {

@@ -1,7 +1,7 @@
-#include "trireme/device/gpu_rates.hpp"
-
 #include <algorithm>
 #include <array>
+
+#include "trireme/device/gpu.hpp"
 
 namespace trireme {
 namespace {

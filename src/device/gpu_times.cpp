@@ -1,5 +1,7 @@
 #include "trireme/device/gpu_times.hpp"
 
+#include "trireme/device/gpu.hpp"
+
 namespace trireme {
 
 std::size_t GpuTimes::mark() {
@@ -41,6 +43,14 @@ void GpuTimes::settle(Ledger& ledger, ProductWork& products) {
     }
     laps_.clear();
     marked_ = 0;
+}
+
+void GpuQueue::wait() const {
+    wait_until([this] { return is_idle(); }, patience_, [] { return "its GPU to do all that it was given"; });
+}
+
+void GpuQueue::wait_until_over(const GpuMoment& moment) const {
+    wait_until([&] { return moment.is_over(); }, patience_, [] { return "its GPU to do what it was given"; });
 }
 
 }  // namespace trireme

@@ -1,9 +1,8 @@
-#include "trireme/device/ordered_sum.hpp"
-
 #include <algorithm>
 #include <array>
 #include <type_traits>
 
+#include "trireme/device/buffer.hpp"
 #include "trireme/device/gpu.hpp"
 
 namespace trireme {

@@ -1,8 +1,11 @@
+// Apart from the clock itself, which a simulation has another one of.
+
 #include "trireme/device/stream.hpp"
 
 #include <algorithm>
 
 #include "trireme/device/gpu_times.hpp"
+#include "trireme/device/power.hpp"
 
 namespace trireme {
 
@@ -55,6 +58,11 @@ ProductWork ProductWork::operator-(const ProductWork& other) const {
 
 ProductWork ProductWork::operator/(double count) const {
     return {.seconds = seconds / count, .flops = flops / count, .whole_flops = whole_flops / count};
+}
+
+void set_clock(std::size_t state, Stream& stream) {
+    set_clock_state(state);
+    stream.clock = clock_states()[state].speed;
 }
 
 }  // namespace trireme

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "trireme/device/copy.hpp"
+#include "trireme/device/buffer.hpp"
 #include "trireme/device/gpu_times.hpp"
 #include "trireme/device/stream.hpp"
 #include "trireme/device/tensor.hpp"

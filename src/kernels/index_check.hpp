@@ -2,6 +2,10 @@
 // row or a column must lie within its table. Each throws BugError with the first that does not.
 #pragma once
 
+#include <span>
+
+#include "kernels/shape_check.hpp"
+#include "trireme/kernels/attention.hpp"
 #include "trireme/kernels/columns.hpp"
 #include "trireme/kernels/cross_entropy.hpp"
 #include "trireme/kernels/embedding.hpp"
@@ -23,5 +27,8 @@ void check_indices(const GatherColumns& op);
 void check_indices(const ScatterColumns& op);
 void check_indices(const SpanLoss& op);
 void check_indices(const BestSpan& op);
+
+// Throws unless the segments lie within `rows` rows and do not overlap.
+void check_segments(const ShapeCheck& check, std::span<const Segment> segments, std::size_t rows);
 
 }  // namespace trireme

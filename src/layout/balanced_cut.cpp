@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "layout/run_loads.hpp"
+#include "layout/group_plan.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/layout/best_cut.hpp"
 

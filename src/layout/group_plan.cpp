@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "trireme/base/error.hpp"
+
 namespace trireme {
 namespace {
 
@@ -16,6 +18,31 @@ bool fits(const LayerLoad& load, const Standing& rank, const PipedreamRules& rul
 }
 
 }  // namespace
+
+RunLoads::RunLoads(const std::vector<LayerLoad>& layers) {
+    for (std::size_t begin = 0; begin < layers.size(); ++begin) {
+        std::vector<LayerLoad>& runs = from_.emplace_back();
+        runs.push_back(layers[begin]);
+        for (std::size_t l = begin + 1; l < layers.size(); ++l) runs.push_back(joined(runs.back(), layers[l]));
+    }
+}
+
+std::vector<GroupLevel> group_levels(const std::vector<LinkLevel>& links, int ranks) {
+    std::vector<GroupLevel> levels;
+    int joined = 1;  // ranks of a group so far
+    for (const LinkLevel& level : links) {
+        const int size = level.ranks == 0 ? ranks : std::min(level.ranks, ranks);
+        if (size == joined) continue;
+        if (ranks % size != 0 || size % joined != 0) {
+            throw ConfigError(cat("links join groups of ", size, " ranks, and ", ranks,
+                                  " ranks are no whole number of groups; use a multiple of ", size, " ranks"));
+        }
+        levels.push_back({.parts = size / joined, .below = joined, .link = level.link});
+        joined = size;
+    }
+    if (joined < ranks || levels.empty()) levels.push_back({.parts = ranks / joined, .below = joined});
+    return levels;
+}
 
 Standing standing_of(const SharingTask& task, std::size_t level, const Standing& group, const Parts& parts) {
     const GroupLevel& own = task.levels[level];

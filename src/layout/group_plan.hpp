@@ -5,11 +5,37 @@
 #include <limits>
 #include <vector>
 
-#include "layout/group_levels.hpp"
-#include "layout/run_loads.hpp"
+#include "trireme/layout/box.hpp"
+#include "trireme/layout/links.hpp"
+#include "trireme/layout/partition.hpp"
 #include "trireme/layout/pipedream.hpp"
 
 namespace trireme {
+
+// The loads of all runs of layers, added up once.
+class RunLoads {
+public:
+    explicit RunLoads(const std::vector<LayerLoad>& layers);
+
+    std::size_t layers() const { return from_.size(); }
+    const LayerLoad& of(Range run) const { return from_[run.begin][run.count - 1]; }  // of one layer at least
+
+private:
+    std::vector<std::vector<LayerLoad>> from_;  // per first layer: of one layer, of two, ...
+};
+
+// A group of this level has `parts` groups of the level below, or ranks at the first level.
+struct GroupLevel {
+    int parts = 1;
+    int below = 1;   // ranks of a part
+    Link link = {};  // among the parts
+
+    friend bool operator==(const GroupLevel&, const GroupLevel&) = default;
+};
+
+// From the smallest groups to all ranks; one level at least. Throws ConfigError where the ranks are not made of
+// whole groups.
+std::vector<GroupLevel> group_levels(const std::vector<LinkLevel>& links, int ranks);
 
 inline constexpr double never = std::numeric_limits<double>::infinity();
 

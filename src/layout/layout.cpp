@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "trireme/base/error.hpp"
-#include "trireme/layout/rank_list.hpp"
+#include "trireme/base/numbers.hpp"
 
 namespace trireme {
 namespace {
@@ -104,6 +104,10 @@ std::string text_of(const Layout& layout) {
     }
     if (!layout.idle.empty()) text += "idle: " + text_of_ranks(layout.idle) + '\n';
     return text;
+}
+
+std::string text_of_ranks(const std::vector<int>& ranks) {
+    return (ranks.size() == 1 ? "rank " : "ranks ") + number_list(ranks);
 }
 
 }  // namespace trireme

@@ -2,7 +2,6 @@
 
 #include "trireme/base/error.hpp"
 #include "trireme/layout/layout.hpp"
-#include "trireme/layout/rank_list.hpp"
 
 namespace trireme {
 namespace {

@@ -1,6 +1,6 @@
 #include "mover/box_memory.hpp"
 
-#include "trireme/device/copy.hpp"
+#include "trireme/device/buffer.hpp"
 
 namespace trireme {
 namespace {

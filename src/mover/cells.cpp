@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <tuple>
 #include <unordered_map>
 
 #include "trireme/base/error.hpp"
@@ -93,6 +94,17 @@ std::vector<int> Cell::keepers() const {
     std::vector<int> ranks;
     std::ranges::set_intersection(after, before, std::back_inserter(ranks));
     return ranks;
+}
+
+bool Sources::are_near(int a, int b) const {
+    return nodes_.empty() || nodes_.at(static_cast<std::size_t>(a)) == nodes_.at(static_cast<std::size_t>(b));
+}
+
+int Sources::choose(const std::vector<int>& holders, int destination, std::size_t elements) {
+    const int best = *std::ranges::min_element(
+        holders, {}, [&](int rank) { return std::tuple(!are_near(rank, destination), sent_[rank], rank); });
+    sent_[best] += elements;
+    return best;
 }
 
 }  // namespace trireme

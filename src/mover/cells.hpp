@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <vector>
 
 #include "trireme/mover/move.hpp"
@@ -24,5 +25,20 @@ std::vector<Cell> cells_of(const std::vector<HeldTensor>& before, const std::vec
 
 // Parts of at most `most` elements: whole rows, or parts of one.
 std::vector<Box> cut_small(const Box& box, std::size_t most);
+
+// Who sends.
+class Sources {
+public:
+    explicit Sources(const std::vector<int>& nodes) : nodes_(nodes) {}  // which outlive it
+
+    // One of `holders`, for so many elements that `destination` is to get.
+    int choose(const std::vector<int>& holders, int destination, std::size_t elements);
+
+private:
+    bool are_near(int a, int b) const;
+
+    const std::vector<int>& nodes_;
+    std::map<int, std::size_t> sent_;  // elements, by rank
+};
 
 }  // namespace trireme

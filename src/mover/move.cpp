@@ -5,7 +5,6 @@
 
 #include "mover/cells.hpp"
 #include "mover/rounds.hpp"
-#include "mover/sources.hpp"
 
 namespace trireme {
 

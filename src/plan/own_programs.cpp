@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "trireme/base/error.hpp"
-#include "trireme/base/number_text.hpp"
+#include "trireme/base/numbers.hpp"
 
 namespace trireme {
 namespace {
@@ -169,8 +169,7 @@ bool validates(const Phases& programs, const std::string& place) {
     }
     if (validation == nullptr || other_step == nullptr) return validation != nullptr;
     throw ConfigError(cat(place, " has ", text_of(*validation), ", but no VALIDATE", other_step->stage,
-                          " after ", text_of(*other_step),
-                          " in the same line; validate all updates, or none"));
+                          " after ", text_of(*other_step), " in the same line; validate all updates, or none"));
 }
 
 Phases forward_part(const Phases& phases, const PipelineShape& shape) {

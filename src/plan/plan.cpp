@@ -6,7 +6,7 @@
 
 #include "plan/own_programs.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/layout/turns.hpp"
+#include "trireme/layout/shares.hpp"
 #include "trireme/schedule/check.hpp"
 #include "trireme/schedule/lower.hpp"
 #include "trireme/schedule/predict.hpp"

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "trireme/base/error.hpp"
-#include "trireme/layout/rank_list.hpp"
+#include "trireme/layout/layout.hpp"
 #include "trireme/plan/decision.hpp"
 
 namespace trireme {

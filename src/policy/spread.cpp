@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "trireme/layout/best_cut.hpp"
-#include "trireme/layout/turns.hpp"
+#include "trireme/layout/shares.hpp"
 
 namespace trireme {
 namespace {

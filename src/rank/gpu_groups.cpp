@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "trireme/comm/staged_group.hpp"
+#include "trireme/comm/gpu_messages.hpp"
 #include "trireme/device/gpu_times.hpp"
 
 namespace trireme {

@@ -1,7 +1,7 @@
 #include "trireme/rank/specimen.hpp"
 
 #include "rank/made_up_batch.hpp"
-#include "trireme/data/sampler.hpp"
+#include "trireme/data/sample_index.hpp"
 #include "trireme/device/machine.hpp"
 #include "trireme/rank/batch_view.hpp"
 #include "trireme/rank/rank_model.hpp"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "trireme/base/duration.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/device/clock.hpp"
 
 namespace trireme {

@@ -9,8 +9,8 @@
 #include <map>
 #include <ostream>
 
-#include "trireme/base/number_text.hpp"
-#include "trireme/layout/rank_list.hpp"
+#include "trireme/base/numbers.hpp"
+#include "trireme/layout/layout.hpp"
 #include "trireme/plan/decision.hpp"
 #include "trireme/setup/idle_warning.hpp"
 #include "trireme/setup/slow_ranks.hpp"

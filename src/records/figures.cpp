@@ -6,8 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "trireme/base/median.hpp"
-#include "trireme/base/number_text.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/model/model.hpp"
 
 namespace trireme {

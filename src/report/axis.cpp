@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "report/number_text.hpp"
+#include "report/html.hpp"
 
 namespace trireme::report {
 namespace {

@@ -1,10 +1,8 @@
-#include "report/charts.hpp"
-
 #include <algorithm>
 #include <array>
 
-#include "report/number_text.hpp"
-#include "report/svg_bars.hpp"
+#include "report/html.hpp"
+#include "report/page.hpp"
 #include "report/svg_chart.hpp"
 #include "trireme/base/error.hpp"
 
@@ -158,8 +156,8 @@ std::string rank_bars(const RunRecords& records) {
         };
         bars.push_back({cat("rank ", rank),
                         {part("in kernels", s.compute, 0), part("waiting for other stages", s.stages, 1),
-                         part("waiting for tensor ranks", s.tensor, 2), part("waiting for gradient sums", s.data, 3),
-                         part("the rest", s.rest, 4)}});
+                         part("waiting for tensor ranks", s.tensor, 2),
+                         part("waiting for gradient sums", s.data, 3), part("the rest", s.rest, 4)}});
     }
     const std::string more = records.ranks.size() > most_ranks
                                  ? cat(", the first ", most_ranks, " of ", records.ranks.size(), " ranks")

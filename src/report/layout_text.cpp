@@ -1,12 +1,11 @@
-#include "report/layout_text.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "report/page.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/base/number_text.hpp"
+#include "trireme/base/numbers.hpp"
 
 namespace trireme::report {
 namespace {

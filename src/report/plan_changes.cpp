@@ -1,5 +1,3 @@
-#include "report/plan_changes.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -7,11 +5,9 @@
 #include <cmath>
 
 #include "report/html.hpp"
-#include "report/layout_text.hpp"
-#include "report/number_text.hpp"
+#include "report/page.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/base/median.hpp"
-#include "trireme/base/number_text.hpp"
+#include "trireme/base/numbers.hpp"
 
 namespace trireme::report {
 namespace {

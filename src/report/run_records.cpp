@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "report/html.hpp"
 #include "report/json_fields.hpp"
-#include "report/number_text.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/json_text.hpp"
 #include "trireme/base/regular_file.hpp"

@@ -1,5 +1,3 @@
-#include "trireme/report/schedule_svg.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +5,7 @@
 
 #include "report/axis.hpp"
 #include "report/html.hpp"
-#include "report/number_text.hpp"
+#include "trireme/report/report.hpp"
 
 namespace trireme {
 namespace {

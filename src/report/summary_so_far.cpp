@@ -1,6 +1,6 @@
-#include "report/summary_so_far.hpp"
-
 #include <algorithm>
+
+#include "report/page.hpp"
 
 namespace trireme::report {
 namespace {

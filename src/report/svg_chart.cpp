@@ -4,12 +4,29 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 
 #include "report/html.hpp"
-#include "report/number_text.hpp"
 
 namespace trireme::report {
 namespace {
+
+bool is_lower(const Point& a, const Point& b) { return a.y < b.y; }
+
+// The line of least squares through the window, at `place` in it; never beyond what the window holds.
+double fitted(std::span<const Point> window, std::size_t place) {
+    const auto count = static_cast<double>(window.size());
+    const double middle = (count - 1) / 2;
+    double mean = 0;
+    for (const Point& point : window) mean += point.y / count;
+    double slope = 0;
+    const double squares = count * (count * count - 1) / 12;  // of the distances from the middle
+    for (std::size_t i = 0; i < window.size() && squares > 0; ++i) {
+        slope += (static_cast<double>(i) - middle) / squares * (window[i].y - mean);
+    }
+    const auto [lowest, highest] = std::minmax_element(window.begin(), window.end(), is_lower);
+    return std::clamp(mean + slope * (static_cast<double>(place) - middle), lowest->y, highest->y);
+}
 
 constexpr double log_factor = 5;
 
@@ -147,7 +164,97 @@ std::string legend(const Chart& chart) {
     return element("p", keys + events, "legend");
 }
 
+constexpr double width = 980;
+constexpr double bar_height = 26;
+constexpr double pitch = 36;  // from one bar to the next
+constexpr double label_width = 150;
+
+double length_of(const Bar& bar) {
+    double sum = 0;
+    for (const BarPart& part : bar.parts) sum += part.value;
+    return sum;
+}
+
+double longest_of(const std::vector<Bar>& bars) {
+    double longest = 0;
+    for (const Bar& bar : bars) longest = std::max(longest, length_of(bar));
+    return longest;
+}
+
+double left_of(const std::vector<Bar>& bars) {
+    const auto has_label = [](const Bar& bar) { return !bar.label.empty(); };
+    return std::any_of(bars.begin(), bars.end(), has_label) ? label_width : 0;
+}
+
+std::string draw(const Bar& bar, double top, double left, double per_unit) {
+    std::string svg;
+    if (!bar.label.empty()) {
+        svg += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", left - 10,
+                           top + bar_height / 2 + 4, escaped(bar.label));
+    }
+    for (const BarPart& part : bar.parts) {
+        const double extent = part.value * per_unit;
+        svg += fmt::format(
+            "<rect class=\"bar c{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\">"
+            "<title>{}: {}</title></rect>\n",
+            part.colour, left, top, extent, bar_height, escaped(part.name), escaped(part.text));
+        left += extent;
+    }
+    return svg;
+}
+
+// Each name once; with its value where it has only one.
+std::string legend(const std::vector<Bar>& bars) {
+    std::vector<BarPart> parts;
+    for (const Bar& bar : bars) {
+        for (const BarPart& part : bar.parts) {
+            const auto known = std::ranges::find(parts, part.name, &BarPart::name);
+            if (known == parts.end()) {
+                parts.push_back(part);
+            } else {
+                known->text.clear();
+            }
+        }
+    }
+    std::string keys;
+    for (const BarPart& part : parts) {
+        const std::string value = part.text.empty() ? "" : " " + element("b", escaped(part.text));
+        keys += fmt::format(
+            "<span><svg width=\"12\" height=\"12\"><rect class=\"bar c{}\" width=\"12\" "
+            "height=\"12\"/></svg> {}{}</span>\n",
+            part.colour, escaped(part.name), value);
+    }
+    return element("p", keys, "legend");
+}
+
 }  // namespace
+
+Curve thinned(const Curve& curve, std::size_t most) {
+    if (curve.size() <= most) return curve;
+    Curve kept;
+    const std::size_t stretches = most / 2;
+    for (std::size_t i = 0; i < stretches; ++i) {
+        const auto at = [&](std::size_t stretch) {
+            return curve.begin() + static_cast<std::ptrdiff_t>(curve.size() * stretch / stretches);
+        };
+        const auto [lowest, highest] = std::minmax_element(at(i), at(i + 1), is_lower);
+        kept.push_back(*std::min(lowest, highest));
+        if (lowest != highest) kept.push_back(*std::max(lowest, highest));
+    }
+    return kept;
+}
+
+Curve smoothed(const Curve& curve, std::size_t reach, std::size_t most) {
+    Curve result;
+    const std::size_t count = std::min(curve.size(), most);
+    for (std::size_t picked = 0; picked < count; ++picked) {
+        const std::size_t i = count > 1 ? picked * (curve.size() - 1) / (count - 1) : 0;
+        const std::size_t first = i - std::min(reach, i);
+        const std::size_t end = std::min(i + reach + 1, curve.size());
+        result.push_back({curve[i].x, fitted(std::span(curve).subspan(first, end - first), i - first)});
+    }
+    return result;
+}
 
 Frame frame_of(const Chart& chart) {
     if (!chart.is_wide) return {};
@@ -183,6 +290,21 @@ std::string svg_chart(const Chart& chart) {
     }
     const std::string title = element("figcaption", escaped(chart.title));
     return element("figure", title + legend(chart) + svg + "</svg>\n", chart.is_wide ? "wide" : "");
+}
+
+std::string svg_bars(const std::string& title, const std::vector<Bar>& bars) {
+    const double longest = longest_of(bars);
+    if (longest <= 0) return "";
+    const double left = left_of(bars);
+    const double height = pitch * static_cast<double>(bars.size());
+    std::string svg = fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n", width, height,
+                                  escaped(title));
+    double top = (pitch - bar_height) / 2;
+    for (const Bar& bar : bars) {
+        svg += draw(bar, top, left, (width - left) / longest);
+        top += pitch;
+    }
+    return element("figure", element("figcaption", escaped(title)) + svg + "</svg>\n" + legend(bars), "wide");
 }
 
 }  // namespace trireme::report

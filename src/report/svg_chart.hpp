@@ -1,15 +1,32 @@
-// A chart with two axes, drawn as SVG. Its colours and fonts are the style sheet's.
+// Charts as SVG: curves over an axis, and bars.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "report/axis.hpp"
-#include "report/curve.hpp"
 
 namespace trireme::report {
 
+// Points in the order of x, made fit to be drawn.
+struct Point {
+    double x = 0;
+    double y = 0;
+    friend bool operator==(const Point&, const Point&) = default;
+};
+using Curve = std::vector<Point>;
+
+// At most `most` (>= 2) points. Of each of most / 2 equal stretches the lowest and the highest stay, so that no
+// spike is lost.
+Curve thinned(const Curve& curve, std::size_t most);
+
+// At most `most` (>= 2) points, evenly picked. Each lies on the line that fits its neighbours best, `reach` on
+// either side where there are as many: in the middle that is their mean, and the ends neither lag nor jump.
+Curve smoothed(const Curve& curve, std::size_t reach, std::size_t most);
+
+// A chart with two axes, drawn as SVG. Its colours and fonts are the style sheet's.
 enum class Mark { faint_line, line, dots };
 
 struct Series {
@@ -58,5 +75,21 @@ std::string coordinates(const Curve& curve, const Axis& x, const Axis& y, const 
 
 // A figure with title, legend (where there are several series) and drawing; empty where no series has points.
 std::string svg_chart(const Chart& chart);
+
+// Horizontal bars of one common scale, drawn as SVG.
+struct BarPart {
+    std::string name;  // for the legend
+    double value = 0;  // at least 0
+    std::string text;  // the value as people read it
+    int colour = 0;    // of the style sheet
+};
+
+struct Bar {
+    std::string label;  // before the bar; may be empty
+    std::vector<BarPart> parts;
+};
+
+// A figure with title, bars, and a legend that says every part's value.
+std::string svg_bars(const std::string& title, const std::vector<Bar>& bars);
 
 }  // namespace trireme::report

@@ -1,10 +1,8 @@
-#include "report/tables.hpp"
-
 #include <cmath>
 #include <map>
 
 #include "report/html.hpp"
-#include "report/number_text.hpp"
+#include "report/page.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme::report {

@@ -1,12 +1,10 @@
-#include "report/trace_drawing.hpp"
-
 #include <algorithm>
 #include <limits>
 #include <map>
 #include <optional>
 
 #include "report/html.hpp"
-#include "report/number_text.hpp"
+#include "report/page.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme::report {

@@ -4,7 +4,7 @@
 
 #include "trireme/adapt/switching.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/base/number_list.hpp"
+#include "trireme/base/numbers.hpp"
 
 namespace trireme {
 namespace {

@@ -11,7 +11,6 @@
 #include "trireme/adapt/straggler_policy.hpp"
 #include "trireme/comm/agreement.hpp"
 #include "trireme/comm/collectives.hpp"
-#include "trireme/comm/made_once.hpp"
 #include "trireme/comm/valueless_group.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/rank/rank_trainer.hpp"

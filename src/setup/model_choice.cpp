@@ -4,7 +4,7 @@
 
 #include "setup/label_names.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/base/option_need.hpp"
+#include "trireme/base/message_text.hpp"
 #include "trireme/data/tokenizer.hpp"
 #include "trireme/model/config_json.hpp"
 

@@ -5,13 +5,12 @@
 #include <sstream>
 
 #include "setup/shared_room.hpp"
-#include "trireme/base/number_list.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/comm/agreement.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/device/gpu.hpp"
 #include "trireme/device/machine.hpp"
-#include "trireme/device/usable_memory.hpp"
 
 namespace trireme {
 namespace {

@@ -5,11 +5,10 @@
 #include <map>
 
 #include "trireme/base/error.hpp"
-#include "trireme/base/median.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/device/gpu.hpp"
-#include "trireme/device/gpu_rates.hpp"
 #include "trireme/device/machine.hpp"
 #include "trireme/kernels/gpu_stream.hpp"
 #include "trireme/kernels/linear.hpp"

@@ -9,7 +9,7 @@
 #include "trireme/schedule/row_buffers.hpp"
 #include "trireme/setup/planning.hpp"
 #include "trireme/setup/rank_classes.hpp"
-#include "trireme/stage/exchange_sizes.hpp"
+#include "trireme/stage/gradient_exchange.hpp"
 #include "trireme/stage/sent_batch.hpp"
 
 namespace trireme {

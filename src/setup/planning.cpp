@@ -7,7 +7,6 @@
 
 #include "trireme/base/regular_file.hpp"
 #include "trireme/layout/balanced_cut.hpp"
-#include "trireme/model/layer_range.hpp"
 #include "trireme/model/model.hpp"
 #include "trireme/schedule/predict.hpp"
 #include "trireme/schedule/schedule_text.hpp"

@@ -5,8 +5,8 @@
 
 #include "setup/label_names.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/base/number_text.hpp"
-#include "trireme/base/option_need.hpp"
+#include "trireme/base/message_text.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/comm/agreement.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/setup/ghosts.hpp"

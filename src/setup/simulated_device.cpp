@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "trireme/base/error.hpp"
-#include "trireme/base/number_text.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/base/regular_file.hpp"
 #include "trireme/comm/agreement.hpp"
 #include "trireme/device/clock.hpp"

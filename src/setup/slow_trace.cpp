@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "trireme/base/error.hpp"
-#include "trireme/base/nearest.hpp"
-#include "trireme/base/quoted.hpp"
+#include "trireme/base/message_text.hpp"
 
 namespace trireme {
 namespace {

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "trireme/device/copy.hpp"
-#include "trireme/device/ordered_sum.hpp"
+#include "trireme/device/buffer.hpp"
 
 namespace trireme {
 namespace {

@@ -1,8 +1,7 @@
-#include "trireme/stage/exchange_sizes.hpp"
-
 #include <algorithm>
 
 #include "stage/bucket_transfer.hpp"
+#include "trireme/stage/gradient_exchange.hpp"
 
 namespace trireme {
 

@@ -258,4 +258,14 @@ void GradientExchange::finish() { state_->finish(); }
 void GradientExchange::share_gradients() { state_->share(Cargo::sums, state_->gradients_); }
 void GradientExchange::share_values() { state_->share(Cargo::values, state_->values_); }
 
+DataGroups make_data_groups(const Session& session, const std::vector<Bucket>& buckets, Patience patience) {
+    DataGroups groups;
+    for (const Bucket& bucket : buckets) {
+        if (bucket.holders.size() == 1 || groups.contains(bucket.holders)) continue;
+        if (!std::ranges::binary_search(bucket.holders, session.rank())) continue;
+        groups.emplace(bucket.holders, session.group_of(bucket.holders, "data", patience));
+    }
+    return groups;
+}
+
 }  // namespace trireme

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "trireme/kernels/channel_change.hpp"
 #include "trireme/kernels/fill.hpp"
+#include "trireme/kernels/linear.hpp"
 #include "trireme/kernels/read.hpp"
 #include "trireme/kernels/rows.hpp"
 

@@ -1,7 +1,9 @@
 #include "trireme/stage/stage.hpp"
 
+#include <algorithm>
+
 #include "trireme/kernels/rows.hpp"
-#include "trireme/model/layer_range.hpp"
+#include "trireme/model/model.hpp"
 #include "trireme/model/tensor_group.hpp"
 
 namespace trireme {
@@ -41,6 +43,13 @@ void let_messages_go_on(const Pass& pass) {
 }
 
 }  // namespace
+
+StageMemory larger_of(const StageMemory& a, const StageMemory& b) {
+    return {.activations = std::max(a.activations, b.activations),
+            .scratch = std::max(a.scratch, b.scratch),
+            .again = std::max(a.again, b.again),
+            .exchange = std::max(a.exchange, b.exchange)};
+}
 
 Stage::Stage(const ModelConfig& config, const StageSpec& spec)
     : spec_(spec),

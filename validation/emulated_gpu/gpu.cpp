@@ -21,8 +21,8 @@
 #include "emulated_gpu/queue.hpp"
 #include "emulated_gpu/thread.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/device/buffer.hpp"
 #include "trireme/device/clock.hpp"
-#include "trireme/device/ordered_sum.hpp"
 
 namespace trireme {
 namespace {

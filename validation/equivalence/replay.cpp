@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "trireme/data/sampler.hpp"
+#include "trireme/data/sample_index.hpp"
 #include "trireme/kernels/fill.hpp"
 #include "trireme/kernels/rows.hpp"
 #include "trireme/optim/optimizer.hpp"

@@ -1,4 +1,4 @@
-// What is in a folder.
+// Names in a folder: those that it has, and names that no other process chooses.
 #pragma once
 
 #include <filesystem>
@@ -12,5 +12,11 @@ std::vector<std::string> names_in(const std::filesystem::path& folder);
 
 // Throws ConfigError where anything is at `folder` but an empty folder, or nothing at all.
 void refuse_unless_empty(const std::filesystem::path& folder);
+
+// Names that no other process chooses, on this machine or another.
+constexpr int random_name_length = 8;
+
+// So many hexadecimal digits, others on every call.
+std::string random_digits(int count = random_name_length);
 
 }  // namespace trireme

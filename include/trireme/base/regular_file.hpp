@@ -1,9 +1,10 @@
-// Input files. Only regular files are opened: a FIFO may block for ever, and a device may have no end.
+// Files that the program reads or starts: input files, and commands in a search path.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,5 +19,8 @@ int open_regular_file(const std::filesystem::path& path, std::string_view label 
 // than `max_bytes`; throws ResourceError if the machine has not enough memory for it.
 std::string read_regular_file(const std::filesystem::path& path, std::string_view label = {},
                               std::uint64_t max_bytes = std::numeric_limits<std::uint64_t>::max());
+
+// Returns nothing if no folder of `search_path` has the command. The path is the PATH of the environment.
+std::optional<std::filesystem::path> command_path(const std::string& search_path, const std::string& name);
 
 }  // namespace trireme

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "trireme/base/error.hpp"
+
 namespace trireme {
 
 //   language   the next token, at every position
@@ -12,6 +14,19 @@ namespace trireme {
 //   classify   the class of a text, or of an image
 enum class Task : std::uint8_t { language, masked, span, classify };
 
-const char* name_of(Task task);  // "language"
+// Returns "language" for Task::language.
+inline const char* name_of(Task task) {
+    switch (task) {
+        case Task::language:
+            return "language";
+        case Task::masked:
+            return "masked";
+        case Task::span:
+            return "span";
+        case Task::classify:
+            return "classify";
+    }
+    throw BugError("unknown task");
+}
 
 }  // namespace trireme

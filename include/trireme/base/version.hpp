@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "trireme/base/error.hpp"
+
 namespace trireme {
 
 struct BuildFacts {
@@ -18,6 +20,10 @@ struct BuildFacts {
 
 BuildFacts build_facts();
 
-std::string version();  // "0.1.0 (2e29447 with changes)"
+// Returns "0.1.0 (2e29447 with changes)".
+inline std::string version() {
+    const BuildFacts facts = build_facts();
+    return cat(facts.version, " (", facts.revision.empty() ? "revision unknown" : facts.revision, ")");
+}
 
 }  // namespace trireme

@@ -7,7 +7,7 @@
 
 #include "trireme/archive/positioned_file.hpp"
 #include "trireme/checkpoint/checkpoint_state.hpp"
-#include "trireme/model/resizing_state.hpp"
+#include "trireme/model/resizing.hpp"
 
 namespace trireme {
 

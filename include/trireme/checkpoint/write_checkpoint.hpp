@@ -17,11 +17,26 @@
 #include <vector>
 
 #include "trireme/archive/partial_folder.hpp"
+#include "trireme/checkpoint/checkpoint_state.hpp"
 #include "trireme/checkpoint/part_writer.hpp"
-#include "trireme/checkpoint/whole_tensors.hpp"
 #include "trireme/model/config.hpp"
 
 namespace trireme {
+
+// What the saves of a state have in common: made once, as HDF5 takes its time over each tensor.
+class WholeTensors {
+public:
+    // Throws ResourceError.
+    explicit WholeTensors(const CheckpointState& state);
+
+    // All bytes of model.h5 beside the parts of a save of that state, which has as many digits. HDF5 is not
+    // needed; any thread may ask.
+    std::string shown_of(const std::string& save) const;
+
+private:
+    std::string save_;
+    std::string bytes_;  // of model.h5 of that save
+};
 
 // What is written beside tensors.
 struct ModelDescription {

@@ -1,5 +1,5 @@
-// What all ranks of a group do together. Sums are added in rank order, so that their bits do not depend on the
-// MPI library; every rank gets the same bits.
+// What all ranks of a group do together, with whole tensors and with the rows of a micro-batch. Sums are added
+// in rank order, so that their bits do not depend on the MPI library; every rank gets the same bits.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 
 #include "trireme/comm/communicator.hpp"
 #include "trireme/device/buffer.hpp"
+#include "trireme/layout/box.hpp"
 
 namespace trireme {
 
@@ -25,5 +26,16 @@ std::vector<std::string> gather_all(Communicator& group, const std::string& text
 
 // Collective over `group`. Returns when every rank has come.
 void barrier(Communicator& group);
+
+// What the ranks of a tensor group do with the rows of a micro-batch that they have cut among themselves, or
+// have all made a part of. `ranges` has the rows of each rank, in order and without gaps; they may be empty.
+
+// Collective over `group`. Each rank has filled its own rows of `values` (rows, columns; contiguous); gets the
+// others'.
+void gather_rows(Communicator& group, Tensor values, const std::vector<Range>& ranges);
+
+// Collective over `group`. The own rows of `values` = sum over ranks of those rows, added in rank order; the
+// other rows stay as they are. Temporaries come from `scratch`.
+void sum_rows(Communicator& group, Tensor values, const std::vector<Range>& ranges, Arena& scratch);
 
 }  // namespace trireme

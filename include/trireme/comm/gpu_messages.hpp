@@ -1,11 +1,13 @@
-// Which way messages take from one rank's GPU to another's, and why.
+// Which way messages take from one rank's GPU to another's, why, and the way by the machine's memory.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "trireme/comm/communicator.hpp"
 #include "trireme/comm/nccl.hpp"
+#include "trireme/comm/postman.hpp"
 #include "trireme/device/gpu.hpp"
 
 namespace trireme {
@@ -30,5 +32,12 @@ GpuMessages choose_gpu_messages(const std::vector<GpuAddress>& ranks);
 // Collective over `group`: the same on all ranks.
 GpuMessages choose_gpu_messages(Communicator& group, const std::string& host, const GpuFacts& gpu,
                                 const NcclSearch& nccl);
+
+// For ranks that share a GPU, or whose GPUs no library connects.
+// The same group for tensors of the GPU, too: these travel by way of the machine's memory. What `queue` was
+// given before a send is in it, and what it is given after a receive sees what came. The queue and the postman
+// outlive the group.
+std::unique_ptr<Communicator> staged_group(std::unique_ptr<Communicator> ranks, GpuQueue& queue,
+                                           Postman& postman, Patience patience);
 
 }  // namespace trireme

@@ -1,4 +1,4 @@
-// Memory that the ranks of a node share. Session makes it.
+// Memory that ranks share: that of a node, and blank memory of a simulation.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,7 @@
 
 namespace trireme {
 
+// Memory that the ranks of a node share. Session makes it.
 class NodeMemory {
 public:
     virtual ~NodeMemory() = default;  // collective over its ranks, unless the job ends by an exception
@@ -24,6 +25,22 @@ public:
     virtual void settle() = 0;
 
     virtual Communicator& group() = 0;  // of its ranks
+};
+
+// So many bytes, of which the simulator copies none, however large a message is.
+class BlankMemory {
+public:
+    explicit BlankMemory(std::size_t bytes);
+    ~BlankMemory();
+    BlankMemory(const BlankMemory&) = delete;
+    BlankMemory& operator=(const BlankMemory&) = delete;
+
+    void* data() const { return data_; }
+    std::size_t bytes() const { return bytes_; }
+
+private:
+    std::size_t bytes_;
+    void* data_;
 };
 
 }  // namespace trireme

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "trireme/comm/blank_memory.hpp"
 #include "trireme/comm/communicator.hpp"
 #include "trireme/comm/node_memory.hpp"
 

@@ -1,10 +1,11 @@
-// Memory: who owns it, and how much of it there is.
+// Memory: its owners, how much of it there is, and copies and sums of tensors in it.
 #pragma once
 
 #include <cstddef>
 #include <string>
 
 #include "trireme/device/tensor.hpp"
+#include "trireme/device/wait.hpp"
 
 namespace trireme {
 
@@ -60,5 +61,15 @@ private:
     Arena& arena_;
     std::size_t mark_;
 };
+
+// Both are of the same type and shape, in the machine's memory or the GPU's, and do not overlap. Where either
+// is the GPU's, behind all that this process has given it to do, and done when it returns; so long it waits for
+// it. Nothing is copied where either is a ghost. Throws BugError where they differ.
+void copy_rows(ConstTensor from, Tensor to, const Patience& patience = {});
+
+// own = values of rank 0 + of rank 1 + ..., where those of rank `self` are in `own` (1, elements) and the
+// others' in the rows of `others` (ranks - 1, elements), in their order. All are of one floating-point type and
+// in one place; of the GPU's, behind all that this process has given it to do. Nothing is done to ghosts.
+void sum_in_order(Tensor own, std::size_t self, ConstTensor others);
 
 }  // namespace trireme

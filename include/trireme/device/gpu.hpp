@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -118,5 +119,9 @@ struct GpuGrid {
 
 // A kernel, as CUDA knows it, and the addresses of its arguments.
 void start_kernel(GpuQueue& queue, const GpuGrid& grid, const void* kernel, void** arguments);
+
+// Multiplications and additions a second of dense matrix products, as the data sheet has them: of bf16 on
+// tensor cores, of f32 without rounding to shorter numbers. None: no sheet of that GPU is known here.
+std::optional<double> dense_rate_of(const std::string& gpu, DType dtype);
 
 }  // namespace trireme

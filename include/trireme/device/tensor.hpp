@@ -23,7 +23,23 @@ constexpr std::size_t bytes_of(DType dtype) {
     if (dtype == DType::bf16) return 2;
     return dtype == DType::f64 || dtype == DType::i64 ? 8 : 4;
 }
-const char* name_of(DType dtype);  // "f32"
+
+// Returns "f32" for DType::f32.
+inline const char* name_of(DType dtype) {
+    switch (dtype) {
+        case DType::f32:
+            return "f32";
+        case DType::f64:
+            return "f64";
+        case DType::i32:
+            return "i32";
+        case DType::i64:
+            return "i64";
+        case DType::bf16:
+            return "bf16";
+    }
+    throw BugError(cat("unknown element type ", static_cast<int>(dtype)));
+}
 
 // What sums over numbers of this type are kept in.
 constexpr DType wide_of(DType dtype) { return dtype == DType::bf16 ? DType::f32 : dtype; }

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "trireme/layout/layer_load.hpp"
 #include "trireme/layout/links.hpp"
+#include "trireme/layout/partition.hpp"
 
 namespace trireme {
 

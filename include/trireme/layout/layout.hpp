@@ -88,4 +88,7 @@ bool takes_even_turns(const Layout& layout);
 // For people: "stage 0: layers 0-6, rank 0 | rank 1", with the halves of blocks as .5: one line for each stage.
 std::string text_of(const Layout& layout);
 
+// "rank 4", "ranks 0,1", "ranks 0-3,8": three or more neighbours in a row are a run.
+std::string text_of_ranks(const std::vector<int>& ranks);
+
 }  // namespace trireme

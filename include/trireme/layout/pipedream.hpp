@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <vector>
 
-#include "trireme/layout/layer_load.hpp"
 #include "trireme/layout/layout.hpp"
 #include "trireme/layout/links.hpp"
+#include "trireme/layout/partition.hpp"
 
 namespace trireme {
 

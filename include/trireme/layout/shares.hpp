@@ -1,6 +1,7 @@
-// Cutting a width among ranks.
+// Cutting a width among ranks, and equal pieces of work among those who do it.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,5 +20,13 @@ std::vector<Range> cut_in_shares(std::size_t count, std::span<const std::size_t>
 
 // Cuts `count` into `parts` ranges whose lengths differ by at most one, longer ones first; some may be empty.
 std::vector<Range> cut_evenly(std::size_t count, std::size_t parts);
+
+// Who does each of `count` equal pieces of work, where each does as many in a second as its part says: always
+// whoever is done with one more the soonest, the first of equal ones. So the last of them is done as early as
+// can be, and parts that sum up to `count` are the numbers of pieces.
+std::vector<std::size_t> take_turns(const std::vector<double>& parts, std::size_t count);
+
+// Likewise how many pieces each does; where there are enough, one at least.
+std::vector<std::size_t> count_turns(const std::vector<double>& parts, std::size_t count);
 
 }  // namespace trireme

@@ -6,13 +6,14 @@
 #include <variant>
 #include <vector>
 
+#include "trireme/layout/box.hpp"
 #include "trireme/model/attention_half.hpp"
 #include "trireme/model/config.hpp"
 #include "trireme/model/embedding_layer.hpp"
-#include "trireme/model/final_norm.hpp"
 #include "trireme/model/head.hpp"
 #include "trireme/model/head_transform.hpp"
 #include "trireme/model/mlp_half.hpp"
+#include "trireme/model/norm.hpp"
 #include "trireme/model/patch_embedding.hpp"
 #include "trireme/model/span_head.hpp"
 
@@ -41,5 +42,8 @@ const LossState& loss_state(const LayerState& state);  // of a head
 std::vector<ParameterSpec> unique_parameters(const std::vector<Layer>& layers);
 
 std::size_t parameter_count(const ModelConfig& config);
+
+// build_layers() for the layers in `wanted` alone: of a deep model, much less work.
+std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& part, Range wanted);
 
 }  // namespace trireme

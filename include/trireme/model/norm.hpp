@@ -1,4 +1,4 @@
-// A normalisation with its gain, and its bias if it has one.
+// Norms: within a model, and the last one before its head.
 #pragma once
 
 #include "trireme/kernels/dropout.hpp"
@@ -7,6 +7,7 @@
 
 namespace trireme {
 
+// A normalisation with its gain, and its bias if it has one.
 class Norm {
 public:
     struct State {
@@ -43,6 +44,25 @@ struct NextNorm {
     Norm::State& state;
     Tensor& normed;
     bool& is_normed;
+};
+
+// The norm between the last block and the head.
+class FinalNorm {
+public:
+    using State = struct FinalNormState : Norm::State {};
+
+    explicit FinalNorm(const ModelConfig& config);
+    std::vector<ParameterSpec> parameters() const { return norm_.parameters(); }
+
+    Tensor forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept) const;
+    void backward_input(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
+                        Tensor grad_input, State& state, Arena& kept) const;
+    void backward_weight(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
+                         State& state, Gradients gradients, Arena& scratch) const;
+
+private:
+    std::size_t width_;
+    Norm norm_;
 };
 
 }  // namespace trireme

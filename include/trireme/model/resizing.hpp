@@ -4,9 +4,12 @@
 //   Y = X[:,J] W[J,:]      dX[:,J] = dY W[J,:]^T      dW[J,:] += X[:,J]^T dY      bias and its gradient: whole
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <vector>
 
+#include "trireme/device/tensor.hpp"
 #include "trireme/kernels/linear.hpp"
 #include "trireme/layout/migration.hpp"
 #include "trireme/model/parameter.hpp"
@@ -82,6 +85,16 @@ private:
     std::map<ProjectionPlace, Entry> entries_;
     std::vector<ParameterTensors> memory_;
     std::size_t period_ = 0;
+};
+
+// What a rank remembers of what it leaves out, beside its part of the model: for checkpoints.
+struct ResizingState {
+    std::size_t period = 0;               // how many have begun behind the first
+    std::vector<double> variation = {};   // of the channels of all projections, one after the other
+    std::vector<std::uint8_t> kept = {};  // likewise: 1 or 0
+    std::vector<std::uint64_t> last_rows =
+        {};                           // of each projection, where gradients are remembered; else empty
+    std::vector<Tensor> memory = {};  // vectors, where they lie: weights of long ago, and gradients
 };
 
 }  // namespace trireme

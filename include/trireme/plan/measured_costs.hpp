@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "trireme/layout/layer_load.hpp"
+#include "trireme/layout/partition.hpp"
 #include "trireme/plan/plan.hpp"
 #include "trireme/plan/rank_profiles.hpp"
 #include "trireme/schedule/predict.hpp"

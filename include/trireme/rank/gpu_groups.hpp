@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "trireme/comm/gpu_messages.hpp"
-#include "trireme/comm/nccl_group.hpp"
+#include "trireme/comm/nccl.hpp"
 #include "trireme/config/config.hpp"
 #include "trireme/rank/rank_groups.hpp"
 #include "trireme/rank/watchdog.hpp"

@@ -10,7 +10,7 @@
 #include "trireme/base/progress.hpp"
 #include "trireme/checkpoint/state_view.hpp"
 #include "trireme/comm/tally.hpp"
-#include "trireme/data/sampler.hpp"
+#include "trireme/data/sample_index.hpp"
 #include "trireme/device/trace.hpp"
 #include "trireme/layout/links.hpp"
 #include "trireme/optim/optimizer.hpp"
@@ -140,7 +140,7 @@ private:
     std::unique_ptr<StepInFlight> next_;               // that nobody has begun; or none
     int executed_ = 0;
     int settled_ = 0;
-    int contributed_ = 0;  // steps whose gradients have been added up here
+    int contributed_ = 0;               // steps whose gradients have been added up here
     std::optional<Progress> progress_;  // of the step that is executed
     StepEnergy energy_{setup_.gpu.get()};
     bool has_diverged_ = false;  // With --on-nan stop, no later step changes the parameters.

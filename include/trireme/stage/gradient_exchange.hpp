@@ -13,6 +13,7 @@
 #include "trireme/device/gpu.hpp"
 #include "trireme/layout/pieces.hpp"
 #include "trireme/optim/optimizer.hpp"
+#include "trireme/stage/local_parameters.hpp"
 
 namespace trireme {
 
@@ -71,5 +72,16 @@ private:
     struct State;
     std::unique_ptr<State> state_;
 };
+
+// Sizes of one rank's exchange.
+struct ExchangeSize {
+    std::size_t bytes = 0;                     // GradientExchange::bytes()
+    std::vector<std::size_t> own_shards = {};  // elements of each of GradientExchange::own_shards()
+};
+
+// The sizes for each of `ranks`, which ascend and hold equal parts of the same tensors: `held` has the
+// parameters of any of them.
+std::vector<ExchangeSize> exchange_sizes(const GradientPlan& plan, const std::vector<int>& ranks,
+                                         const LocalParameters& held);
 
 }  // namespace trireme

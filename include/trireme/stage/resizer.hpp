@@ -6,7 +6,6 @@
 
 #include "trireme/model/channel_choice.hpp"
 #include "trireme/model/resizing.hpp"
-#include "trireme/model/resizing_state.hpp"
 #include "trireme/optim/optimizer.hpp"
 #include "trireme/stage/local_parameters.hpp"
 

@@ -5,14 +5,56 @@
 #include <optional>
 #include <vector>
 
+#include "trireme/device/buffer.hpp"
 #include "trireme/layout/box.hpp"
 #include "trireme/model/model.hpp"
 #include "trireme/plan/recompute.hpp"
-#include "trireme/stage/flight.hpp"
 #include "trireme/stage/local_parameters.hpp"
-#include "trireme/stage/workspace.hpp"
 
 namespace trireme {
+
+// A micro-batch on its way through a stage: what its forward pass leaves for its backward pass.
+struct Flight {
+    Flight(std::size_t bytes, Place place) : kept("activation", bytes, place) {}
+
+    Arena kept;
+    std::size_t weights = 0;  // which copies of the parameters it uses, and where it leaves their gradients
+    std::size_t gradients = 0;
+    std::vector<LayerState> states = {};         // per layer
+    std::vector<ConstTensor> inputs = {};        // (own rows, width) per layer; absent for the embedding
+    std::vector<ConstTensor> grad_outputs = {};  // (own rows, width) per layer, between backward halves
+
+    // For the next micro-batch.
+    void clear() {
+        kept.release(0);
+        states.clear();
+        inputs.clear();
+        grad_outputs.clear();
+    }
+};
+
+// Bytes that a stage holds while it works.
+struct StageMemory {
+    std::size_t activations = 0;  // kept of one micro-batch
+    std::size_t scratch = 0;      // within one layer's pass
+    std::size_t again = 0;     // of a block whose forward pass is done again, or whose activations nobody reads
+    std::size_t exchange = 0;  // with the other tensor ranks
+};
+
+// The larger of each.
+StageMemory larger_of(const StageMemory& a, const StageMemory& b);
+
+struct Workspace {
+    // Capacities are `memory`'s.
+    Workspace(const StageMemory& memory, Place place)
+        : scratch("scratch", memory.scratch, place),
+          again("recompute", memory.again, place),
+          exchange("tensor exchange", memory.exchange, place) {}
+
+    Arena scratch;
+    Arena again;
+    Arena exchange;
+};
 
 struct StageSpec {
     Range layers;  // of the model's list

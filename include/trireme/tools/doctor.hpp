@@ -6,7 +6,6 @@
 
 #include "trireme/base/error.hpp"
 #include "trireme/base/job.hpp"
-#include "trireme/base/start.hpp"
 #include "trireme/comm/session.hpp"
 
 namespace trireme {

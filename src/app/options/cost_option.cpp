@@ -1,8 +1,7 @@
-#include "app/options/cost_option.hpp"
-
 #include <array>
 #include <utility>
 
+#include "app/options/options.hpp"
 #include "app/options/values.hpp"
 #include "trireme/base/error.hpp"
 

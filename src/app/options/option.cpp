@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "trireme/base/error.hpp"
-#include "trireme/base/quoted.hpp"
+#include "trireme/base/message_text.hpp"
 
 namespace trireme::app {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/base/option_need.hpp"
+#include "trireme/base/message_text.hpp"
 
 namespace trireme::app {
 

@@ -1,8 +1,7 @@
-#include "app/options/plan_options.hpp"
-
 #include <fmt/format.h>
 
 #include "app/options/choices.hpp"
+#include "app/options/options.hpp"
 #include "app/options/values.hpp"
 
 namespace trireme::app {

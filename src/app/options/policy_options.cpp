@@ -1,8 +1,7 @@
-#include "app/options/policy_options.hpp"
-
 #include <utility>
 
 #include "app/options/choices.hpp"
+#include "app/options/options.hpp"
 #include "app/options/values.hpp"
 
 namespace trireme::app {

@@ -1,10 +1,9 @@
-#include "app/options/resumed_options.hpp"
-
 #include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
 
+#include "app/options/options.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme::app {

@@ -1,7 +1,5 @@
-#include "app/options/run_options.hpp"
-
 #include "app/options/choices.hpp"
-#include "app/options/trace_option.hpp"
+#include "app/options/options.hpp"
 #include "app/options/values.hpp"
 
 namespace trireme::app {

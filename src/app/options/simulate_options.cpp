@@ -1,6 +1,5 @@
-#include "app/options/simulate_options.hpp"
-
 #include "app/options/choices.hpp"
+#include "app/options/options.hpp"
 #include "app/options/values.hpp"
 #include "trireme/base/error.hpp"
 

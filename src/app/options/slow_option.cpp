@@ -1,14 +1,13 @@
-#include "app/options/slow_option.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <limits>
 #include <map>
 
+#include "app/options/options.hpp"
 #include "app/options/values.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/base/nearest.hpp"
+#include "trireme/base/message_text.hpp"
 
 namespace trireme::app {
 namespace {

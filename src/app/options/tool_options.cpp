@@ -5,7 +5,7 @@
 #include "app/options/choices.hpp"
 #include "app/options/values.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/base/quoted.hpp"
+#include "trireme/base/message_text.hpp"
 
 namespace trireme::app {
 

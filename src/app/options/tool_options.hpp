@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "app/options/option.hpp"
-#include "trireme/tools/convert.hpp"
 #include "trireme/tools/doctor.hpp"
 #include "trireme/tools/prepare.hpp"
+#include "trireme/tools/stored_files.hpp"
 
 namespace trireme::app {
 

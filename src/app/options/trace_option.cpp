@@ -1,7 +1,6 @@
-#include "app/options/trace_option.hpp"
-
 #include <limits>
 
+#include "app/options/options.hpp"
 #include "app/options/values.hpp"
 #include "trireme/base/error.hpp"
 

@@ -1,15 +1,7 @@
-#include "app/options/train_options.hpp"
-
 #include <algorithm>
 
 #include "app/options/choices.hpp"
-#include "app/options/cost_option.hpp"
-#include "app/options/optimizer_options.hpp"
-#include "app/options/policy_options.hpp"
-#include "app/options/profile_option.hpp"
-#include "app/options/run_options.hpp"
-#include "app/options/simulate_options.hpp"
-#include "app/options/slow_option.hpp"
+#include "app/options/options.hpp"
 #include "app/options/values.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/schedule/catalog.hpp"

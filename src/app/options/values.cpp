@@ -9,9 +9,9 @@
 #include <string_view>
 
 #include "app/options/choices.hpp"
-#include "trireme/base/duration.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/base/nearest.hpp"
+#include "trireme/base/message_text.hpp"
+#include "trireme/base/numbers.hpp"
 
 namespace trireme::app {
 namespace {

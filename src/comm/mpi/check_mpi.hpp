@@ -3,11 +3,20 @@
 
 #include <mpi.h>
 
+#include <array>
+
 #include "trireme/base/error.hpp"
 
 namespace trireme {
 
 // Throws ResourceError with MPI's own words if `code` is not success.
-void check_mpi(int code, const char* call, Where where = Where::here());
+inline void check_mpi(int code, const char* call, Where where = Where::here()) {
+    if (code == MPI_SUCCESS) return;
+    std::array<char, MPI_MAX_ERROR_STRING> text{};
+    int length = 0;
+    MPI_Error_string(code, text.data(), &length);
+    throw ResourceError(cat(call, " failed: ", std::string(text.data(), static_cast<std::size_t>(length))),
+                        where);
+}
 
 }  // namespace trireme

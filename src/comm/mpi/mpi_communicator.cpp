@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include "comm/mpi/check_in.hpp"
 #include "comm/mpi/check_mpi.hpp"
-#include "comm/mpi/create_group.hpp"
+#include "comm/mpi/groups.hpp"
 #include "trireme/device/clock.hpp"
 
 namespace trireme {

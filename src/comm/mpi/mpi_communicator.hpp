@@ -27,7 +27,7 @@ public:
     MpiCommunicator(const MpiCommunicator&) = delete;
     MpiCommunicator& operator=(const MpiCommunicator&) = delete;
 
-    // This rank takes the time to copy what it receives from those that are near: see nodes.hpp.
+    // This rank takes the time to copy what it receives from those that are near: see groups.hpp.
     void copy_itself(double bytes_per_second, std::vector<bool> is_near);
 
     int rank() const override { return rank_; }
@@ -38,10 +38,10 @@ public:
     Ticket start_receive(Tensor tensor, int peer, Label label) override;
     bool is_done(Ticket ticket) override;
     std::optional<int> unasked_sender() override;
-    void progress() override;  // wall/wait.cpp or simulated/wait.cpp
+    void progress() override;  // wall/ranks.cpp or simulated/ranks.cpp
 
 protected:
-    void wait_for(Ticket ticket) override;  // wall/wait.cpp or simulated/wait.cpp
+    void wait_for(Ticket ticket) override;  // wall/ranks.cpp or simulated/ranks.cpp
     std::string describe(Ticket ticket) const override;
 
 private:
@@ -74,7 +74,7 @@ private:
     void give_back(Slot& slot);
     std::size_t index_of(Ticket ticket) const;  // throws BugError if it is not in flight
     void finish_part(Slot& slot, const Outcome& outcome);
-    int test(MPI_Request& request, bool& is_done, MPI_Status& status);  // wall/wait.cpp or simulated/wait.cpp
+    int test(MPI_Request& request, bool& is_done, MPI_Status& status);  // wall/ranks.cpp or simulated/ranks.cpp
     void spend_on_copying(int peer, std::size_t bytes) const;
 
     MPI_Comm comm_ = MPI_COMM_NULL;
@@ -88,7 +88,7 @@ private:
     Ticket next_serial_ = 1;
     std::vector<Slot> slots_;
     std::vector<std::size_t> free_slots_;
-    std::deque<MessageToItself> messages_to_itself_ = {};  // of simulated/wait.cpp
+    std::deque<MessageToItself> messages_to_itself_ = {};  // of simulated/ranks.cpp
 };
 
 }  // namespace trireme

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "comm/mpi/check_mpi.hpp"
-#include "comm/mpi/create_group.hpp"
+#include "comm/mpi/groups.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/clock.hpp"
 

@@ -3,9 +3,9 @@
 #include <sstream>
 
 #include "comm/mpi/check_mpi.hpp"
+#include "comm/mpi/groups.hpp"
 #include "comm/mpi/mpi_communicator.hpp"
 #include "comm/mpi/mpi_node_memory.hpp"
-#include "comm/mpi/nodes.hpp"
 #include "trireme/comm/session.hpp"
 #include "trireme/device/clock.hpp"
 
@@ -42,7 +42,9 @@ Session::Session(int& argc, char**& argv, double stall_seconds) : stall_seconds_
     nodes_ = node_of_each(rank_, size_, {.stall_seconds = stall_seconds});
 }
 
-Session::~Session() { end([] {}); }
+Session::~Session() {
+    end([] {});
+}
 
 std::string Session::host() const {
     std::array<char, MPI_MAX_PROCESSOR_NAME> name{};

@@ -7,16 +7,15 @@
 // stands on a GPU for a rank that has not come there; and what stands in a queue for a message stands for one
 // whose sender has it in its own, so that a processor that waits for its GPU is no obstacle to another one.
 // (Were receives given to NCCL first, two such ranks could wait for sends that neither gets to start.)
-#include "trireme/comm/nccl_group.hpp"
-
 #include <algorithm>
 #include <deque>
 #include <exception>
 #include <map>
 #include <optional>
 
-#include "comm/nccl/open_channel.hpp"
+#include "comm/nccl/channel.hpp"
 #include "comm/nccl/signals.hpp"
+#include "trireme/comm/nccl.hpp"
 
 namespace trireme {
 namespace {

@@ -1,11 +1,11 @@
-#include "trireme/comm/staged_group.hpp"
-
 #include <algorithm>
 #include <cstring>
 #include <deque>
 #include <map>
 #include <utility>
 #include <vector>
+
+#include "trireme/comm/gpu_messages.hpp"
 
 namespace trireme {
 namespace {

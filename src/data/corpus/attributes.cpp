@@ -1,7 +1,6 @@
-#include "data/corpus/attributes.hpp"
-
 #include <limits>
 
+#include "data/corpus/contents.hpp"
 #include "data/corpus/schema.hpp"
 #include "trireme/archive/hdf5_file.hpp"
 

@@ -1,16 +1,26 @@
-// What an open corpus holds: its datasets, and in memory all of a row that is small.
+// What the file of a corpus holds: its attributes and its arrays.
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "trireme/archive/hdf5.hpp"
 #include "trireme/archive/hdf5_dataset.hpp"
 #include "trireme/data/corpus_info.hpp"
 
 namespace trireme {
 
+// All of `info` but its path and its count of tokens.
+void write_attributes(hdf5::Id file, const CorpusInfo& info);
+
+// Throws ConfigError, with the path, where the file is none of a corpus, of a newer schema, where an attribute
+// is missing, or holds what no corpus can have.
+CorpusInfo read_attributes(hdf5::Id file, const std::filesystem::path& path);
+
+// What an open corpus holds: its datasets, and in memory all of a row that is small.
 struct CorpusContents {
     hdf5::Handle file;
     std::map<std::string, hdf5::DatasetReader> datasets;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <span>
 
-#include "data/corpus/attributes.hpp"
 #include "data/corpus/contents.hpp"
 #include "data/corpus/schema.hpp"
 #include "trireme/archive/hdf5_file.hpp"

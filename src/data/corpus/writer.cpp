@@ -2,7 +2,7 @@
 #include <limits>
 #include <map>
 
-#include "data/corpus/attributes.hpp"
+#include "data/corpus/contents.hpp"
 #include "data/corpus/schema.hpp"
 #include "trireme/archive/hdf5_dataset.hpp"
 #include "trireme/archive/hdf5_file.hpp"

@@ -4,7 +4,6 @@
 
 #include "data/source/cifar_file.hpp"
 #include "data/source/mnist_files.hpp"
-#include "data/source/source_format.hpp"
 #include "data/source/source_parts.hpp"
 #include "data/source/squad_file.hpp"
 #include "data/source/synthetic_rows.hpp"

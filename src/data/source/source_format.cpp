@@ -1,10 +1,9 @@
-#include "data/source/source_format.hpp"
-
 #include <array>
 #include <filesystem>
 #include <string_view>
 
 #include "data/source/cifar_file.hpp"
+#include "data/source/source_parts.hpp"
 #include "data/source/squad_document.hpp"
 #include "trireme/base/error.hpp"
 

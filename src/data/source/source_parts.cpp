@@ -4,7 +4,6 @@
 
 #include "data/source/cifar_file.hpp"
 #include "data/source/mnist_files.hpp"
-#include "data/source/source_format.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme {

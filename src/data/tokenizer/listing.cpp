@@ -1,11 +1,10 @@
-#include "data/tokenizer/listing.hpp"
-
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 
-#include "data/tokenizer/byte_alphabet.hpp"
+#include "data/tokenizer/byte_text.hpp"
+#include "data/tokenizer/tokenizer_files.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme {

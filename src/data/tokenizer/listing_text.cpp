@@ -1,5 +1,4 @@
-#include "data/tokenizer/listing_text.hpp"
-
+#include "data/tokenizer/tokenizer_files.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme {

@@ -3,7 +3,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-#include "data/tokenizer/utf8.hpp"
+#include "data/tokenizer/byte_text.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme {

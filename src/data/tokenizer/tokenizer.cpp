@@ -1,11 +1,9 @@
 #include "trireme/data/tokenizer.hpp"
 
-#include "data/tokenizer/byte_alphabet.hpp"
+#include "data/tokenizer/byte_text.hpp"
 #include "data/tokenizer/merge_rules.hpp"
 #include "data/tokenizer/splitter.hpp"
 #include "data/tokenizer/tokenizer_files.hpp"
-#include "data/tokenizer/trainer.hpp"
-#include "data/tokenizer/utf8.hpp"
 #include "data/tokenizer/vocabulary.hpp"
 #include "data/tokenizer/word_index.hpp"
 #include "trireme/base/error.hpp"

@@ -2,7 +2,6 @@
 
 #include <sstream>
 
-#include "data/tokenizer/listing_text.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/json_text.hpp"
 #include "trireme/base/regular_file.hpp"

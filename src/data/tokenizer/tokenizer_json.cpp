@@ -1,8 +1,7 @@
 // The tokenizer.json of Hugging Face's tokenizers library, as far as it describes GPT-2's way.
 #include <algorithm>
 
-#include "data/tokenizer/byte_alphabet.hpp"
-#include "data/tokenizer/listing_text.hpp"
+#include "data/tokenizer/byte_text.hpp"
 #include "data/tokenizer/tokenizer_files.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/json_text.hpp"

@@ -1,16 +1,18 @@
-// What defines a byte-level BPE tokenizer, as plain data.
+// The tokens of a byte-pair encoding, and how they are learned from texts.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace trireme {
 
+// What defines a byte-level BPE tokenizer, as plain data.
 inline constexpr std::size_t byte_values = 256;
 inline constexpr std::string_view end_of_text = "<|endoftext|>";
 
@@ -33,5 +35,11 @@ struct Vocabulary {
 
 // The 256 bytes in order and the end token: what raw bytes use and training begins with.
 Vocabulary byte_vocabulary();
+
+// Learns byte-pair merges (Sennrich et al. 2016, algorithm 1) within GPT-2's pieces of the texts: the most
+// frequent pair of neighbours becomes a token, of equally frequent ones the pair whose bytes come first (the
+// left token's, then the right one's), until there are `vocabulary_size` tokens or no pair occurs twice. The
+// end token comes last. Throws ConfigError below 257.
+Vocabulary learn_merges(std::span<const std::string> texts, std::size_t vocabulary_size);
 
 }  // namespace trireme

@@ -1,7 +1,6 @@
 #include <limits>
 
 #include "kernels/cpu/product.hpp"
-#include "kernels/cpu/product_threads.hpp"
 
 // BLAS's Fortran entries, which every BLAS has; matrices are column by column there.
 extern "C" {

@@ -1,8 +1,7 @@
-#include "trireme/kernels/channel_change.hpp"
-
 #include <cmath>
 
 #include "kernels/cpu/parallel.hpp"
+#include "trireme/kernels/linear.hpp"
 
 namespace trireme {
 namespace {

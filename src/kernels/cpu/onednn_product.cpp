@@ -1,10 +1,57 @@
 #include <oneapi/dnnl/dnnl.h>
 
-#include "kernels/cpu/blocked_product.hpp"
+#include <algorithm>
+#include <vector>
+
+#include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/product.hpp"
-#include "kernels/cpu/product_threads.hpp"
+#include "kernels/cpu/tile.hpp"
 
 namespace trireme::cpu {
+namespace {
+
+constexpr std::size_t panel_columns = 128;
+constexpr std::size_t panel_depth = 256;  // a panel of 128 x 256 doubles lies in the second-level cache
+
+struct Range {
+    std::size_t begin;
+    std::size_t count;
+};
+
+LeftFactor<double> left_factor(const Factor<double>& left, std::size_t row, std::size_t depth) {
+    const auto& m = left.matrix;
+    if (left.is_transposed) return {&m(depth, row), 1, m.stride};
+    return {&m(row, depth), m.stride, 1};
+}
+
+// Rows `depth` and columns `columns` of the right factor, padded with zeros to whole vectors.
+void pack(const Factor<double>& right, Range depth, Range columns, double* panel) {
+    const auto& m = right.matrix;
+    for (std::size_t k = 0; k < depth.count; ++k) {
+        double* row = panel + k * panel_columns;
+        for (std::size_t c = 0; c < columns.count; ++c) {
+            row[c] = right.is_transposed ? m(columns.begin + c, depth.begin + k)
+                                         : m(depth.begin + k, columns.begin + c);
+        }
+        std::fill(row + columns.count, row + round_up(columns.count, lanes<double>), 0.0);
+    }
+}
+
+void add_panel(const Product<double>& product, const double* panel, Range depth, Range columns) {
+    alignas(vector_bytes) double sums[tile_rows * panel_columns];
+    const Elements<double>& output = product.output;
+    for (std::size_t r = 0; r < output.rows; r += tile_rows) {
+        const std::size_t rows = std::min<std::size_t>(tile_rows, output.rows - r);
+        multiply_rows(rows, left_factor(product.left, r, depth.begin), {panel, panel_columns}, depth.count,
+                      columns.count, {sums, panel_columns}, false);
+        for (std::size_t i = 0; i < rows; ++i) {
+            double* place = output.row(r + i) + columns.begin;
+            for (std::size_t c = 0; c < columns.count; ++c) place[c] += sums[i * panel_columns + c];
+        }
+    }
+}
+
+}  // namespace
 
 // dnnl_sgemm and not a matmul primitive: on plain layouts it was faster in most shapes of GPT-2, up to 3 times,
 // and it needs no cache of primitives.
@@ -26,5 +73,25 @@ void multiply(int threads, const Product<float>& product) {
 }
 
 void multiply(int threads, const Product<double>& product) { multiply_blocked(threads, product); }
+
+void multiply_blocked(int threads, const Product<double>& product) {
+    const Elements<double>& output = product.output;
+    const std::size_t depth = product.left.depth_as_left();
+    for_each_range(threads, output.columns, panel_columns, panel_columns,
+                   [&](std::size_t begin, std::size_t end) {
+                       std::vector<double> panel(panel_columns * std::min(panel_depth, depth));
+                       for (std::size_t c = begin; c < end; c += panel_columns) {
+                           const Range columns{c, std::min(panel_columns, end - c)};
+                           for (std::size_t r = 0; r < output.rows && !product.accumulate; ++r) {
+                               std::fill_n(output.row(r) + c, columns.count, 0.0);
+                           }
+                           for (std::size_t k = 0; k < depth; k += panel_depth) {
+                               const Range depths{k, std::min(panel_depth, depth - k)};
+                               pack(product.right, depths, columns, panel.data());
+                               add_panel(product, panel.data(), depths, columns);
+                           }
+                       }
+                   });
+}
 
 }  // namespace trireme::cpu

@@ -3,7 +3,11 @@
 //   backward input   grad_input[r, i] = sum_o grad_output[r, o] W[i, o]
 //   backward weight  grad_W[i, o] += sum_r input[r, i] grad_output[r, o];  grad_bias[o] += sum_r grad_output[r,
 //   o]
+// The oracle: one element after the other, sums in double.
+
 #include "trireme/kernels/linear.hpp"
+
+#include <cmath>
 
 namespace trireme {
 namespace {
@@ -98,6 +102,20 @@ void run(ReferenceStream& stream, const LinearBackwardWeight& op) {
 
 void run(ReferenceStream&, const ColumnSums& op) {
     visit_float(op.input.dtype, [&](auto zero) { add_column_sums<decltype(zero)>(op); });
+}
+
+void run(ReferenceStream&, const ChannelChange& op) {
+    visit_float(op.weight.dtype, [&]<class T>(T) {
+        const auto weight = op.weight.as<T>();
+        const auto before = op.before.as<T>();
+        const auto change = op.change.as<double>();
+        for (std::size_t r = 0; r < weight.rows; ++r) {
+            for (std::size_t c = 0; c < weight.columns; ++c) {
+                const std::size_t channel = op.axes == WeightAxes::in_out ? r : c;
+                change[channel] += std::abs(static_cast<double>(weight(r, c)) - before(r, c));
+            }
+        }
+    });
 }
 
 }  // namespace trireme

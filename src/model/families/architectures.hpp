@@ -1,4 +1,4 @@
-// The words of Hugging Face's config.json: classes of models, and activations.
+// The words of Hugging Face's config.json: classes of models, activations, and settings by family.
 #pragma once
 
 #include <optional>
@@ -6,10 +6,12 @@
 #include <string_view>
 #include <vector>
 
+#include "model/families/config_fields.hpp"
 #include "trireme/model/config.hpp"
 
 namespace trireme {
 
+// The words of Hugging Face's config.json: classes of models, and activations.
 struct Architecture {
     const char* name;  // "BertForMaskedLM"
     Family family;
@@ -25,5 +27,10 @@ std::optional<Family> family_named(std::string_view model_type);
 
 std::optional<ActivationKind> activation_named(std::string_view name);
 std::string known_activations();  // joined with commas
+
+// Sizes, activation, dropout, norms, positions, and `tied` as it is where nothing is said; absent settings are
+// transformers' own. Throws ConfigError for settings under which the model would compute something else than
+// ours does.
+ModelConfig settings_of(Family family, const ConfigFields& fields);
 
 }  // namespace trireme

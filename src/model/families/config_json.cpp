@@ -3,7 +3,6 @@
 
 #include "model/families/architectures.hpp"
 #include "model/families/config_fields.hpp"
-#include "model/families/family_settings.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/json_text.hpp"
 #include "trireme/base/regular_file.hpp"

@@ -1,6 +1,4 @@
 // Settings that are not named here say nothing about what a model computes.
-#include "model/families/family_settings.hpp"
-
 #include "model/families/architectures.hpp"
 #include "trireme/base/error.hpp"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "trireme/base/error.hpp"
-#include "trireme/base/nearest.hpp"
+#include "trireme/base/message_text.hpp"
 #include "trireme/model/config.hpp"
 
 namespace trireme {

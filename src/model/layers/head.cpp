@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "model/families/family.hpp"
-#include "trireme/comm/row_collectives.hpp"
+#include "trireme/comm/collectives.hpp"
 #include "trireme/kernels/cross_entropy.hpp"
 #include "trireme/kernels/fill.hpp"
 #include "trireme/kernels/linear.hpp"

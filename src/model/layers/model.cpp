@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "model/families/family.hpp"
-#include "trireme/model/layer_range.hpp"
 
 namespace trireme {
 

@@ -1,7 +1,6 @@
 #include "trireme/model/tensor_group.hpp"
 
 #include "trireme/comm/collectives.hpp"
-#include "trireme/comm/row_collectives.hpp"
 #include "trireme/kernels/rows.hpp"
 #include "trireme/layout/shares.hpp"
 

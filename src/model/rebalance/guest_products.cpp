@@ -1,6 +1,5 @@
-#include "model/rebalance/guest_products.hpp"
-
 #include "model/layers/product_work.hpp"
+#include "model/rebalance/helping.hpp"
 #include "trireme/kernels/fill.hpp"
 
 namespace trireme {

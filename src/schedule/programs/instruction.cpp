@@ -6,8 +6,7 @@
 #include <optional>
 
 #include "trireme/base/error.hpp"
-#include "trireme/base/nearest.hpp"
-#include "trireme/base/quoted.hpp"
+#include "trireme/base/message_text.hpp"
 
 namespace trireme {
 namespace {

@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "trireme/base/error.hpp"
-#include "trireme/base/nearest.hpp"
-#include "trireme/base/quoted.hpp"
+#include "trireme/base/message_text.hpp"
 
 namespace trireme {
 

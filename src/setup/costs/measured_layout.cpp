@@ -4,7 +4,7 @@
 #include <set>
 
 #include "setup/costs/read_profiles.hpp"
-#include "trireme/base/number_text.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/layout/balanced_cut.hpp"
 #include "trireme/layout/pipedream.hpp"
 #include "trireme/model/model.hpp"

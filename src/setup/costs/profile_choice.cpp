@@ -10,7 +10,7 @@
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/gpu.hpp"
 #include "trireme/device/machine.hpp"
-#include "trireme/layout/rank_list.hpp"
+#include "trireme/layout/layout.hpp"
 #include "trireme/plan/profile.hpp"
 #include "trireme/setup/simulated_device.hpp"
 

@@ -5,7 +5,7 @@
 
 #include "setup/costs/read_profiles.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/layout/rank_list.hpp"
+#include "trireme/layout/layout.hpp"
 
 namespace trireme {
 namespace {

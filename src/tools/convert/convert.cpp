@@ -1,17 +1,15 @@
-#include "trireme/tools/convert.hpp"
-
 #include <algorithm>
 #include <filesystem>
 
 #include "tools/convert/export_model.hpp"
-#include "tools/figures.hpp"
-#include "tools/terminal_text.hpp"
+#include "tools/printed_text.hpp"
 #include "trireme/archive/listing.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/progress.hpp"
 #include "trireme/checkpoint/stored_model.hpp"
 #include "trireme/checkpoint/write_checkpoint.hpp"
 #include "trireme/model/model.hpp"
+#include "trireme/tools/stored_files.hpp"
 
 namespace trireme {
 namespace fs = std::filesystem;

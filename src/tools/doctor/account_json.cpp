@@ -1,7 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "tools/doctor/account.hpp"
-#include "tools/doctor/gpu_findings.hpp"
+#include "tools/doctor/findings.hpp"
 
 namespace trireme::doctor {
 namespace {

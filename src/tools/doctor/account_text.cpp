@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "tools/doctor/account.hpp"
-#include "tools/terminal_text.hpp"
+#include "tools/doctor/findings.hpp"
+#include "tools/printed_text.hpp"
 
 namespace trireme::doctor {
 namespace {

@@ -4,11 +4,8 @@
 #include <array>
 #include <filesystem>
 
-#include "tools/doctor/account.hpp"
-#include "tools/doctor/optional_parts.hpp"
-#include "tools/doctor/own_facts.hpp"
-#include "tools/doctor/pairs.hpp"
-#include "tools/doctor/scratch.hpp"
+#include "tools/doctor/findings.hpp"
+#include "tools/doctor/probes.hpp"
 #include "trireme/base/version.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/clock.hpp"

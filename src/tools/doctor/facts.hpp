@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/doctor/gpu_states.hpp"
 #include "tools/doctor/gpus.hpp"
-#include "trireme/base/start.hpp"
+#include "trireme/base/job.hpp"
 
 namespace trireme::doctor {
 

@@ -62,4 +62,11 @@ bool do_all_work(const std::vector<Finding>& findings) {
                                 [](const Finding& finding) { return finding.status == Status::fails; });
 }
 
+std::map<int, std::vector<int>> ranks_of_nodes(const std::vector<RankFacts>& ranks) {
+    std::map<int, std::vector<int>> nodes;
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank)
+        nodes[ranks[rank].node].push_back(static_cast<int>(rank));
+    return nodes;
+}
+
 }  // namespace trireme::doctor

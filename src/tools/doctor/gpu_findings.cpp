@@ -1,13 +1,10 @@
-#include "tools/doctor/gpu_findings.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
-#include "tools/doctor/node_ranks.hpp"
-#include "trireme/base/number_list.hpp"
-#include "trireme/base/number_text.hpp"
+#include "tools/doctor/findings.hpp"
+#include "trireme/base/numbers.hpp"
 
 namespace trireme::doctor {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <set>
 
-#include "tools/doctor/gpu_findings.hpp"
+#include "tools/doctor/findings.hpp"
 
 namespace trireme::doctor {
 namespace {

@@ -86,6 +86,14 @@ const Gpu* named(const std::vector<Gpu>& all, const std::string& word) {
     return gpu == all.end() ? nullptr : &*gpu;
 }
 
+GpuState state_of(const Gpu& gpu, const std::string& library) {
+    if (gpu.bus_id.empty()) return {.complaint = "the system does not say where GPU " + gpu.id + " is"};
+    const GpuMeterSearch search = find_gpu_meter(gpu.bus_id, library);
+    if (!search.meter) return {.complaint = search.complaint};
+    return {
+        .driver = search.meter->driver(), .reading = search.meter->read(), .limits = search.meter->limits()};
+}
+
 }  // namespace
 
 int gpus_shown(const fs::path& root) { return static_cast<int>(device_files(root).size()); }
@@ -120,6 +128,21 @@ std::vector<Gpu> visible_gpus(const std::vector<Gpu>& all, const std::optional<s
 std::optional<Gpu> gpu_of_rank(const std::vector<Gpu>& visible, int local_rank) {
     if (visible.empty()) return std::nullopt;
     return visible[static_cast<std::size_t>(local_rank) % visible.size()];
+}
+
+std::vector<GpuState> states_of(const std::vector<Gpu>& gpus, const std::string& library) {
+    std::vector<GpuState> states;
+    for (const Gpu& gpu : gpus) states.push_back(state_of(gpu, library));
+    return states;
+}
+
+void add_what_cuda_tells(std::vector<Gpu>& gpus, const std::vector<GpuFacts>& told) {
+    if (gpus.size() != told.size()) return;
+    for (std::size_t i = 0; i < gpus.size(); ++i) {
+        if (!gpus[i].bus_id.empty()) continue;
+        gpus[i].bus_id = told[i].bus_id;
+        gpus[i].model = told[i].name;
+    }
 }
 
 }  // namespace trireme::doctor

@@ -1,10 +1,13 @@
-// NVIDIA's devices as the system shows them, without CUDA.
+// NVIDIA's devices as the system shows them, without CUDA, and their state as the driver reports it.
 #pragma once
 
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "trireme/device/gpu.hpp"
+#include "trireme/device/gpu_meter.hpp"
 
 namespace trireme::doctor {
 
@@ -30,5 +33,22 @@ std::vector<Gpu> visible_gpus(const std::vector<Gpu>& all, const std::optional<s
 // --gpus-per-task=1, and otherwise the one of its number, from the first one on again where ranks are more.
 // None where it sees none.
 std::optional<Gpu> gpu_of_rank(const std::vector<Gpu>& visible, int local_rank);
+
+// How GPUs are at the moment, as NVIDIA's driver tells.
+struct GpuState {
+    std::string driver = {};     // "550.54.15"
+    std::string complaint = {};  // why nothing is known of it; empty: something is
+    GpuReading reading = {};
+    GpuLimits limits = {};
+
+    bool operator==(const GpuState&) const = default;
+};
+
+// Of each of them. Where the system does not say where a GPU is, nothing is known of it.
+std::vector<GpuState> states_of(const std::vector<Gpu>& gpus,
+                                const std::string& library = GpuMeter::standard_library);
+
+// Names and places that the system does not tell, where CUDA sees as many GPUs: it has them in the same order.
+void add_what_cuda_tells(std::vector<Gpu>& gpus, const std::vector<GpuFacts>& told);
 
 }  // namespace trireme::doctor

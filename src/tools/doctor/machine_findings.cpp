@@ -5,11 +5,7 @@
 #include <set>
 
 #include "tools/doctor/findings.hpp"
-#include "tools/doctor/gpu_findings.hpp"
-#include "tools/doctor/node_ranks.hpp"
-#include "trireme/base/median.hpp"
-#include "trireme/base/number_list.hpp"
-#include "trireme/base/number_text.hpp"
+#include "trireme/base/numbers.hpp"
 
 namespace trireme::doctor {
 namespace {

@@ -1,8 +1,7 @@
-#include "tools/doctor/optional_parts.hpp"
-
 #include <filesystem>
 
-#include "trireme/base/command_path.hpp"
+#include "tools/doctor/probes.hpp"
+#include "trireme/base/regular_file.hpp"
 
 namespace trireme::doctor {
 namespace {

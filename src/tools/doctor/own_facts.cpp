@@ -1,13 +1,11 @@
-#include "tools/doctor/own_facts.hpp"
-
 #include <unistd.h>
 
 #include <algorithm>
 
+#include "tools/doctor/probes.hpp"
 #include "trireme/base/version.hpp"
 #include "trireme/device/gpu.hpp"
 #include "trireme/device/machine.hpp"
-#include "trireme/device/usable_memory.hpp"
 
 namespace trireme::doctor {
 namespace {

@@ -1,8 +1,7 @@
-#include "tools/doctor/pairs.hpp"
-
 #include <array>
 
-#include "trireme/base/median.hpp"
+#include "tools/doctor/probes.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/device/buffer.hpp"
 #include "trireme/device/clock.hpp"
 

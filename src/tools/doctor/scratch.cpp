@@ -1,5 +1,3 @@
-#include "tools/doctor/scratch.hpp"
-
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -8,6 +6,7 @@
 #include <numeric>
 #include <vector>
 
+#include "tools/doctor/probes.hpp"
 #include "trireme/archive/hdf5_dataset.hpp"
 #include "trireme/archive/hdf5_file.hpp"
 #include "trireme/archive/partial_file.hpp"

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "tools/doctor/findings.hpp"
-#include "tools/doctor/node_ranks.hpp"
 
 namespace trireme::doctor {
 namespace {

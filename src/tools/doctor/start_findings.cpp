@@ -4,9 +4,7 @@
 #include <utility>
 
 #include "tools/doctor/findings.hpp"
-#include "tools/doctor/node_ranks.hpp"
-#include "trireme/base/number_list.hpp"
-#include "trireme/base/number_text.hpp"
+#include "trireme/base/numbers.hpp"
 
 namespace trireme::doctor {
 namespace {

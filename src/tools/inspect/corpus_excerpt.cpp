@@ -1,12 +1,10 @@
-#include "tools/inspect/corpus_excerpt.hpp"
-
 #include <algorithm>
 #include <span>
 #include <string_view>
 
-#include "tools/inspect/image_sketch.hpp"
+#include "tools/inspect/excerpts.hpp"
 #include "tools/prepare/row_tally.hpp"
-#include "tools/terminal_text.hpp"
+#include "tools/printed_text.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme {

@@ -1,7 +1,7 @@
-#include "tools/inspect/image_sketch.hpp"
-
 #include <algorithm>
 #include <string_view>
+
+#include "tools/inspect/excerpts.hpp"
 
 namespace trireme {
 namespace {

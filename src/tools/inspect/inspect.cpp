@@ -1,13 +1,10 @@
-#include "trireme/tools/inspect.hpp"
-
-#include "tools/fact_line.hpp"
-#include "tools/figures.hpp"
-#include "tools/inspect/corpus_excerpt.hpp"
-#include "tools/inspect/inspect_weights.hpp"
+#include "tools/inspect/excerpts.hpp"
 #include "tools/prepare/row_tally.hpp"
+#include "tools/printed_text.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/checkpoint/stored_model.hpp"
 #include "trireme/data/corpus.hpp"
+#include "trireme/tools/stored_files.hpp"
 
 namespace trireme {
 namespace {

@@ -1,12 +1,9 @@
-#include "tools/inspect/inspect_weights.hpp"
-
 #include <algorithm>
 #include <span>
 #include <vector>
 
-#include "tools/fact_line.hpp"
-#include "tools/figures.hpp"
-#include "tools/terminal_text.hpp"
+#include "tools/inspect/excerpts.hpp"
+#include "tools/printed_text.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/checkpoint/stored_model.hpp"
 #include "trireme/model/model.hpp"

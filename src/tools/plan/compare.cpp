@@ -11,7 +11,7 @@
 
 #include "tools/plan/closed_form.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/base/number_text.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/schedule/search.hpp"
 #include "trireme/setup/planning.hpp"
 #include "trireme/setup/rank_classes.hpp"

@@ -7,9 +7,8 @@
 #include <unordered_map>
 
 #include "tools/plan/closed_form.hpp"
-#include "trireme/base/number_list.hpp"
-#include "trireme/base/number_text.hpp"
-#include "trireme/layout/rank_list.hpp"
+#include "trireme/base/numbers.hpp"
+#include "trireme/layout/layout.hpp"
 #include "trireme/schedule/schedule_text.hpp"
 #include "trireme/setup/planning.hpp"
 #include "trireme/setup/rank_classes.hpp"

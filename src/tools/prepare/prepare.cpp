@@ -1,20 +1,171 @@
 #include "trireme/tools/prepare.hpp"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
 #include <new>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
-#include "tools/prepare/prepare_check.hpp"
 #include "tools/prepare/prepare_progress.hpp"
-#include "tools/prepare/prepare_tokenizer.hpp"
 #include "tools/prepare/row_encoder.hpp"
 #include "tools/prepare/row_tally.hpp"
 #include "tools/prepare/wanted_rows.hpp"
+#include "tools/printed_text.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/data/corpus_info.hpp"
 #include "trireme/data/corpus_writer.hpp"
+#include "trireme/data/tokenizer.hpp"
 
 namespace trireme {
 namespace {
+
+constexpr std::size_t training_bytes = 64'000'000;  // of text: more adds hours and hardly changes the merges
+constexpr std::string_view train_prefix = "train:";
+
+std::size_t trained_size(const std::string& option) {
+    const std::string_view digits = std::string_view(option).substr(train_prefix.size());
+    std::size_t size = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), size);
+    if (error != std::errc() || end != digits.data() + digits.size())
+        throw ConfigError(
+            cat("--tokenizer '", option, "': '", digits, "' is no vocabulary size; write train:4096"));
+    return size;
+}
+
+// The texts to learn from, one after another; a context that several questions share is taken once.
+class TrainingTexts {
+public:
+    void add(const SourceRow& row, RowKind kind) {
+        if (kind != RowKind::question) return add(row.text());
+        if (row.question.context != context_) {
+            context_ = row.question.context;
+            add(context_);
+        }
+        add(row.question.text);
+    }
+
+    const std::vector<std::string>& texts() const { return texts_; }
+    std::size_t bytes() const { return bytes_; }
+
+private:
+    void add(std::string_view text) {
+        texts_.emplace_back(text);
+        bytes_ += text.size();
+    }
+
+    std::vector<std::string> texts_;
+    std::string context_;
+    std::size_t bytes_ = 0;
+};
+
+Tokenizer train_tokenizer(const PrepareConfig& config, RowKind kind, PrepareProgress& progress) {
+    const std::size_t size = trained_size(config.tokenizer);
+    WantedRows rows(config);
+    TrainingTexts texts;
+    SourceRow row;
+    while (texts.bytes() < training_bytes && rows.next(row)) {
+        if (row.is_ids)
+            throw ConfigError(cat(row.place, " is an id row, from which --tokenizer ", config.tokenizer,
+                                  " cannot learn; name the tokenizer that made the ids: gpt2:DIR, say"));
+        texts.add(row, kind);
+    }
+    if (texts.bytes() < training_bytes) rows.check_any();
+    progress.say(
+        cat("learning ", size, " tokens from ", in_megabytes(static_cast<double>(texts.bytes())), " of text"));
+    return Tokenizer::trained(texts.texts(), size);
+}
+
+// True if --tokenizer asks for a tokenizer that is trained, for which the inputs are read twice.
+bool learns_tokenizer(const PrepareConfig& config) { return config.tokenizer.starts_with(train_prefix); }
+
+Tokenizer without_specials(const PrepareConfig& config, RowKind kind, PrepareProgress& progress) {
+    if (learns_tokenizer(config)) return train_tokenizer(config, kind, progress);
+    return tokenizer_from_option(config.tokenizer.empty() ? "bytes" : config.tokenizer);
+}
+
+bool wants_bert_tokens(const PrepareConfig& config, RowKind kind) {
+    if (config.special_tokens != "none" && config.special_tokens != "bert")
+        throw ConfigError(
+            cat("--special-tokens '", config.special_tokens, "' is unknown; choose none or bert"));
+    return kind == RowKind::question || config.special_tokens == "bert";
+}
+
+// `kind`: of the rows; texts or questions. Throws ConfigError where the option is unknown, or the rows have no
+// text to learn from.
+Tokenizer choose_tokenizer(const PrepareConfig& config, RowKind kind, PrepareProgress& progress) {
+    const bool with_bert_tokens = wants_bert_tokens(config, kind);
+    const Tokenizer tokenizer = without_specials(config, kind, progress);
+    const std::array<std::string, 3> bert_tokens = {"[CLS]", "[SEP]", "[MASK]"};
+    return with_bert_tokens ? tokenizer.with_special_tokens(bert_tokens) : tokenizer;
+}
+
+namespace fs = std::filesystem;
+
+struct GivenOption {
+    std::string_view name;
+    bool is_given;
+    bool is_of_questions;  // means something for them
+};
+
+// Where a tokenizer may be read from; most of these are not there.
+std::vector<fs::path> tokenizer_files(const std::string& option) {
+    constexpr std::string_view gpt2_prefix = "gpt2:";
+    const fs::path place = option.starts_with(gpt2_prefix) ? option.substr(gpt2_prefix.size()) : option;
+    return {place,
+            place / "encoder.json",
+            place / "vocab.bpe",
+            place / "vocab.json",
+            place / "merges.txt",
+            place / "tokenizer.json"};
+}
+
+void check_output(const PrepareConfig& config) {
+    if (config.output.empty()) throw ConfigError("prepare needs a file to write: --output corpus.h5");
+    std::error_code ignored;  // of what cannot be looked at: opening it says so
+    const fs::file_status status = fs::status(config.output, ignored);
+    const bool is_else = fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
+    if (is_else)
+        throw ConfigError(cat("--output ", config.output,
+                              " is there already and is no file of data, but a pipe, a device or a socket; "
+                              "name another file"));
+    for (const fs::path& file : tokenizer_files(config.tokenizer))
+        if (fs::is_regular_file(file, ignored) && fs::equivalent(file, config.output, ignored))
+            throw ConfigError(
+                cat("--output ", config.output, " is the tokenizer ", file.string(), "; name another file"));
+}
+
+// Throws ConfigError where the output would take the place of an input, of the tokenizer or of what is no file
+// of data, or a pipe would be read twice.
+void check_files(const PrepareConfig& config) {
+    check_output(config);
+    for (const std::string& input : config.inputs) {
+        std::error_code ignored;  // of files that are not there: opening them says so
+        if (fs::equivalent(input, config.output, ignored))
+            throw ConfigError(cat("--output ", config.output, " is the input ", input, "; name another file"));
+        if (fs::is_fifo(input, ignored) && learns_tokenizer(config))
+            throw ConfigError(cat(input, " is a pipe, which can be read only once, and --tokenizer ",
+                                  config.tokenizer, " reads it twice; write it to a file first"));
+    }
+}
+
+// `kind`: of the rows of the source. Throws ConfigError for an option that means nothing for such rows.
+void check_meaning(const PrepareConfig& config, RowKind kind) {
+    if (kind != RowKind::question && kind != RowKind::image) return;
+    const std::array<GivenOption, 5> options = {{{"tokenizer", !config.tokenizer.empty(), true},
+                                                 {"special-tokens", config.special_tokens != "none", true},
+                                                 {"where", !config.where.empty(), true},
+                                                 {"label", !config.label.empty(), false},
+                                                 {"rows", !config.rows.empty(), false}}};
+    for (const GivenOption& option : options)
+        if (option.is_given && !(kind == RowKind::question && option.is_of_questions))
+            throw ConfigError(cat("--", option.name, " means nothing for ",
+                                  kind == RowKind::image ? "images" : "SQuAD's questions", ", which ",
+                                  config.inputs.front(), " holds; leave it out"));
+}
 
 std::string describe_source(const PrepareConfig& config) {
     if (!config.synthetic.empty())

@@ -1,6 +1,6 @@
 #include "tools/prepare/prepare_progress.hpp"
 
-#include "tools/figures.hpp"
+#include "tools/printed_text.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme {

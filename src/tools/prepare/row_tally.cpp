@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "tools/figures.hpp"
-#include "tools/terminal_text.hpp"
+#include "tools/printed_text.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme {
@@ -19,6 +18,16 @@ std::string described(const char* of, const std::vector<std::uint64_t>& counts) 
 }
 
 }  // namespace
+
+RowLengths summarise(std::vector<std::uint64_t> lengths) {
+    if (lengths.empty()) return {};
+    std::sort(lengths.begin(), lengths.end());
+    const auto at = [&lengths](std::size_t percent) {
+        const std::size_t rank = (lengths.size() * percent + 99) / 100;  // 1 to the number of rows
+        return lengths[std::max<std::size_t>(rank, 1) - 1];
+    };
+    return {lengths.front(), at(50), at(90), at(99), lengths.back()};
+}
 
 std::string class_name(const CorpusInfo& info, std::size_t label) {
     constexpr std::size_t longest_name = 40;

@@ -1,14 +1,21 @@
-// What is counted of a corpus's rows, for people.
+// What is counted of the rows of a corpus, for people, and how long they are.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "tools/prepare/row_lengths.hpp"
 #include "trireme/data/corpus_info.hpp"
 
 namespace trireme {
+
+// How long the rows of a corpus are.
+struct RowLengths {
+    std::uint64_t shortest = 0, p50 = 0, p90 = 0, p99 = 0, longest = 0;
+};
+
+// Percentiles by nearest rank; zeros where there are no rows.
+RowLengths summarise(std::vector<std::uint64_t> lengths);
 
 // Its name where the corpus has names, else its number.
 std::string class_name(const CorpusInfo& info, std::size_t label);

@@ -2,7 +2,7 @@
 
 #include <tuple>
 
-#include "trireme/base/median.hpp"
+#include "trireme/base/numbers.hpp"
 
 namespace trireme {
 

@@ -1,5 +1,8 @@
 #include "tools/profile/lone_layer.hpp"
 
+#include <map>
+#include <string>
+
 #include "trireme/device/gpu_times.hpp"
 #include "trireme/kernels/fill.hpp"
 
@@ -12,6 +15,13 @@ StageMemory memory_of_both(const LoneLayerSpec& spec) {
     const Range alone{spec.layer, 1};
     return larger_of(memory_of(spec, alone, BackwardHalves::together),
                      memory_of(spec, alone, BackwardHalves::apart));
+}
+
+// Equal for layers of a model that do the same with other numbers.
+std::string signature_of(const Layer& layer) {
+    std::string signature = kind_of(layer);
+    for (const ParameterSpec& spec : parameters_of(layer)) signature += cat(' ', spec.rows, 'x', spec.columns);
+    return signature;
 }
 
 }  // namespace
@@ -83,6 +93,24 @@ void LoneLayer::update() {
     sum_of_squares(stream_, parameters_.gradients(), shards_, norm_scratch_);
     optimizer_.update(stream_, parameters_.values(), parameters_.gradients(), spec_.optimizer.rate, 1);
     launch(stream_, Fill{.output = parameters_.gradients().all(), .value = 0});
+}
+
+std::vector<std::size_t> first_equals(const std::vector<Layer>& layers) {
+    std::map<std::string, std::size_t> known;
+    std::vector<std::size_t> first;
+    for (const Layer& layer : layers) {
+        first.push_back(known.emplace(signature_of(layer), first.size()).first->second);
+    }
+    return first;
+}
+
+std::vector<std::size_t> distinct_layers(const std::vector<Layer>& layers) {
+    std::vector<std::size_t> distinct;
+    const std::vector<std::size_t> first = first_equals(layers);
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+        if (first[l] == l) distinct.push_back(l);
+    }
+    return distinct;
 }
 
 }  // namespace trireme

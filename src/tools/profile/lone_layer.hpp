@@ -1,11 +1,13 @@
-// A layer by itself: what a stage of that layer alone does, as often as one likes.
+// A layer by itself: what a stage of that layer alone does, as often as one likes; and layers that are equal.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "trireme/comm/communicator.hpp"
+#include "trireme/model/model.hpp"
 #include "trireme/model/tensor_group.hpp"
 #include "trireme/optim/optimizer.hpp"
 #include "trireme/stage/predict.hpp"
@@ -66,5 +68,11 @@ private:
 
 // Of a training pass through the layer alone, or through some neighbours.
 StageMemory memory_of(const LoneLayerSpec& spec, Range layers, BackwardHalves halves);
+
+// Per layer the first one that is equal to it: that does the same with other numbers.
+std::vector<std::size_t> first_equals(const std::vector<Layer>& layers);
+
+// The layers that are equal to none before them.
+std::vector<std::size_t> distinct_layers(const std::vector<Layer>& layers);
 
 }  // namespace trireme

@@ -1,12 +1,10 @@
-#include "tools/profile/measure_kernels.hpp"
-
 #include <algorithm>
 #include <memory>
 
-#include "tools/profile/equal_layers.hpp"
 #include "tools/profile/kernel_recorder.hpp"
 #include "tools/profile/lone_layer.hpp"
-#include "trireme/base/median.hpp"
+#include "tools/profile/measurements.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/kernels/fill.hpp"
 #include "trireme/kernels/rows.hpp"

@@ -1,11 +1,10 @@
-#include "tools/profile/measure_links.hpp"
-
 #include <algorithm>
 #include <array>
 #include <optional>
 #include <utility>
 
-#include "trireme/base/median.hpp"
+#include "tools/profile/measurements.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/buffer.hpp"
 #include "trireme/device/clock.hpp"

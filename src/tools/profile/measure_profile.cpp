@@ -1,10 +1,9 @@
 #include <map>
 #include <memory>
 
-#include "tools/profile/equal_layers.hpp"
 #include "tools/profile/lone_layer.hpp"
-#include "tools/profile/measure_kernels.hpp"
-#include "trireme/base/median.hpp"
+#include "tools/profile/measurements.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/device/gpu.hpp"
 #include "trireme/device/machine.hpp"

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <optional>
 
-#include "tools/profile/measure_links.hpp"
+#include "tools/profile/measurements.hpp"
 #include "trireme/archive/partial_file.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/comm/agreement.hpp"
@@ -107,6 +107,15 @@ void profile(const ProfileConfig& config, const ProfileSubject& subject, const P
     if (!file) return;
     write(json_of(profile), std::move(*file));
     say(fmt::format("the profile is {}\n", config.output));
+}
+
+// Ranks may be slow to come, as where others have more to measure.
+void profile(const ProfileConfig& config, const ProfileSubject& subject, const Session& session,
+             std::ostream& out) {
+    const auto all = session.all_ranks("profile", {});
+    constexpr double an_hour = 3600;
+    all->give_up_after(an_hour);
+    profile(config, subject, {.all = *all, .nodes = session.nodes()}, out);
 }
 
 }  // namespace trireme

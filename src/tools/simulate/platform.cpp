@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "trireme/base/error.hpp"
-#include "trireme/base/number_text.hpp"
+#include "trireme/base/numbers.hpp"
 
 namespace trireme {
 namespace {

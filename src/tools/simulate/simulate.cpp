@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "tools/simulate/platform.hpp"
-#include "trireme/base/command_path.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/regular_file.hpp"
 

@@ -1,7 +1,7 @@
 #include "trireme/kernels/columns.hpp"
 
 #include "gpu_comparison.hpp"
-#include "trireme/kernels/channel_change.hpp"
+#include "trireme/kernels/linear.hpp"
 
 namespace trireme {
 namespace {

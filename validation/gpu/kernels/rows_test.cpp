@@ -1,7 +1,7 @@
 #include "trireme/kernels/rows.hpp"
 
 #include "gpu_comparison.hpp"
-#include "trireme/device/copy.hpp"
+#include "trireme/device/buffer.hpp"
 #include "trireme/kernels/read.hpp"
 
 namespace trireme {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "kernels/cuda/support/gpu_work.hpp"
-#include "trireme/device/copy.hpp"
+#include "trireme/device/buffer.hpp"
 #include "trireme/kernels/gpu_stream.hpp"
 
 namespace trireme {

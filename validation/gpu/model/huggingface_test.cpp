@@ -2,7 +2,7 @@
 // in validation/reference.
 #include <gtest/gtest.h>
 
-#include "trireme/device/copy.hpp"
+#include "trireme/device/buffer.hpp"
 #include "trireme/device/gpu_times.hpp"
 #include "trireme/kernels/gpu_stream.hpp"
 #include "trireme/kernels/read.hpp"

@@ -8,7 +8,6 @@
 #include "oracle.hpp"
 #include "trireme/kernels/activation.hpp"
 #include "trireme/kernels/attention.hpp"
-#include "trireme/kernels/channel_change.hpp"
 #include "trireme/kernels/columns.hpp"
 #include "trireme/kernels/cross_entropy.hpp"
 #include "trireme/kernels/dropout.hpp"

@@ -4,7 +4,7 @@
 
 #include "comm/mpi/mpi_communicator.hpp"
 #include "error_message.hpp"
-#include "trireme/base/number_list.hpp"
+#include "trireme/base/numbers.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/clock.hpp"
 

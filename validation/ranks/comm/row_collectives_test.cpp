@@ -1,10 +1,9 @@
-#include "trireme/comm/row_collectives.hpp"
-
 #include <gtest/gtest.h>
 #include <mpi.h>
 
 #include "comm/mpi/mpi_communicator.hpp"
 #include "trireme/base/random.hpp"
+#include "trireme/comm/collectives.hpp"
 
 namespace trireme {
 namespace {

@@ -12,11 +12,9 @@
 #include "comm/mpi/mpi_communicator.hpp"
 #include "nccl_stand_in/stand_in_library.hpp"
 #include "trireme/comm/gpu_messages.hpp"
-#include "trireme/comm/nccl_group.hpp"
+#include "trireme/comm/nccl.hpp"
 #include "trireme/comm/postman.hpp"
-#include "trireme/comm/staged_group.hpp"
 #include "trireme/device/buffer.hpp"
-#include "trireme/device/copy.hpp"
 
 namespace trireme {
 

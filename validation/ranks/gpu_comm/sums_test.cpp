@@ -1,7 +1,6 @@
 #include "ranks/gpu_comm/gpu_group.hpp"
 #include "trireme/base/random.hpp"
 #include "trireme/comm/collectives.hpp"
-#include "trireme/comm/row_collectives.hpp"
 
 namespace trireme {
 namespace {

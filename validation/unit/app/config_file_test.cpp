@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "app/options/train_options.hpp"
+#include "app/options/options.hpp"
 #include "unit/app/arguments.hpp"
 #include "unit/app/temporary_file.hpp"
 

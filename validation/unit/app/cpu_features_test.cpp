@@ -1,8 +1,7 @@
 // A program that was built for another processor says so, in place of an illegal instruction.
-#include "app/cpu_features.hpp"
-
 #include <gtest/gtest.h>
 
+#include "app/program.hpp"
 #include "error_message.hpp"
 #include "trireme/base/error.hpp"
 

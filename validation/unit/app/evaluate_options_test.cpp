@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "app/options/train_options.hpp"
+#include "app/options/options.hpp"
 #include "unit/app/arguments.hpp"
 
 namespace trireme::app {

@@ -1,8 +1,8 @@
-#include "app/failure.hpp"
-
 #include <gtest/gtest.h>
 
 #include <new>
+
+#include "app/program.hpp"
 
 namespace trireme::app {
 namespace {

@@ -1,7 +1,6 @@
-#include "app/options/slow_option.hpp"
-
 #include <gtest/gtest.h>
 
+#include "app/options/options.hpp"
 #include "error_message.hpp"
 #include "unit/app/arguments.hpp"
 

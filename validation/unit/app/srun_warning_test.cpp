@@ -1,8 +1,8 @@
-#include "app/srun_warning.hpp"
-
 #include <gtest/gtest.h>
 
 #include <sstream>
+
+#include "app/program.hpp"
 
 namespace trireme::app {
 namespace {

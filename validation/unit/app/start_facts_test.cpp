@@ -1,9 +1,8 @@
-#include "app/start_facts.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "app/program.hpp"
 #include "trireme/base/version.hpp"
 #include "unit/app/arguments.hpp"
 

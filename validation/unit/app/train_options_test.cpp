@@ -1,7 +1,6 @@
-#include "app/options/train_options.hpp"
-
 #include <gtest/gtest.h>
 
+#include "app/options/options.hpp"
 #include "unit/app/arguments.hpp"
 #include "unit/app/temporary_file.hpp"
 

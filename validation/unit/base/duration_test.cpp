@@ -1,6 +1,6 @@
-#include "trireme/base/duration.hpp"
-
 #include <gtest/gtest.h>
+
+#include "trireme/base/numbers.hpp"
 
 namespace trireme {
 namespace {

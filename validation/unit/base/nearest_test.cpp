@@ -1,8 +1,8 @@
-#include "trireme/base/nearest.hpp"
-
 #include <gtest/gtest.h>
 
 #include <vector>
+
+#include "trireme/base/message_text.hpp"
 
 namespace trireme {
 namespace {

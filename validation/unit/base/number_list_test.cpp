@@ -1,8 +1,8 @@
-#include "trireme/base/number_list.hpp"
-
 #include <gtest/gtest.h>
 
 #include <vector>
+
+#include "trireme/base/numbers.hpp"
 
 namespace trireme {
 namespace {

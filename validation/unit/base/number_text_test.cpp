@@ -1,6 +1,6 @@
-#include "trireme/base/number_text.hpp"
-
 #include <gtest/gtest.h>
+
+#include "trireme/base/numbers.hpp"
 
 namespace trireme {
 namespace {

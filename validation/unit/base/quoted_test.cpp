@@ -1,6 +1,6 @@
-#include "trireme/base/quoted.hpp"
-
 #include <gtest/gtest.h>
+
+#include "trireme/base/message_text.hpp"
 
 namespace trireme {
 namespace {

@@ -1,8 +1,8 @@
-#include "trireme/base/start.hpp"
-
 #include <gtest/gtest.h>
 
 #include <string_view>
+
+#include "trireme/base/job.hpp"
 
 namespace trireme {
 namespace {

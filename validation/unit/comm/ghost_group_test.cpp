@@ -4,7 +4,6 @@
 #include <functional>
 
 #include "trireme/comm/collectives.hpp"
-#include "trireme/comm/row_collectives.hpp"
 
 namespace trireme {
 namespace {

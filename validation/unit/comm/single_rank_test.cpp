@@ -3,7 +3,6 @@
 #include <array>
 
 #include "trireme/comm/collectives.hpp"
-#include "trireme/comm/row_collectives.hpp"
 
 namespace trireme {
 namespace {

@@ -1,5 +1,3 @@
-#include "data/masking.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <numeric>
 #include <set>
 
+#include "data/targets.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme {

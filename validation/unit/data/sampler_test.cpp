@@ -1,8 +1,8 @@
-#include "trireme/data/sampler.hpp"
-
 #include <gtest/gtest.h>
 
 #include <set>
+
+#include "trireme/data/sample_index.hpp"
 
 namespace trireme {
 namespace {

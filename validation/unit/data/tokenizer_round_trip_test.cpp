@@ -1,7 +1,7 @@
 // decode(encode(x)) == x for any bytes, without any file.
 #include <gtest/gtest.h>
 
-#include "data/tokenizer/utf8.hpp"
+#include "data/tokenizer/byte_text.hpp"
 #include "trireme/base/error.hpp"
 #include "unit/data/tokenizer_sample.hpp"
 

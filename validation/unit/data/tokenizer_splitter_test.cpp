@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "data/tokenizer/byte_alphabet.hpp"
+#include "data/tokenizer/byte_text.hpp"
 #include "data/tokenizer/splitter.hpp"
 
 namespace trireme {

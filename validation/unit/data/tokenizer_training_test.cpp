@@ -3,7 +3,7 @@
 #include <map>
 
 #include "data/tokenizer/splitter.hpp"
-#include "data/tokenizer/trainer.hpp"
+#include "data/tokenizer/vocabulary.hpp"
 #include "trireme/base/error.hpp"
 #include "unit/data/tokenizer_sample.hpp"
 

@@ -1,9 +1,9 @@
-#include "trireme/device/copy.hpp"
-
 #include <gtest/gtest.h>
 
 #include <array>
 #include <string>
+
+#include "trireme/device/buffer.hpp"
 
 namespace trireme {
 namespace {

@@ -1,8 +1,7 @@
-#include "trireme/device/usable_memory.hpp"
-
 #include <gtest/gtest.h>
 
 #include "scratch_folder.hpp"
+#include "trireme/device/machine.hpp"
 
 namespace trireme {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "error_message.hpp"
-#include "layout/group_levels.hpp"
+#include "layout/group_plan.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme {

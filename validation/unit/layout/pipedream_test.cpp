@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "error_message.hpp"
-#include "layout/group_levels.hpp"
+#include "layout/group_plan.hpp"
 #include "trireme/base/error.hpp"
 #include "unit/layout/random_loads.hpp"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "trireme/base/random.hpp"
-#include "trireme/layout/layer_load.hpp"
+#include "trireme/layout/partition.hpp"
 
 namespace trireme::validation {
 

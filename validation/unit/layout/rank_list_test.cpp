@@ -1,6 +1,6 @@
-#include "trireme/layout/rank_list.hpp"
-
 #include <gtest/gtest.h>
+
+#include "trireme/layout/layout.hpp"
 
 namespace trireme {
 namespace {

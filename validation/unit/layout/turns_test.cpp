@@ -1,6 +1,6 @@
-#include "trireme/layout/turns.hpp"
-
 #include <gtest/gtest.h>
+
+#include "trireme/layout/shares.hpp"
 
 namespace trireme {
 namespace {

@@ -1,7 +1,6 @@
-#include "trireme/model/layer_range.hpp"
-
 #include <gtest/gtest.h>
 
+#include "trireme/model/model.hpp"
 #include "unit/model/small_parts.hpp"
 
 namespace trireme {

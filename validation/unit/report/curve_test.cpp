@@ -1,8 +1,8 @@
-#include "report/curve.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
+
+#include "report/svg_chart.hpp"
 
 namespace trireme::report {
 namespace {

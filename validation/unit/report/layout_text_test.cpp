@@ -1,6 +1,6 @@
-#include "report/layout_text.hpp"
-
 #include <gtest/gtest.h>
+
+#include "report/page.hpp"
 
 namespace trireme::report {
 namespace {

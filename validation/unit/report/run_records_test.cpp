@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "error_message.hpp"
-#include "report/summary_so_far.hpp"
+#include "report/page.hpp"
 #include "trireme/base/error.hpp"
 #include "unit/report/fixture_run.hpp"
 

@@ -1,7 +1,6 @@
-#include "trireme/report/schedule_svg.hpp"
-
 #include <gtest/gtest.h>
 
+#include "trireme/report/report.hpp"
 #include "trireme/schedule/generate.hpp"
 #include "trireme/schedule/lower.hpp"
 #include "trireme/schedule/schedule_text.hpp"

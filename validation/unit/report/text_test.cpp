@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include "report/html.hpp"
-#include "report/number_text.hpp"
 
 namespace trireme::report {
 namespace {

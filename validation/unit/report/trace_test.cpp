@@ -2,7 +2,6 @@
 
 #include "error_message.hpp"
 #include "report/page.hpp"
-#include "report/trace_drawing.hpp"
 #include "trireme/base/error.hpp"
 #include "unit/report/fixture_run.hpp"
 

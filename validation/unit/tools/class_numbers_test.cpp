@@ -1,8 +1,7 @@
-#include "tools/prepare/class_numbers.hpp"
-
 #include <gtest/gtest.h>
 
 #include "error_message.hpp"
+#include "tools/prepare/row_encoder.hpp"
 
 namespace trireme {
 namespace {

@@ -1,5 +1,3 @@
-#include "trireme/tools/convert.hpp"
-
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -8,11 +6,11 @@
 #include <sstream>
 
 #include "error_message.hpp"
-#include "tools/inspect/inspect_weights.hpp"
+#include "tools/inspect/excerpts.hpp"
 #include "trireme/archive/float_types.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/checkpoint/stored_model.hpp"
-#include "trireme/tools/inspect.hpp"
+#include "trireme/tools/stored_files.hpp"
 #include "unit/checkpoint/small_model.hpp"
 
 namespace trireme {

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tools/doctor/account.hpp"
+#include "tools/doctor/findings.hpp"
 #include "unit/tools/doctor_facts.hpp"
 
 namespace trireme::doctor {

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "nvml_stand_in/play.hpp"
-#include "tools/doctor/account.hpp"
+#include "tools/doctor/findings.hpp"
 #include "unit/tools/doctor_facts.hpp"
 
 namespace trireme::doctor {

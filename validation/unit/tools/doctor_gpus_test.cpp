@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "scratch_folder.hpp"
-#include "tools/doctor/gpu_findings.hpp"
+#include "tools/doctor/findings.hpp"
 #include "tools/doctor/gpus.hpp"
 #include "unit/tools/doctor_facts.hpp"
 

@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "scratch_folder.hpp"
-#include "tools/doctor/optional_parts.hpp"
+#include "tools/doctor/probes.hpp"
 
 namespace trireme::doctor {
 namespace {

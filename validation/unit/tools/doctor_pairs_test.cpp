@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "tools/doctor/pairs.hpp"
+#include "tools/doctor/probes.hpp"
 
 namespace trireme::doctor {
 namespace {

@@ -3,7 +3,7 @@
 #include <fstream>
 
 #include "scratch_folder.hpp"
-#include "tools/doctor/scratch.hpp"
+#include "tools/doctor/probes.hpp"
 #include "unit/tools/doctor_facts.hpp"
 
 namespace trireme::doctor {

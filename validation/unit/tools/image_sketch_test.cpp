@@ -1,6 +1,6 @@
-#include "tools/inspect/image_sketch.hpp"
-
 #include <gtest/gtest.h>
+
+#include "tools/inspect/excerpts.hpp"
 
 namespace trireme {
 namespace {

@@ -1,15 +1,14 @@
-#include "trireme/tools/inspect.hpp"
-
 #include <gtest/gtest.h>
 
 #include <sstream>
 
 #include "error_message.hpp"
 #include "scratch_folder.hpp"
-#include "tools/figures.hpp"
-#include "tools/prepare/row_lengths.hpp"
+#include "tools/prepare/row_tally.hpp"
+#include "tools/printed_text.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/data/corpus_writer.hpp"
+#include "trireme/tools/stored_files.hpp"
 
 namespace trireme {
 namespace {

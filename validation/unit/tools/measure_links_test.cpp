@@ -1,6 +1,6 @@
-#include "tools/profile/measure_links.hpp"
-
 #include <gtest/gtest.h>
+
+#include "tools/profile/measurements.hpp"
 
 namespace trireme {
 namespace {

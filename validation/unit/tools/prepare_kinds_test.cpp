@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "trireme/data/corpus.hpp"
-#include "trireme/tools/inspect.hpp"
+#include "trireme/tools/stored_files.hpp"
 #include "unit/data/image_files.hpp"
 #include "unit/tools/prepared.hpp"
 

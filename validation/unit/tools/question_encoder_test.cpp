@@ -1,9 +1,8 @@
-#include "tools/prepare/question_encoder.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
+#include "tools/prepare/row_encoder.hpp"
 #include "trireme/data/source.hpp"
 
 namespace trireme {

@@ -1,4 +1,4 @@
-#include "kernels/cuda/matmul/whole_products.hpp"
+#include "kernels/cuda/matmul/product_library.hpp"
 #include "kernels/cuda/support/column_sums.cuh"
 #include "kernels/cuda/support/elementwise.cuh"
 #include "trireme/kernels/linear.hpp"

@@ -1,4 +1,4 @@
-#include "kernels/cuda/matmul/whole_products.hpp"
+#include "kernels/cuda/matmul/product_library.hpp"
 
 namespace trireme {
 namespace {

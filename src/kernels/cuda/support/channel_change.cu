@@ -1,7 +1,7 @@
 // Sums in double, as what they are added to.
 #include "kernels/cuda/support/column_sums.cuh"
 #include "kernels/cuda/support/sums.cuh"
-#include "trireme/kernels/channel_change.hpp"
+#include "trireme/kernels/linear.hpp"
 
 namespace trireme {
 namespace {

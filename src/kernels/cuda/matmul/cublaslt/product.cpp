@@ -9,7 +9,6 @@
 #include <optional>
 #include <tuple>
 
-#include "kernels/cuda/matmul/gpu_product.hpp"
 #include "kernels/cuda/matmul/product_library.hpp"
 #include "kernels/cuda/support/gpu_work.hpp"
 #include "trireme/device/shared_library.hpp"

@@ -1,0 +1,63 @@
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/cpu/logit_row.hpp"
+#include "kernels/cpu/parallel.hpp"
+#include "kernels/index_check.hpp"
+#include "kernels/span_rows.hpp"
+#include "trireme/kernels/cross_entropy.hpp"
+#include "trireme/kernels/span_loss.hpp"
+
+namespace trireme {
+namespace {
+
+// `shift` is the largest logit. Finding it brought the row into the cache, where the other passes find it.
+template <class T>
+double row_loss(const CrossEntropy& op, T* x, std::size_t target, T shift) {
+    const std::size_t columns = op.logits.columns;
+    const double share = op.smoothing / static_cast<double>(columns);  // of every column
+    double right = (1 - op.smoothing) * (static_cast<double>(x[target]) - static_cast<double>(shift));
+    if (op.smoothing > 0) right += share * cpu::shifted_sum(x, columns, shift);
+    if (op.gradient_scale == 0) return std::log(cpu::exponential_sum<false, T>(x, columns, shift)) - right;
+    const double sum = cpu::exponential_sum<true, T>(x, columns, shift);
+    const T factor = static_cast<T>(op.gradient_scale / sum);
+    const T everyone = static_cast<T>(op.gradient_scale * share);
+#pragma omp simd
+    for (std::size_t c = 0; c < columns; ++c) x[c] = x[c] * factor - everyone;
+    x[target] -= static_cast<T>(op.gradient_scale * (1 - op.smoothing));
+    return std::log(sum) - right;
+}
+
+template <class T>
+void cross_entropy(int threads, const CrossEntropy& op) {
+    const auto logits = op.logits.as<T>();
+    const std::int32_t* targets = op.targets.as<std::int32_t>().data;
+    double* losses = op.losses.as<double>().data;
+    std::int32_t* choices = op.choices.is_present() ? op.choices.as<std::int32_t>().data : nullptr;
+    const auto one_row = [&](std::size_t r) {
+        T* x = logits.row(r);
+        const bool has_target = targets[r] != no_target;
+        const T shift = has_target || choices != nullptr ? cpu::largest(x, logits.columns) : T{0};
+        if (choices != nullptr) {
+            choices[r] = static_cast<std::int32_t>(cpu::first_column_of(x, logits.columns, shift));
+        }
+        losses[r] = has_target ? row_loss(op, x, static_cast<std::size_t>(targets[r]), shift) : 0;
+        if (!has_target && op.gradient_scale != 0) std::fill_n(x, logits.columns, T{0});
+    };
+    cpu::for_each_rows(threads, logits.rows, logits.columns, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t r = begin; r < end; ++r) one_row(r);
+    });
+}
+
+}  // namespace
+
+void run(CpuStream& stream, const CrossEntropy& op) {
+    check_indices(op);
+    visit_float(op.logits.dtype, [&](auto zero) { cross_entropy<decltype(zero)>(stream.threads, op); });
+}
+
+void run(CpuStream&, const SpanLoss& op) { run_spans(op); }
+
+void run(CpuStream&, const BestSpan& op) { run_spans(op); }
+
+}  // namespace trireme
