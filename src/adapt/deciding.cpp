@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "trireme/adapt/resumed_plan.hpp"
 #include "trireme/adapt/straggler_policy.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
@@ -33,58 +34,42 @@ std::size_t next_look(const PolicyConfig& policy, std::size_t first, std::size_t
     return std::min(steps, (first / policy.look_every + 1) * policy.look_every);
 }
 
-Deciding::Deciding(const RunConfig& config, const Setup& setup, const std::vector<int>& nodes,
+Deciding::Deciding(const Job& job, const PlanState& current, PlanOrigin origin, const std::vector<int>& nodes,
                    std::vector<Decision> recorded)
-    : config_(config),
-      setup_(setup),
+    : job_(job),
+      current_(current),
+      origin_(std::move(origin)),
       nodes_(nodes),
       recorded_(std::move(recorded)),
-      policy_(config.policy.decisions.empty() ? straggler_policy(config, setup, nodes, {})
-                                              : trireme::recorded(recorded_)),
+      policy_(job.config.policy.decisions.empty() ? straggler_policy(job, current, origin_.layout, nodes, {})
+                                                  : trireme::recorded(recorded_)),
       observer_(static_cast<int>(nodes.size())) {
-    const PlanOrigin& origin = setup.origin;
-    if (!origin.slowness.empty()) observer_.go_on_from(origin.slowness, origin.steady_steps);
+    if (!origin_.slowness.empty()) observer_.go_on_from(origin_.slowness, origin_.steady_steps);
 }
 
 void Deciding::know_links(const RankLinks& links) {
     link_ = links.all;
-    const bool chooses = config_.policy.decisions.empty() && may_migrate(config_.policy);
-    if (chooses) policy_ = straggler_policy(config_, setup_, nodes_, links.team);
+    const bool chooses = job_.config.policy.decisions.empty() && may_migrate(job_.config.policy);
+    if (chooses) policy_ = straggler_policy(job_, current_, origin_.layout, nodes_, links.team);
 }
 
-// Of the state, by messages.
-StateMoves Deciding::moves_to(const DecidedPlan& next) const {
-    return state_moves(setup_.plan, gradient_plan(setup_), next.plan, gradient_plan(next.sized(setup_)),
-                       {.most_elements = next.elements_in_flight});
+// The first estimate is the time of the rank that sends and receives most, over the measured link.
+double Deciding::predict_seconds(const PlanTransition& transition) const {
+    const std::size_t most =
+        transition.moves.bytes(&Move::most_elements_of_a_rank, job_.config.optimizer, job_.dtype);
+    return estimate_.seconds(transition.moved_bytes(job_)).value_or(link_.seconds(static_cast<double>(most)));
 }
 
-// The first estimate is the time of the rank with the most to send or to get, over the measured link.
-double Deciding::predicted_seconds(const StateMoves& moves) const {
-    const std::size_t sent = moves.bytes(&Move::elements_sent, config_.optimizer, setup_.dtype);
-    const std::size_t most = moves.bytes(&Move::most_elements_of_a_rank, config_.optimizer, setup_.dtype);
-    return estimate_.seconds(sent).value_or(link_.seconds(static_cast<double>(most)));
-}
-
-bool Deciding::repays(const Decision& decision, const DecidedPlan& next) {
-    if (stays_in_place(setup_.plan, next.plan)) return true;
-    std::size_t steps = setup_.steps - decision.step;
-    if (config_.policy.horizon > 0) steps = std::min(steps, config_.policy.horizon);
+bool Deciding::repays(const Decision& decision, const PlanTransition& transition) {
+    if (!transition.moves_state) return true;
+    std::size_t steps = job_.steps - decision.step;
+    if (job_.config.policy.horizon > 0) steps = std::min(steps, job_.config.policy.horizon);
     const double gain = decision.terms.at(gain_term) * static_cast<double>(steps);
-    const double cost = predicted_seconds(moves_to(next));
+    const double cost = predict_seconds(transition);
     if (gain > cost) return true;
     refuse(fmt::format("the best plan saves {:.2g} s in {}, the move costs {:.2g} s", gain,
                        counted(steps, "step"), cost));
     return false;
-}
-
-std::optional<DecidedPlan> Deciding::possible_plan(const Decision& decision, bool is_recorded) {
-    try {
-        return decided_plan(config_, setup_, setup_, static_cast<int>(nodes_.size()), decision);
-    } catch (const ConfigError& error) {
-        if (is_recorded) throw;
-        refuse(error.what());
-        return std::nullopt;
-    }
 }
 
 // Ranks that compute for another one shorten the steps only if they, and their messages, have the time. A help
@@ -99,7 +84,7 @@ std::optional<Decision> Deciding::take_back(const Observation& observed) {
     const double before = help_->seconds_of_flop * flops_of_step(observed);
     if (!is_like_then || before == 0 || observed.step_seconds < (1 - least_gain) * before) return std::nullopt;
     return Decision{.step = observed.step,
-                    .layout = setup_.plan.layout,
+                    .layout = current_.plan.layout,
                     .left_out = help_->left_out,
                     .policy = "migrate",
                     .reason = fmt::format(
@@ -110,7 +95,7 @@ std::optional<Decision> Deciding::take_back(const Observation& observed) {
 
 // The policy's decision, unless it is a help that was taken back while ranks were as slow as they are now.
 std::optional<Decision> Deciding::wanted(const Observation& observed) {
-    auto decision = policy_(observed, setup_.plan);
+    auto decision = policy_(observed, current_.plan);
     if (!taken_back_) return decision;
     const bool is_like_then = observed.steady_steps >= observed.step - *taken_back_;
     if (!is_like_then) taken_back_.reset();
@@ -121,12 +106,12 @@ std::optional<Decision> Deciding::wanted(const Observation& observed) {
 
 // A policy that finds nothing to do about a slow rank in the plan of the options does not say why.
 void Deciding::note_silence(const Observation& observed) {
-    const Plan& plan = setup_.plan;
+    const Plan& plan = current_.plan;
     const auto slowest = std::ranges::max_element(observed.slowness);
     const bool is_slow = slowest != observed.slowness.end() && *slowest > SlownessRules{}.slow;
-    const bool is_steady = observed.steady_steps >= config_.policy.look_every;
+    const bool is_steady = observed.steady_steps >= job_.config.policy.look_every;
     const bool leaves_out = std::ranges::any_of(plan.left_out, [](double part) { return part > 0; });
-    const bool is_as_given = plan.layout == setup_.origin.layout && plan.migrations.empty() && !leaves_out;
+    const bool is_as_given = plan.layout == origin_.layout && plan.migrations.empty() && !leaves_out;
     if (complaint_.empty() && is_slow && is_steady && is_as_given)
         refuse(cat("rank ", slowest - observed.slowness.begin(),
                    " is slow, and the policy knows no plan that shortens the steps"));
@@ -143,25 +128,39 @@ std::optional<Choice> Deciding::choose(std::size_t step) {
         return std::nullopt;
     }
     const bool is_recorded = std::ranges::find(recorded_, step, &Decision::step) != recorded_.end();
-    auto next = possible_plan(*decision, is_recorded);
-    if (!next || !(is_recorded || repays(*decision, *next))) return std::nullopt;
-    decision->schedule = next->plan.schedule;
-    decision->micro_batches = next->plan.micro_batches();
-    offered_.reset();
-    if (stays_in_place(setup_.plan, next->plan) && !next->plan.migrations.empty()) {
-        offered_ = help_;
-        if (setup_.plan.migrations.empty())
-            offered_ = Help{
-                .begun = step, .seconds_of_flop = seconds_of_flop(observed), .left_out = setup_.plan.left_out};
-        if (offered_) offered_->changed = step;
-        if (offered_) offered_->is_judged = false;
+    std::optional<PlanTransition> transition;
+    if (is_recorded) {
+        transition.emplace(plan_transition(job_, current_, nodes_, *decision));
+    } else {
+        std::string why;
+        auto possible = possible_transition(job_, current_, nodes_, *decision, why);
+        if (!possible) refuse(why);
+        if (!possible || !repays(*decision, *possible)) return std::nullopt;
+        transition.emplace(std::move(*possible));
     }
+    const Plan& next = transition->to.plan;
+    decision->schedule = next.schedule;
+    decision->micro_batches = next.micro_batches();
+    offer_help(step, observed, *transition);
     offers_to_take_back_ = is_taken_back;
-    return Choice{std::move(*decision), std::move(*next), is_recorded};
+    return Choice{std::move(*decision), std::move(*transition), is_recorded};
+}
+
+// Remembers how steps were without the help that the transition would begin or change.
+void Deciding::offer_help(std::size_t step, const Observation& observed, const PlanTransition& transition) {
+    offered_.reset();
+    if (transition.moves_state || transition.to.plan.migrations.empty()) return;
+    offered_ = help_;
+    if (current_.plan.migrations.empty())
+        offered_ = Help{
+            .begun = step, .seconds_of_flop = seconds_of_flop(observed), .left_out = current_.plan.left_out};
+    if (!offered_) return;
+    offered_->changed = step;
+    offered_->is_judged = false;
 }
 
 bool Deciding::is_look(std::size_t step) const {
-    return config_.policy.straggler != StragglerPolicy::off && step % config_.policy.look_every == 0;
+    return job_.config.policy.straggler != StragglerPolicy::off && step % job_.config.policy.look_every == 0;
 }
 
 void Deciding::note(Decision& decision, const PlanChange& change) {
@@ -173,18 +172,20 @@ void Deciding::note(Decision& decision, const PlanChange& change) {
     if (std::exchange(offers_to_take_back_, false)) taken_back_ = decision.step;
     observer_.begin_plan();
     last_complaint_.clear();
-    if (change.moved_bytes + change.kept_bytes == 0) return;
-    decision.predicted_seconds = estimate_.seconds(change.moved_bytes);
-    decision.measured_seconds = change.seconds;
-    estimate_.add(change.moved_bytes, change.seconds);
+    if (change.moved_bytes + change.kept_bytes > 0) {
+        decision.predicted_seconds = estimate_.seconds(change.moved_bytes);
+        decision.measured_seconds = change.seconds;
+        estimate_.add(change.moved_bytes, change.seconds);
+    }
+    note_origin(decision, current_.plan, origin_);
 }
 
 std::size_t Deciding::next_chance(std::size_t first) const {
-    std::size_t next = setup_.steps;
+    std::size_t next = job_.steps;
     for (const Decision& decision : recorded_) {
         if (decision.step > first) next = std::min(next, decision.step);
     }
-    return next_look(config_.policy, first, next);
+    return next_look(job_.config.policy, first, next);
 }
 
 std::string Deciding::take_complaint() {
@@ -195,7 +196,8 @@ std::string Deciding::take_complaint() {
 }
 
 void refuse_unlike_plans(Communicator& control, const std::optional<Choice>& choice, std::size_t step) {
-    const std::vector<std::string> plans = gather_all(control, choice ? hash_of(choice->next.plan) : "none");
+    const std::vector<std::string> plans =
+        gather_all(control, choice ? hash_of(choice->transition.to.plan) : "none");
     if (std::ranges::count(plans, plans.front()) == std::ssize(plans)) return;
     throw ConfigError(cat("after step ", step,
                           " ranks want different plans; give all nodes the same files of "

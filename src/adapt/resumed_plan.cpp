@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "trireme/base/error.hpp"
+#include "trireme/base/regular_file.hpp"
+#include "trireme/setup/plan_memory.hpp"
 
 namespace trireme {
 namespace {
@@ -19,7 +21,8 @@ struct SavedOrigin {
     Decision decision;
 };
 
-SavedOrigin saved_origin(const Json& facts, const std::string& place) {
+// Reads the entry of a checkpoint; empty if this program did not write it.
+std::optional<SavedOrigin> saved_origin(const Json& facts, const std::string& place) {
     try {
         SavedOrigin saved{.hash = facts.at("options_plan"),
                           .straggler = facts.at("straggler"),
@@ -27,80 +30,131 @@ SavedOrigin saved_origin(const Json& facts, const std::string& place) {
                           .steady_steps = facts.at("steady_steps"),
                           .decision = decisions_from_jsonl(facts.at("decision").dump(), place).at(0)};
         if (std::ranges::all_of(saved.slowness, [](double factor) { return factor >= 1; })) return saved;
-    } catch (const Json::exception&) {  // it lacks something, or has it in another form
+    } catch (const std::exception&) {  // the entry lacks something, or has another form
     }
-    throw ConfigError(cat("its entry in ", place, " is not in the form that this program writes"));
+    return std::nullopt;
 }
 
-// Whoever asks for something else than before has it from the first step on.
-void refuse_other_options(const SavedOrigin& saved, const RunConfig& config, const Setup& setup, int ranks) {
-    if (saved.slowness.size() != static_cast<std::size_t>(ranks))
-        throw ConfigError(cat("it was saved with ", saved.slowness.size(), " ranks, and this job has ", ranks));
-    if (saved.straggler != word_of(straggler_policies, config.policy.straggler))
-        throw ConfigError(cat("--straggler was ", saved.straggler));
+// The option that differs from those of the saved run, whose policy therefore does not hold; empty if none
+// does.
+std::string describe_difference(const SavedOrigin& saved, const Setup& setup, std::size_t ranks) {
+    if (saved.slowness.size() != ranks)
+        return cat("it was saved with ", saved.slowness.size(), " ranks, and this job has ", ranks);
+    if (saved.straggler != word_of(straggler_policies, setup.job.config.policy.straggler))
+        return cat("--straggler was ", saved.straggler);
     if (saved.hash != setup.origin.hash)
-        throw ConfigError(cat("its options gave plan ", saved.hash, ", and these give ", setup.origin.hash));
+        return cat("its options gave plan ", saved.hash, ", and these give ", setup.origin.hash);
+    return {};
 }
 
-// Its memory was held against the limit on the way there, and it is that very plan. Where it came from may have
-// been yet another one.
-void follow_saved(SavedOrigin saved, const RunConfig& config, Setup& setup, int ranks) {
+// Follows the saved decision. The memory was checked when the plan was chosen. The plan that it was chosen in
+// may have been another one than that of the options. Returns why that is not possible; empty if it is.
+std::string follow_saved(SavedOrigin saved, Setup& setup, const std::vector<int>& nodes) {
     Decision wanted = saved.decision;
     wanted.from.clear();
-    follow(decided_plan(config, setup, setup, ranks, wanted), setup);
+    std::string why;
+    auto transition = possible_transition(setup.job, setup.current, nodes, wanted, why);
+    if (!transition) return why;
+    apply(*transition, setup.current);
     const std::string reason = wanted.reason.empty() ? "" : cat(" (", wanted.reason, ")");
     setup.origin.words = cat("continues with ", wanted.to, ", chosen after step ", wanted.step, reason);
     setup.origin.slowness = std::move(saved.slowness);
     setup.origin.steady_steps = saved.steady_steps;
     setup.origin.decision = std::move(saved.decision);
+    return {};
 }
 
-void go_on_in_saved_plan(const RunConfig& config, Setup& setup, int ranks) {
-    const Json run = Json::parse(setup.stored->state()->run);
+void go_on_in_saved_plan(Setup& setup, const std::vector<int>& nodes) {
+    const StoredModel& stored = *setup.job.stored;
+    const Json run = Json::parse(stored.state()->run);
     if (!run.contains(origin_key)) return;
-    try {
-        SavedOrigin saved = saved_origin(run.at(origin_key), setup.stored->place());
-        refuse_other_options(saved, config, setup, ranks);
-        follow_saved(std::move(saved), config, setup, ranks);
-    } catch (const ConfigError& error) {
-        setup.origin.words = cat("begins in that of the options, and not in the checkpoint's: ", error.what());
-    }
+    auto saved = saved_origin(run.at(origin_key), stored.place());
+    std::string why =
+        saved ? describe_difference(*saved, setup, nodes.size())
+              : cat("its entry in ", stored.place(), " is not in the form that this program writes");
+    if (why.empty()) why = follow_saved(std::move(*saved), setup, nodes);
+    if (!why.empty())
+        setup.origin.words = cat("begins in that of the options, and not in the checkpoint's: ", why);
 }
 
-// In the same plan, with as much to remember, and for the same use.
-bool chooses_as_before(const RunConfig& config, const Setup& setup) {
-    const std::string now = resizing_facts(config, setup);
-    const Json run = Json::parse(setup.stored->state()->run);
+// True if the run is in the plan of its checkpoint, with as much to remember, and for the same use.
+bool chooses_as_before(const Setup& setup) {
+    const std::string now = resizing_facts(setup.job, setup.current);
+    const Json run = Json::parse(setup.job.stored->state()->run);
     return !now.empty() && run.contains(resizing_key) && run.at(resizing_key) == Json::parse(now) &&
-           run.value("plan", Json()) == hash_of(setup.plan);
+           run.value("plan", Json()) == hash_of(setup.current.plan);
+}
+
+std::vector<Decision> decisions_of_file(const std::string& file) {
+    if (file.empty()) return {};
+    return decisions_from_jsonl(read_regular_file(file, "--decisions"), file);
+}
+
+// Follows the decisions before the first step, and checks all others.
+RecordedChanges follow_recorded(Setup& setup, const std::vector<int>& nodes, int rank) {
+    const Job& job = setup.job;
+    RecordedChanges left;
+    PlanState ahead;  // in which the last decision that is left ends
+    for (Decision& decision : decisions_of_file(job.config.policy.decisions)) {
+        if (decision.step >= job.steps) {
+            throw ConfigError(cat("--decisions ", job.config.policy.decisions, ", step ", decision.step,
+                                  ": the run has ", job.steps,
+                                  " steps, and none after this one; remove the line, or train longer"));
+        }
+        const PlanState& from = left.decisions.empty() ? setup.current : ahead;
+        PlanTransition transition = plan_transition(job, from, nodes, decision);
+        if (decision.step < job.first_step) {
+            apply(transition, setup.current);
+            note_origin(std::move(decision), setup.current.plan, setup.origin);
+            continue;
+        }
+        left.memory.rank = std::max(left.memory.rank, transition.max_bytes(job, rank));
+        left.memory.node =
+            std::max(left.memory.node, transition.node_bytes(job, nodes[static_cast<std::size_t>(rank)]));
+        ahead = std::move(transition.to);
+        left.decisions.push_back(std::move(decision));
+    }
+    return left;
 }
 
 }  // namespace
 
-std::string resizing_facts(const RunConfig& config, const Setup& setup) {
-    const Plan& plan = setup.plan;
+std::string resizing_facts(const Job& job, const PlanState& current) {
+    const Plan& plan = current.plan;
     if (plan.most_left_out == 0) return {};
-    Json facts{{"select", word_of(channel_policies, config.policy.resize.select)}};
-    if (plan.remembers_left_out) facts["remembers_gradients_of_rows"] = resizer_config(setup).most_rows;
+    Json facts{{"select", word_of(channel_policies, job.config.policy.resize.select)}};
+    if (plan.remembers_left_out)
+        facts["remembers_gradients_of_rows"] = resizer_config({job, current}).most_rows;
     return facts.dump();
 }
 
-std::string origin_facts(const RunConfig& config, const Setup& setup, const Observation& observed) {
-    if (!setup.origin.decision) return {};
-    return Json{{"options_plan", setup.origin.hash},
-                {"straggler", word_of(straggler_policies, config.policy.straggler)},
+std::string origin_facts(const Job& job, const PlanOrigin& origin, const Observation& observed) {
+    if (!origin.decision) return {};
+    return Json{{"options_plan", origin.hash},
+                {"straggler", word_of(straggler_policies, job.config.policy.straggler)},
                 {"slowness", observed.slowness},
                 {"steady_steps", observed.steady_steps},
-                {"decision", Json::parse(json_of(*setup.origin.decision))}}
+                {"decision", Json::parse(json_of(*origin.decision))}}
         .dump();
 }
 
-RecordedPlans take_up_plan(const RunConfig& config, Setup& setup, int ranks) {
-    RecordedPlans recorded = recorded_plans(config, setup, ranks);
-    follow_until(setup.first_step, recorded, setup);
-    if (setup.resumes && config.policy.decisions.empty()) go_on_in_saved_plan(config, setup, ranks);
-    setup.goes_on_resizing = setup.resumes && chooses_as_before(config, setup);
-    return recorded;
+// The decision is completed, because the plan before, which gives what the decision leaves open, will not be
+// known to the run that resumes.
+void note_origin(Decision decision, const Plan& plan, PlanOrigin& origin) {
+    origin.decision.reset();
+    decision.to = hash_of(plan);
+    if (decision.to == origin.hash) return;
+    decision.schedule = plan.schedule;
+    decision.micro_batches = plan.micro_batches();
+    origin.decision = std::move(decision);
+}
+
+RecordedChanges take_up_plan(Setup& setup, const std::vector<int>& nodes, int rank) {
+    RecordedChanges left = follow_recorded(setup, nodes, rank);
+    const Job& job = setup.job;
+    if (job.resumes && job.config.policy.decisions.empty()) go_on_in_saved_plan(setup, nodes);
+    setup.goes_on_resizing = job.resumes && chooses_as_before(setup);
+    return left;
 }
 
 }  // namespace trireme

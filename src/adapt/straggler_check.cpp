@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "trireme/adapt/decided_plan.hpp"
+#include "trireme/adapt/plan_transition.hpp"
 #include "trireme/adapt/straggler_policy.hpp"
 #include "trireme/base/error.hpp"
 
@@ -38,10 +38,9 @@ void check_resized_help(const ResizeConfig& resize) {
             "ranks with helpers prune the same fraction of each layer; use --resize-layers alike");
 }
 
-void check_straggler(const RunConfig& config, const Setup& setup) {
+void check_straggler(const RunConfig& config, const Plan& plan) {
     const PolicyConfig& policy = config.policy;
     if (policy.straggler == StragglerPolicy::off) return;
-    const Plan& plan = setup.plan;
     if (policy.straggler == StragglerPolicy::uneven) return check_uneven(config, plan);
     if (!has_shared_layers(plan)) {
         throw ConfigError(

@@ -43,26 +43,26 @@ std::vector<SharedWidth> widths_of(const ModelConfig& model) {
             {.units = model.mlp_width, .work = mlp / (attention + mlp)}};
 }
 
-SharingRules sharing_rules(const RunConfig& config, const Setup& setup, const Link& link) {
-    const bool leaves_out = config.policy.straggler == StragglerPolicy::semi;
+SharingRules sharing_rules(const Job& job, const PlanState& current, const Link& link) {
+    const bool leaves_out = job.config.policy.straggler == StragglerPolicy::semi;
     return {.policy = leaves_out ? "semi" : "migrate",
-            .every = config.policy.look_every,
-            .costs = help_costs(setup, link),
-            .limit = leaves_out ? config.policy.resize.limit : 0,
-            .slack = leaves_out ? config.policy.semi_slack : 0};
+            .every = job.config.policy.look_every,
+            .costs = help_costs(job, current, link),
+            .limit = leaves_out ? job.config.policy.resize.limit : 0,
+            .slack = leaves_out ? job.config.policy.semi_slack : 0};
 }
 
-UnevenRules uneven_rules(const RunConfig& config, const Setup& setup, const std::vector<int>& nodes,
-                         const Link& link) {
-    return {.every = config.policy.look_every,
-            .widths = widths_of(setup.model),
-            .layers = work_of_layers(config, setup),
-            .healthy = setup.origin.layout,
-            .may_cut = may_cut_elsewhere(setup.plan),
-            .may_take_turns = may_take_uneven_turns(setup.plan),
+UnevenRules uneven_rules(const Job& job, const PlanState& current, const Layout& healthy,
+                         const std::vector<int>& nodes, const Link& link) {
+    return {.every = job.config.policy.look_every,
+            .widths = widths_of(job.model),
+            .layers = work_of_layers(job, current),
+            .healthy = healthy,
+            .may_cut = may_cut_elsewhere(current.plan),
+            .may_take_turns = may_take_uneven_turns(current.plan),
             .nodes = nodes,
-            .memory_limit = config.layout.memory_limit,
-            .costs = help_costs(setup, link)};
+            .memory_limit = job.config.layout.memory_limit,
+            .costs = help_costs(job, current, link)};
 }
 
 bool has_one_stage_each(const Plan& plan) {
@@ -85,12 +85,12 @@ double passes_of(const Plan& plan, const Team& team) {
     return passes;
 }
 
-HelpCosts messages_of(const Setup& setup, const Team& team, const Link& link) {
-    const double passes = passes_of(setup.plan, team);
-    const auto rows = static_cast<double>(setup.largest.front().rows);
-    const double bytes = static_cast<double>(bytes_of(setup.dtype)) / static_cast<double>(team.ranks.size());
+HelpCosts messages_of(const Job& job, const PlanState& current, const Team& team, const Link& link) {
+    const double passes = passes_of(current.plan, team);
+    const auto rows = static_cast<double>(current.largest.front().rows);
+    const double bytes = static_cast<double>(bytes_of(job.dtype)) / static_cast<double>(team.ranks.size());
     HelpCosts costs;
-    for_each_product(setup.model, [&](std::size_t product, double channels, double outputs) {
+    for_each_product(job.model, [&](std::size_t product, double channels, double outputs) {
         costs.whole_seconds[product] += passes * link.seconds(channels * outputs * bytes);
         if (reads_what_all_have(product))
             costs.round_seconds[product] += passes * 2 * link.seconds(rows * outputs * bytes);
@@ -112,32 +112,34 @@ bool may_take_uneven_turns(const Plan& plan) {
     return is_taker && has_one_stage_each(plan) && std::ranges::any_of(plan.layout.stages, has_replicas);
 }
 
-Policy straggler_policy(const RunConfig& config, const Setup& setup, const std::vector<int>& nodes,
-                        const Link& link) {
-    switch (config.policy.straggler) {
+Policy straggler_policy(const Job& job, const PlanState& current, const Layout& healthy,
+                        const std::vector<int>& nodes, const Link& link) {
+    switch (job.config.policy.straggler) {
         case StragglerPolicy::off:
             return trireme::recorded({});
         case StragglerPolicy::resize:
-            return resized_products({.every = config.policy.look_every, .limit = config.policy.resize.limit});
+            return resized_products(
+                {.every = job.config.policy.look_every, .limit = job.config.policy.resize.limit});
         case StragglerPolicy::migrate:
         case StragglerPolicy::semi:
-            return shared_products(sharing_rules(config, setup, link));
+            return shared_products(sharing_rules(job, current, link));
         case StragglerPolicy::uneven:
-            return bridged(shared_products(sharing_rules(config, setup, link)),
-                           uneven_shares(uneven_rules(config, setup, nodes, link)), config.policy.bridge);
+            return bridged(shared_products(sharing_rules(job, current, link)),
+                           uneven_shares(uneven_rules(job, current, healthy, nodes, link)),
+                           job.config.policy.bridge);
     }
     throw BugError("unknown policy for stragglers");
 }
 
 // A slow rank tells its helpers dY, and they add up P, in as many rounds each; weights are waited for in the
 // forward pass. All else travels beside products. Of the team that it costs most.
-HelpCosts help_costs(const Setup& setup, const Link& link) {
-    HelpCosts costs{.work = weights_of_products(setup.model), .spread = setup.plan.spread};
+HelpCosts help_costs(const Job& job, const PlanState& current, const Link& link) {
+    HelpCosts costs{.work = weights_of_products(job.model), .spread = current.plan.spread};
     const double all = costs.work[0] + costs.work[1] + costs.work[2] + costs.work[3];
     for (double& work : costs.work) work /= all;
-    for (const Team& team : setup.plan.teams) {
+    for (const Team& team : current.plan.teams) {
         if (team.ranks.size() == 1) continue;
-        const HelpCosts own = messages_of(setup, team, link);
+        const HelpCosts own = messages_of(job, current, team, link);
         for (std::size_t product = 0; product < product_count; ++product) {
             costs.whole_seconds[product] = std::max(costs.whole_seconds[product], own.whole_seconds[product]);
             costs.round_seconds[product] = std::max(costs.round_seconds[product], own.round_seconds[product]);

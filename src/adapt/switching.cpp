@@ -13,11 +13,10 @@
 namespace trireme {
 namespace {
 
-// Of values, and of each number that the optimizer keeps of them.
-std::size_t bytes_of_state(std::size_t values, std::size_t moments, const RunningPlan& running) {
-    const DType dtype = running.setup.dtype;
-    return values * bytes_of(dtype) +
-           kept_of(running.config.optimizer, dtype) * moments * bytes_of(wide_of(dtype));
+// Bytes of so many values, and of so many of each number that the optimizer keeps.
+std::size_t bytes_of_state(std::size_t values, std::size_t moments, const Job& job) {
+    return values * bytes_of(job.dtype) +
+           kept_of(job.config.optimizer, job.dtype) * moments * bytes_of(wide_of(job.dtype));
 }
 
 // How the state gets to its new place, once that is there.
@@ -27,32 +26,30 @@ struct Way {
     std::function<void(RankState)> move = {};
 };
 
-Way way_by_messages(const Plan& to, const GradientPlan& to_hold, const MoveRules& rules,
-                    const RunningPlan& running) {
-    StateMoves moves = state_moves(running.setup.plan, running.gradients, to, to_hold, rules);
-    const DType dtype = running.setup.dtype;
-    const OptimizerConfig& optimizer = running.config.optimizer;
-    return {.moved_bytes = moves.bytes(&Move::elements_sent, optimizer, dtype),
-            .kept_bytes = moves.bytes(&Move::elements_kept, optimizer, dtype),
-            .move = [&running, dtype, moves = std::move(moves)](RankState state) {
+Way way_by_messages(PlanTransition& transition, const RunningPlan& running) {
+    const Job& job = running.job;
+    return {.moved_bytes = transition.moved_bytes(job),
+            .kept_bytes = transition.kept_bytes(job),
+            .move = [&running, &job, &transition](RankState state) {
                 RankTrainer& trainer = *running.trainer;
                 const StatePlace place = trainer.state_place();
-                if (running.config.policy.move == MoveWay::stop)
-                    return move_state(std::move(state), place, moves, dtype, running.mover);
-                trainer.await(move_values_first(std::move(state), place, moves, dtype, running.mover));
+                if (job.config.policy.move == MoveWay::stop)
+                    return move_state(std::move(state), place, std::move(transition.moves), job.dtype,
+                                      running.mover);
+                trainer.await(move_values_first(std::move(state), place, std::move(transition.moves), job.dtype,
+                                                running.mover));
             }};
 }
 
-Way way_by_twins(const Plan& to, const GradientPlan& to_hold, const MoveRules& rules,
-                 const RunningPlan& running) {
-    TwinMoves moves = twin_moves(running.setup.plan, running.gradients, to, to_hold, rules);
-    const DType dtype = running.setup.dtype;
-    return {.moved_bytes = bytes_of_state(moves.values.elements(), moves.moments.elements(), running),
+Way way_by_twins(PlanTransition& transition, const RunningPlan& running) {
+    const TwinMoves& moves = transition.twin_moves;
+    const Job& job = running.job;
+    return {.moved_bytes = bytes_of_state(moves.values.elements(), moves.moments.elements(), job),
             .kept_bytes =
-                bytes_of_state(moves.values.stay.elements_kept(), moves.moments.stay.elements_kept(), running),
-            .move = [&running, dtype, moves = std::move(moves)](RankState state) {
+                bytes_of_state(moves.values.stay.elements_kept(), moves.moments.stay.elements_kept(), job),
+            .move = [&running, &job, &moves](RankState state) {
                 const int node = running.nodes.at(static_cast<std::size_t>(running.session.rank()));
-                move_state_by_twins(std::move(state), running.trainer->state_place(), moves, dtype,
+                move_state_by_twins(std::move(state), running.trainer->state_place(), moves, job.dtype,
                                     {.group = running.mover, .node = node, .memory = *running.twin});
             }};
 }
@@ -67,35 +64,33 @@ std::size_t held_elements(const std::vector<HeldTensor>& tensors) {
 
 // Collective over all ranks, of which one may have much to read and another one little.
 void load(const std::filesystem::path& checkpoint, const RunningPlan& running) {
-    Setup& setup = running.setup;
     running.control.never_give_up();
     agree(running.control, [&] {
-        const bool resumes = std::exchange(setup.resumes, true);
-        setup.stored = StoredModel::open(checkpoint);
-        running.trainer->fill();
-        setup.stored.reset();
-        setup.resumes = resumes;
+        const StoredModel stored = StoredModel::open(checkpoint);
+        running.trainer->fill({.stored = &stored, .resumes = true});
     });
     limit_patience(running);
 }
 
-// Every rank reads what it is to have of what all have saved, whatever it had.
-Way way_by_disk(const Plan& to, const GradientPlan& to_hold, const RunningPlan& running) {
-    const std::vector<HeldTensor> updated = updated_tensors(to, to_hold);
-    return {.moved_bytes = bytes_of_state(held_elements(to_hold.tensors), held_elements(updated), running),
-            .kept_bytes = 0,
-            .move = [&running, place = running.save()](const RankState&) { load(place, running); }};
+// Every rank reads what it will hold from the checkpoint that all have saved, whatever it held before.
+Way way_by_disk(PlanTransition& transition, const RunningPlan& running) {
+    const PlanState& to = transition.to;
+    const std::vector<HeldTensor> updated = updated_tensors(to.plan, to.gradients);
+    return {
+        .moved_bytes = bytes_of_state(held_elements(to.gradients.tensors), held_elements(updated), running.job),
+        .kept_bytes = 0,
+        .move = [&running, place = running.save()](const RankState&) { load(place, running); }};
 }
 
-Way way_to(const Plan& to, const GradientPlan& to_hold, const MoveRules& rules, const RunningPlan& running) {
-    switch (running.config.policy.move) {
+Way way_to(PlanTransition& transition, const RunningPlan& running) {
+    switch (running.job.config.policy.move) {
         case MoveWay::stop:
         case MoveWay::overlap:
-            return way_by_messages(to, to_hold, rules, running);
+            return way_by_messages(transition, running);
         case MoveWay::twins:
-            return way_by_twins(to, to_hold, rules, running);
+            return way_by_twins(transition, running);
         case MoveWay::restart:
-            return way_by_disk(to, to_hold, running);
+            return way_by_disk(transition, running);
     }
     throw BugError("unknown way to move");
 }
@@ -104,7 +99,7 @@ Way way_to(const Plan& to, const GradientPlan& to_hold, const MoveRules& rules, 
 RankState leave_plan(const RunningPlan& running) {
     RankState state = running.trainer->take_state();
     running.trainer.reset();
-    if (running.config.policy.move == MoveWay::restart) return {};
+    if (running.job.config.policy.move == MoveWay::restart) return {};
     return state;
 }
 
@@ -127,11 +122,11 @@ std::unique_ptr<NodeMemory> make_twin(MoveWay way, const Session& session, Patie
 
 // A rank that has nothing to do has nobody to wait for.
 void limit_patience(const RunningPlan& running) {
-    const RunConfig& config = running.config;
+    const RunConfig& config = running.job.config;
     std::vector<Communicator*> lasting{&running.control, &running.mover};
     if (running.twin != nullptr) lasting.push_back(&running.twin->group());
     for (Communicator* const group : lasting) {
-        if (running.setup.plan.team_of(running.session.rank()) < 0) {
+        if (running.current.plan.team_of(running.session.rank()) < 0) {
             group->never_give_up();
         } else {
             group->give_up_after(config.run.stall_timeout);
@@ -140,34 +135,29 @@ void limit_patience(const RunningPlan& running) {
 }
 
 void start_trainer(const RunningPlan& running) {
-    const RunConfig& config = running.config;
-    const Setup& setup = running.setup;
+    const Job& job = running.job;
+    const PlanState& current = running.current;
     limit_patience(running);
     const int rank = running.session.rank();
-    Stream stream = make_stream(config.precision.device, running.threads, kernel_seconds_of(setup, rank));
+    Stream stream = make_stream(job.config.precision.device, running.threads, kernel_seconds_of(job, rank));
     const GroupWiring wiring = wiring_for(stream, running.road, running.watchdog);
-    RankGroups groups = make_groups(running.session, setup.plan, running.gradients.buckets, wiring);
+    RankGroups groups = make_groups(running.session, current.plan, current.gradients.buckets, wiring);
     running.trainer.emplace(
-        config, setup, running.gradients,
+        job, current,
         TrainingRank{
             .number = rank, .stream = std::move(stream), .trace = running.trace, .stopping = running.stopping},
         std::move(groups));
 }
 
-PlanChange switch_to(DecidedPlan next, const RunningPlan& running) {
+PlanChange switch_to(PlanTransition& transition, const RunningPlan& running) {
     const double begin = now_seconds();
-    Setup& setup = running.setup;
-    const MoveRules rules{.nodes = running.nodes, .most_elements = next.elements_in_flight};
-    PlanChange change{.from = hash_of(setup.plan), .to = hash_of(next.plan)};
-    GradientPlan to_hold = gradient_plan(next.sized(setup));
-
+    PlanChange change{.from = hash_of(running.current.plan), .to = hash_of(transition.to.plan)};
     running.watchdog.ask([] { return "moves to another plan"; });
-    const Way way = way_to(next.plan, to_hold, rules, running);
+    const Way way = way_to(transition, running);
     change.moved_bytes = way.moved_bytes;
     change.kept_bytes = way.kept_bytes;
     RankState state = leave_plan(running);
-    follow(std::move(next), setup);
-    running.gradients = std::move(to_hold);
+    apply(transition, running.current);
     start_trainer(running);
     way.move(std::move(state));
     running.watchdog.ask([&trainer = *running.trainer] { return trainer.position(); });

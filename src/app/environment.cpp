@@ -9,7 +9,7 @@ const char* value_of(const char* name) { return std::getenv(name); }
 
 }  // namespace
 
-Job read_job() { return job_of(value_of); }
+SlurmJob read_job() { return job_of(value_of); }
 
 Start read_start() { return start_of(value_of); }
 

@@ -18,7 +18,7 @@
 namespace trireme::app {
 
 // The one place that reads and sets environment variables.
-Job read_job();
+SlurmJob read_job();
 Start read_start();         // before MPI starts
 std::string search_path();  // where commands are looked for
 

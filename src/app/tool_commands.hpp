@@ -12,7 +12,7 @@ namespace trireme::app {
 
 // What the environment says of this process.
 struct Surroundings {
-    Job job = {};
+    SlurmJob job = {};
     Start start = {};
     std::string search_path = {};
 };

@@ -32,8 +32,8 @@ std::string text_or_empty(const char* text) { return text == nullptr ? "" : text
 
 }  // namespace
 
-Job job_of(Variables variables) {
-    Job job;
+SlurmJob job_of(Variables variables) {
+    SlurmJob job;
     job.id = text_or_empty(variables("SLURM_JOB_ID"));
     job.restarts = number_in<int>(variables("SLURM_RESTART_COUNT")).value_or(0);
     job.end_time = number_in<double>(variables("SLURM_JOB_END_TIME"));
@@ -43,7 +43,7 @@ Job job_of(Variables variables) {
     return job;
 }
 
-std::optional<double> seconds_left(const Job& job) {
+std::optional<double> seconds_left(const SlurmJob& job) {
     if (!job.end_time) return std::nullopt;
     const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
     return *job.end_time - std::chrono::duration<double>(since_1970).count();

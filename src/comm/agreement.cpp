@@ -61,6 +61,12 @@ std::string describe_difference(const std::string& name, const std::vector<std::
 
 }  // namespace
 
+std::string first_complaint(Communicator& group, const std::string& own) {
+    const std::vector<std::string> all = gather_all(group, own);
+    const auto first = std::ranges::find_if_not(all, &std::string::empty);
+    return first == all.end() ? std::string() : *first;
+}
+
 void agree(Communicator& group, const std::function<void()>& prepare) {
     std::string complaint;
     try {

@@ -30,30 +30,30 @@ Sums added_up(Communicator& group, const Sums& own) {
 }
 
 // The text between the chosen rows of a sample: behind [CLS], the question and [SEP].
-std::string chosen_text(const Setup& setup, const Sample& sample, std::int32_t first, std::int32_t last) {
+std::string chosen_text(const Job& job, const Sample& sample, std::int32_t first, std::int32_t last) {
     constexpr std::int32_t specials_before = 2;
     if (first < specials_before) return {};
     std::vector<std::uint32_t> tokens;
-    setup.corpus->read(sample.row, static_cast<std::uint64_t>(first - specials_before),
-                       static_cast<std::uint64_t>(last - first + 1), tokens);
-    return setup.tokenizer->decode(tokens);
+    job.corpus->read(sample.row, static_cast<std::uint64_t>(first - specials_before),
+                     static_cast<std::uint64_t>(last - first + 1), tokens);
+    return job.tokenizer->decode(tokens);
 }
 
-void score_answers(const Setup& setup, const MicroBatch& micro_batch, const LossState& outcome, Sums& sums) {
+void score_answers(const Job& job, const MicroBatch& micro_batch, const LossState& outcome, Sums& sums) {
     for (std::size_t s = 0; s < micro_batch.samples.size(); ++s) {
-        const Sample& sample = setup.samples.validation[micro_batch.samples[s].sample];
-        const std::string text = chosen_text(setup, sample, outcome.choices[2 * s], outcome.choices[2 * s + 1]);
-        const AnswerScore score = score_answer(text, setup.corpus->question(sample.row).answers);
+        const Sample& sample = job.samples.validation[micro_batch.samples[s].sample];
+        const std::string text = chosen_text(job, sample, outcome.choices[2 * s], outcome.choices[2 * s + 1]);
+        const AnswerScore score = score_answer(text, job.corpus->question(sample.row).answers);
         sums.exact += score.exact;
         sums.f1 += score.f1;
     }
 }
 
-void add(const Setup& setup, const MicroBatch& micro_batch, const Batch& batch, const LossState& outcome,
+void add(const Job& job, const MicroBatch& micro_batch, const Batch& batch, const LossState& outcome,
          Sums& sums) {
     sums.loss += outcome.loss;
     sums.targets += static_cast<double>(batch.target_count);
-    if (setup.model.task == Task::span) return score_answers(setup, micro_batch, outcome, sums);
+    if (job.model.task == Task::span) return score_answers(job, micro_batch, outcome, sums);
     for (std::size_t i = 0; i < outcome.choices.size(); ++i) {
         const auto row = static_cast<std::size_t>(batch.predicted[i]);
         sums.right += outcome.choices[i] == batch.targets[row] ? 1 : 0;
@@ -61,20 +61,20 @@ void add(const Setup& setup, const MicroBatch& micro_batch, const Batch& batch, 
 }
 
 // As many micro-batches as the programs pass at once; behind the last one empty ones.
-void evaluate_round(RankModel& model, Stream& stream, const Setup& setup,
+void evaluate_round(RankModel& model, Stream& stream, const Job& job, const PlanState& current,
                     std::span<const std::vector<SampleVisit>> cut, Sums& sums) {
-    const ProvedPrograms& programs = setup.plan.evaluation;
-    const std::vector<Sample>& samples = setup.samples.validation;
+    const ProvedPrograms& programs = current.plan.evaluation;
+    const std::vector<Sample>& samples = job.samples.validation;
     std::vector<Batch> batches(static_cast<std::size_t>(programs.shape.micro_batches));
     std::vector<MicroBatch> micro_batches(batches.size());
     for (std::size_t m = 0; m < cut.size(); ++m) {
         if (!model.needs(programs.shape, static_cast<int>(m))) continue;
-        micro_batches[m] = make_micro_batch(cut[m], samples, setup.length, setup.samples.longest);
-        batches[m] = build_batch(*setup.corpus, samples, setup.validation_rules, micro_batches[m]);
+        micro_batches[m] = make_micro_batch(cut[m], samples, job.config.schedule.length, job.samples.longest);
+        batches[m] = build_batch(*job.corpus, samples, job.validation_rules, micro_batches[m]);
     }
     for (const auto& [m, outcome] : model.execute(stream, programs, batches).outcomes) {
         const auto number = static_cast<std::size_t>(m);
-        add(setup, micro_batches[number], batches[number], outcome, sums);
+        add(job, micro_batches[number], batches[number], outcome, sums);
     }
 }
 
@@ -86,32 +86,32 @@ std::vector<SampleVisit> every_sample(std::size_t count) {
 
 }  // namespace
 
-Evaluation evaluate_samples(RankModel& model, Stream& stream, const Setup& setup, Communicator& control,
-                            bool is_quiet) {
-    const std::size_t samples = setup.samples.validation.size();
-    const std::size_t parts = (samples + setup.micro_batch_samples - 1) / setup.micro_batch_samples;
+Evaluation evaluate_samples(RankModel& model, Stream& stream, const Job& job, const PlanState& current,
+                            Communicator& control) {
+    const std::size_t samples = job.samples.validation.size();
+    const std::size_t parts = (samples + current.micro_batch_samples - 1) / current.micro_batch_samples;
     const auto cut = cut_evenly(every_sample(samples), parts);
-    const auto most = static_cast<std::size_t>(setup.plan.evaluation.shape.micro_batches);
+    const auto most = static_cast<std::size_t>(current.plan.evaluation.shape.micro_batches);
     Progress progress("evaluation", "micro-batches", static_cast<double>(parts),
-                      is_quiet || control.rank() != 0);
+                      job.config.run.quiet || control.rank() != 0);
     Sums own;
     for (std::size_t begin = 0; begin < parts; begin += most) {
         const auto round = std::span(cut).subspan(begin, std::min(most, parts - begin));
-        evaluate_round(model, stream, setup, round, own);
+        evaluate_round(model, stream, job, current, round, own);
         barrier(control);  // so that none gets so far ahead that it takes the others for dead
         progress.advance(static_cast<double>(round.size()));
     }
     progress.finish();
     const Sums total = added_up(control, own);
-    Evaluation result{.samples = samples + setup.samples.left_out,
+    Evaluation result{.samples = samples + job.samples.left_out,
                       .targets = static_cast<std::size_t>(total.targets),
                       .loss = total.loss / total.targets,
-                      .has_perplexity = setup.model.has_vocabulary_head()};
+                      .has_perplexity = job.model.has_vocabulary_head()};
     const auto count = static_cast<double>(result.samples);
-    if (setup.model.task == Task::span) {
+    if (job.model.task == Task::span) {
         result.exact_match = total.exact / count;
         result.f1 = total.f1 / count;
-    } else if (setup.model.task != Task::language) {
+    } else if (job.model.task != Task::language) {
         result.accuracy = total.right / total.targets;
     }
     return result;

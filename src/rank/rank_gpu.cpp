@@ -94,10 +94,10 @@ void RankGpu::give_back_node() const noexcept {
     for (const GpuMeter& neighbour : neighbours_) neighbour.give_clock_back();
 }
 
-std::shared_ptr<RankGpu> gpu_of_run(const RunConfig& config, const Setup& setup, const Session& session,
-                                    Communicator& control, StopSignals* signals) {
-    const int mhz = config.run.gpu_clock;
-    if (setup.place != Place::gpu) {
+std::shared_ptr<RankGpu> gpu_of_run(const Job& job, const Session& session, Communicator& control,
+                                    StopSignals* signals) {
+    const int mhz = job.config.run.gpu_clock;
+    if (job.place != Place::gpu) {
         if (mhz == 0) return nullptr;
         throw ConfigError(
             cat("--gpu-clock ", mhz,
@@ -107,7 +107,7 @@ std::shared_ptr<RankGpu> gpu_of_run(const RunConfig& config, const Setup& setup,
         .rank = session.rank(), .nodes = session.nodes(), .bus_ids = gather_all(control, gpu_in_use().bus_id)});
     if (mhz == 0) return gpu;
     agree(control, [&] { gpu->check_clock(mhz); });  // of all, before one is set
-    if (config.run.dry_run) return gpu;
+    if (job.config.run.dry_run) return gpu;
     agree(control, [&] { gpu->hold_clock(mhz); });
     gpu->let_go_at(signals);
     return gpu;

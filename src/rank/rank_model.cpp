@@ -29,14 +29,14 @@ int threads_of(const Stream& stream) {
     return cpu == nullptr ? 1 : cpu->threads;
 }
 
-RankModel::RankModel(const Setup& setup, int rank, RankGroups groups, Trace* trace)
-    : setup_(setup), rank_(rank), groups_(std::move(groups)) {
-    const LocalWork work = work_of(setup, rank_);
+RankModel::RankModel(const Job& job, const PlanState& current, int rank, RankGroups groups, Trace* trace)
+    : job_(job), current_(current), rank_(rank), groups_(std::move(groups)) {
+    const LocalWork work = work_of({job, current}, rank_);
     if (work.team < 0) return;
-    in_flight_ = in_flight(setup, work);
-    stages_ = std::make_unique<LocalStages>(work, groups_.tensor.get(), setup.plan.cuts_rows, setup.place);
-    training_ = make_engine(setup.plan.training, trace);
-    evaluation_ = make_engine(setup.plan.evaluation, nullptr);
+    in_flight_ = in_flight({job, current}, work);
+    stages_ = std::make_unique<LocalStages>(work, groups_.tensor.get(), current.plan.cuts_rows, job.place);
+    training_ = make_engine(current.plan.training, trace);
+    evaluation_ = make_engine(current.plan.evaluation, nullptr);
     call_now_and_then([] {});
 }
 
@@ -49,9 +49,9 @@ void RankModel::call_now_and_then(std::function<void()> call) {
 
 std::unique_ptr<Engine> RankModel::make_engine(const ProvedPrograms& programs, Trace* trace) const {
     return std::make_unique<Engine>(EngineWiring{.rank = rank_,
-                                                 .teams = setup_.plan.teams,
+                                                 .teams = current_.plan.teams,
                                                  .shape = programs.shape,
-                                                 .are_rows_cut = setup_.plan.cuts_rows,
+                                                 .are_rows_cut = current_.plan.cuts_rows,
                                                  .activations = *groups_.activations,
                                                  .gradients = *groups_.gradients,
                                                  .ranks = groups_.pipe,
@@ -59,27 +59,29 @@ std::unique_ptr<Engine> RankModel::make_engine(const ProvedPrograms& programs, T
                                                  .trace = trace});
 }
 
-void RankModel::fill(Stream& stream, std::uint64_t seed, Optimizer* optimizer) {
+void RankModel::fill(Stream& stream, std::uint64_t seed, const FirstValues& values, Optimizer* optimizer) {
     if (is_idle()) return;
-    if (optimizer != nullptr && optimizer->masters() != nullptr) return fill_rounded(stream, seed, *optimizer);
+    if (optimizer != nullptr && optimizer->masters() != nullptr)
+        return fill_rounded(stream, seed, values, *optimizer);
     const LocalParameters& held = stages_->parameters();
-    if (!setup_.resumes) initialise(stream, held.specs(), held.values(), seed);
-    if (setup_.stored) load(*setup_.stored, held.specs(), held.values(), threads_of(stream));
+    if (!values.resumes) initialise(stream, held.specs(), held.values(), seed);
+    if (values.stored != nullptr) load(*values.stored, held.specs(), held.values(), threads_of(stream));
 }
 
-std::size_t RankModel::stored_bytes() const {
-    return is_idle() || !setup_.stored ? 0 : setup_.stored->stored_bytes(stages_->parameters().specs());
+std::size_t RankModel::stored_bytes(const StoredModel& stored) const {
+    return is_idle() ? 0 : stored.stored_bytes(stages_->parameters().specs());
 }
 
-// One parameter after the other, which needs memory for one alone.
-void RankModel::fill_rounded(Stream& stream, std::uint64_t seed, Optimizer& optimizer) {
+// Fills one parameter after the other, which needs memory for one alone.
+void RankModel::fill_rounded(Stream& stream, std::uint64_t seed, const FirstValues& values,
+                             Optimizer& optimizer) {
     const LocalParameters& held = stages_->parameters();
-    if (setup_.stored) check_fit(*setup_.stored, held.specs());
+    if (values.stored != nullptr) check_fit(*values.stored, held.specs());
     for (std::size_t i = 0; i < held.specs().size(); ++i) {
         const std::vector<ParameterSpec> one{held.specs()[i]};
-        const ParameterTensors exact(one, wide_of(setup_.dtype), setup_.place);
-        if (!setup_.resumes) initialise(stream, one, exact, seed);
-        if (setup_.stored) setup_.stored->read(one, exact, threads_of(stream));
+        const ParameterTensors exact(one, wide_of(job_.dtype), job_.place);
+        if (!values.resumes) initialise(stream, one, exact, seed);
+        if (values.stored != nullptr) values.stored->read(one, exact, threads_of(stream));
         optimizer.begin_with(stream, i, exact[0]);
         launch(stream, Copy{.input = exact[0], .output = held.values()[i]});
     }
@@ -87,27 +89,27 @@ void RankModel::fill_rounded(Stream& stream, std::uint64_t seed, Optimizer& opti
 
 void RankModel::prepare_to_share_products(Stream& stream, const ResizeConfig& resize, std::uint64_t seed) {
     if (is_idle()) return;
-    const LocalWork work = work_of(setup_, rank_);
-    ResizerConfig config = resizer_config(setup_);
-    if (setup_.plan.most_left_out > 0) {
+    const LocalWork work = work_of({job_, current_}, rank_);
+    ResizerConfig config = resizer_config({job_, current_});
+    if (current_.plan.most_left_out > 0) {
         config.policy = resize.select;
         config.filling = resize.fill;
         config.by_variation = resize.by_variation;
     }
     config.key = RandomKey{seed}.then("left out").then(static_cast<std::uint64_t>(rank_));
-    config.place = setup_.place;
+    config.place = job_.place;
     resizer_ = std::make_unique<Resizer>(stream, config, projections_of(work.model, work.specs),
                                          stages_->parameters());
     stages_->resize_with(&resizer_->products());
     if (!groups_.tensor) return;
     helped_ = std::make_unique<HelpedProducts>(projections_of_team(work.model, work.specs),
-                                               groups_.tensor->rank(), setup_.plan.spread);
+                                               groups_.tensor->rank(), current_.plan.spread);
     stages_->help_with(helped_.get());
 }
 
 void RankModel::share_products(Stream& stream) {
     if (!resizer_) return;
-    const Plan& plan = setup_.plan;
+    const Plan& plan = current_.plan;
     const double left_out = plan.left_out.empty() ? 0 : plan.left_out[static_cast<std::size_t>(rank_)];
     if (!helped_) return resizer_->begin_period(stream, left_out);
     const std::vector<Migration> migrations = migrations_of_team();
@@ -119,7 +121,7 @@ void RankModel::share_products(Stream& stream) {
 }
 
 std::vector<Migration> RankModel::migrations_of_team() const {
-    const Plan& plan = setup_.plan;
+    const Plan& plan = current_.plan;
     return within(plan.migrations, plan.teams[static_cast<std::size_t>(plan.team_of(rank_))].ranks);
 }
 
@@ -127,7 +129,8 @@ std::vector<Migration> RankModel::migrations_of_team() const {
 void RankModel::lend(const std::vector<Migration>& migrations) {
     resizer_->products().keep(helped_->begin(migrations, resizer_->kept()));
     helped_->tell(*groups_.tensor);
-    if (migrations != std::exchange(migrations_, migrations)) stages_->work_in(work_of(setup_, rank_).memory);
+    if (migrations != std::exchange(migrations_, migrations))
+        stages_->work_in(work_of({job_, current_}, rank_).memory);
 }
 
 void RankModel::go_on_sharing_products() {
@@ -135,7 +138,7 @@ void RankModel::go_on_sharing_products() {
 }
 
 std::optional<ResizingState> RankModel::resizing_state() const {
-    if (!resizer_ || setup_.plan.most_left_out == 0) return std::nullopt;
+    if (!resizer_ || current_.plan.most_left_out == 0) return std::nullopt;
     return resizer_->state();
 }
 
@@ -143,7 +146,7 @@ LeftOuts RankModel::left_out() const { return resizer_ ? resizer_->left_out() : 
 
 bool RankModel::needs(const PipelineShape& shape, int micro_batch) const {
     if (is_idle()) return false;
-    const int team = setup_.plan.team_of(rank_);
+    const int team = current_.plan.team_of(rank_);
     for (int stage = 0; stage < shape.stages(); ++stage) {
         if (shape.executor_of(stage, micro_batch) == team) return true;
     }
@@ -155,7 +158,7 @@ bool RankModel::speaks_for_team() const { return !groups_.tensor || groups_.tens
 void RankModel::begin(Stream& stream, const ProvedPrograms& programs, const RoundOptions& options) {
     programs_ = &programs;
     if (is_idle()) return;
-    one_step_ = unrolled_of(setup_.plan.team_of(rank_), programs.phases(), programs.shape, 1);
+    one_step_ = unrolled_of(current_.plan.team_of(rank_), programs.phases(), programs.shape, 1);
     round_.emplace(Round{.shape = programs.shape,
                          .program = one_step_,
                          .dropout_key = options.dropout_key,
@@ -168,7 +171,7 @@ void RankModel::begin(Stream& stream, const ProvedPrograms& programs, const Roun
 
 // Once and for all: a GPU would stand still in the middle of a step while memory is taken.
 void RankModel::make_room(Stream& stream) {
-    if (setup_.place == Place::ghost) return;
+    if (job_.place == Place::ghost) return;
     stages_->reserve(in_flight_.flights, in_flight_.row_buffers);
     sender_to(stream);
 }
@@ -182,12 +185,12 @@ void RankModel::add_step(const std::deque<BatchView>& micro_batches, double loss
 
 void RankModel::begin_steps() {
     if (is_idle()) return;
-    engine().go_on(programs_->prologue[static_cast<std::size_t>(setup_.plan.team_of(rank_))], *stages_);
+    engine().go_on(programs_->prologue[static_cast<std::size_t>(current_.plan.team_of(rank_))], *stages_);
 }
 
 RoundResult RankModel::execute_step(int step) {
     if (is_idle()) return {};
-    const int team = setup_.plan.team_of(rank_);
+    const int team = current_.plan.team_of(rank_);
     const PipelineShape& shape = programs_->shape;
     const Program& body = programs_->programs[static_cast<std::size_t>(team)];
     engine().go_on(shifted(body, step * shape.micro_batches), *stages_);
@@ -244,7 +247,7 @@ RankWaits RankModel::waits() const {
         return group ? group->traffic().wait_seconds : 0;
     };
     RankWaits waits{.others = of(groups_.record)};
-    const bool has_stages = setup_.plan.layout.stages.size() > 1;
+    const bool has_stages = current_.plan.layout.stages.size() > 1;
     (has_stages ? waits.pipeline : waits.data) += of(groups_.update);
     if (is_idle()) return waits;
     waits.pipeline += of(groups_.activations) + of(groups_.gradients);

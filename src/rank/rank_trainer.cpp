@@ -38,9 +38,9 @@ double sum_of_losses(const std::map<int, LossState>& outcomes) {
 }
 
 // Ghosts predict every row.
-std::size_t targets_of(const Setup& setup, const std::vector<SampleVisit>& visits, std::size_t tokens) {
-    if (setup.place == Place::ghost) return tokens;
-    return count_targets(*setup.corpus, setup.samples.train, setup.train_rules, visits);
+std::size_t targets_of(const Job& job, const std::vector<SampleVisit>& visits, std::size_t tokens) {
+    if (job.place == Place::ghost) return tokens;
+    return count_targets(*job.corpus, job.samples.train, job.train_rules, visits);
 }
 
 // The posts of all ranks. The trace shows the wait for them.
@@ -51,34 +51,34 @@ Gathered take_traced(Tally& tally, Trace* trace, const char* wait) {
 
 }  // namespace
 
-RankTrainer::RankTrainer(const RunConfig& config, const Setup& setup, const GradientPlan& gradients,
-                         const TrainingRank& rank, RankGroups groups)
-    : config_(config),
-      setup_(setup),
+RankTrainer::RankTrainer(const Job& job, const PlanState& current, const TrainingRank& rank, RankGroups groups)
+    : job_(job),
+      current_(current),
       trace_(rank.trace),
       stopping_(rank.stopping),
       stream_(rank.stream),
-      model_(setup, rank.number, std::move(groups), trace_),
-      sampler_(setup.samples.train.size(), config.run.seed),
+      model_(job, current, rank.number, std::move(groups), trace_),
+      sampler_(job.samples.train.size(), job.config.run.seed),
       updates_(*model_.groups().update, UpdateFields::count),
-      records_(*model_.groups().record, fields_of_record(setup.place)) {
-    if (config.run.trace.shows_kernels) stream_.trace = trace_;
+      records_(*model_.groups().record, fields_of_record(job.place)) {
+    if (job.config.run.trace.shows_kernels) stream_.trace = trace_;
     if (model_.is_idle()) {
         model_.groups().update->never_give_up();
         model_.groups().record->never_give_up();
         return;
     }
     const LocalParameters& held = model_.stages().parameters();
-    sum_bytes_ = bytes_of_sums(gradients, model_.rank(), wide_of(setup.dtype));
+    sum_bytes_ = bytes_of_sums(current.gradients, model_.rank(), wide_of(job.dtype));
     for (std::size_t copy = 0; copy < held.copies().gradients; ++copy) {
-        exchanges_.emplace_back(gradients, model_.rank(), held.specs(), held.values(), held.gradients(copy),
-                                model_.groups().data, setup.place);
+        exchanges_.emplace_back(current.gradients, model_.rank(), held.specs(), held.values(),
+                                held.gradients(copy), model_.groups().data, job.place);
         if (stream_.is_on_gpu()) exchanges_.back().wait_for(stream_.gpu_times->queue());
     }
     const std::vector<ParameterShard>& own_shards = exchanges_.front().own_shards();
-    optimizer_.emplace(config.optimizer, held.specs(), updated_shards(setup, exchanges_.front(), held.specs()),
-                       setup.dtype, setup.place, setup.plan.training.shape.validates);
-    scratch_.emplace("norm", is_of_ghosts() ? 0 : norm_scratch_bytes(own_shards.size()), setup.place);
+    optimizer_.emplace(job.config.optimizer, held.specs(),
+                       updated_shards({job, current}, exchanges_.front(), held.specs()), job.dtype, job.place,
+                       current.plan.training.shape.validates);
+    scratch_.emplace("norm", is_of_ghosts() ? 0 : norm_scratch_bytes(own_shards.size()), job.place);
     model_.stages().sum_with(&exchanges_);
     model_.call_now_and_then([this] {
         contribute();
@@ -93,7 +93,7 @@ RankTrainer::~RankTrainer() = default;
 void RankTrainer::begin_stretch(std::size_t first, std::size_t end) {
     const bool is_new = !model_.may_share_products();
     prepare_to_share_products();
-    const bool shares_already = !setup_.plan.left_out.empty() || !setup_.plan.migrations.empty();
+    const bool shares_already = !current_.plan.left_out.empty() || !current_.plan.migrations.empty();
     if (is_new && shares_already) share_products();
     if (has_gone_on_) {
         model_.go_on_sharing_products();
@@ -102,9 +102,9 @@ void RankTrainer::begin_stretch(std::size_t first, std::size_t end) {
     first_ = first;
     end_ = end;
     executed_ = settled_ = contributed_ = 0;
-    model_.begin(stream_, setup_.plan.training,
-                 {.dropout_key = RandomKey{config_.run.seed}.then("dropout"),
-                  .label_smoothing = config_.task.label_smoothing,
+    model_.begin(stream_, current_.plan.training,
+                 {.dropout_key = RandomKey{job_.config.run.seed}.then("dropout"),
+                  .label_smoothing = job_.config.task.label_smoothing,
                   .update = [this](int step) { update(step); },
                   .validate = [this](int step) { return validate(step); }});
 }
@@ -112,7 +112,7 @@ void RankTrainer::begin_stretch(std::size_t first, std::size_t end) {
 // The programs of a step reach into later ones.
 void RankTrainer::look_ahead() {
     const auto current = first_ + static_cast<std::size_t>(executed_);
-    const std::size_t last = current + static_cast<std::size_t>(setup_.plan.training.look_ahead);
+    const std::size_t last = current + static_cast<std::size_t>(current_.plan.training.look_ahead);
     const std::size_t end = std::min(end_, last + 1);
     for (std::size_t step = first_ + static_cast<std::size_t>(settled_) + steps_.size(); step < end; ++step) {
         add_step(step);
@@ -129,40 +129,40 @@ void RankTrainer::add_step(std::size_t step) {
 void RankTrainer::prepare_next() {
     const std::size_t step = first_ + static_cast<std::size_t>(settled_) + steps_.size();
     const bool is_prepared = next_ && next_->outcome.step == step;
-    if (stream_.is_on_gpu() && step < setup_.steps && !is_prepared) next_ = prepared(step);
+    if (stream_.is_on_gpu() && step < job_.steps && !is_prepared) next_ = prepared(step);
 }
 
 std::unique_ptr<RankTrainer::StepInFlight> RankTrainer::prepared(std::size_t step) {
-    const auto visits = sampler_.visits(step * config_.run.batch, config_.run.batch);
+    const auto visits = sampler_.visits(step * job_.config.run.batch, job_.config.run.batch);
     auto made = std::make_unique<StepInFlight>();
     StepOutcome& outcome = made->outcome;
     outcome.step = step;
-    outcome.rate = learning_rate(config_.optimizer, step, setup_.steps);
+    outcome.rate = learning_rate(job_.config.optimizer, step, job_.steps);
     for (const SampleVisit& visit : visits) {
-        const std::size_t length = setup_.samples.train[visit.sample].length;
+        const std::size_t length = job_.samples.train[visit.sample].length;
         outcome.size.tokens += length;
         outcome.size.square_length_sum += std::pow(length, 2);
     }
-    outcome.size.targets = targets_of(setup_, visits, outcome.size.tokens);
+    outcome.size.targets = targets_of(job_, visits, outcome.size.tokens);
     add_batches(*made, visits);
     return made;
 }
 
 // Of those micro-batches that pass this rank; the others stay empty.
 void RankTrainer::add_batches(StepInFlight& step, const std::vector<SampleVisit>& visits) {
-    const PipelineShape& shape = setup_.plan.training.shape;
+    const PipelineShape& shape = current_.plan.training.shape;
     const auto cut = cut_evenly(visits, static_cast<std::size_t>(shape.micro_batches));
     step.batches.resize(is_of_ghosts() ? 0 : cut.size());
     for (std::size_t m = 0; m < cut.size(); ++m) {
-        const std::vector<Sample>& samples = setup_.samples.train;
+        const std::vector<Sample>& samples = job_.samples.train;
         MicroBatch micro_batch;
         const bool is_needed = model_.needs(shape, static_cast<int>(m));
-        if (is_needed) micro_batch = make_micro_batch(cut[m], samples, setup_.length, setup_.samples.longest);
+        if (is_needed)
+            micro_batch = make_micro_batch(cut[m], samples, job_.config.schedule.length, job_.samples.longest);
         if (is_of_ghosts()) {
-            step.views.emplace_back(setup_.model, shape_of(micro_batch, samples));
+            step.views.emplace_back(job_.model, shape_of(micro_batch, samples));
         } else {
-            if (is_needed)
-                step.batches[m] = build_batch(*setup_.corpus, samples, setup_.train_rules, micro_batch);
+            if (is_needed) step.batches[m] = build_batch(*job_.corpus, samples, job_.train_rules, micro_batch);
             step.views.emplace_back(step.batches[m], model_.sender_to(stream_));
         }
     }
@@ -212,14 +212,14 @@ void RankTrainer::update(int number) {
     charge_sums(stream_, sum_bytes_);
     contribute();
     have_moments();
-    const bool goes_ahead = setup_.plan.training.shape.validates && may_go_ahead_;
+    const bool goes_ahead = current_.plan.training.shape.validates && may_go_ahead_;
     if (goes_ahead) {
         optimizer_->back_up(stream_, model_.stages().parameters().values());
     } else {
         judge(step);
     }
     if (step.outcome.is_skipped) return;
-    if (!setup_.plan.shards_optimizer) exchanges_[copy].share_gradients();
+    if (!current_.plan.shards_optimizer) exchanges_[copy].share_gradients();
     apply(step, copy);
 }
 
@@ -241,9 +241,9 @@ void RankTrainer::judge(StepInFlight& step) {
     const Gathered all = take_traced(updates_, trace_, "wait for norms");
     const double norm = std::sqrt(all.sum(UpdateFields::squares));
     const bool is_finite = std::isfinite(all.sum(UpdateFields::loss)) && std::isfinite(norm);
-    if (!is_finite && config_.run.on_nan == OnNan::stop) has_diverged_ = true;
+    if (!is_finite && job_.config.run.on_nan == OnNan::stop) has_diverged_ = true;
     step.outcome.is_skipped = !is_finite || has_diverged_;
-    step.scale = clip_scale(norm, config_.optimizer.clip);
+    step.scale = clip_scale(norm, job_.config.optimizer.clip);
     step.is_judged = true;
     may_go_ahead_ = step.scale == 1 && !step.outcome.is_skipped;
 }
@@ -252,20 +252,20 @@ void RankTrainer::apply(const StepInFlight& step, std::size_t copy) {
     const LocalParameters& held = model_.stages().parameters();
     before_update_();
     optimizer_->update(stream_, held.values(), held.gradients(copy), step.outcome.rate, step.scale, &spared_);
-    if (setup_.plan.shards_optimizer) exchanges_[copy].share_values();
+    if (current_.plan.shards_optimizer) exchanges_[copy].share_values();
 }
 
 void RankTrainer::take_back(const StepInFlight& step, std::size_t copy) {
     optimizer_->restore(stream_, model_.stages().parameters().values());
     if (!step.outcome.is_skipped) return apply(step, copy);
-    if (setup_.plan.shards_optimizer) exchanges_[copy].share_values();
+    if (current_.plan.shards_optimizer) exchanges_[copy].share_values();
 }
 
 // Tells all ranks how the step that has been executed went here.
 void RankTrainer::report(const RoundResult& result, double begin) {
     const StepInFlight& step = in_flight(executed_);
     stream_.settle();
-    std::vector<double> own(fields_of_record(setup_.place));
+    std::vector<double> own(fields_of_record(job_.place));
     own[RecordFields::loss] = sum_of_losses(result.outcomes);
     own[RecordFields::squares] = step.squares;
     own[RecordFields::skipped] = step.outcome.is_skipped ? 1 : 0;
@@ -280,9 +280,9 @@ void RankTrainer::report(const RoundResult& result, double begin) {
     own[RecordFields::wait_data] = waits.data;
     own[RecordFields::wait_others] = waits.others;
     own[RecordFields::padded_tokens] = static_cast<double>(result.padded_tokens);
-    if (!is_of_ghosts()) own[RecordFields::peak_bytes] = static_cast<double>(peak_bytes(setup_.place));
+    if (!is_of_ghosts()) own[RecordFields::peak_bytes] = static_cast<double>(peak_bytes(job_.place));
     own[RecordFields::joules] = energy_.take();
-    if (setup_.place == Place::gpu) say_state_of(setup_.gpu.get(), own);
+    if (job_.place == Place::gpu) say_state_of(job_.gpu.get(), own);
     own[RecordFields::stop] = static_cast<double>(wish_to_stop());
     own[RecordFields::seconds] = now_seconds() - begin;
     records_.post(own);
@@ -291,7 +291,7 @@ void RankTrainer::report(const RoundResult& result, double begin) {
 // Where work is in flight, all ranks know of a wish some steps later, and then finish what is begun.
 StopReason RankTrainer::wish_to_stop() {
     if (stopping_ == nullptr) return StopReason::none;
-    const int ahead = setup_.plan.training.look_ahead;
+    const int ahead = current_.plan.training.look_ahead;
     return stopping_->wish(ahead == 0 ? 1 : 2 * (ahead + 1));
 }
 
@@ -301,7 +301,7 @@ StepOutcome RankTrainer::settle() {
     StepOutcome outcome = std::move(steps_.front()->outcome);
     add_records(all, outcome);
     if (is_of_ghosts()) outcome.loss = outcome.gradient_norm = std::numeric_limits<double>::quiet_NaN();
-    if (setup_.plan.training.shape.validates) outcome.is_rolled_back = all.sum(RecordFields::rolled_back) > 0;
+    if (current_.plan.training.shape.validates) outcome.is_rolled_back = all.sum(RecordFields::rolled_back) > 0;
     steps_.pop_front();
     ++settled_;
     return outcome;
@@ -313,11 +313,11 @@ std::vector<StepOutcome> RankTrainer::step() {
     stream_.ledger.clear();
     stream_.products = {};
     const std::size_t number = first_ + static_cast<std::size_t>(executed_) + 1;
-    stream_.slowness.set(slowness_in(setup_.slow, model_.rank(), number));
-    if (!model_.is_idle() && changes_slowness(setup_.slow, number)) model_.stages().passes().forget();
+    stream_.slowness.set(slowness_in(job_.slow, model_.rank(), number));
+    if (!model_.is_idle() && changes_slowness(job_.slow, number)) model_.stages().passes().forget();
     model_.reset_traffic();
     look_ahead();
-    progress_.emplace(cat("step ", number), "%", 100, config_.run.quiet || model_.rank() != 0);
+    progress_.emplace(cat("step ", number), "%", 100, job_.config.run.quiet || model_.rank() != 0);
     if (executed_ == 0) model_.begin_steps();
     const RoundResult result = model_.execute_step(executed_);
     progress_.reset();
@@ -334,7 +334,7 @@ std::vector<StepOutcome> RankTrainer::step() {
 
     // Where work is in flight, ranks are as many steps apart as it spans: to wait for all is to wait for
     // nobody.
-    const int ahead = setup_.plan.training.look_ahead;
+    const int ahead = current_.plan.training.look_ahead;
     const int behind = is_last || ahead == 0 ? 0 : ahead + 1;
     std::vector<StepOutcome> known;
     while (settled_ + behind < executed_) known.push_back(settle());
@@ -349,7 +349,7 @@ std::string RankTrainer::position() const {
 }
 
 std::size_t RankTrainer::end_stretch_early() {
-    const int begun = executed_ + setup_.plan.training.look_ahead;
+    const int begun = executed_ + current_.plan.training.look_ahead;
     end_ = std::min(end_, first_ + static_cast<std::size_t>(begun));
     return end_;
 }
@@ -364,9 +364,9 @@ std::optional<NonFiniteFinding> RankTrainer::repeat_with_checks(std::size_t step
     const std::unique_ptr<StepInFlight> repeated = prepared(step);
     ValueCheck check;
     stream_.check = &check;
-    model_.begin(stream_, setup_.plan.training,
-                 {.dropout_key = RandomKey{config_.run.seed}.then("dropout"),
-                  .label_smoothing = config_.task.label_smoothing,
+    model_.begin(stream_, current_.plan.training,
+                 {.dropout_key = RandomKey{job_.config.run.seed}.then("dropout"),
+                  .label_smoothing = job_.config.task.label_smoothing,
                   .update = [&](int) { check_gradients(check); },
                   .validate = [](int) { return true; }});
     model_.add_step(repeated->views, 1 / static_cast<double>(repeated->outcome.size.targets));

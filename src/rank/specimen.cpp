@@ -23,16 +23,17 @@ Case case_of_corpus(RunConfig config) {
     config.data.validation_share = 0;
     config.run.steps = 1;  // how long a run would last is not asked
     const Setup setup = set_up(config, 1);
-    const std::vector<Sample>& samples = setup.samples.train;
+    const Job& job = setup.job;
+    const std::vector<Sample>& samples = job.samples.train;
     const Sampler sampler(samples.size(), config.run.seed);
-    const MicroBatch micro_batch =
-        make_micro_batch(sampler.visits(0, config.run.batch), samples, setup.length, setup.samples.longest);
-    return {.model = setup.model, .batch = build_batch(*setup.corpus, samples, setup.train_rules, micro_batch)};
+    const MicroBatch micro_batch = make_micro_batch(sampler.visits(0, config.run.batch), samples,
+                                                    config.schedule.length, job.samples.longest);
+    return {.model = job.model, .batch = build_batch(*job.corpus, samples, job.train_rules, micro_batch)};
 }
 
 Case made_up_case(const RunConfig& config) {
     check_batch_size(config);
-    const std::optional<StoredModel> stored = stored_model(config.model);
+    const std::optional<StoredModel> stored = stored_model(config.model.init);
     Case made{.model = choose_model(config.model, config.task.task, stored ? &*stored : nullptr), .batch = {}};
     const std::size_t length =
         made.model.reads_images() ? made.model.positions : longest_sample(config, made.model);

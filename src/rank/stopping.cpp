@@ -14,7 +14,7 @@ constexpr double reserve_of_job = 30;
 // For the first checkpoint, of which nobody knows yet how long it takes.
 constexpr double least_saving = 5;
 
-std::optional<double> end_of(const Job& job, double now) {
+std::optional<double> end_of(const SlurmJob& job, double now) {
     const std::optional<double> left = seconds_left(job);
     if (!left) return std::nullopt;
     return now + *left - reserve_of_job;

@@ -18,22 +18,23 @@ std::size_t moment_bytes(const std::vector<StateView>& views) {
 
 }  // namespace
 
-void RankTrainer::fill() {
+void RankTrainer::fill(const FirstValues& values) {
     std::optional<ReadProgress> progress;
-    if (setup_.stored) {
-        const std::size_t bytes = model_.stored_bytes() + (setup_.resumes ? moment_bytes(views()) : 0);
-        progress.emplace(*setup_.stored, bytes, config_.run.quiet || model_.rank() != 0);
+    if (values.stored != nullptr) {
+        const std::size_t bytes =
+            model_.stored_bytes(*values.stored) + (values.resumes ? moment_bytes(views()) : 0);
+        progress.emplace(*values.stored, bytes, job_.config.run.quiet || model_.rank() != 0);
     }
-    model_.fill(stream_, config_.run.seed, optimizer_ ? &*optimizer_ : nullptr);
-    if (setup_.resumes && optimizer_)
-        restore(*setup_.stored, model_.stages().parameters().specs(), *optimizer_, threads_of(stream_));
-    if (setup_.goes_on_resizing) go_on_resizing();
+    model_.fill(stream_, job_.config.run.seed, values, optimizer_ ? &*optimizer_ : nullptr);
+    if (values.resumes && optimizer_)
+        restore(*values.stored, model_.stages().parameters().specs(), *optimizer_, threads_of(stream_));
+    if (values.goes_on_resizing) go_on_resizing(*values.stored);
 }
 
-void RankTrainer::go_on_resizing() {
+void RankTrainer::go_on_resizing(const StoredModel& stored) {
     auto state = resizing_state();
     if (!state) return;
-    read_resizing(setup_.stored->place(), setup_.stored->state()->save, model_.rank(), *state);
+    read_resizing(stored.place(), stored.state()->save, model_.rank(), *state);
     model_.restore(*state);
     has_gone_on_ = true;
 }
@@ -53,19 +54,19 @@ void RankTrainer::charge_whole_passes(std::shared_ptr<PassTimes> shared) {
 }
 
 void RankTrainer::rehearse() {
-    const int team = setup_.plan.team_of(model_.rank());
-    const Program& program = setup_.plan.training.programs[static_cast<std::size_t>(team)];
+    const int team = current_.plan.team_of(model_.rank());
+    const Program& program = current_.plan.training.programs[static_cast<std::size_t>(team)];
     const auto has = [&](Op op) {
         return std::ranges::any_of(program, [&](const Instruction& each) { return each.op == op; });
     };
-    const BatchView batch(setup_.model, setup_.largest.front());
+    const BatchView batch(job_.model, current_.largest.front());
     if (has(Op::backward)) model_.stages().rehearse(stream_, batch.tokens(), false);
     if (has(Op::backward_input)) model_.stages().rehearse(stream_, batch.tokens(), true);
 }
 
 void RankTrainer::prepare_to_share_products() {
-    if (!shares_products(setup_.plan) || model_.may_share_products()) return;
-    model_.prepare_to_share_products(stream_, config_.policy.resize, config_.run.seed);
+    if (!shares_products(current_.plan) || model_.may_share_products()) return;
+    model_.prepare_to_share_products(stream_, job_.config.policy.resize, job_.config.run.seed);
 }
 
 // An idle rank has nothing to share.
@@ -77,7 +78,7 @@ void RankTrainer::share_products() {
 
 void RankTrainer::know_spared() {
     has_gone_on_ = false;
-    if (!config_.policy.resize.decays_all) spared_ = model_.left_out();
+    if (!job_.config.policy.resize.decays_all) spared_ = model_.left_out();
 }
 
 RankLinks RankTrainer::measure_links(Communicator& all) {
@@ -100,7 +101,7 @@ StatePlace RankTrainer::state_place() {
 }
 
 Evaluation RankTrainer::evaluate(Communicator& control) {
-    return evaluate_samples(model_, stream_, setup_, control, config_.run.quiet);
+    return evaluate_samples(model_, stream_, job_, current_, control);
 }
 
 }  // namespace trireme

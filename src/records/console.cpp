@@ -45,19 +45,19 @@ std::string model_line(const ModelConfig& model, std::size_t parameters) {
 }
 
 // What a stored model gave and what it did not.
-std::string init_line(const RunConfig& config, const Setup& setup) {
-    if (!setup.stored) return {};
-    if (setup.resumes) {
-        std::string lines = "resume    " + setup.stored->place();
-        if (config.resumed) {
-            for (const std::string& change : config.resumed->changes) lines += "; " + change;
-            if (!config.resumed->layout.empty()) lines += "\nresume    " + config.resumed->layout;
+std::string init_line(const Job& job) {
+    if (!job.stored) return {};
+    if (job.resumes) {
+        std::string lines = "resume    " + job.stored->place();
+        if (job.config.resumed) {
+            for (const std::string& change : job.config.resumed->changes) lines += "; " + change;
+            if (!job.config.resumed->layout.empty()) lines += "\nresume    " + job.config.resumed->layout;
         }
-        if (!setup.rate_change.empty()) lines += "\nresume    " + setup.rate_change;
+        if (!job.rate_change.empty()) lines += "\nresume    " + job.rate_change;
         return lines + "\n";
     }
-    const LoadReport report = check_fit(*setup.stored, unique_parameters(build_layers(setup.model)));
-    std::string line = "init      " + setup.stored->place();
+    const LoadReport report = check_fit(*job.stored, unique_parameters(build_layers(job.model)));
+    std::string line = "init      " + job.stored->place();
     if (!report.missing.empty()) {
         line += fmt::format("; {} parameters of the head are new ({}, ...)", report.missing.size(),
                             report.missing.front());
@@ -69,32 +69,32 @@ std::string init_line(const RunConfig& config, const Setup& setup) {
     return line + "\n";
 }
 
-std::string corpus_line(const Setup& setup) {
-    if (!setup.corpus) {
+std::string corpus_line(const Job& job) {
+    if (!job.corpus) {
         return fmt::format("samples   made up, of {} tokens, and nothing is computed\n",
-                           with_commas(setup.samples.longest));
+                           with_commas(job.samples.longest));
     }
-    const CorpusInfo& corpus = setup.corpus->info();
+    const CorpusInfo& corpus = job.corpus->info();
     const std::string holds =
         corpus.kind == RowKind::image
             ? fmt::format("{} images in {} classes", with_commas(corpus.rows), corpus.classes)
             : fmt::format("{} rows, {} tokens ({})", with_commas(corpus.rows), with_commas(corpus.tokens),
                           corpus.tokenizer_name);
     return fmt::format("corpus    {}: {}; {} samples to train on, {} to validate, longest {}\n", corpus.path,
-                       holds, with_commas(setup.samples.train.size()),
-                       with_commas(setup.samples.validation.size()), setup.samples.longest);
+                       holds, with_commas(job.samples.train.size()), with_commas(job.samples.validation.size()),
+                       job.samples.longest);
 }
 
 // "2 stages x 2 replicas x 1 tensor rank" of a grid; of another layout, how many replicas each stage has.
-std::string layout_line(const Setup& setup, std::size_t ranks) {
-    const Layout& layout = setup.plan.layout;
+std::string layout_line(const Plan& plan, std::size_t ranks) {
+    const Layout& layout = plan.layout;
     std::string replicas;
     for (const StageLayout& stage : layout.stages) {
         replicas += fmt::format("{}{}", replicas.empty() ? "" : ",", stage.replicas.size());
     }
     return fmt::format("layout    {}: {}, replicas {}, tensor ranks {}, schedule {}\n", counted(ranks, "rank"),
                        counted(layout.stages.size(), "stage"), replicas,
-                       layout.stages.front().replicas.front().ranks.size(), setup.plan.schedule);
+                       layout.stages.front().replicas.front().ranks.size(), plan.schedule);
 }
 
 // "cores     0-3 for rank 0 on node-1; 4-7 for rank 1 on node-1": who may run where, unless all of that would
@@ -156,8 +156,8 @@ std::string what_changes(const Decision& decision, const PlanChange& change) {
     return fmt::format("{} MB moved in {:.3f} s", megabytes(change.moved_bytes), change.seconds);
 }
 
-std::string device_of(const Setup& setup, const Manifest& manifest, int rank) {
-    return setup.devices ? setup.devices->of(rank).name : manifest.device;
+std::string device_of(const Job& job, const Manifest& manifest, int rank) {
+    return job.devices ? job.devices->of(rank).name : manifest.device;
 }
 
 std::string verdict_of(const Figures& f) {
@@ -183,21 +183,21 @@ const char* remark_on(const StepOutcome& outcome) {
 
 }  // namespace
 
-Console::Console(std::ostream& out, const RunConfig& config, const Setup& setup)
-    : out_(out), config_(config), setup_(setup) {}
+Console::Console(std::ostream& out, const Job& job) : out_(out), job_(job) {}
 
-void Console::introduce(const Manifest& manifest, const RankMemory& memory, const std::string& run_dir) {
-    if (config_.run.quiet) return;
-    out_ << model_line(setup_.model, manifest.parameters) << init_line(config_, setup_) << corpus_line(setup_);
-    if (!setup_.origin.words.empty()) out_ << "plan      " << setup_.origin.words << '\n';
-    out_ << layout_line(setup_, manifest.hosts.size());
-    const std::string warning = idle_warning(config_, setup_.plan, static_cast<int>(manifest.hosts.size()));
+void Console::introduce(const Manifest& manifest, const Plan& plan, const std::string& origin,
+                        const RankMemory& memory, const std::string& run_dir) {
+    if (job_.config.run.quiet) return;
+    out_ << model_line(job_.model, manifest.parameters) << init_line(job_) << corpus_line(job_);
+    if (!origin.empty()) out_ << "plan      " << origin << '\n';
+    out_ << layout_line(plan, manifest.hosts.size());
+    const std::string warning = idle_warning(job_.config, plan, static_cast<int>(manifest.hosts.size()));
     if (!warning.empty()) out_ << "warning   " << warning << '\n';
     const char* const note =
-        config_.run.is_batch_raised ? " (--batch is not set: one for each micro-batch)" : "";
-    out_ << fmt::format("step      {}{}, {}, {} on {}, {} a rank\n", counted(config_.run.batch, "sample"), note,
-                        counted(static_cast<std::size_t>(setup_.plan.micro_batches()), "micro-batch"),
-                        name_of(setup_.dtype), manifest.device,
+        job_.config.run.is_batch_raised ? " (--batch is not set: one for each micro-batch)" : "";
+    out_ << fmt::format("step      {}{}, {}, {} on {}, {} a rank\n", counted(job_.config.run.batch, "sample"),
+                        note, counted(static_cast<std::size_t>(plan.micro_batches()), "micro-batch"),
+                        name_of(job_.dtype), manifest.device,
                         counted(static_cast<std::size_t>(manifest.threads), "thread"));
     if (!manifest.gpu_messages.empty()) out_ << "messages  " << manifest.gpu_messages << '\n';
     if (!manifest.kernel_times.empty()) out_ << "kernels   as measured, " << manifest.kernel_times << '\n';
@@ -215,20 +215,20 @@ void Console::remarks(const std::vector<std::string>& remarks) {
 void Console::step(std::size_t step, const StepOutcome& outcome, const ModelFlops& flops, double peak_flops) {
     seconds_ += outcome.seconds;
     ++steps_;
-    const bool is_due = (step + 1) % config_.run.log_every == 0 || step + 1 == setup_.steps;
-    if (config_.run.quiet) return;
-    if (config_.run.on_nan == OnNan::skip && !outcome.non_finite.empty()) {
-        out_ << fmt::format("step {:>5}/{}  {}\n", step + 1, setup_.steps, outcome.non_finite);
+    const bool is_due = (step + 1) % job_.config.run.log_every == 0 || step + 1 == job_.steps;
+    if (job_.config.run.quiet) return;
+    if (job_.config.run.on_nan == OnNan::skip && !outcome.non_finite.empty()) {
+        out_ << fmt::format("step {:>5}/{}  {}\n", step + 1, job_.steps, outcome.non_finite);
         flush();
     }
     if (!is_due) return;
     const double mfu = flops.of_step(outcome.size) / (outcome.seconds * peak_flops);
-    const double left = seconds_ / static_cast<double>(steps_) * static_cast<double>(setup_.steps - step - 1);
+    const double left = seconds_ / static_cast<double>(steps_) * static_cast<double>(job_.steps - step - 1);
     out_ << fmt::format("step {:>5}/{}  {}{:>7.0f} tokens/s  MFU {:>4.1f} %  {}{} left{}\n", step + 1,
-                        setup_.steps, loss_text(outcome),
+                        job_.steps, loss_text(outcome),
                         static_cast<double>(outcome.size.tokens) / outcome.seconds, 100 * mfu,
                         update_text(outcome), duration(left), remark_on(outcome));
-    if (config_.run.verbose) {
+    if (job_.config.run.verbose) {
         out_ << fmt::format(
             "            {:.3f} s: {:.3f} in kernels, {:.3f} waiting; {} tokens of {} computed\n",
             outcome.seconds, outcome.compute_seconds, outcome.waits.sum(), outcome.size.tokens,
@@ -238,17 +238,17 @@ void Console::step(std::size_t step, const StepOutcome& outcome, const ModelFlop
 }
 
 void Console::evaluation(std::size_t step, const Evaluation& evaluation) {
-    if (config_.run.quiet) return;
-    out_ << fmt::format("step {:>5}/{}  validation {}\n", step, setup_.steps, describe(evaluation));
+    if (job_.config.run.quiet) return;
+    out_ << fmt::format("step {:>5}/{}  validation {}\n", step, job_.steps, describe(evaluation));
     flush();
 }
 
 void Console::saved(const SaveOutcome& outcome) {
     if (!outcome.complaint.empty()) {
-        out_ << fmt::format("step {:>5}/{}  NOT SAVED: {}\n", outcome.step, setup_.steps, outcome.complaint);
+        out_ << fmt::format("step {:>5}/{}  NOT SAVED: {}\n", outcome.step, job_.steps, outcome.complaint);
         flush();
-    } else if (config_.run.verbose) {
-        out_ << fmt::format("step {:>5}/{}  saved\n", outcome.step, setup_.steps);
+    } else if (job_.config.run.verbose) {
+        out_ << fmt::format("step {:>5}/{}  saved\n", outcome.step, job_.steps);
         flush();
     }
 }
@@ -260,27 +260,27 @@ void Console::waited_to_save(const SaveWait& wait) {
     out_ << fmt::format(
         "step {:>5}/{}  the checkpoint waited {:.1f} s for the one before; save less often, or on a "
         "faster disk\n",
-        wait.step, setup_.steps, wait.seconds);
+        wait.step, job_.steps, wait.seconds);
     flush();
 }
 
 void Console::slowness(std::size_t step, const SlownessChange& change, const Manifest& manifest) {
-    if (config_.run.quiet) return;
+    if (job_.config.run.quiet) return;
     const std::string& host = manifest.hosts.at(static_cast<std::size_t>(change.rank));
-    out_ << fmt::format("step {:>5}/{}  rank {} on {}, {}, {}\n", step + 1, setup_.steps, change.rank, host,
-                        device_of(setup_, manifest, change.rank), words_of(change));
+    out_ << fmt::format("step {:>5}/{}  rank {} on {}, {}, {}\n", step + 1, job_.steps, change.rank, host,
+                        device_of(job_, manifest, change.rank), words_of(change));
     flush();
 }
 
 void Console::no_change(std::size_t step, const std::string& why) {
-    if (config_.run.quiet) return;
-    out_ << fmt::format("step {:>5}/{}  no change: {}\n", step, setup_.steps, why);
+    if (job_.config.run.quiet) return;
+    out_ << fmt::format("step {:>5}/{}  no change: {}\n", step, job_.steps, why);
     flush();
 }
 
 void Console::change_of_plan(const Decision& decision, const PlanChange& change) {
-    if (config_.run.quiet) return;
-    out_ << fmt::format("step {:>5}/{}  plan {} -> {}{}: {}\n", decision.step, setup_.steps, change.from,
+    if (job_.config.run.quiet) return;
+    out_ << fmt::format("step {:>5}/{}  plan {} -> {}{}: {}\n", decision.step, job_.steps, change.from,
                         change.to, decision.reason.empty() ? "" : " (" + decision.reason + ")",
                         what_changes(decision, change));
     flush();
@@ -294,9 +294,9 @@ void Console::finish(const Figures& f, const std::string& peak_is, const std::st
     if (f.validation) out_ << "  validation      " << describe(*f.validation) << '\n';
     out_ << fmt::format("  tokens/s        {:.0f}, {:.0f} per rank; {} tokens in {}\n", f.tokens_per_second(),
                         f.tokens_per_second() / f.ranks, with_commas(f.tokens), duration(f.seconds));
-    if (setup_.model.reads_images())
+    if (job_.model.reads_images())
         out_ << fmt::format("  images/s        {:.1f}\n",
-                            f.tokens_per_second() / static_cast<double>(setup_.model.positions));
+                            f.tokens_per_second() / static_cast<double>(job_.model.positions));
     out_ << fmt::format("  model GFLOP/s   {:.1f} of {:.1f} ({}): MFU {:.1f} %{}\n", f.flops / f.seconds * 1e-9,
                         f.peak_flops * 1e-9, peak_is, 100 * f.mfu(),
                         f.mfu_causal() ? fmt::format(", causal {:.1f} %", 100 * *f.mfu_causal()) : "");
@@ -321,7 +321,7 @@ void Console::finish(const Figures& f, const std::string& peak_is, const std::st
         f.grown_bytes ? fmt::format("grew by {} MB per rank; ", megabytes(*f.grown_bytes)) : "";
     out_ << fmt::format("  memory          {}{} MB predicted\n", grown, megabytes(f.predicted_bytes));
     if (f.stopped) {
-        out_ << fmt::format("  stopped         after step {} of {}: {}{}\n", f.stopped->step, setup_.steps,
+        out_ << fmt::format("  stopped         after step {} of {}: {}{}\n", f.stopped->step, job_.steps,
                             f.stopped->because, f.stopped->is_saved ? "; resume with --resume auto" : "");
         if (f.stopped->is_saved)
             out_ << fmt::format(

@@ -217,7 +217,7 @@ std::string now_text() {
     return text.data();
 }
 
-RunDirectory::RunDirectory(const fs::path& path, std::optional<std::size_t> kept_steps, const Job& job)
+RunDirectory::RunDirectory(const fs::path& path, std::optional<std::size_t> kept_steps, const SlurmJob& job)
     : path_(without_links(created(path))),
       lock_(path / "lock", words_of_holder(job)),
       keeps_decisions_(kept_steps && fs::exists(path / "decisions.jsonl")) {

@@ -34,7 +34,7 @@ void replace_text(int descriptor, const std::string& text) {
 
 }  // namespace
 
-std::string words_of_holder(const Job& job) {
+std::string words_of_holder(const SlurmJob& job) {
     return cat(job.id.empty() ? "" : cat("Slurm's job ", job.id, ", "), "process ", ::getpid(), " on ",
                host_name(), ", since ", now_text());
 }

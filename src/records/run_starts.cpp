@@ -16,7 +16,7 @@ using Json = nlohmann::ordered_json;
 
 // How many starts at the end of the file were this job's and began behind as many steps. What is no record,
 // such as a line that was not written to its end, is none of them.
-std::size_t starts_in_vain(const std::filesystem::path& file, const Job& job, std::size_t first_step) {
+std::size_t starts_in_vain(const std::filesystem::path& file, const SlurmJob& job, std::size_t first_step) {
     std::size_t count = 0;
     std::ifstream lines(file);
     lines.exceptions(std::ios::badbit);  // no memory is an error, not the end of the file
@@ -32,7 +32,7 @@ std::size_t starts_in_vain(const std::filesystem::path& file, const Job& job, st
 
 }  // namespace
 
-void note_start(const std::filesystem::path& file, const Job& job, std::size_t first_step) {
+void note_start(const std::filesystem::path& file, const SlurmJob& job, std::size_t first_step) {
     const std::size_t in_vain = job.restarts > 0 ? starts_in_vain(file, job, first_step) : 0;
     if (in_vain >= most_starts_without_progress) {
         throw ConfigError(

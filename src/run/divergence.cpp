@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "trireme/adapt/switching.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
 
@@ -34,14 +33,13 @@ std::string describe_no_finding(const StepOutcome& outcome) {
 
 }  // namespace
 
-void Divergence::locate(StepOutcome& outcome, const RunningPlan& running) {
+void Divergence::locate(StepOutcome& outcome, const Plan& plan, RankTrainer& trainer, Communicator& control,
+                        Trace* trace) {
     if (!outcome.is_skipped || !first_cause_.empty()) return;
-    const Plan& plan = running.setup.plan;
     if (can_repeat_step(plan.training, on_nan_)) {
-        running.trainer->drain();
-        if (running.trace != nullptr) running.trace->begin_step(0, 0);  // what follows belongs to no step
-        const std::string found =
-            describe_first(running.control, running.trainer->repeat_with_checks(outcome.step));
+        trainer.drain();
+        if (trace != nullptr) trace->begin_step(0, 0);  // what follows belongs to no step
+        const std::string found = describe_first(control, trainer.repeat_with_checks(outcome.step));
         outcome.non_finite =
             found.empty() ? describe_no_finding(outcome) : cat("first non-finite value: ", found);
     } else {

@@ -5,11 +5,10 @@
 #include <string>
 
 #include "trireme/config/config.hpp"
+#include "trireme/rank/rank_trainer.hpp"
 #include "trireme/records/step_outcome.hpp"
 
 namespace trireme {
-
-struct RunningPlan;
 
 class Divergence {
 public:
@@ -17,7 +16,8 @@ public:
 
     // Collective over all ranks, once a step is known to all. If its update is the first one that was skipped,
     // executes the step again with checks and notes the first value that is not finite in `outcome`.
-    void locate(StepOutcome& outcome, const RunningPlan& running);
+    void locate(StepOutcome& outcome, const Plan& plan, RankTrainer& trainer, Communicator& control,
+                Trace* trace);
 
     // Of the steps one after another: why there can be no next one, and what to do; nothing: there can.
     std::optional<std::string> complaint_about(const StepOutcome& outcome);

@@ -23,15 +23,15 @@
 namespace trireme {
 namespace {
 
-void print(const Setup& setup, const Evaluation& e, std::ostream& out) {
-    out << fmt::format("model         {} ({}, {}), step {}\n", setup.stored->place(), setup.model.name,
-                       name_of(setup.model.task), setup.stored->step());
-    const LoadReport report = check_fit(*setup.stored, unique_parameters(build_layers(setup.model)));
+void print(const Job& job, const Evaluation& e, std::ostream& out) {
+    out << fmt::format("model         {} ({}, {}), step {}\n", job.stored->place(), job.model.name,
+                       name_of(job.model.task), job.stored->step());
+    const LoadReport report = check_fit(*job.stored, unique_parameters(build_layers(job.model)));
     if (!report.unused.empty()) {
         out << fmt::format("unused        {} stored tensors that the model has no place for: {}, ...\n",
                            report.unused.size(), report.unused.front());
     }
-    out << fmt::format("corpus        {}: {} samples, {} targets\n", setup.corpus->info().path, e.samples,
+    out << fmt::format("corpus        {}: {} samples, {} targets\n", job.corpus->info().path, e.samples,
                        e.targets);
     out << fmt::format("loss          {:.6f} per target\n", e.loss);
     if (e.has_perplexity) out << fmt::format("perplexity    {:.4f}\n", e.perplexity());
@@ -41,12 +41,12 @@ void print(const Setup& setup, const Evaluation& e, std::ostream& out) {
     out << std::flush;
 }
 
-void write_json(const Setup& setup, const Evaluation& e, const std::string& path) {
-    nlohmann::ordered_json figures{{"model", setup.stored->place()},
-                                   {"step", setup.stored->step()},
-                                   {"task", name_of(setup.model.task)},
-                                   {"corpus", setup.corpus->info().path},
-                                   {"corpus_sha256", setup.corpus->info().checksum},
+void write_json(const Job& job, const Evaluation& e, const std::string& path) {
+    nlohmann::ordered_json figures{{"model", job.stored->place()},
+                                   {"step", job.stored->step()},
+                                   {"task", name_of(job.model.task)},
+                                   {"corpus", job.corpus->info().path},
+                                   {"corpus_sha256", job.corpus->info().checksum},
                                    {"samples", e.samples},
                                    {"targets", e.targets},
                                    {"loss", e.loss}};
@@ -85,11 +85,11 @@ std::string broken_parameter(Stream& stream, const LocalParameters& held) {
 }
 
 // The rank that holds it knows, and says, its name.
-void check_finite(const Setup& setup, RankModel& model, Stream& stream, const Evaluation& evaluation) {
+void check_finite(const Job& job, RankModel& model, Stream& stream, const Evaluation& evaluation) {
     if (std::isfinite(evaluation.loss)) return;
     const std::string broken = model.is_idle() ? "" : broken_parameter(stream, model.stages().parameters());
     throw ConfigError(
-        cat("the loss of ", setup.stored->place(), " is ", evaluation.loss, ": ",
+        cat("the loss of ", job.stored->place(), " is ", evaluation.loss, ": ",
             broken.empty() ? "its activations overflow" : broken + " holds values that are not finite",
             "; use an earlier checkpoint"));
 }
@@ -108,25 +108,28 @@ void evaluate(const EvaluateConfig& told, Session& session) {
         setup = set_up_evaluation(config, session.size());
     });
     require_same_setup(*control, *setup);
-    const GradientPlan gradients = gradient_plan(*setup);
-    refuse_more_than_memory(plan_memory(*setup, nullptr, gradients, session.rank()).total(), setup->place,
-                            session, *control);
+    const Job& job = setup->job;
+    const PlanState& current = setup->current;
+    const std::size_t bytes = plan_memory({job, current}, nullptr, current.gradients, session.rank()).total();
+    refuse_more_than_memory(bytes, job.place, session, *control);
     Stream stream = make_stream(config.run.precision.device, threads_per_rank(config.run, session, *control));
-    if (setup->plan.team_of(session.rank()) < 0) control->never_give_up();
+    if (current.plan.team_of(session.rank()) < 0) control->never_give_up();
     const GpuRoad road = gpu_road(config.run, session, *control);
     const GroupWiring wiring = wiring_for(stream, road, watchdog);
-    RankModel model(*setup, session.rank(), make_groups(session, setup->plan, gradients.buckets, wiring));
+    RankModel model(job, current, session.rank(),
+                    make_groups(session, current.plan, current.gradients.buckets, wiring));
     const MessagesOfScope messages(watchdog.postman());
     watchdog.ask([&] { return model.position(); });
     agree(*control, [&] {
-        const ReadProgress progress(*setup->stored, model.stored_bytes(), run.quiet || session.rank() != 0);
-        model.fill(stream, run.seed);
+        const ReadProgress progress(*job.stored, model.stored_bytes(*job.stored),
+                                    run.quiet || session.rank() != 0);
+        model.fill(stream, run.seed, {.stored = &*job.stored});
     });
-    const Evaluation evaluation = evaluate_samples(model, stream, *setup, *control, run.quiet);
-    agree(*control, [&] { check_finite(*setup, model, stream, evaluation); });
+    const Evaluation evaluation = evaluate_samples(model, stream, job, current, *control);
+    agree(*control, [&] { check_finite(job, model, stream, evaluation); });
     if (session.rank() != 0) return;
-    print(*setup, evaluation, std::cout);
-    if (!config.output.empty()) write_json(*setup, evaluation, config.output);
+    print(job, evaluation, std::cout);
+    if (!config.output.empty()) write_json(job, evaluation, config.output);
 }
 
 }  // namespace trireme

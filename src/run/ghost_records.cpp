@@ -4,7 +4,7 @@
 
 namespace trireme {
 
-void GhostRecords::add(int rank, const StepOutcome& own) {
+void GhostRecords::add(int rank, const StepOutcome& own, const std::function<void(StepOutcome&)>& record) {
     Step& step = steps_[own.step];
     StepOutcome& all = step.outcome;
     if (step.ranks++ == 0) {
@@ -25,7 +25,7 @@ void GhostRecords::add(int rank, const StepOutcome& own) {
     if (step.ranks < ranks_) return;
     StepOutcome outcome = std::move(all);
     steps_.erase(own.step);
-    tell_(outcome);
+    record(outcome);
 }
 
 }  // namespace trireme

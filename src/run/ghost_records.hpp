@@ -11,11 +11,11 @@ namespace trireme {
 
 class GhostRecords {
 public:
-    // `tell` is called with each step's outcome, in order, when all `ranks` have added theirs.
-    GhostRecords(int ranks, std::function<void(StepOutcome&)> tell) : ranks_(ranks), tell_(std::move(tell)) {}
+    explicit GhostRecords(int ranks) : ranks_(ranks) {}
 
-    // How a step went on this rank.
-    void add(int rank, const StepOutcome& own);
+    // Adds how a step went on this rank. Calls `record` with the outcome of the step, in the order of the
+    // steps, when all ranks have added theirs.
+    void add(int rank, const StepOutcome& own, const std::function<void(StepOutcome&)>& record);
 
 private:
     struct Step {
@@ -24,7 +24,6 @@ private:
     };
 
     int ranks_;
-    std::function<void(StepOutcome&)> tell_;
     std::map<std::size_t, Step> steps_;  // that not all have added to
 };
 

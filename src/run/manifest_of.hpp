@@ -11,8 +11,8 @@
 namespace trireme {
 
 struct RunPlace {
-    const RunConfig& config;
-    const Setup& setup;
+    const Job& job;
+    const Plan& plan;
     const Session& session;
     std::vector<std::string> hosts;       // of each rank
     int threads = 1;                      // per rank

@@ -26,15 +26,15 @@ struct RunFact {
 };
 
 // What says which samples a step visits, and in which numbers they are learned.
-std::vector<RunFact> fixed_facts(const RunConfig& config, const Setup& setup) {
-    return {{"--seed", cat(config.run.seed)},
-            {"--batch", cat(config.run.batch)},
-            {"--optimizer", word_of(optimizers, config.optimizer.kind)},
-            {"--dtype", name_of(setup.dtype)},
-            {"--max-length", cat(longest_sample(config, setup.model))},
-            {"--long", word_of(treatments_of_long_rows, config.data.long_rows)},
-            {"--document-end", config.data.document_end ? "eos" : "none"},
-            {"--validation-share", cat(config.data.validation_share)}};
+std::vector<RunFact> fixed_facts(const Job& job) {
+    return {{"--seed", cat(job.config.run.seed)},
+            {"--batch", cat(job.config.run.batch)},
+            {"--optimizer", word_of(optimizers, job.config.optimizer.kind)},
+            {"--dtype", name_of(job.dtype)},
+            {"--max-length", cat(longest_sample(job.config, job.model))},
+            {"--long", word_of(treatments_of_long_rows, job.config.data.long_rows)},
+            {"--document-end", job.config.data.document_end ? "eos" : "none"},
+            {"--validation-share", cat(job.config.data.validation_share)}};
 }
 
 Json facts_in(const StoredModel& stored) {
@@ -48,25 +48,25 @@ std::string text_at(const Json& object, const std::string& key) {
     return object.contains(key) && object.at(key).is_string() ? object.at(key).get<std::string>() : "";
 }
 
-void refuse_another_run(const RunConfig& config, const Setup& setup, const Json& run) {
-    const std::string& place = setup.stored->place();
-    for (const RunFact& fact : fixed_facts(config, setup)) {
+void refuse_another_run(const Job& job, const Json& run) {
+    const std::string& place = job.stored->place();
+    for (const RunFact& fact : fixed_facts(job)) {
         const std::string was = text_at(run.at("options"), fact.option);
         if (was == fact.value) continue;
         throw ConfigError(cat(place, " was saved by a run with ", fact.option, ' ', was, ", not ", fact.value,
                               "; use the same value, or start another run from it with --init ", place));
     }
-    const CorpusInfo& corpus = setup.corpus->info();
+    const CorpusInfo& corpus = job.corpus->info();
     if (text_at(run, "corpus_sha256") != corpus.checksum)
         throw ConfigError(cat(place, " was saved by a run on another corpus than ", corpus.path,
                               "; use the same corpus, or start another run from it with --init ", place));
 }
 
 // The first setting of its config.json that the options would change.
-void refuse_another_model(const Setup& setup) {
-    const StoredModel& stored = *setup.stored;
-    const std::string dtype = setup.dtype == DType::f64 ? "float64" : "float32";
-    const Json wanted = Json::parse(config_json_of(setup.model, dtype, stored.config_text())).flatten();
+void refuse_another_model(const Job& job) {
+    const StoredModel& stored = *job.stored;
+    const std::string dtype = job.dtype == DType::f64 ? "float64" : "float32";
+    const Json wanted = Json::parse(config_json_of(job.model, dtype, stored.config_text())).flatten();
     const Json had = Json::parse(stored.config_text()).flatten();
     for (const auto& [key, value] : wanted.items()) {
         const std::string was = had.contains(key) ? had.at(key).dump() : "none";
@@ -77,19 +77,18 @@ void refuse_another_model(const Setup& setup) {
     }
 }
 
-void refuse_without_steps_left(const Setup& setup) {
-    if (setup.first_step < setup.steps) return;
-    throw ConfigError(cat(setup.stored->place(), " has ", setup.first_step, " steps done, and the run has ",
-                          setup.steps, " in all; raise --steps or --epochs to continue"));
+void refuse_without_steps_left(const Job& job) {
+    if (job.first_step < job.steps) return;
+    throw ConfigError(cat(job.stored->place(), " has ", job.first_step, " steps done, and the run has ",
+                          job.steps, " in all; raise --steps or --epochs to continue"));
 }
 
-void refuse_other_moments(const RunConfig& config, const Setup& setup) {
-    const std::size_t wanted = moments_of(config.optimizer);
-    const std::size_t had = setup.stored->state()->moments;
+void refuse_other_moments(const Job& job) {
+    const std::size_t wanted = moments_of(job.config.optimizer);
+    const std::size_t had = job.stored->state()->moments;
     if (wanted == had) return;
-    throw ConfigError(cat(setup.stored->place(), " has ", had,
-                          " moments per parameter, and the optimizer keeps ", wanted,
-                          "; use the --momentum that it was saved with"));
+    throw ConfigError(cat(job.stored->place(), " has ", had, " moments per parameter, and the optimizer keeps ",
+                          wanted, "; use the --momentum that it was saved with"));
 }
 
 }  // namespace
@@ -123,64 +122,62 @@ EarlierSteps earlier_steps(const Json& run, std::size_t count) {
 }
 
 // Describes how the next learning rate changes because the number of steps does; empty if it stays.
-std::string change_of_rate(const RunConfig& config, const Setup& setup) {
-    const std::string text = text_at(facts_in(*setup.stored).at("options"), steps_key);
+std::string change_of_rate(const Job& job) {
+    const std::string text = text_at(facts_in(*job.stored).at("options"), steps_key);
     std::size_t steps = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), steps);
-    if (error != std::errc() || steps == 0 || steps == setup.steps) return {};
-    const double before = learning_rate(config.optimizer, setup.first_step, steps);
-    const double now = learning_rate(config.optimizer, setup.first_step, setup.steps);
+    if (error != std::errc() || steps == 0 || steps == job.steps) return {};
+    const double before = learning_rate(job.config.optimizer, job.first_step, steps);
+    const double now = learning_rate(job.config.optimizer, job.first_step, job.steps);
     constexpr double worth_a_line = 1e-3;
     if (std::abs(now - before) <= worth_a_line * before) return {};
     return fmt::format(
         "the run has {} steps instead of {}, so the learning rate of step {} is {:.2e} instead of {:.2e}; "
         "--lr-horizon {} keeps the former schedule",
-        setup.steps, steps, setup.first_step + 1, now, before, steps);
+        job.steps, steps, job.first_step + 1, now, before, steps);
 }
 
-void take_up(const RunConfig& config, Setup& setup) {
-    const Json run = facts_in(*setup.stored);
-    refuse_another_run(config, setup, run);
-    refuse_another_model(setup);
-    refuse_other_moments(config, setup);
-    setup.resumes = true;
-    setup.first_step = setup.stored->step();
-    setup.earlier = earlier_steps(run, setup.first_step);
-    refuse_without_steps_left(setup);
-    setup.rate_change = change_of_rate(config, setup);
+void take_up(Job& job) {
+    const Json run = facts_in(*job.stored);
+    refuse_another_run(job, run);
+    refuse_another_model(job);
+    refuse_other_moments(job);
+    job.resumes = true;
+    job.first_step = job.stored->step();
+    job.earlier = earlier_steps(run, job.first_step);
+    refuse_without_steps_left(job);
+    job.rate_change = change_of_rate(job);
 }
 
 }  // namespace
 
 Setup set_up_from_checkpoint(const RunConfig& config, int ranks) {
     const std::optional<fs::path> checkpoint = checkpoint_to_resume(config.run);
-    RunConfig run = config;
-    if (checkpoint) run.model.init = checkpoint->string();
-    Setup setup = set_up(run, ranks);
-    if (checkpoint) take_up(config, setup);
-    if (goes_on_in_place(config.run, checkpoint)) setup.kept_steps = setup.first_step;
+    Setup setup = checkpoint ? set_up(config, ranks, checkpoint->string()) : set_up(config, ranks);
+    if (checkpoint) take_up(setup.job);
+    if (goes_on_in_place(config.run, checkpoint)) setup.job.kept_steps = setup.job.first_step;
     return setup;
 }
 
-std::string run_facts(const RunConfig& config, const Setup& setup, const Observation& observed) {
+std::string run_facts(const Job& job, const PlanState& current, const RunProgress& progress) {
     Json options = Json::object();
-    for (const RunFact& fact : fixed_facts(config, setup)) options[fact.option] = fact.value;
-    options[steps_key] = cat(setup.steps);
+    for (const RunFact& fact : fixed_facts(job)) options[fact.option] = fact.value;
+    options[steps_key] = cat(job.steps);
     Json given = Json::object();
-    for (const OptionValue& option : config.options.values) given[option.name] = option.value;
-    Json facts{{"samples_visited", observed.step * config.run.batch},
-               {"corpus_sha256", setup.corpus->info().checksum},
+    for (const OptionValue& option : job.config.options.values) given[option.name] = option.value;
+    Json facts{{"samples_visited", progress.observed.step * job.config.run.batch},
+               {"corpus_sha256", job.corpus->info().checksum},
                {"options", std::move(options)},
                {config_key, std::move(given)},
-               {ranks_key, config.options.ranks},
-               {"plan", hash_of(setup.plan)},
-               {"schedule", setup.plan.schedule},
-               {"layout", Json::parse(json_of(setup.plan.layout))}};
-    if (setup.earlier.first_loss) facts["first_loss"] = *setup.earlier.first_loss;
-    if (!setup.earlier.left_out.empty()) facts["left_out"] = setup.earlier.left_out;
-    const std::string origin = origin_facts(config, setup, observed);
+               {ranks_key, job.config.options.ranks},
+               {"plan", hash_of(current.plan)},
+               {"schedule", current.plan.schedule},
+               {"layout", Json::parse(json_of(current.plan.layout))}};
+    if (progress.steps.first_loss) facts["first_loss"] = *progress.steps.first_loss;
+    if (!progress.steps.left_out.empty()) facts["left_out"] = progress.steps.left_out;
+    const std::string origin = origin_facts(job, progress.origin, progress.observed);
     if (!origin.empty()) facts[origin_key] = Json::parse(origin);
-    const std::string resizing = resizing_facts(config, setup);
+    const std::string resizing = resizing_facts(job, current);
     if (!resizing.empty()) facts[resizing_key] = Json::parse(resizing);
     return facts.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -23,7 +23,14 @@ Setup set_up_from_checkpoint(const RunConfig& config, int ranks);
 inline constexpr const char* config_key = "config";
 inline constexpr const char* ranks_key = "ranks";
 
-// What a checkpoint behind the steps that were `observed` says of the run, as a JSON object.
-std::string run_facts(const RunConfig& config, const Setup& setup, const Observation& observed);
+// What a run has come to.
+struct RunProgress {
+    Observation observed;
+    const PlanOrigin& origin;
+    EarlierSteps steps;
+};
+
+// Describes the run for a checkpoint, as a JSON object.
+std::string run_facts(const Job& job, const PlanState& current, const RunProgress& progress);
 
 }  // namespace trireme

@@ -34,28 +34,28 @@ std::string text_of(const std::array<std::int32_t, 64>& letters) {
 
 }  // namespace
 
-SavingPlan plan_saving(const RunConfig& config, const Setup& setup, const GradientPlan& gradients, int ranks) {
-    const StoredType type = stored_type(setup.dtype);
+SavingPlan plan_saving(const Job& job, const PlanState& current, int ranks) {
+    const StoredType type = stored_type(job.dtype);
     std::vector<CheckpointTensor> tensors;
     std::map<std::string, const ParameterSpec*> specs;
-    const std::vector<ParameterSpec> all = unique_parameters(build_layers(setup.model));
+    const std::vector<ParameterSpec> all = unique_parameters(build_layers(job.model));
     for (const ParameterSpec& spec : all) specs[spec.name] = &spec;
-    for (const HeldTensor& tensor : gradients.tensors)
+    for (const HeldTensor& tensor : current.gradients.tensors)
         tensors.push_back(checkpoint_tensor(*specs.at(tensor.name), type, type));
     ModelDescription description{
-        .config = config_text_of(setup.model, tensors, setup.stored ? setup.stored->config_text() : ""),
-        .tokenizer = setup.tokenizer ? setup.tokenizer->to_bytes() : "",
-        .generation = setup.stored ? setup.stored->generation() : ""};
+        .config = config_text_of(job.model, tensors, job.stored ? job.stored->config_text() : ""),
+        .tokenizer = job.tokenizer ? job.tokenizer->to_bytes() : "",
+        .generation = job.stored ? job.stored->generation() : ""};
     SavingPlan plan{.checkpoints = {},
                     .run = {},
-                    .keep = config.run.keep,
-                    .goes_on = config.run.on_save_error == OnSaveError::go_on,
+                    .keep = job.config.run.keep,
+                    .goes_on = job.config.run.on_save_error == OnSaveError::go_on,
                     .description = std::move(description),
                     .state = {}};
-    plan.stall_seconds = config.run.stall_timeout;
+    plan.stall_seconds = job.config.run.stall_timeout;
     plan.state = state_of(plan.description, std::move(tensors));
-    plan.state.moments = moments_of(config.optimizer);
-    plan.state.parts = parts_of(gradients, ranks);
+    plan.state.moments = moments_of(job.config.optimizer);
+    plan.state.parts = parts_of(current.gradients, ranks);
     return plan;
 }
 

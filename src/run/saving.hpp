@@ -33,7 +33,7 @@ struct SavingPlan {
     ModelDescription description;
     CheckpointState state;  // with the parts of all ranks
 };
-SavingPlan plan_saving(const RunConfig& config, const Setup& setup, const GradientPlan& gradients, int ranks);
+SavingPlan plan_saving(const Job& job, const PlanState& current, int ranks);
 
 // What each rank writes: what it answers for.
 std::vector<CheckpointPart> parts_of(const GradientPlan& gradients, int ranks);

@@ -36,6 +36,18 @@ void check_ghost_options(const RunConfig& config) {
 
 bool is_of_ghosts(const RunConfig& config) { return config.precision.device == DeviceKind::ghost; }
 
+bool charges_passes(const RunConfig& config, int ranks) {
+    if (config.costs.charging != Charging::automatic) return config.costs.charging == Charging::passes;
+    return ranks > max_ranks_in_detail;
+}
+
+BucketRules ghost_buckets(int ranks) {
+    BucketRules rules;
+    constexpr std::size_t times = 16;
+    if (ranks > max_ranks_in_detail) rules = {.large = rules.large * times, .largest = rules.largest * times};
+    return rules;
+}
+
 void check_ghosts(const RunConfig& config) {
     if (is_of_ghosts(config)) return check_ghost_options(config);
     if (!config.emulation.slow.empty() && config.precision.device == DeviceKind::cuda) {

@@ -83,14 +83,14 @@ Trial narrowed(Trial trial, const PlannedRun& run, MemoryRoom room) {
         std::vector<int> lower = bounds_by(trial.needs, limit, trial.plan, room.most_activations);
         if (lower == room.most_activations) break;
         room.most_activations = std::move(lower);
-        trial = trial_of(plan_layout(run.config, run.model, trial.plan.layout, room), run);
+        trial = trial_of(plan_layout(run.config, run.model, trial.plan.layout, run.request, room), run);
     }
     return trial;
 }
 
 Trial with_halves_in(const std::vector<bool>& may_split, const Layout& layout, const PlannedRun& run) {
     const MemoryRoom room{.most_activations = {}, .may_split = may_split, .may_go_ahead = false};
-    return narrowed(trial_of(plan_layout(run.config, run.model, layout, room), run), run, room);
+    return narrowed(trial_of(plan_layout(run.config, run.model, layout, run.request, room), run), run, room);
 }
 
 // Per stage: whether all teams that hold it fit.
@@ -116,7 +116,7 @@ Trial searched(Trial free, const PlannedRun& run) {
     const std::size_t limit = run.config.layout.memory_limit;
     if (free.fits(limit)) return free;
     const MemoryRoom no_backup{.may_go_ahead = false};
-    free = trial_of(plan_layout(run.config, run.model, free.plan.layout, no_backup), run);
+    free = trial_of(plan_layout(run.config, run.model, free.plan.layout, run.request, no_backup), run);
     if (free.fits(limit)) return free;
     const std::vector<bool> fit = stages_that_fit(free, limit);
     const Layout layout = free.plan.layout;

@@ -176,9 +176,9 @@ void refuse_another_meaning(const ModelConfig& model, const StoredModel& stored)
 
 }  // namespace
 
-std::optional<StoredModel> stored_model(const ModelChoice& choice) {
-    if (choice.init == "random") return std::nullopt;
-    return StoredModel::open(choice.init);
+std::optional<StoredModel> stored_model(const std::string& init) {
+    if (init == "random") return std::nullopt;
+    return StoredModel::open(init);
 }
 
 ModelConfig choose_model(const ModelChoice& choice, const std::optional<Task>& task, const StoredModel* stored,

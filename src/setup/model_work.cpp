@@ -35,25 +35,25 @@ double seconds_of(const Ledger::Entry& entry, const KernelSeconds& seconds) {
 
 class Walks {
 public:
-    Walks(const RunConfig& config, const Setup& setup)
-        : setup_(setup), part_(even_part(setup.plan)), seconds_(kernel_seconds_of(setup, 0)) {
+    Walks(const Job& job, const PlanState& current)
+        : job_(job), current_(current), part_(even_part(current.plan)), seconds_(kernel_seconds_of(job, 0)) {
         if (!seconds_) seconds_ = usual_seconds();
-        const double updaters = setup.plan.shards_optimizer ? least_replicas(setup.plan.layout) : 1;
-        const double kept = static_cast<double>(kept_of(config.optimizer, setup.dtype)) / updaters;
-        parameter_bytes_ = static_cast<double>(bytes_of(setup.dtype)) +
-                           (1 + kept) * static_cast<double>(bytes_of(wide_of(setup.dtype)));
+        const double updaters = current.plan.shards_optimizer ? least_replicas(current.plan.layout) : 1;
+        const double kept = static_cast<double>(kept_of(job.config.optimizer, job.dtype)) / updaters;
+        parameter_bytes_ = static_cast<double>(bytes_of(job.dtype)) +
+                           (1 + kept) * static_cast<double>(bytes_of(wide_of(job.dtype)));
     }
 
     LayerWork of(std::size_t layer, bool is_block) const {
-        const StageSpec spec{.layers = {layer, 1}, .part = part_, .recompute = setup_.plan.recompute.front()};
-        const PassKind kind{.dtype = setup_.dtype, .cuts_rows = setup_.plan.cuts_rows};
-        const BatchShape& shape = setup_.largest.front();
-        const StageMemory memory = predict(setup_.model, spec, shape, kind);
+        const StageSpec spec{.layers = {layer, 1}, .part = part_, .recompute = current_.plan.recompute.front()};
+        const PassKind kind{.dtype = job_.dtype, .cuts_rows = current_.plan.cuts_rows};
+        const BatchShape& shape = current_.largest.front();
+        const StageMemory memory = predict(job_.model, spec, shape, kind);
         LayerWork work{.products = 0,
                        .held_bytes = static_cast<std::size_t>(parameter_bytes_ * parameters_of(layer)),
                        .kept_bytes = memory.activations,
                        .workspace_bytes = memory.scratch + memory.again + memory.exchange};
-        const Ledger ledger = work_of_pass(setup_.model, spec, shape, kind);
+        const Ledger ledger = work_of_pass(job_.model, spec, shape, kind);
         for (const Ledger::Entry& entry : ledger.entries()) {
             const bool is_product = is_block && entry.unit.is_product();
             (is_product ? work.products : work.others) += seconds_of(entry, seconds_);
@@ -70,12 +70,13 @@ private:
 
     double parameters_of(std::size_t layer) const {
         std::size_t count = 0;
-        for (const ParameterSpec& spec : trireme::parameters_of(build_layers(setup_.model, part_)[layer]))
+        for (const ParameterSpec& spec : trireme::parameters_of(build_layers(job_.model, part_)[layer]))
             count += spec.size();
         return static_cast<double>(count);
     }
 
-    const Setup& setup_;
+    const Job& job_;
+    const PlanState& current_;
     TensorPart part_;
     KernelSeconds seconds_;
     double parameter_bytes_ = 0;  // of each, with all that is kept of it
@@ -83,17 +84,17 @@ private:
 
 }  // namespace
 
-std::vector<LayerWork> work_of_layers(const RunConfig& config, const Setup& setup) {
-    const Walks walks(config, setup);
+std::vector<LayerWork> work_of_layers(const Job& job, const PlanState& current) {
+    const Walks walks(job, current);
     std::vector<LayerWork> work;
-    for (const LayerFacts& layer : layer_facts(setup.model))
+    for (const LayerFacts& layer : layer_facts(job.model))
         work.push_back(walks.of(work.size(), layer.is_block));
     return work;
 }
 
-KernelSeconds kernel_seconds_of(const Setup& setup, int rank) {
-    const ProfiledKernels* const profiled = setup.kernels.of(rank);
-    return profiled ? kernel_seconds_of(*profiled) : kernel_seconds_of(setup.devices, rank);
+KernelSeconds kernel_seconds_of(const Job& job, int rank) {
+    const ProfiledKernels* const profiled = job.kernels.of(rank);
+    return profiled ? kernel_seconds_of(*profiled) : kernel_seconds_of(job.devices, rank);
 }
 
 }  // namespace trireme

@@ -93,14 +93,16 @@ std::vector<std::string> cores_of_ranks(Communicator& control) {
     return gather_all(control, number_list(usable_cores()));
 }
 
-void refuse_more_than_memory(std::size_t rank_bytes, Place place, const Session& session,
-                             Communicator& control) {
+std::string lack_of_memory(std::size_t rank_bytes, Place place, const Session& session, Communicator& control) {
     const std::vector<SharedRoom> own = rooms_of(place, session);
     const std::vector<RankNeed> needs = needs_of_all(rank_bytes, own, control);
-    agree(control, [&] {
-        const std::string complaint = complaint_about(own, needs);
-        if (!complaint.empty()) throw ConfigError(complaint);
-    });
+    return first_complaint(control, complaint_about(own, needs));
+}
+
+void refuse_more_than_memory(std::size_t rank_bytes, Place place, const Session& session,
+                             Communicator& control) {
+    const std::string lack = lack_of_memory(rank_bytes, place, session, control);
+    if (!lack.empty()) throw ConfigError(lack);
 }
 
 std::size_t peak_bytes(Place place) { return place == Place::gpu ? most_gpu_memory() : peak_resident_bytes(); }
@@ -138,12 +140,11 @@ RankMemory fullest(Communicator& control, const RankMemory& own) {
     return most;
 }
 
-void refuse_more_than_is_left(const NodeMemory& memory, std::size_t bytes, const Session& session) {
+std::string lack_of_node_memory(const NodeMemory& memory, std::size_t bytes, const Session& session) {
     const auto left = memory.bytes_left();
-    if (!left || bytes <= *left) return;
-    throw ConfigError(cat("--move twins needs ", bytes / 1'000'000, " MB that the ranks of ", session.host(),
-                          " share, and /dev/shm has ", *left / 1'000'000,
-                          " MB left; make it larger, or use --move stop"));
+    if (!left || bytes <= *left) return {};
+    return cat("--move twins needs ", bytes / 1'000'000, " MB that the ranks of ", session.host(),
+               " share, and /dev/shm has ", *left / 1'000'000, " MB left; make it larger, or use --move stop");
 }
 
 }  // namespace trireme

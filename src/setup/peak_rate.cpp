@@ -56,29 +56,28 @@ PeakRate peak_of_gpus(Communicator& group, const std::string& host, DType dtype)
 
 }  // namespace
 
-PeakRate peak_of_all(Communicator& group, const RunConfig& config, const Setup& setup, int threads,
-                     const Session& session) {
-    if (setup.devices) {
-        return {.flops = setup.devices->flops(),
-                .is = cat(name_of(setup.dtype), " rate of ", setup.devices->counted()),
+PeakRate peak_of_all(Communicator& group, const Job& job, int threads, const Session& session) {
+    if (job.devices) {
+        return {.flops = job.devices->flops(),
+                .is = cat(name_of(job.dtype), " rate of ", job.devices->counted()),
                 .is_measured = false};
     }
-    if (setup.place == Place::gpu) return peak_of_gpus(group, session.host(), setup.dtype);
+    if (job.place == Place::gpu) return peak_of_gpus(group, session.host(), job.dtype);
     // One run is enough if the peak cannot be reached: by reference kernels, or by ranks that share a core.
-    const bool is_unreachable = config.precision.device == DeviceKind::reference || time_is_simulated() ||
+    const bool is_unreachable = job.config.precision.device == DeviceKind::reference || time_is_simulated() ||
                                 ranks_on_own_cores(session, group) > static_cast<int>(usable_cores().size());
     const std::size_t runs = is_unreachable ? 1 : 9;
     barrier(group);
     double sum = 0;
-    for (const double peak : gather_all(group, std::array{measure_peak_flops(setup.dtype, threads, runs)}))
+    for (const double peak : gather_all(group, std::array{measure_peak_flops(job.dtype, threads, runs)}))
         sum += peak;
     return {.flops = sum};
 }
 
-double peak_again(const PeakRate& before, Communicator& group, const RunConfig& config, const Setup& setup,
-                  int threads, const Session& session) {
-    if (!before.is_measured || setup.place == Place::gpu) return before.flops;
-    return peak_of_all(group, config, setup, threads, session).flops;
+double peak_again(const PeakRate& before, Communicator& group, const Job& job, int threads,
+                  const Session& session) {
+    if (!before.is_measured || job.place == Place::gpu) return before.flops;
+    return peak_of_all(group, job, threads, session).flops;
 }
 
 }  // namespace trireme

@@ -79,12 +79,12 @@ Phases programs_of_file(const std::string& schedule) {
     return phases_from_csv(read_regular_file(schedule, "--schedule"), schedule);
 }
 
-PlanWish wish_for(const RunConfig& config, Layout layout) {
+PlanWish wish_for(const RunConfig& config, Layout layout, const PlanRequest& request) {
     return {.layout = std::move(layout),
-            .schedule = config.schedule.schedule,
-            .own_programs = programs_of_file(config.schedule.schedule),
-            .micro_batches = whole_int(config.schedule.microbatches),
-            .is_each = has_grid(config.layout),
+            .schedule = request.schedule,
+            .own_programs = programs_of_file(request.schedule),
+            .micro_batches = whole_int(request.microbatches),
+            .is_each = request.is_each,
             .recompute = config.layout.recompute,
             .cuts_rows = config.layout.sequence_parallel,
             .shards_optimizer = config.layout.shard_optimizer};
@@ -105,7 +105,7 @@ Layout grid_of(const RunConfig& config, const ModelConfig& model, int ranks) {
     }
     check_stage_count(facts.size(), stages);
     const std::vector<std::size_t> anywhere(stages, 1);
-    const Plan trial = make_plan(wish_for(config, grid_layout(grid, anywhere)));
+    const Plan trial = make_plan(wish_for(config, grid_layout(grid, anywhere), plan_request(config)));
     return grid_layout(grid, measured_cuts(config, model, grid, trial));
 }
 
@@ -291,14 +291,21 @@ int ranks_for(const RunConfig& config) {
     return last + 1;
 }
 
+PlanRequest plan_request(const RunConfig& config) {
+    return {.schedule = config.schedule.schedule,
+            .microbatches = config.schedule.microbatches,
+            .is_each = has_grid(config.layout)};
+}
+
 Plan plan_run(const RunConfig& config, const ModelConfig& model, int ranks, const MemoryRoom& room) {
     check_profile_ranks(config.costs.profiles, ranks);
     check_profile_files(config.costs.profiles);
-    return plan_layout(config, model, checked_layout_of(config, model, ranks), room);
+    return plan_layout(config, model, checked_layout_of(config, model, ranks), plan_request(config), room);
 }
 
-Plan plan_layout(const RunConfig& config, const ModelConfig& model, Layout layout, const MemoryRoom& room) {
-    PlanWish wish = wish_for(config, std::move(layout));
+Plan plan_layout(const RunConfig& config, const ModelConfig& model, Layout layout, const PlanRequest& request,
+                 const MemoryRoom& room) {
+    PlanWish wish = wish_for(config, std::move(layout), request);
     given_costs(config.costs, wish.layout.stages.size());  // throws
     wish.most_activations = room.most_activations;
     wish.may_split = room.may_split;

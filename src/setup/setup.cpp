@@ -12,6 +12,7 @@
 #include "trireme/setup/ghosts.hpp"
 #include "trireme/setup/memory_limit.hpp"
 #include "trireme/setup/model_choice.hpp"
+#include "trireme/setup/plan_memory.hpp"
 #include "trireme/setup/planning.hpp"
 
 namespace trireme {
@@ -85,19 +86,20 @@ void check_task_options(const TaskConfig& options, Task task) {
 }
 
 // An answer that was cut off is no term of the loss, and a loss without terms is no number.
-void check_validation_targets(const Setup& setup) {
-    const std::vector<Sample>& samples = setup.samples.validation;
-    if (setup.model.task != Task::span || samples.empty()) return;
+void check_validation_targets(const Job& job) {
+    const std::vector<Sample>& samples = job.samples.validation;
+    if (job.model.task != Task::span || samples.empty()) return;
     std::vector<SampleVisit> visits(samples.size());
     for (std::size_t s = 0; s < visits.size(); ++s) visits[s].sample = s;
-    if (count_targets(*setup.corpus, samples, setup.validation_rules, visits) > 0) return;
-    throw ConfigError(cat("of the ", samples.size(), " questions of ", setup.corpus->info().path,
+    if (count_targets(*job.corpus, samples, job.validation_rules, visits) > 0) return;
+    throw ConfigError(cat("of the ", samples.size(), " questions of ", job.corpus->info().path,
                           " to evaluate, none has its answer within --max-length; raise it"));
 }
 
-Setup model_and_corpus(const RunConfig& config) {
+// A job with what the corpus and the stored model give.
+Job job_with_corpus(const RunConfig& config, const std::string& init) {
     Corpus corpus = Corpus::open(config.data.corpus);
-    std::optional<StoredModel> stored = stored_model(config.model);
+    std::optional<StoredModel> stored = stored_model(init);
     const ModelConfig model =
         choose_model(config.model, config.task.task, stored ? &*stored : nullptr, corpus.info());
     if (stored) check_fit(*stored, unique_parameters(build_layers(model)));
@@ -106,48 +108,54 @@ Setup model_and_corpus(const RunConfig& config) {
     check_task_options(config.task, model.task);
     const std::vector<std::uint32_t> labels = labels_of_classes(model, corpus.info());
     SampleIndex samples = index_samples(corpus, sample_rules(config, model));
-    return {.model = model,
+    return {.config = config,
+            .model = model,
             .stored = std::move(stored),
             .corpus = std::move(corpus),
             .tokenizer = std::move(tokenizer),
             .samples = std::move(samples),
             .train_rules = batch_rules(config, model, RandomKey{config.run.seed}.then("mask"), labels),
-            .validation_rules = batch_rules(config, model, RandomKey{}.then("validation mask"), labels),
-            .length = config.schedule.length,
-            .plan = {}};
+            .validation_rules = batch_rules(config, model, RandomKey{}.then("validation mask"), labels)};
 }
 
-// Samples as long as may be, as many as a step has.
-Setup made_up_samples(const RunConfig& config) {
-    Setup setup;
-    const std::optional<StoredModel> stored = stored_model(config.model);
-    setup.model = choose_model(config.model, config.task.task, stored ? &*stored : nullptr);
-    check_task_options(config.task, setup.model.task);
-    const bool is_of_images = setup.model.reads_images();
-    setup.samples.longest = is_of_images ? setup.model.positions : longest_sample(config, setup.model);
-    setup.samples.train.resize(config.run.batch, {.length = static_cast<std::uint32_t>(setup.samples.longest)});
-    setup.length = config.schedule.length;
-    return setup;
+// A job whose samples are made up: a step has as many as --batch, each as long as it may be.
+Job made_up_job(const RunConfig& config, const std::string& init) {
+    const std::optional<StoredModel> stored = stored_model(init);
+    Job job;
+    job.config = config;
+    job.model = choose_model(config.model, config.task.task, stored ? &*stored : nullptr);
+    check_task_options(config.task, job.model.task);
+    job.samples.longest = job.model.reads_images() ? job.model.positions : longest_sample(config, job.model);
+    job.samples.train.resize(config.run.batch, {.length = static_cast<std::uint32_t>(job.samples.longest)});
+    return job;
 }
 
-// What training and evaluation have in common.
-Setup set_up_model_and_data(const RunConfig& config, int ranks, bool trains) {
-    check_batch_size(config);
-    const bool is_of_ghosts = config.precision.device == DeviceKind::ghost;
-    Setup setup =
-        is_of_ghosts && config.data.corpus.empty() ? made_up_samples(config) : model_and_corpus(config);
-    setup.dtype = dtype_of(config.precision.dtype);
-    setup.place = place_of(config.precision.device);
-    setup.plan = plan_run(config, setup.model, ranks);
-    setup.micro_batch_samples = samples_of_micro_batch(config, setup.plan);
-    setup.largest = largest_micro_batches(setup, setup.micro_batch_samples);
-    setup.plan = within_memory_limit(std::move(setup.plan), {.config = config,
-                                                             .model = setup.model,
+PlanState first_plan(const Job& job, int ranks, bool trains) {
+    PlanState state{.plan = plan_run(job.config, job.model, ranks)};
+    state.micro_batch_samples = samples_of_micro_batch(job.config.run.batch, state.plan);
+    state.largest = largest_micro_batches(job, state.micro_batch_samples);
+    state.plan = within_memory_limit(std::move(state.plan), {.config = job.config,
+                                                             .model = job.model,
+                                                             .request = plan_request(job.config),
                                                              .ranks = ranks,
-                                                             .dtype = setup.dtype,
-                                                             .largest = setup.largest,
+                                                             .dtype = job.dtype,
+                                                             .largest = state.largest,
                                                              .trains = trains});
-    if (!is_of_ghosts) check_validation_targets(setup);
+    state.gradients = gradient_plan({job, state}, job.buckets);
+    return state;
+}
+
+// The parts that training and evaluation have in common.
+Setup set_up_model_and_data(const RunConfig& config, int ranks, const std::string& init, bool trains) {
+    check_batch_size(config);
+    const bool is_made_up = is_of_ghosts(config) && config.data.corpus.empty();
+    Setup setup{.job = is_made_up ? made_up_job(config, init) : job_with_corpus(config, init), .current = {}};
+    Job& job = setup.job;
+    job.dtype = dtype_of(config.precision.dtype);
+    job.place = place_of(config.precision.device);
+    if (is_of_ghosts(config)) job.buckets = ghost_buckets(ranks);
+    setup.current = first_plan(job, ranks, trains);
+    if (!is_of_ghosts(config)) check_validation_targets(job);
     return setup;
 }
 
@@ -170,35 +178,35 @@ DType dtype_of(Precision precision) {
     throw BugError("unknown precision");
 }
 
-std::size_t samples_of_micro_batch(const RunConfig& config, const Plan& plan) {
+std::size_t samples_of_micro_batch(std::size_t batch, const Plan& plan) {
     const auto parts = static_cast<std::size_t>(plan.micro_batches());
-    return (config.run.batch + parts - 1) / parts;
+    return (batch + parts - 1) / parts;
 }
 
 // One of training that spans the border of two epochs may hold a sample twice, and more often where the corpus
 // is small; an evaluation visits every sample once.
-std::vector<BatchShape> largest_micro_batches(const Setup& setup, std::size_t count) {
-    const SampleIndex& index = setup.samples;
+std::vector<BatchShape> largest_micro_batches(const Job& job, std::size_t count) {
+    const SampleIndex& index = job.samples;
+    const LengthPolicy length = job.config.schedule.length;
     std::vector<BatchShape> shapes;
     if (!index.train.empty()) {
         const std::size_t epochs_met = 1 + (count + index.train.size() - 2) / index.train.size();
-        shapes.push_back(largest_micro_batch(index.train, count, epochs_met, setup.length, index.longest));
+        shapes.push_back(largest_micro_batch(index.train, count, epochs_met, length, index.longest));
     }
     if (!index.validation.empty()) {
         const std::size_t met = std::min(count, index.validation.size());
-        shapes.push_back(largest_micro_batch(index.validation, met, 1, setup.length, index.longest));
+        shapes.push_back(largest_micro_batch(index.validation, met, 1, length, index.longest));
     }
     return shapes;
 }
 
-void check_batch_is_enough(const RunConfig& config, const Plan& plan) {
+void check_batch_is_enough(std::size_t batch, const Plan& plan, const PlanRequest& request) {
     const auto parts = static_cast<std::size_t>(plan.micro_batches());
-    if (config.run.batch >= parts) return;
-    const std::size_t wished = config.schedule.microbatches;
-    const std::string made_of = has_grid(config.layout) ? cat(" (", counted(parts / wished, "replica"),
-                                                              " x --microbatches ", wished, ")")
-                                                        : "";
-    throw ConfigError(cat("--batch ", config.run.batch, " is smaller than ", parts, " micro-batches", made_of,
+    if (batch >= parts) return;
+    const std::string made_of = request.is_each ? cat(" (", counted(parts / request.microbatches, "replica"),
+                                                      " x --microbatches ", request.microbatches, ")")
+                                                : "";
+    throw ConfigError(cat("--batch ", batch, " is smaller than ", parts, " micro-batches", made_of,
                           "; each needs at least one sample"));
 }
 
@@ -216,42 +224,44 @@ void check_batch_size(const RunConfig& config) {
     }
 }
 
-Setup set_up(const RunConfig& config, int ranks) {
+Setup set_up(const RunConfig& config, int ranks, const std::optional<std::string>& checkpoint) {
     check_optimizer(config.optimizer);
     check_ghosts(config);
     const std::optional<SimulatedDevices> devices = simulated_devices(config, ranks);
-    Setup setup = set_up_model_and_data(config, ranks, true);
-    setup.origin = {.hash = hash_of(setup.plan), .layout = setup.plan.layout};
-    setup.devices = devices;
-    setup.kernels = profiled_kernels(config, ranks);
-    check_batch_is_enough(config, setup.plan);
-    check_evaluation(config, setup.samples);
-    setup.steps = count_steps(config, setup.samples.train.size());
+    Setup setup = set_up_model_and_data(config, ranks, checkpoint.value_or(config.model.init), true);
+    const Plan& plan = setup.current.plan;
+    setup.origin = {.hash = hash_of(plan), .layout = plan.layout};
+    Job& job = setup.job;
+    job.devices = devices;
+    job.kernels = profiled_kernels(config, ranks);
+    check_batch_is_enough(config.run.batch, plan, plan_request(config));
+    check_evaluation(config, job.samples);
+    job.steps = count_steps(config, job.samples.train.size());
     return setup;
 }
 
-SlowRun slow_run_of(const RunConfig& config, const Setup& setup, int ranks) {
-    return slow_run(config.emulation.slow, {.ranks = ranks,
-                                            .steps = setup.steps,
-                                            .samples = setup.samples.train.size(),
-                                            .batch = config.run.batch,
-                                            .seed = config.run.seed});
+SlowRun slow_run_of(const Job& job, int ranks) {
+    return slow_run(job.config.emulation.slow, {.ranks = ranks,
+                                                .steps = job.steps,
+                                                .samples = job.samples.train.size(),
+                                                .batch = job.config.run.batch,
+                                                .seed = job.config.run.seed});
 }
 
 Setup set_up_evaluation(const EvaluateConfig& config, int ranks) {
     refuse_ghosts(config.run, "an evaluation");
     RunConfig run = config.run;
-    run.model.init = config.resume;
     if (!config.only_validation) run.data.validation_share = 1;
-    Setup setup = set_up_model_and_data(run, ranks, false);
-    if (setup.samples.validation.empty()) {
+    Setup setup = set_up_model_and_data(run, ranks, config.resume, false);
+    const Job& job = setup.job;
+    if (job.samples.validation.empty()) {
         throw ConfigError(cat("--validation-share ", run.data.validation_share, " leaves no row of ",
                               run.data.corpus, " to evaluate; raise it, or evaluate --rows all"));
     }
-    const LoadReport report = check_fit(*setup.stored, unique_parameters(build_layers(setup.model)));
+    const LoadReport report = check_fit(*job.stored, unique_parameters(build_layers(job.model)));
     if (!report.missing.empty()) {
-        throw ConfigError(cat(setup.stored->place(), " was not trained for this task (",
-                              name_of(setup.model.task), "): it has no ", report.missing.front(),
+        throw ConfigError(cat(job.stored->place(), " was not trained for this task (", name_of(job.model.task),
+                              "): it has no ", report.missing.front(),
                               "; name a corpus of its own kind, or --task"));
     }
     return setup;
@@ -259,10 +269,11 @@ Setup set_up_evaluation(const EvaluateConfig& config, int ranks) {
 
 void require_same_setup(Communicator& control, const Setup& setup) {
     if (time_is_simulated()) return;
-    const bool is_checkpoint = setup.stored && setup.stored->state() != nullptr;
-    require_same(control, {{"the corpus (SHA-256)", setup.corpus ? setup.corpus->info().checksum : ""},
-                           {"the checkpoint (its save)", is_checkpoint ? setup.stored->state()->save : ""},
-                           {"the plan (hash)", hash_of(setup.plan)}});
+    const Job& job = setup.job;
+    const bool is_checkpoint = job.stored && job.stored->state() != nullptr;
+    require_same(control, {{"the corpus (SHA-256)", job.corpus ? job.corpus->info().checksum : ""},
+                           {"the checkpoint (its save)", is_checkpoint ? job.stored->state()->save : ""},
+                           {"the plan (hash)", hash_of(setup.current.plan)}});
 }
 
 }  // namespace trireme

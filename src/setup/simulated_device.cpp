@@ -93,20 +93,13 @@ SimulatedDevices described_devices(const RunConfig& config, int ranks) {
     return devices;
 }
 
-void refuse_more_than_device(const SimulatedDevices& devices, int rank, std::size_t bytes) {
-    const SimulatedDevice& device = devices.of(rank);
-    if (bytes <= device.memory) return;
-    throw ConfigError(
-        cat("rank ", rank, " needs ", bytes_text(bytes), " and ", device.name, " of ", devices.cluster, " has ",
-            bytes_text(device.memory),
-            "; use a smaller --batch or --max-length, more --microbatches, --recompute, or more ranks "
-            "with --pipe or --tensor"));
-}
-
-void refuse_more_than_own_device(const std::optional<SimulatedDevices>& devices, std::size_t bytes,
-                                 Communicator& control) {
-    if (!devices) return;
-    agree(control, [&] { refuse_more_than_device(*devices, control.rank(), bytes); });
+std::string lack_of_device_memory(const std::optional<SimulatedDevices>& devices, int rank, std::size_t bytes) {
+    if (!devices || bytes <= devices->of(rank).memory) return {};
+    const SimulatedDevice& device = devices->of(rank);
+    return cat("rank ", rank, " needs ", bytes_text(bytes), " and ", device.name, " of ", devices->cluster,
+               " has ", bytes_text(device.memory),
+               "; use a smaller --batch or --max-length, more --microbatches, --recompute, or more ranks "
+               "with --pipe or --tensor");
 }
 
 KernelSeconds kernel_seconds_of(const std::optional<SimulatedDevices>& devices, int rank) {

@@ -24,7 +24,9 @@ struct Way {
 
 class MeasuredLayouts : public testing::TestWithParam<const char*> {
 protected:
-    Plan plan_of(const std::string& options, int ranks) const { return set_up(config_of(options), ranks).plan; }
+    Plan plan_of(const std::string& options, int ranks) const {
+        return set_up(config_of(options), ranks).current.plan;
+    }
 
     // As a run in the trials' folder has it.
     RunConfig config_of(const std::string& options) const {
@@ -36,7 +38,7 @@ protected:
 
     // Of what `one_` trains, and of a device that takes four times as long; sums over replicas take their time.
     void write_profiles() const {
-        const std::vector<Layer> layers = build_layers(set_up(config_of(training_options(one_)), 1).model);
+        const std::vector<Layer> layers = build_layers(set_up(config_of(training_options(one_)), 1).job.model);
         const bool is_double = one_[Factor::precision] == 0;
         Profile profile = validation::small_profile(layers.size());
         profile.dtype = is_double ? "f64" : "f32";

@@ -25,8 +25,8 @@ struct Replayed {
     std::size_t clipped = 0;  // of these
 };
 
-// Of random first weights. `setup` is that of `config` on any number of ranks: of its plan only the
-// micro-batches of a step and the layers of each stage are looked at.
-Replayed replay(const RunConfig& config, const Setup& setup, const ReplayRule& rule);
+// The first weights are random. `setup` may be for any number of ranks: of its plan only the micro-batches of a
+// step and the layers of each stage matter.
+Replayed replay(const Setup& setup, const ReplayRule& rule);
 
 }  // namespace trireme::equivalence

@@ -177,7 +177,7 @@ protected:
     }
 
     static Replayed replayed(const RunConfig& config, const ReplayRule& rule) {
-        return replay(config, set_up(config, ranks_for(config)), rule);
+        return replay(set_up(config, ranks_for(config)), rule);
     }
 
     Figures run(const InFlight& in_flight, const char* precision, std::size_t mpi) {

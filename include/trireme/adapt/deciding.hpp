@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "trireme/adapt/change_estimate.hpp"
-#include "trireme/adapt/decided_plan.hpp"
 #include "trireme/adapt/observer.hpp"
+#include "trireme/adapt/plan_transition.hpp"
 #include "trireme/adapt/straggler_policy.hpp"
 #include "trireme/comm/communicator.hpp"
 #include "trireme/layout/links.hpp"
@@ -21,7 +21,7 @@ namespace trireme {
 // A change of plan that can be made.
 struct Choice {
     Decision decision;
-    DecidedPlan next;
+    PlanTransition transition;
     bool is_recorded = false;  // and was known before the first step
 };
 
@@ -34,8 +34,9 @@ void refuse_unlike_plans(Communicator& control, const std::optional<Choice>& cho
 
 class Deciding {
 public:
-    // All outlive it. `nodes` are of each rank, `recorded` those of --decisions.
-    Deciding(const RunConfig& config, const Setup& setup, const std::vector<int>& nodes,
+    // `job`, `current` and `nodes`, which has the node of each rank, outlive it. `recorded` holds the decisions
+    // of --decisions.
+    Deciding(const Job& job, const PlanState& current, PlanOrigin origin, const std::vector<int>& nodes,
              std::vector<Decision> recorded);
 
     // Before links are known messages are taken to cost nothing.
@@ -62,6 +63,8 @@ public:
     void refuse(const std::string& why) { complaint_ = why; }
     std::string take_complaint();  // empty: there is nothing to say
 
+    const PlanOrigin& origin() const { return origin_; }
+
 private:
     // Ranks that compute parts of another one's products, compared with how it was without them.
     struct Help {
@@ -75,13 +78,13 @@ private:
     void note_silence(const Observation& observed);
     std::optional<Decision> wanted(const Observation& observed);
     std::optional<Decision> take_back(const Observation& observed);
-    StateMoves moves_to(const DecidedPlan& next) const;
-    double predicted_seconds(const StateMoves& moves) const;
-    bool repays(const Decision& decision, const DecidedPlan& next);
-    std::optional<DecidedPlan> possible_plan(const Decision& decision, bool is_recorded);
+    double predict_seconds(const PlanTransition& transition) const;
+    bool repays(const Decision& decision, const PlanTransition& transition);
+    void offer_help(std::size_t step, const Observation& observed, const PlanTransition& transition);
 
-    const RunConfig& config_;
-    const Setup& setup_;
+    const Job& job_;
+    const PlanState& current_;
+    PlanOrigin origin_;
     const std::vector<int>& nodes_;
     std::vector<Decision> recorded_;
     Policy policy_;  // what is recorded, if something is

@@ -3,27 +3,32 @@
 
 #include <string>
 
-#include "trireme/adapt/decided_plan.hpp"
+#include "trireme/adapt/plan_transition.hpp"
 #include "trireme/plan/observation.hpp"
 
 namespace trireme {
 
 inline constexpr const char* origin_key = "plan_origin";  // of a checkpoint's facts about its run
 
-// What a checkpoint says of how the run came to its plan, as a JSON object; empty where that is the plan of its
-// options.
-std::string origin_facts(const RunConfig& config, const Setup& setup, const Observation& observed);
+// Describes for a checkpoint how the run came to its plan, as a JSON object; empty if the run is in the plan of
+// its options.
+std::string origin_facts(const Job& job, const PlanOrigin& origin, const Observation& observed);
 
 inline constexpr const char* resizing_key = "resizing";  // likewise
 
-// How ranks choose what they leave out, of which they remember something, as a JSON object; empty where none of
-// them may leave out anything.
-std::string resizing_facts(const RunConfig& config, const Setup& setup);
+// Describes for a checkpoint how ranks choose the channels that they prune, as a JSON object; empty if no rank
+// may prune any.
+std::string resizing_facts(const Job& job, const PlanState& current);
 
-// The plan that a run begins in, of one that is in the plan of its options. With --decisions, what these have
-// led to by then; otherwise, where it goes on with options and ranks like those of its checkpoint, the plan of
-// that; in the very same plan, ranks that choose what they leave out as they did go on with what they remember.
-// Gives the decisions that are left. Throws ConfigError as recorded_plans() does.
-RecordedPlans take_up_plan(const RunConfig& config, Setup& setup, int ranks);
+// Notes the decision that has led to the plan, for a run that resumes from a later checkpoint.
+void note_origin(Decision decision, const Plan& plan, PlanOrigin& origin);
+
+// Brings a setup in the plan of its options to the plan that the run begins in. With --decisions that is the
+// plan that they have led to by the first step; otherwise a run that resumes with the options and ranks of its
+// checkpoint takes the plan of the checkpoint. If it is the very same plan, and ranks choose the channels that
+// they prune in the same way, they go on with those of the checkpoint. Returns the decisions that are left,
+// with the memory that their changes need on this rank and its node. Throws ConfigError as plan_transition()
+// does.
+RecordedChanges take_up_plan(Setup& setup, const std::vector<int>& nodes, int rank);
 
 }  // namespace trireme

@@ -5,8 +5,8 @@
 
 namespace trireme {
 
-// Throws ConfigError where --straggler could do nothing with the setup's plan, or not as it is asked to.
-void check_straggler(const RunConfig& config, const Setup& setup);
+// Throws ConfigError where --straggler could do nothing with the plan, or not as it is asked to.
+void check_straggler(const RunConfig& config, const Plan& plan);
 
 // Throws ConfigError where ranks cannot be helped and leave out something so.
 void check_resized_help(const ResizeConfig& resize);

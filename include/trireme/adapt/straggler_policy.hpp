@@ -8,15 +8,16 @@
 
 namespace trireme {
 
-// `nodes` are of each rank. `link` is between the ranks of a team, and not known yet where it has no bandwidth.
-Policy straggler_policy(const RunConfig& config, const Setup& setup, const std::vector<int>& nodes,
-                        const Link& link);
+// `healthy` is the layout for ranks that are equally fast, and `nodes` has the node of each rank. `link` joins
+// the ranks of a team; it is not known yet if it has no bandwidth.
+Policy straggler_policy(const Job& job, const PlanState& current, const Layout& healthy,
+                        const std::vector<int>& nodes, const Link& link);
 
 // What may become uneven beyond the shares of a team, by what a plan's schedule can execute.
 bool may_cut_elsewhere(const Plan& plan);
 bool may_take_uneven_turns(const Plan& plan);
 
 // Of a step of a team, as the plan has it.
-HelpCosts help_costs(const Setup& setup, const Link& link);
+HelpCosts help_costs(const Job& job, const PlanState& current, const Link& link);
 
 }  // namespace trireme

@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "trireme/adapt/decided_plan.hpp"
+#include "trireme/adapt/plan_transition.hpp"
 #include "trireme/comm/node_memory.hpp"
 #include "trireme/rank/gpu_groups.hpp"
 #include "trireme/rank/rank_trainer.hpp"
@@ -15,23 +15,22 @@
 
 namespace trireme {
 
-// What of a run is made for its plan, and what all of that is made with.
+// What is made for the plan of a run, and what it is made with.
 struct RunningPlan {
-    const RunConfig& config;
+    const Job& job;
+    PlanState& current;
     const Session& session;
     Communicator& control;
-    Communicator& mover;  // of all ranks, for what moves alone
+    Communicator& mover;  // of all ranks, for state that moves
     Watchdog& watchdog;
-    Setup& setup;                         // changes its plan
-    GradientPlan& gradients;              // of the plan
-    std::optional<RankTrainer>& trainer;  // likewise
+    std::optional<RankTrainer>& trainer;  // of the plan
     int threads = 1;
     GpuRoad road = {};
     Trace* trace = nullptr;
     Stopping* stopping = nullptr;
     const std::vector<int>& nodes;  // of each rank
-    NodeMemory* twin = nullptr;     // there for --move twins
-    // Collective over all ranks. All of the state is on disk, and where: for --move restart.
+    NodeMemory* twin = nullptr;     // for --move twins
+    // Collective over all ranks. Saves all of the state and returns where, for --move restart.
     std::function<std::filesystem::path()> save = {};
 };
 
@@ -44,8 +43,8 @@ void limit_patience(const RunningPlan& running);
 // Collective over all ranks. The trainer of the running plan, with groups of its own.
 void start_trainer(const RunningPlan& running);
 
-// Collective over all ranks, which have all settled the same steps. Frees the old plan's groups and memory but
-// for the state, makes those of the new one, and moves the state, in the way that --move says.
-PlanChange switch_to(DecidedPlan next, const RunningPlan& running);
+// Collective over all ranks, which have all settled the same steps. Frees the groups and memory of the old plan
+// except for the state, makes those of the new one, and moves the state in the way that --move says.
+PlanChange switch_to(PlanTransition& transition, const RunningPlan& running);
 
 }  // namespace trireme

@@ -8,7 +8,7 @@
 namespace trireme {
 
 // What a process was told of the job that it was started in, by Slurm or by an MPI library's launcher.
-struct Job {
+struct SlurmJob {
     std::string id = {};                              // Slurm's; empty outside of a job
     int restarts = 0;                                 // how often Slurm has put it back into the queue
     std::optional<double> end_time = {};              // when Slurm will end it, in seconds since 1970
@@ -21,10 +21,10 @@ struct Job {
 using Variables = const char* (*)(const char* name);
 
 // Values that are no numbers count as not given: they are the launcher's, and nobody can mend them here.
-Job job_of(Variables variables);
+SlurmJob job_of(Variables variables);
 
 // Until Slurm ends it, which may be over already; none: nobody said when.
-std::optional<double> seconds_left(const Job& job);
+std::optional<double> seconds_left(const SlurmJob& job);
 
 // How a process was started: by whom, and as which of how many.
 enum class Launcher : std::uint8_t { none, srun, mpirun_of_open_mpi, mpiexec_of_mpich };

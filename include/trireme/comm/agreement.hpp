@@ -13,6 +13,9 @@ namespace trireme {
 // the one of the lowest such rank: a job that cannot start ends everywhere with the same sentence.
 void agree(Communicator& group, const std::function<void()>& prepare);
 
+// Collective over `group`. The complaint of the lowest rank that has one; empty if no rank has any.
+std::string first_complaint(Communicator& group, const std::string& own);
+
 // Something that must be equal on all ranks, as a message shows it.
 struct Fact {
     std::string name;   // "--seed", "corpus"

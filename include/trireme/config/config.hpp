@@ -131,7 +131,7 @@ struct RunConfig {
     EmulationConfig emulation;
     PrecisionConfig precision;
     RunOptions run;
-    Job job;               // that it runs in
+    SlurmJob job;          // that it runs in
     std::string resolved;  // as an INI file, every option with its value; becomes config.ini
     SavedOptions options;  // the same for its checkpoints
     std::optional<ResumedOptions> resumed = {};  // of a run that took its options from a checkpoint

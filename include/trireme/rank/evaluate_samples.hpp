@@ -9,7 +9,7 @@
 namespace trireme {
 
 // Collective over `control`. Equal on all ranks. Rank 0 shows the progress on the terminal.
-Evaluation evaluate_samples(RankModel& model, Stream& stream, const Setup& setup, Communicator& control,
-                            bool is_quiet);
+Evaluation evaluate_samples(RankModel& model, Stream& stream, const Job& job, const PlanState& current,
+                            Communicator& control);
 
 }  // namespace trireme

@@ -14,7 +14,7 @@
 namespace trireme {
 
 struct RunConfig;
-struct Setup;
+struct Job;
 
 // Where all ranks' GPUs are.
 struct GpusOfRanks {
@@ -70,7 +70,7 @@ private:
 
 // Collective over `control`. None of a run that uses no GPU. Throws ConfigError, on all ranks, where
 // --gpu-clock cannot be.
-std::shared_ptr<RankGpu> gpu_of_run(const RunConfig& config, const Setup& setup, const Session& session,
-                                    Communicator& control, StopSignals* signals);
+std::shared_ptr<RankGpu> gpu_of_run(const Job& job, const Session& session, Communicator& control,
+                                    StopSignals* signals);
 
 }  // namespace trireme

@@ -38,10 +38,18 @@ struct RoundResult {
     std::size_t padded_tokens = 0;  // that entered the model here; likewise counted by one rank
 };
 
+// Where the first values of parameters and moments come from.
+struct FirstValues {
+    const StoredModel* stored = nullptr;  // null: parameters are random
+    bool resumes = false;                 // `stored` is a checkpoint of this run
+    bool goes_on_resizing = false;        // ranks go on with the channels that the checkpoint says they prune
+};
+
 class RankModel {
 public:
-    // `setup` outlives it, and so does `trace`, where it notes what it does in training; none: nowhere.
-    RankModel(const Setup& setup, int rank, RankGroups groups, Trace* trace = nullptr);
+    // `job`, `current` and `trace` outlive it. It records what it does in training in `trace`, unless that is
+    // null.
+    RankModel(const Job& job, const PlanState& current, int rank, RankGroups groups, Trace* trace = nullptr);
 
     bool is_idle() const { return !stages_; }
     int rank() const { return rank_; }
@@ -49,11 +57,11 @@ public:
     LocalStages& stages() { return *stages_; }
     const LocalStages& stages() const { return *stages_; }
 
-    // First values, the same for every layout: random, or the stored model's; with the masters of `optimizer`,
-    // if there is one that has them. Communicates nothing.
-    void fill(Stream& stream, std::uint64_t seed, Optimizer* optimizer = nullptr);
+    // Fills the parameters, with the same values for every layout, and the master weights of `optimizer` if it
+    // has them. Communicates nothing.
+    void fill(Stream& stream, std::uint64_t seed, const FirstValues& values, Optimizer* optimizer = nullptr);
     // The bytes of the stored model that fill() reads.
-    std::size_t stored_bytes() const;
+    std::size_t stored_bytes(const StoredModel& stored) const;
 
     // Of a rank that is idle all these do nothing.
     //
@@ -108,7 +116,7 @@ public:
     void reset_traffic();
 
 private:
-    void fill_rounded(Stream& stream, std::uint64_t seed, Optimizer& optimizer);
+    void fill_rounded(Stream& stream, std::uint64_t seed, const FirstValues& values, Optimizer& optimizer);
     void make_room(Stream& stream);
     bool speaks_for_team() const;
     std::vector<Migration> migrations_of_team() const;
@@ -116,7 +124,8 @@ private:
     std::unique_ptr<Engine> make_engine(const ProvedPrograms& programs, Trace* trace) const;
     Engine& engine() const { return *(programs_->shape.is_training ? training_ : evaluation_); }
 
-    const Setup& setup_;
+    const Job& job_;
+    const PlanState& current_;
     int rank_;
     RankGroups groups_;
     std::unique_ptr<LocalStages> stages_;  // none: idle

@@ -35,12 +35,11 @@ struct TrainingRank {
 class RankTrainer {
 public:
     // Everything but the groups outlives it.
-    RankTrainer(const RunConfig& config, const Setup& setup, const GradientPlan& gradients,
-                const TrainingRank& rank, RankGroups groups);
+    RankTrainer(const Job& job, const PlanState& current, const TrainingRank& rank, RankGroups groups);
     ~RankTrainer();
 
-    // The parameters and, of a run that goes on, the optimizer's state. Communicates nothing.
-    void fill();
+    // Fills the parameters and, if the run resumes, the optimizer's state. Communicates nothing.
+    void fill(const FirstValues& values);
 
     // What this rank has of the run's state, and how many updates are behind it; between stretches.
     std::vector<StateView> views() const;
@@ -96,7 +95,7 @@ private:
     std::unique_ptr<StepInFlight> prepared(std::size_t step);
     void add_step(std::size_t step);
     void add_batches(StepInFlight& step, const std::vector<SampleVisit>& visits);
-    bool is_of_ghosts() const { return setup_.place == Place::ghost; }
+    bool is_of_ghosts() const { return job_.place == Place::ghost; }
     void contribute();
     void let_moments_come();
     void have_moments();
@@ -105,7 +104,7 @@ private:
     void judge(StepInFlight& step);
     void check_gradients(ValueCheck& check);
     void prepare_to_share_products();
-    void go_on_resizing();
+    void go_on_resizing(const StoredModel& stored);
     void know_spared();
     void apply(const StepInFlight& step, std::size_t gradients);
     void take_back(const StepInFlight& step, std::size_t gradients);
@@ -113,8 +112,8 @@ private:
     StopReason wish_to_stop();
     StepOutcome settle();
 
-    const RunConfig& config_;
-    const Setup& setup_;
+    const Job& job_;
+    const PlanState& current_;
     Trace* trace_;
     Stopping* stopping_;
     Stream stream_;
@@ -142,7 +141,7 @@ private:
     int settled_ = 0;
     int contributed_ = 0;               // steps whose gradients have been added up here
     std::optional<Progress> progress_;  // of the step that is executed
-    StepEnergy energy_{setup_.gpu.get()};
+    StepEnergy energy_{job_.gpu.get()};
     bool has_diverged_ = false;  // With --on-nan stop, no later step changes the parameters.
     bool may_go_ahead_ = true;   // the last update that was judged had nothing to scale or to leave out
 };

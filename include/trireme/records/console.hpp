@@ -14,9 +14,12 @@ namespace trireme {
 
 class Console {
 public:
-    Console(std::ostream& out, const RunConfig& config, const Setup& setup);
+    // Both outlive it.
+    Console(std::ostream& out, const Job& job);
 
-    void introduce(const Manifest& manifest, const RankMemory& memory, const std::string& run_dir);
+    // `origin` says which plan a resumed run begins in, and why; it may be empty.
+    void introduce(const Manifest& manifest, const Plan& plan, const std::string& origin,
+                   const RankMemory& memory, const std::string& run_dir);
     // Prints the remarks of the run directory about its records; also with --quiet.
     void remarks(const std::vector<std::string>& remarks);
     void step(std::size_t step, const StepOutcome& outcome, const ModelFlops& flops, double peak_flops);
@@ -34,8 +37,7 @@ private:
     void flush();
 
     std::ostream& out_;
-    const RunConfig& config_;
-    const Setup& setup_;
+    const Job& job_;
     double seconds_ = 0;  // of the steps so far
     std::size_t steps_ = 0;
     bool has_said_wait_ = false;

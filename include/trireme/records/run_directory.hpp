@@ -50,7 +50,7 @@ public:
     // a symbolic link in place of a file. If a run is resumed in it, records of its first `kept_steps` steps
     // stay; others, summary.json and `stopped` are removed.
     explicit RunDirectory(const std::filesystem::path& path,
-                          std::optional<std::size_t> kept_steps = std::nullopt, const Job& job = {});
+                          std::optional<std::size_t> kept_steps = std::nullopt, const SlurmJob& job = {});
 
     void write_config(const std::string& ini);
     void write_manifest(const Manifest& manifest);

@@ -9,7 +9,7 @@
 namespace trireme {
 
 // "Slurm's job 4711, process 77 on node-1, since 2026-01-31T14:25:01Z"
-std::string words_of_holder(const Job& job);
+std::string words_of_holder(const SlurmJob& job);
 
 // Throws the ConfigError of a file of the run that is a symbolic link: it could lead to a file that is not the
 // run's own.

@@ -2,10 +2,21 @@
 #pragma once
 
 #include "trireme/config/config.hpp"
+#include "trireme/layout/pieces.hpp"
 
 namespace trireme {
 
 bool is_of_ghosts(const RunConfig& config);
+
+// True if ranks charge whole passes instead of single kernels: with many ranks, unless the options say
+// otherwise.
+bool charges_passes(const RunConfig& config, int ranks);
+
+// With many ranks gradients travel in fewer, larger messages, because every message costs the simulator the
+// same.
+BucketRules ghost_buckets(int ranks);
+
+inline constexpr int max_ranks_in_detail = 64;
 
 // Throws ConfigError where ghosts are asked for what only values can give, or outside of simulated time, and
 // where numbers are that only ghosts have.

@@ -6,6 +6,7 @@
 #include "trireme/config/config.hpp"
 #include "trireme/model/config.hpp"
 #include "trireme/plan/plan.hpp"
+#include "trireme/setup/planning.hpp"
 #include "trireme/stage/predict.hpp"
 
 namespace trireme {
@@ -14,13 +15,14 @@ namespace trireme {
 struct PlannedRun {
     const RunConfig& config;
     const ModelConfig& model;
+    PlanRequest request;
     int ranks = 1;
     DType dtype = DType::f32;
     const std::vector<BatchShape>& largest;  // micro-batches
     bool trains = true;                      // otherwise it only evaluates
 };
 
-// `plan`, made by plan_run(), where no rank needs more by it than the limit, or where there is none. If the
+// `plan`, made for the request, where no rank needs more by it than the limit, or where there is none. If the
 // schedule is auto, and more is needed, the shortest other plan that is found: teams may keep fewer activations
 // in it, and leave backwards whole, which takes less for each. Throws ConfigError where nothing fits, with the
 // numbers.

@@ -7,8 +7,8 @@
 
 namespace trireme {
 
-// The model that --init names, if it names one. Throws ConfigError.
-std::optional<StoredModel> stored_model(const ModelChoice& choice);
+// Opens the stored model that `init` names, unless that is "random". Throws ConfigError.
+std::optional<StoredModel> stored_model(const std::string& init);
 
 // The named model or the stored one's, with single sizes overridden, for the task that was asked for or that
 // model and corpus have in common. Sizes that are the corpus's are filled in. Throws ConfigError where the

@@ -25,8 +25,11 @@ int threads_per_rank(const RunConfig& config, const Session& session, Communicat
 // Collective over `control`. The cores that each rank may run on: "0-3"; nothing in a simulation.
 std::vector<std::string> cores_of_ranks(Communicator& control);
 
-// Collective over `control`. Throws ConfigError, on all ranks, where a node, a memory control group (the limit
-// of a Slurm job or a container) or a GPU has less memory left than the ranks that share it need.
+// Collective over `control`. Says on all ranks why memory does not suffice; empty if it does. It does not if a
+// node, a memory control group (the limit of a Slurm job or a container) or a GPU has less memory left than the
+// ranks that share it need.
+std::string lack_of_memory(std::size_t rank_bytes, Place place, const Session& session, Communicator& control);
+// As lack_of_memory(), but throws ConfigError.
 void refuse_more_than_memory(std::size_t rank_bytes, Place place, const Session& session,
                              Communicator& control);
 
@@ -41,7 +44,7 @@ std::size_t forget_peak(Place place);
 // Collective over `control`. What the rank that needs most will hold.
 RankMemory fullest(Communicator& control, const RankMemory& own);
 
-// Throws ConfigError where the node has not so much memory for its ranks to share.
-void refuse_more_than_is_left(const NodeMemory& memory, std::size_t bytes, const Session& session);
+// Says why the ranks of a node cannot share that much memory; empty if they can.
+std::string lack_of_node_memory(const NodeMemory& memory, std::size_t bytes, const Session& session);
 
 }  // namespace trireme

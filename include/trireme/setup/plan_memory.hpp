@@ -22,8 +22,8 @@ struct SizedPlan {
     SizedPlan(const ModelConfig& of_model, const Plan& of_plan, DType of_numbers,
               const std::vector<BatchShape>& of_batches, Place of_tensors = Place::memory)
         : model(of_model), plan(of_plan), dtype(of_numbers), largest(of_batches), place(of_tensors) {}
-    SizedPlan(const Setup& setup)
-        : SizedPlan(setup.model, setup.plan, setup.dtype, setup.largest, setup.place) {}
+    SizedPlan(const Job& job, const PlanState& state)
+        : SizedPlan(job.model, state.plan, job.dtype, state.largest, job.place) {}
 };
 
 // What the rank has been given by the plan; no stages where it is idle.

@@ -25,6 +25,14 @@ bool has_grid(const LayoutConfig& layout);
 // the layout.
 int ranks_for(const RunConfig& config);
 
+// The options of a plan that a decision may replace.
+struct PlanRequest {
+    std::string schedule = {};
+    std::size_t microbatches = 1;
+    bool is_each = false;  // every replica of a grid has that many; otherwise all replicas together
+};
+PlanRequest plan_request(const RunConfig& config);  // that of the options
+
 // What memory leaves to a plan: see PlanWish.
 struct MemoryRoom {
     std::vector<int> most_activations = {};
@@ -36,8 +44,9 @@ struct MemoryRoom {
 // than heads, a schedule that is not made for the layout, and so on. Communicates nothing.
 Plan plan_run(const RunConfig& config, const ModelConfig& model, int ranks, const MemoryRoom& room = {});
 
-// Likewise, for a layout that check_layout() has seen, whatever the options say of one.
-Plan plan_layout(const RunConfig& config, const ModelConfig& model, Layout layout, const MemoryRoom& room = {});
+// Makes the requested plan of a layout that check_layout() has accepted; the options give the rest.
+Plan plan_layout(const RunConfig& config, const ModelConfig& model, Layout layout, const PlanRequest& request,
+                 const MemoryRoom& room = {});
 
 // The part of a step that ranks stand still, as predicted: a mean over all ranks, idle ones included.
 double bubble_of(const Plan& plan, const StepTime& step, int ranks);

@@ -15,9 +15,11 @@
 #include "trireme/plan/decision.hpp"
 #include "trireme/plan/plan.hpp"
 #include "trireme/setup/earlier_steps.hpp"
+#include "trireme/setup/planning.hpp"
 #include "trireme/setup/profiled_kernels.hpp"
 #include "trireme/setup/simulated_device.hpp"
 #include "trireme/setup/slow_ranks.hpp"
+#include "trireme/stage/gradient_exchange.hpp"
 #include "trireme/stage/predict.hpp"
 
 namespace trireme {
@@ -27,41 +29,53 @@ class RankGpu;
 // How a run came to the plan that it is in.
 struct PlanOrigin {
     std::string hash;                       // of the plan of the options
-    Layout layout = {};                     // of that plan, in which nobody is slow
-    std::optional<Decision> decision = {};  // that led to the plan; none: it is that of the options
-    // Of a run that goes on in the plan of its checkpoint, else empty: how slow ranks were, and for how long
-    // so.
+    Layout layout = {};                     // of that plan, which counts every rank as healthy
+    std::optional<Decision> decision = {};  // the last one; empty if the run is in the plan of its options
+    // The slowness of ranks and for how many steps it has lasted, if the run resumes in the plan of its
+    // checkpoint; otherwise empty.
     std::vector<double> slowness = {};
     std::size_t steady_steps = 0;
-    std::string words = {};  // of a run that goes on: which plan it begins in, and why; empty: nothing to say
+    std::string words = {};  // which plan a resumed run begins in, and why; empty if there is nothing to say
 };
 
-struct Setup {
+// A run from its first step to its last: its options, model and data. Nothing of it changes after set-up.
+struct Job {
+    RunConfig config;
     ModelConfig model;
-    std::optional<StoredModel> stored;   // where the parameters come from; none: random numbers
-    std::optional<Corpus> corpus;        // none: of ghosts, whose samples are made up
+    std::optional<StoredModel> stored;   // gives the first parameters; empty if they are random
+    std::optional<Corpus> corpus;        // empty for ghosts, whose samples are made up
     std::optional<Tokenizer> tokenizer;  // of the corpus, unless it holds images
     SampleIndex samples;
     BatchRules train_rules, validation_rules;
-    LengthPolicy length = LengthPolicy::pad;
     DType dtype = DType::f32;
     Place place = Place::memory;  // of tensors
+    BucketRules buckets = {};
     std::size_t steps = 0;
-    bool resumes = false;  // `stored` is a checkpoint of this run
-    std::optional<std::size_t> kept_steps =
-        {};                         // whose records in the run directory stay; none: it is a new one
-    std::size_t first_step = 0;     // steps behind it
-    EarlierSteps earlier = {};      // of all starts of the run until now
-    std::string rate_change = {};   // how a resumed run changes its learning rates; empty if it does not
-    bool goes_on_resizing = false;  // it says what ranks remember of what they leave out, as they still do
+    bool resumes = false;                        // `stored` is a checkpoint of this run
+    std::optional<std::size_t> kept_steps = {};  // whose records in the run directory stay; empty: it is new
+    std::size_t first_step = 0;                  // the number of steps done before this start
+    EarlierSteps earlier = {};                   // of all earlier starts of the run
+    std::string rate_change = {};                // how a resumed run changes its learning rates, if it does
+    std::optional<SimulatedDevices> devices =
+        {};                             // whose time kernels take; empty: kernels take their own time
+    RankKernels kernels = {};           // measured times on these devices, if there are any
+    std::shared_ptr<RankGpu> gpu = {};  // of this rank, shared by copies; null: it uses none
+    SlowRun slow = {};                  // deliberate slowness, which no decision may read
+};
+
+// The plan that a run is in, and what follows from it. A change of plan replaces all of it.
+struct PlanState {
     Plan plan;
+    std::size_t micro_batch_samples = 1;   // of the largest micro-batch
+    std::vector<BatchShape> largest = {};  // micro-batches that a step and an evaluation may hold
+    GradientPlan gradients = {};
+};
+
+struct Setup {
+    Job job;
+    PlanState current;  // the first plan
     PlanOrigin origin = {};
-    std::size_t micro_batch_samples = 1;           // of the largest micro-batch
-    std::vector<BatchShape> largest = {};          // micro-batches that a step and an evaluation may hold
-    std::optional<SimulatedDevices> devices = {};  // whose time kernels take; none: their own
-    RankKernels kernels = {};                      // whose time they take on these; none: by their rates
-    std::shared_ptr<RankGpu> gpu = {};             // this rank's, shared by copies; none: it uses none
-    SlowRun slow = {};                             // on purpose; nothing that decides may read it
+    bool goes_on_resizing = false;  // ranks go on with the channels that the checkpoint says they prune
 };
 
 DType dtype_of(Precision precision);
@@ -72,20 +86,22 @@ Place place_of(DeviceKind device);  // of tensors
 std::size_t longest_sample(const RunConfig& config, const ModelConfig& model);
 void check_batch_size(const RunConfig& config);
 
-// Samples of the largest micro-batch of a plan.
-std::size_t samples_of_micro_batch(const RunConfig& config, const Plan& plan);
+// The number of samples in the largest micro-batch of a plan, for `batch` samples a step.
+std::size_t samples_of_micro_batch(std::size_t batch, const Plan& plan);
 
 // Micro-batches of so many samples, of training and of evaluation, with the most rows.
-std::vector<BatchShape> largest_micro_batches(const Setup& setup, std::size_t samples);
+std::vector<BatchShape> largest_micro_batches(const Job& job, std::size_t samples);
 
-// Throws ConfigError where a step has more micro-batches than samples.
-void check_batch_is_enough(const RunConfig& config, const Plan& plan);
+// Throws ConfigError where a step of `batch` samples has fewer samples than micro-batches.
+void check_batch_is_enough(std::size_t batch, const Plan& plan, const PlanRequest& request);
 
-// Throws ConfigError for whatever of the configuration cannot be used with `ranks` ranks. Communicates nothing.
-Setup set_up(const RunConfig& config, int ranks);
-// Likewise, for what --slow names: who is slow in that run, and when.
-SlowRun slow_run_of(const RunConfig& config, const Setup& setup, int ranks);
-Setup set_up_evaluation(const EvaluateConfig& config, int ranks);  // without a sample to train on
+// Sets up a training on `ranks` ranks, whose parameters come from `checkpoint` if there is one, and otherwise
+// from --init. Throws ConfigError for options that cannot be used. Communicates nothing.
+Setup set_up(const RunConfig& config, int ranks, const std::optional<std::string>& checkpoint = std::nullopt);
+// Sets up an evaluation, which has no sample to train on.
+Setup set_up_evaluation(const EvaluateConfig& config, int ranks);
+// Says which rank --slow makes slow in that run, and when. Throws ConfigError.
+SlowRun slow_run_of(const Job& job, int ranks);
 
 // Collective over `control`. Throws ConfigError on every rank if the ranks have opened different corpora,
 // resume from different steps, or have made different plans. Does nothing in a simulation, whose ranks share

@@ -36,11 +36,8 @@ std::optional<SimulatedDevices> simulated_devices(const RunConfig& config, int r
 // The devices of a --cluster that is given. The time need not be simulated.
 SimulatedDevices described_devices(const RunConfig& config, int ranks);
 
-// Throws ConfigError where `rank` needs more bytes than its device has.
-void refuse_more_than_device(const SimulatedDevices& devices, int rank, std::size_t bytes);
-// Collective over `control`, of all ranks: of each its own rank. Without devices nothing is refused.
-void refuse_more_than_own_device(const std::optional<SimulatedDevices>& devices, std::size_t bytes,
-                                 Communicator& control);
+// Says why the device of `rank` does not have that many bytes; empty if it has, or if no device is described.
+std::string lack_of_device_memory(const std::optional<SimulatedDevices>& devices, int rank, std::size_t bytes);
 
 // What a rank's kernels take; nothing, where there is no such device.
 KernelSeconds kernel_seconds_of(const std::optional<SimulatedDevices>& devices, int rank);

@@ -17,7 +17,7 @@ struct DoctorConfig {
 
 // What the caller knows.
 struct DoctorPlace {
-    const Job& job;
+    const SlurmJob& job;
     const Start& start;
     std::string search_path = {};  // where commands are looked for
     const Session& session;

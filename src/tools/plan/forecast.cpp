@@ -93,29 +93,32 @@ std::string text_of_assumed(const ModelConfig& model, const BatchShape& shape) {
 
 Case case_without_corpus(const RunConfig& run, int ranks) {
     check_optimizer(run.optimizer);
-    const std::optional<StoredModel> stored = stored_model(run.model);
+    const std::optional<StoredModel> stored = stored_model(run.model.init);
     Case of{.model = choose_model(run.model, run.task.task, stored ? &*stored : nullptr),
             .plan = {},
             .dtype = dtype_of(run.precision.dtype),
             .largest = {},
             .assumed = {}};
     of.plan = plan_run(run, of.model, ranks);
-    check_batch_is_enough(run, of.plan);
+    check_batch_is_enough(run.run.batch, of.plan, plan_request(run));
     of.largest.push_back(assumed_micro_batch(run, of.model, of.plan));
     of.assumed = text_of_assumed(of.model, of.largest.front());
-    of.plan = within_memory_limit(
-        std::move(of.plan),
-        {.config = run, .model = of.model, .ranks = ranks, .dtype = of.dtype, .largest = of.largest});
+    of.plan = within_memory_limit(std::move(of.plan), {.config = run,
+                                                       .model = of.model,
+                                                       .request = plan_request(run),
+                                                       .ranks = ranks,
+                                                       .dtype = of.dtype,
+                                                       .largest = of.largest});
     return of;
 }
 
 Case case_with_corpus(RunConfig run, int ranks) {
     run.run.steps = 1;  // how long a run would last is not asked
     Setup setup = set_up(run, ranks);
-    return {.model = std::move(setup.model),
-            .plan = std::move(setup.plan),
-            .dtype = setup.dtype,
-            .largest = std::move(setup.largest),
+    return {.model = std::move(setup.job.model),
+            .plan = std::move(setup.current.plan),
+            .dtype = setup.job.dtype,
+            .largest = std::move(setup.current.largest),
             .assumed = {}};
 }
 
@@ -166,11 +169,8 @@ Fit fit_of(const SimulatedDevices& devices, const std::vector<RankMemory>& memor
         fullest = static_cast<int>(rank);
     }
     const std::size_t bytes = memory[static_cast<std::size_t>(fullest)].total();
-    try {
-        refuse_more_than_device(devices, fullest, bytes);
-    } catch (const ConfigError& refusal) {
-        return {.fits = false, .words = refusal.what()};
-    }
+    const std::string lack = lack_of_device_memory(devices, fullest, bytes);
+    if (!lack.empty()) return {.fits = false, .words = lack};
     const SimulatedDevice& device = devices.of(fullest);
     return {.fits = true,
             .words = cat(bytes_text(device.memory), " of ", device.name, ": ", bytes_text(bytes), " on rank ",

@@ -108,7 +108,10 @@ protected:
 
     std::size_t predicted() const {
         const bool saves = config_.run.checkpoint_every > 0;
-        return plan_memory(*setup_, &config_.optimizer, gradients_, session_.rank(), saves).total();
+        const PlanState& current = setup_->current;
+        return plan_memory({setup_->job, current}, &config_.optimizer, current.gradients, session_.rank(),
+                           saves)
+            .total();
     }
 
     std::vector<Variant> of_this_job() const {

@@ -64,16 +64,16 @@ protected:
     // Finds the origin as `train` does; every rank must report the same.
     std::string locate(StepOutcome& outcome) {
         Divergence divergence(config_.run.on_nan);
-        divergence.locate(outcome, running());
+        divergence.locate(outcome, setup_->current.plan, *trainer_, *control_, nullptr);
         for (const std::string& said : gather_all(*control_, outcome.non_finite))
             EXPECT_EQ(said, outcome.non_finite);
         return outcome.non_finite;
     }
 
     int rank_of(std::size_t stage, int micro_batch) const {
-        const PipelineShape& shape = setup_->plan.training.shape;
+        const PipelineShape& shape = setup_->current.plan.training.shape;
         const int team = shape.executor_of(static_cast<int>(stage), micro_batch);
-        return setup_->plan.teams[static_cast<std::size_t>(team)].ranks.front();
+        return setup_->current.plan.teams[static_cast<std::size_t>(team)].ranks.front();
     }
 };
 
@@ -106,7 +106,7 @@ TEST_F(ARepeatedStep, NamesTheRankAndTheLayerOfAParameterThatIsNoNumber) {
         const std::string name = "transformer.h.1.mlp.c_fc.weight";
         poison(name, 2, nan);
         std::size_t stage = 0;
-        while (setup_->plan.layout.stages[stage].layers.end() <= 4)
+        while (setup_->current.plan.layout.stages[stage].layers.end() <= 4)
             ++stage;  // layer 4 is the second block's MLP
 
         StepOutcome outcome = step(0);
@@ -124,7 +124,7 @@ TEST_F(ARepeatedStep, NamesTheKernelThatOverflows) {
     lay_out("1f1b");
     poison("transformer.ln_f.weight", 0, 1e38);
     poison("transformer.ln_f.bias", 0, 3e38);
-    const std::size_t last = setup_->plan.layout.stages.size() - 1;
+    const std::size_t last = setup_->current.plan.layout.stages.size() - 1;
 
     StepOutcome outcome = step(0);
 
@@ -141,7 +141,7 @@ TEST_F(ARepeatedStep, NamesTheKernelThatOverflows) {
 TEST_F(ARepeatedStep, NamesTheMicroBatch) {
     config_.schedule.microbatches = 8 / static_cast<std::size_t>(std::max(1, session_.size() / 4));
     lay_out("1f1b");
-    const std::vector<Sample>& samples = setup_->samples.train;
+    const std::vector<Sample>& samples = setup_->job.samples.train;
     const auto visits = Sampler(samples.size(), config_.run.seed).visits(0, config_.run.batch);
     const auto longest = std::ranges::max_element(
         visits, {}, [&](const SampleVisit& visit) { return samples[visit.sample].length; });

@@ -30,7 +30,6 @@ protected:
     // As the configuration is now.
     void start() {
         setup_.emplace(set_up(config_, session_.size()));
-        gradients_ = gradient_plan(*setup_);
         start_again();
     }
 
@@ -38,17 +37,16 @@ protected:
     void start_again() {
         trainer_.reset();
         start_trainer(running());
-        trainer_->fill();
+        trainer_->fill({});
     }
 
     RunningPlan running() {
-        return {.config = config_,
+        return {.job = setup_->job,
+                .current = setup_->current,
                 .session = session_,
                 .control = *control_,
                 .mover = *mover_,
                 .watchdog = watchdog_,
-                .setup = *setup_,
-                .gradients = gradients_,
                 .trainer = trainer_,
                 .nodes = session_.nodes(),
                 .twin = twin_.get()};
@@ -65,7 +63,6 @@ protected:
     ScratchFolder folder_;
     RunConfig config_;
     std::optional<trireme::Setup> setup_;
-    GradientPlan gradients_;
     std::optional<RankTrainer> trainer_;
 };
 

@@ -45,7 +45,8 @@ protected:
                                   .most_shares = 4,
                                   .most_replicas = 3};
         const Decision decision{.step = steps_, .layout = random_layout(layout, bounds), .micro_batches = 2};
-        return switch_to(decided_plan(config_, *setup_, *setup_, session_.size(), decision), running());
+        PlanTransition transition = plan_transition(setup_->job, setup_->current, session_.nodes(), decision);
+        return switch_to(transition, running());
     }
 
     using LayoutBounds = validation::LayoutBounds;
@@ -60,7 +61,7 @@ TEST_F(ARunOfManyPlans, KeepsNoGroupsAndNoMemoryOfThoseThatAreOver) {
     std::vector<std::size_t> mapped;
     for (int round = 0; round < 10; ++round) {
         for (std::uint64_t layout = 0; layout < layouts; ++layout) {
-            config_.policy.move = ways_[layout % ways_.size()];
+            setup_->job.config.policy.move = ways_[layout % ways_.size()];
             change_to(layout);
         }
         step();
@@ -81,7 +82,7 @@ TEST_F(ARunOfManyPlans, TrainsOnWhereItWas) {
 
     for (const MoveWay way : ways_) {
         steps_ = 0;
-        config_.policy.move = way;
+        setup_->job.config.policy.move = way;
         start_again();
         for (std::uint64_t number = 0; number < staying.size(); ++number) {
             EXPECT_NEAR(step().loss, staying[number], 1e-5 * staying[number]) << "step " << number;

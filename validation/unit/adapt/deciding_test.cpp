@@ -27,7 +27,7 @@ protected:
         config_.policy.straggler = StragglerPolicy::migrate;
         config_.policy.look_every = 5;
         setup_.emplace(set_up(config_, 2));
-        deciding_.emplace(config_, *setup_, nodes_, std::vector<Decision>{});
+        deciding_.emplace(setup_->job, setup_->current, setup_->origin, nodes_, std::vector<Decision>{});
     }
 
     // Five steps in which rank 1 computes this part of both ranks' products, of which each has half.
@@ -49,7 +49,7 @@ protected:
     std::optional<Decision> decide() {
         std::optional<Choice> choice = deciding_->choose(steps_);
         if (!choice) return std::nullopt;
-        setup_->plan.migrations = choice->next.plan.migrations;
+        apply(choice->transition, setup_->current);
         deciding_->note(choice->decision, {});
         return choice->decision;
     }
@@ -76,7 +76,7 @@ TEST_F(DecidingOnHelp, KeepsWhatMakesStepsShorter) {
     take_steps(2, 0.2);
 
     decide();
-    EXPECT_FALSE(setup_->plan.migrations.empty());
+    EXPECT_FALSE(setup_->current.plan.migrations.empty());
 }
 
 TEST_F(DecidingOnHelp, TakesBackWhatDoesNotAndSaysSo) {
@@ -86,7 +86,7 @@ TEST_F(DecidingOnHelp, TakesBackWhatDoesNotAndSaysSo) {
     const std::optional<Decision> back = decide();
 
     ASSERT_TRUE(back);
-    EXPECT_TRUE(setup_->plan.migrations.empty());
+    EXPECT_TRUE(setup_->current.plan.migrations.empty());
     EXPECT_EQ(back->reason, "help is taken back: as much work took 4 s a step before it, and 4 s with it");
 
     take_steps(4, 0.5);

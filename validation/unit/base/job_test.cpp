@@ -8,14 +8,14 @@ namespace trireme {
 namespace {
 
 TEST(Job, IsNoneOutsideOfSlurm) {
-    const Job job = job_of([](const char*) -> const char* { return nullptr; });
+    const SlurmJob job = job_of([](const char*) -> const char* { return nullptr; });
     EXPECT_EQ(job.id, "");
     EXPECT_EQ(job.restarts, 0);
     EXPECT_FALSE(job.end_time || job.cores_per_rank || job.local_rank || job.visible_devices);
 }
 
 TEST(Job, IsWhatSlurmSays) {
-    const Job job = job_of([](const char* name) -> const char* {
+    const SlurmJob job = job_of([](const char* name) -> const char* {
         const std::string_view asked(name);
         if (asked == "SLURM_JOB_ID") return "4711";
         if (asked == "SLURM_RESTART_COUNT") return "2";
@@ -33,7 +33,7 @@ TEST(Job, IsWhatSlurmSays) {
 }
 
 TEST(Job, TakesTheLocalRankOfTheLauncherThatStartedThisProcess) {
-    const Job job = job_of([](const char* name) -> const char* {
+    const SlurmJob job = job_of([](const char* name) -> const char* {
         const std::string_view asked(name);
         if (asked == "SLURM_LOCALID") return "0";  // of the script that mpirun was started in
         return asked == "OMPI_COMM_WORLD_LOCAL_RANK" ? "1" : nullptr;
@@ -48,7 +48,7 @@ TEST(Job, KnowsHowLongItHas) {
 }
 
 TEST(Job, LeavesOutWhatIsNoNumber) {
-    const Job job = job_of([](const char*) -> const char* { return "4(x2)"; });
+    const SlurmJob job = job_of([](const char*) -> const char* { return "4(x2)"; });
     EXPECT_EQ(job.restarts, 0);
     EXPECT_FALSE(job.end_time || job.cores_per_rank || job.local_rank);
 }

@@ -39,12 +39,12 @@ protected:
         config.run.steps = 1;
         config.run.batch = samples;
         config.precision = {.dtype = Precision::f64, .device = DeviceKind::reference};
+        config.run.quiet = true;
         auto setup = set_up(config, 1);
-        setup.samples.validation = setup.samples.train;
-        const GradientPlan gradients = gradient_plan(setup);
-        RankModel model(setup, 0, lone_groups());
+        setup.job.samples.validation = setup.job.samples.train;
+        RankModel model(setup.job, setup.current, 0, lone_groups());
         Stream stream = make_stream(config.precision.device, 1);
-        return evaluate_samples(model, stream, setup, *single_rank("control"), true);
+        return evaluate_samples(model, stream, setup.job, setup.current, *single_rank("control"));
     }
 
     // One image of 2 x 2 pixels for each label.

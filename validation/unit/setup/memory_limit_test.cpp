@@ -47,6 +47,7 @@ Plan within_limit(const RunConfig& config, const ModelConfig& model, bool trains
     const int ranks = config.layout.pipe;
     return within_memory_limit(plan_run(config, model, ranks), {.config = config,
                                                                 .model = model,
+                                                                .request = plan_request(config),
                                                                 .ranks = ranks,
                                                                 .dtype = DType::f32,
                                                                 .largest = batches,

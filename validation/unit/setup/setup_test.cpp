@@ -47,7 +47,7 @@ protected:
         EvaluateConfig evaluation;
         evaluation.run = config;
         evaluation.run.model = {};
-        evaluation.resume = write_zero_model(folder_.file("checkpoints"), setup.model).string();
+        evaluation.resume = write_zero_model(folder_.file("checkpoints"), setup.job.model).string();
         return evaluation;
     }
 
@@ -77,7 +77,7 @@ TEST_F(ASetup, NeedsASampleForEachReplicaToTrainButNotToEvaluate) {
     EXPECT_EQ(message_of<ConfigError>([&] { set_up(config, 3); }),
               "--batch 2 is smaller than 3 micro-batches (3 replicas x --microbatches 1); each needs at least "
               "one sample");
-    EXPECT_EQ(set_up_evaluation(evaluation, 3).micro_batch_samples, 1U);
+    EXPECT_EQ(set_up_evaluation(evaluation, 3).current.micro_batch_samples, 1U);
 }
 
 // One long row and three short ones: however many samples there may be at a time, the long one is there once.
@@ -90,9 +90,9 @@ TEST_F(ASetup, ExpectsEachSampleOnceInAnEvaluation) {
 
     const trireme::Setup setup = set_up_evaluation(evaluation, 1);
 
-    ASSERT_EQ(setup.largest.size(), 1U);
-    EXPECT_EQ(setup.largest[0].segments.size(), 4U);
-    EXPECT_EQ(setup.largest[0].rows, 100U + 3 * 2);
+    ASSERT_EQ(setup.current.largest.size(), 1U);
+    EXPECT_EQ(setup.current.largest[0].segments.size(), 4U);
+    EXPECT_EQ(setup.current.largest[0].rows, 100U + 3 * 2);
 }
 
 // A step of eight samples from an epoch of four meets two epochs, three where it begins in the midst of one.
@@ -104,9 +104,9 @@ TEST_F(ASetup, ExpectsSamplesOfSeveralEpochsInAStep) {
 
     const trireme::Setup setup = set_up(config, 1);
 
-    ASSERT_EQ(setup.largest.size(), 1U);
-    EXPECT_EQ(setup.largest[0].segments.size(), 8U);
-    EXPECT_EQ(setup.largest[0].rows, 3 * 100U + 5 * 2);
+    ASSERT_EQ(setup.current.largest.size(), 1U);
+    EXPECT_EQ(setup.current.largest[0].segments.size(), 8U);
+    EXPECT_EQ(setup.current.largest[0].rows, 3 * 100U + 5 * 2);
 }
 
 TEST_F(ASetup, CountsQuestionsThatMakeNoSample) {
@@ -117,8 +117,8 @@ TEST_F(ASetup, CountsQuestionsThatMakeNoSample) {
 
     const trireme::Setup setup = set_up_evaluation(evaluation, 1);
 
-    EXPECT_EQ(setup.samples.validation.size(), 2U);
-    EXPECT_EQ(setup.samples.left_out, 1U);
+    EXPECT_EQ(setup.job.samples.validation.size(), 2U);
+    EXPECT_EQ(setup.job.samples.left_out, 1U);
 }
 
 TEST_F(ASetup, RefusesAnEvaluationWithoutAnAnswer) {

@@ -1,4 +1,4 @@
-#include "trireme/adapt/decided_plan.hpp"
+#include "trireme/adapt/plan_transition.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,6 +6,8 @@
 #include <optional>
 
 #include "error_message.hpp"
+#include "trireme/adapt/resumed_plan.hpp"
+#include "trireme/setup/plan_memory.hpp"
 #include "trireme/setup/planning.hpp"
 #include "unit/data/small_corpus.hpp"
 
@@ -26,9 +28,9 @@ Layout two_stages(std::size_t cut) {
             .idle = {}};
 }
 
-class ADecidedPlan : public ::testing::Test {
+class APlanTransition : public ::testing::Test {
 protected:
-    ADecidedPlan() {
+    APlanTransition() {
         corpus_of_lengths(folder_, {5, 9, 3});
         config_.data.corpus = folder_.file("corpus.h5");
         config_.data.validation_share = 0;
@@ -41,9 +43,10 @@ protected:
         config_.policy.decisions = "d.jsonl";
     }
 
-    DecidedPlan plan_for(const Decision& decision) const {
+    // The plan that the decision leads to from the plan of the options.
+    PlanState plan_for(const Decision& decision) const {
         const auto setup = set_up(config_, ranks);
-        return decided_plan(config_, setup, setup, ranks, decision);
+        return plan_transition(setup.job, setup.current, nodes_, decision).to;
     }
     std::string refusal(const Decision& decision) const {
         return message_of<ConfigError>([&] { plan_for(decision); });
@@ -51,13 +54,14 @@ protected:
 
     ScratchFolder folder_;
     RunConfig config_;
+    std::vector<int> nodes_ = std::vector<int>(ranks, 0);
 };
 
-TEST_F(ADecidedPlan, HasTheLayoutAndOtherwiseWhatThePlanBeforeItHad) {
+TEST_F(APlanTransition, HasTheLayoutAndOtherwiseWhatThePlanBeforeItHad) {
     config_.schedule.schedule = "gpipe";
     config_.schedule.microbatches = 2;
 
-    const DecidedPlan decided = plan_for({.step = 3, .layout = two_stages(4)});
+    const PlanState decided = plan_for({.step = 3, .layout = two_stages(4)});
 
     EXPECT_EQ(decided.plan.layout, two_stages(4));
     EXPECT_EQ(decided.plan.schedule, "gpipe");
@@ -65,8 +69,8 @@ TEST_F(ADecidedPlan, HasTheLayoutAndOtherwiseWhatThePlanBeforeItHad) {
     EXPECT_EQ(decided.micro_batch_samples, 1U);
 }
 
-TEST_F(ADecidedPlan, HasTheScheduleAndTheMicroBatchesThatItNames) {
-    const DecidedPlan decided =
+TEST_F(APlanTransition, HasTheScheduleAndTheMicroBatchesThatItNames) {
+    const PlanState decided =
         plan_for({.step = 3, .layout = two_stages(1), .micro_batches = 3, .schedule = "inter-layer"});
 
     EXPECT_EQ(decided.plan.schedule, "inter-layer");
@@ -74,7 +78,7 @@ TEST_F(ADecidedPlan, HasTheScheduleAndTheMicroBatchesThatItNames) {
     EXPECT_EQ(decided.micro_batch_samples, 3U);  // of eight
 }
 
-TEST_F(ADecidedPlan, IsRefusedWhereItDoesNotFitTheRun) {
+TEST_F(APlanTransition, IsRefusedWhereItDoesNotFitTheRun) {
     Layout too_few = two_stages(4);
     too_few.stages[0].replicas.pop_back();
 
@@ -90,9 +94,9 @@ TEST_F(ADecidedPlan, IsRefusedWhereItDoesNotFitTheRun) {
         0U);
 }
 
-TEST_F(ADecidedPlan, IsRefusedWhereAnotherOneWasRecorded) {
+TEST_F(APlanTransition, IsRefusedWhereAnotherOneWasRecorded) {
     const auto setup = set_up(config_, ranks);
-    const std::string own = hash_of(setup.plan);
+    const std::string own = hash_of(setup.current.plan);
     const std::string next = hash_of(plan_for({.step = 3, .layout = two_stages(4)}).plan);
     const std::string advice =
         " when the decision was recorded; use the options of that run, or remove \"from\" and \"to\"";
@@ -104,7 +108,7 @@ TEST_F(ADecidedPlan, IsRefusedWhereAnotherOneWasRecorded) {
               cat("--decisions d.jsonl, step 3: the plan after it is ", next, ", and was ", own, advice));
 }
 
-TEST_F(ADecidedPlan, IsRefusedWhereStagesMayHaveBeenUpdatedUnlikeOften) {
+TEST_F(APlanTransition, IsRefusedWhereStagesMayHaveBeenUpdatedUnlikeOften) {
     config_.model.tied = false;
     config_.layout.pipe = 4;
     config_.schedule.schedule = "pipedream";
@@ -118,38 +122,33 @@ TEST_F(ADecidedPlan, IsRefusedWhereStagesMayHaveBeenUpdatedUnlikeOften) {
 }
 
 // The largest of what any rank holds at any time, by the parts of the state that are there then.
-TEST_F(ADecidedPlan, NeedsTheOldPartsThatHaveNotGoneAndTheNewOnesThatHaveCome) {
+TEST_F(APlanTransition, NeedsTheOldPartsThatHaveNotGoneAndTheNewOnesThatHaveCome) {
     config_.layout.shard_optimizer = false;
-    const auto setup = set_up(config_, ranks);
-    const DecidedPlan decided = plan_for({.step = 3, .layout = two_stages(6)});
-    const SizedPlan from = setup;
-    const SizedPlan to = decided.sized(setup);
-    const GradientPlan held = gradient_plan(from);
-    const GradientPlan to_hold = gradient_plan(to);
-    const std::size_t before = plan_memory(from, &config_.optimizer, held, 1).parameters;
-    const std::size_t after = plan_memory(to, &config_.optimizer, to_hold, 1).parameters;
+    const auto [job, first, origin, goes_on] = set_up(config_, ranks);
+    const PlanTransition there = plan_transition(job, first, nodes_, {.step = 3, .layout = two_stages(6)});
+    const std::size_t before = plan_memory({job, first}, &config_.optimizer, first.gradients, 1).parameters;
+    const std::size_t after =
+        plan_memory({job, there.to}, &config_.optimizer, there.to.gradients, 1).parameters;
     ASSERT_LT(after, before);  // a rank that keeps its last layer
+    const PlanTransition back{.from = there.to, .to = first};
 
     // Values and two moments, each of `before` bytes until it has moved, and then of `after`.
-    EXPECT_EQ(moving_bytes({from, held, to, to_hold}, config_, 1), 3 * before + after);
-    EXPECT_EQ(moving_bytes({to, to_hold, from, held}, config_, 1), after + 3 * before);
+    EXPECT_EQ(there.moving_bytes(job, 1), 3 * before + after);
+    EXPECT_EQ(back.moving_bytes(job, 1), after + 3 * before);
 }
 
 // Old moments are there until the first step with the new plan updates.
-TEST_F(ADecidedPlan, NeedsTheOldMomentsBesideAWholeStepWhereTheyFollow) {
-    const auto setup = set_up(config_, ranks);
-    const DecidedPlan decided = plan_for({.step = 3, .layout = two_stages(4)});
-    const SizedPlan to = decided.sized(setup);
-    const GradientPlan held = gradient_plan(setup);
-    const GradientPlan to_hold = gradient_plan(to);
+TEST_F(APlanTransition, NeedsTheOldMomentsBesideAWholeStepWhereTheyFollow) {
     config_.policy.move = MoveWay::overlap;
+    const auto [job, first, origin, goes_on] = set_up(config_, ranks);
+    const PlanTransition there = plan_transition(job, first, nodes_, {.step = 3, .layout = two_stages(4)});
 
-    EXPECT_EQ(moving_bytes({setup, held, to, to_hold}, config_, 1),
-              plan_memory(setup, &config_.optimizer, held, 1).optimizer +
-                  plan_memory(to, &config_.optimizer, to_hold, 1).total());
+    EXPECT_EQ(there.moving_bytes(job, 1),
+              plan_memory({job, first}, &config_.optimizer, first.gradients, 1).optimizer +
+                  plan_memory({job, there.to}, &config_.optimizer, there.to.gradients, 1).total());
 }
 
-TEST_F(ADecidedPlan, IsRefusedWhereMomentsCannotFollow) {
+TEST_F(APlanTransition, IsRefusedWhereMomentsCannotFollow) {
     config_.policy.move = MoveWay::overlap;
     EXPECT_NO_THROW(plan_for({.step = 3, .layout = two_stages(4)}));
 
@@ -158,50 +157,69 @@ TEST_F(ADecidedPlan, IsRefusedWhereMomentsCannotFollow) {
               "steps, so moments cannot follow during a step; use --move stop");
 }
 
-TEST_F(ADecidedPlan, KeepsItsWayToTheMemoryLimit) {
+TEST_F(APlanTransition, KeepsItsWayToTheMemoryLimit) {
+    const Decision decision{.step = 3, .layout = two_stages(4)};
+    const auto limited_elements = [&] {
+        const auto setup = set_up(config_, ranks);
+        return plan_transition(setup.job, setup.current, nodes_, decision).elements_in_flight;
+    };
     const auto free = set_up(config_, ranks);
-    const DecidedPlan decided = plan_for({.step = 3, .layout = two_stages(4)});
-    const SizedPlan from = free;
-    const SizedPlan to = decided.sized(free);
-    const GradientPlan held = gradient_plan(from);
-    const GradientPlan to_hold = gradient_plan(to);
+    const PlanTransition there = plan_transition(free.job, free.current, nodes_, decision);
     std::size_t moving = 0;
-    for (int rank = 0; rank < ranks; ++rank) {
-        moving = std::max(moving, moving_bytes({from, held, to, to_hold}, config_, rank));
-    }
+    for (int rank = 0; rank < ranks; ++rank) moving = std::max(moving, there.moving_bytes(free.job, rank));
 
     config_.layout.memory_limit = moving + (std::size_t{2} << 20);
-    EXPECT_EQ(plan_for({.step = 3, .layout = two_stages(4)}).elements_in_flight, (std::size_t{2} << 20) / 4);
+    EXPECT_EQ(limited_elements(), (std::size_t{2} << 20) / 4);
 
     config_.layout.memory_limit = moving + (std::size_t{1} << 20) - 1;
-    EXPECT_NE(refusal({.step = 3, .layout = two_stages(4)})
-                  .find(" bytes during the change to this plan, but --memory-limit is "),
+    EXPECT_NE(refusal(decision).find(" bytes during the change to this plan, but --memory-limit is "),
               std::string::npos)
-        << refusal({.step = 3, .layout = two_stages(4)});
+        << refusal(decision);
 }
 
-TEST_F(ADecidedPlan, IsRefusedBehindTheLastStep) {
+TEST_F(APlanTransition, MovesNothingIfOnlySharesOfWorkChange) {
+    config_.layout.tensor = ranks;
+    config_.policy.straggler = StragglerPolicy::resize;
     const auto setup = set_up(config_, ranks);
+
+    PlanTransition transition =
+        plan_transition(setup.job, setup.current, nodes_,
+                        {.step = 3, .layout = setup.current.plan.layout, .left_out = {0, 0.5, 0, 0}});
+
+    EXPECT_FALSE(transition.moves_state);
+    EXPECT_EQ(transition.moved_bytes(setup.job) + transition.kept_bytes(setup.job), 0U);
+    PlanState current = setup.current;
+    apply(transition, current);
+    EXPECT_EQ(current.plan.left_out, (std::vector<double>{0, 0.5, 0, 0}));
+}
+
+TEST_F(APlanTransition, IsRefusedAfterTheLastStep) {
     config_.policy.decisions =
         folder_.write("late.jsonl", json_of(Decision{.step = 10, .layout = two_stages(4)}));
+    auto setup = set_up(config_, ranks);
 
     EXPECT_EQ(
-        message_of<ConfigError>([&] { recorded_plans(config_, setup, ranks); }),
+        message_of<ConfigError>([&] { take_up_plan(setup, nodes_, 0); }),
         cat("--decisions ", config_.policy.decisions,
             ", step 10: the run has 10 steps, and none after this one; remove the line, or train longer"));
 }
 
-TEST_F(ADecidedPlan, FollowsTheOneBeforeIt) {
-    const auto setup = set_up(config_, ranks);
+// A run that resumes after step 3 has followed the first decision, and the second one starts in its plan.
+TEST_F(APlanTransition, StartsInThePlanOfTheDecisionBeforeIt) {
     config_.policy.decisions =
         folder_.write("two.jsonl", json_of(Decision{.step = 2, .layout = two_stages(4), .micro_batches = 5}) +
                                        "\n" + json_of(Decision{.step = 4, .layout = two_stages(2)}));
+    auto setup = set_up(config_, ranks);
+    setup.job.first_step = 3;
 
-    const RecordedPlans recorded = recorded_plans(config_, setup, ranks);
+    const RecordedChanges left = take_up_plan(setup, nodes_, 0);
 
-    ASSERT_EQ(recorded.plans.size(), 2U);
-    EXPECT_EQ(recorded.plans[1].plan.layout, two_stages(2));
-    EXPECT_EQ(recorded.plans[1].plan.micro_batches(), 5);
+    EXPECT_EQ(setup.current.plan.layout, two_stages(4));
+    ASSERT_EQ(left.decisions.size(), 1U);
+    EXPECT_GT(left.memory.rank, 0U);
+    const PlanTransition second = plan_transition(setup.job, setup.current, nodes_, left.decisions.front());
+    EXPECT_EQ(second.to.plan.layout, two_stages(2));
+    EXPECT_EQ(second.to.plan.micro_batches(), 5);
 }
 
 }  // namespace

@@ -1,0 +1,71 @@
+// The step loop drives ranks through this interface: ranks that compute, and ghosts, which simulate.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "run/recorder.hpp"
+#include "trireme/adapt/deciding.hpp"
+#include "trireme/rank/rank_trainer.hpp"
+
+namespace trireme {
+
+// A run and what it has come to. Ranks that compute have one each, ghosts share one.
+struct RunParts {
+    RunParts(Setup setup, const std::vector<int>& nodes, std::vector<Decision> recorded, Manifest manifest,
+             bool writes)
+        : job(std::move(setup.job)),
+          current(std::move(setup.current)),
+          deciding(job, current, std::move(setup.origin), nodes, std::move(recorded)),
+          recorder(job, std::move(manifest), writes) {}
+    RunParts(const RunParts&) = delete;
+    RunParts& operator=(const RunParts&) = delete;
+
+    const Job job;
+    PlanState current;
+    Deciding deciding;
+    Recorder recorder;
+};
+
+class Backend {
+public:
+    virtual ~Backend() = default;
+
+    virtual RunParts& parts() = 0;
+    // True if this rank decides on plans and records what happens.
+    virtual bool keeps_records() const = 0;
+
+    // Collective. Prints what would be done; throws ConfigError if something keeps it from being done.
+    virtual void show_plan() = 0;
+    // Collective. Everything up to the first step; `trace` outlives the backend. Throws ConfigError.
+    virtual void prepare(Trace* trace) = 0;
+
+    // The trainer of the current plan, and the end of its stretch of steps after `first` steps.
+    virtual RankTrainer& trainer() = 0;
+    virtual std::size_t end_of_stretch(std::size_t first) const = 0;
+    // Passes the outcome of a step to `record`, on the ranks that keep records, once all ranks have reported
+    // it.
+    virtual void settle(StepOutcome outcome, const std::function<void(StepOutcome&)>& record) = 0;
+
+    // Collective. True after steps at which the plan may change; waits until all earlier steps are recorded.
+    virtual bool may_change_plan(std::size_t step) = 0;
+    // Collective. The change of plan that is due, if there is one and memory suffices for it; null otherwise.
+    virtual std::shared_ptr<Choice> choose(std::size_t step) = 0;
+    // Collective.
+    virtual PlanChange change_plan(Choice& choice, std::size_t step) = 0;
+
+    // Collective. Empty if there is nothing to evaluate.
+    virtual std::optional<Evaluation> evaluate() = 0;
+    // Collective. Begins a checkpoint of the state after `step` steps; the run ends after the last one.
+    virtual void save(std::size_t step, bool is_last) = 0;
+    // Lets a checkpoint that is being written go on. Never waits.
+    virtual void advance_saving() = 0;
+    virtual void finish_saving() = 0;
+    // Collective, after the last step. The figures of merit with what the run cost.
+    virtual Figures figures(const std::optional<Evaluation>& validation) = 0;
+    // Collective, after the records are written. Throws if the last checkpoint was lost.
+    virtual void finish() = 0;
+};
+
+}  // namespace trireme

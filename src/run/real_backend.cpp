@@ -1,0 +1,302 @@
+#include "run/real_backend.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "run/manifest_of.hpp"
+#include "run/resume.hpp"
+#include "run/saving.hpp"
+#include "run/stretch.hpp"
+#include "trireme/adapt/resumed_plan.hpp"
+#include "trireme/adapt/straggler_check.hpp"
+#include "trireme/adapt/switching.hpp"
+#include "trireme/archive/listing.hpp"
+#include "trireme/archive/partial_folder.hpp"
+#include "trireme/comm/agreement.hpp"
+#include "trireme/comm/collectives.hpp"
+#include "trireme/device/clock.hpp"
+#include "trireme/rank/rank_gpu.hpp"
+#include "trireme/setup/node_share.hpp"
+#include "trireme/setup/peak_rate.hpp"
+#include "trireme/setup/plan_memory.hpp"
+
+namespace trireme {
+namespace {
+
+// Everything that ranks agree on before a rank begins to work.
+struct RealStart {
+    Setup setup;
+    RecordedChanges recorded;
+    int threads = 1;
+    GpuRoad road = {};
+    Manifest manifest = {};
+};
+
+class RealBackend : public Backend {
+public:
+    RealBackend(RealStart start, const RankSurroundings& rank)
+        : rank_(rank),
+          goes_on_resizing_(start.setup.goes_on_resizing),
+          max_bytes_(start.recorded.memory),
+          parts_(std::move(start.setup), rank.session.nodes(), std::move(start.recorded.decisions),
+                 std::move(start.manifest), is_first()),
+          running_{.job = job_,
+                   .current = parts_.current,
+                   .session = rank.session,
+                   .control = rank.control,
+                   .mover = *mover_,
+                   .watchdog = rank.watchdog,
+                   .trainer = trainer_,
+                   .threads = start.threads,
+                   .road = start.road,
+                   .stopping = &rank.stopping,
+                   .nodes = rank.session.nodes(),
+                   .twin = twin_.get()} {
+        const RankMemory own = memory_by_plan();
+        max_bytes_.rank = std::max(max_bytes_.rank, own.total());
+        memory_ = fullest(rank.control, own);
+    }
+
+    RunParts& parts() override { return parts_; }
+    bool keeps_records() const override { return true; }
+
+    void show_plan() override {
+        parts_.recorder.introduce(parts_.current, parts_.deciding.origin(), memory_);
+        refuse_lack_of_room();
+    }
+
+    void prepare(Trace* trace) override {
+        refuse_lack_of_room();
+        running_.trace = trace;
+        const PeakRate peak = peak_of_all(rank_.control, job_, running_.threads, rank_.session);
+        allocated_bytes_ = forget_peak(job_.place);
+        start_trainer(running_);
+        rank_.watchdog.ask([this] { return trainer_->position(); });
+        rank_.control.never_give_up();  // while ranks read, of which one may have much to read
+        agree(rank_.control, [&] {
+            trainer_->fill({.stored = job_.stored ? &*job_.stored : nullptr,
+                            .resumes = job_.resumes,
+                            .goes_on_resizing = goes_on_resizing_});
+        });
+        limit_patience(running_);
+        agree(rank_.control, [&] { parts_.recorder.open_directory(); });
+        prepare_saving();
+        parts_.recorder.begin(parts_.current, parts_.deciding.origin(), memory_, peak);
+    }
+
+    RankTrainer& trainer() override { return *trainer_; }
+
+    // A schedule that has nothing in flight between steps takes them one by one.
+    std::size_t end_of_stretch(std::size_t first) const override {
+        if (parts_.current.plan.training.ends_with_step()) return first + 1;
+        return longest_stretch(first, parts_.deciding.next_chance(first), parts_.current.plan, job_.config.run);
+    }
+
+    void settle(StepOutcome outcome, const std::function<void(StepOutcome&)>& record) override {
+        record(outcome);
+    }
+
+    bool may_change_plan(std::size_t) override { return true; }
+
+    std::shared_ptr<Choice> choose(std::size_t step) override {
+        std::optional<Choice> choice = parts_.deciding.choose(step);
+        if (parts_.deciding.is_look(step)) refuse_unlike_plans(rank_.control, choice, step);
+        // The memory for recorded changes was checked before the first step.
+        const bool is_checked = choice && (choice->is_recorded || !choice->transition.moves_state);
+        if (!choice || !(is_checked || has_room_for(choice->transition))) return nullptr;
+        return std::make_shared<Choice>(std::move(*choice));
+    }
+
+    PlanChange change_plan(Choice& choice, std::size_t step) override {
+        PlanTransition& transition = choice.transition;
+        if (!transition.moves_state) {
+            const PlanChange change{.from = hash_of(parts_.current.plan), .to = hash_of(transition.to.plan)};
+            apply(transition, parts_.current);
+            max_bytes_.rank = std::max(max_bytes_.rank, memory_by_plan().total());
+            return change;
+        }
+        saving_->finish();  // the state that is being copied will move
+        running_.save = [this, step] { return saving_->save_at_once(step, state_after(step)); };
+        const PlanChange change = switch_to(transition, running_);
+        saving_->change_parts(parts_of(parts_.current.gradients, rank_.session.size()));
+        save_before_updates();
+        return change;
+    }
+
+    std::optional<Evaluation> evaluate() override {
+        if (job_.samples.validation.empty()) return std::nullopt;
+        return trainer_->evaluate(rank_.control);
+    }
+
+    void save(std::size_t step, bool is_last) override {
+        const TraceSpan span(running_.trace, TraceLane::compute, "beginning of a checkpoint");
+        saving_->begin(step, state_after(step), is_last);
+        if (!saving_->waits().empty() && saving_->waits().back().step == step)
+            parts_.recorder.waited_to_save(saving_->waits().back());
+        advance_saving();
+    }
+
+    void advance_saving() override {
+        saving_->advance();
+        record_saves();
+    }
+
+    void finish_saving() override {
+        saving_->finish();
+        record_saves();
+    }
+
+    Figures figures(const std::optional<Evaluation>& validation) override {
+        parts_.recorder.measured_peak_again(
+            peak_again(parts_.recorder.peak(), rank_.control, job_, running_.threads, rank_.session));
+        Figures figures = parts_.recorder.figures(validation);
+        figures.grown_bytes = most_of_ranks(grown_bytes());
+        figures.predicted_bytes = most_of_ranks(max_bytes_.rank);
+        const std::string remark = remark_on_memory(*figures.grown_bytes, figures.predicted_bytes);
+        // Simulated ranks share the memory of one process.
+        if (!remark.empty() && !time_is_simulated()) figures.remarks.push_back(remark);
+        figures.saves = saving_->saves();
+        figures.save_seconds = saving_->stall_seconds();
+        for (const SaveWait& wait : saving_->waits()) figures.save_wait_seconds += wait.seconds;
+        return figures;
+    }
+
+    void finish() override { saving_->refuse_lost(); }
+
+private:
+    bool is_first() const { return rank_.session.rank() == 0; }
+
+    RankMemory memory_by_plan() const {
+        const PlanState& current = parts_.current;
+        return plan_memory({job_, current}, &job_.config.optimizer, current.gradients, rank_.session.rank(),
+                           job_.config.run.checkpoint_every > 0);
+    }
+
+    std::size_t grown_bytes() const { return peak_allocated_bytes(job_.place) - allocated_bytes_; }
+
+    std::size_t most_of_ranks(std::size_t bytes) {
+        return static_cast<std::size_t>(
+            std::ranges::max(gather_all(rank_.control, std::array{static_cast<double>(bytes)})));
+    }
+
+    // Collective. Why device, machine or node lack memory for these bytes; empty if they have it.
+    std::string lack_of_room(const ChangeMemory& bytes, std::size_t held) {
+        std::string lack = first_complaint(
+            rank_.control, lack_of_device_memory(job_.devices, rank_.session.rank(), bytes.rank));
+        if (lack.empty())
+            lack = lack_of_memory(bytes.rank - std::min(bytes.rank, held), job_.place, rank_.session,
+                                  rank_.control);
+        if (lack.empty())
+            lack = first_complaint(rank_.control,
+                                   twin_ ? lack_of_node_memory(*twin_, bytes.node, rank_.session) : "");
+        return lack;
+    }
+
+    void refuse_lack_of_room() {
+        const std::string lack = lack_of_room(max_bytes_, 0);
+        if (!lack.empty()) throw ConfigError(lack);
+        refuse_more_than_memory(memory_.copy_beside_gpu, Place::memory, rank_.session, rank_.control);
+        agree(rank_.control, [&] {
+            if (is_first() && !job_.kept_steps) refuse_used(job_.config.run.run_dir);
+        });
+    }
+
+    // Collective. True if there is memory for a change that was not known when the run began, beside what is
+    // held.
+    bool has_room_for(const PlanTransition& transition) {
+        const int rank = rank_.session.rank();
+        const ChangeMemory bytes{.rank = std::max(memory_by_plan().total(), transition.max_bytes(job_, rank)),
+                                 .node = transition.node_bytes(job_, rank_.session.node())};
+        const std::string lack = lack_of_room(bytes, grown_bytes());
+        if (!lack.empty()) parts_.deciding.refuse(lack);
+        if (lack.empty()) max_bytes_.rank = std::max(max_bytes_.rank, bytes.rank);
+        return lack.empty();
+    }
+
+    // Collective. Rank 0 says where checkpoints go and how they are named, and removes partial ones.
+    void prepare_saving() {
+        SavingPlan plan = plan_saving(job_, parts_.current, rank_.session.size());
+        std::string folder;
+        if (is_first()) {
+            folder = std::filesystem::absolute(parts_.recorder.path() / checkpoints_folder).string();
+            remove_partial(folder);
+        }
+        plan.checkpoints = gather_all(rank_.control, folder).front();
+        rank_.continuation.saved(plan.checkpoints.parent_path(), job_.kept_steps.value_or(0));
+        plan.run = gather_all(rank_.control, random_digits()).front();
+        const Patience patience = rank_.watchdog.patience();
+        saving_.emplace(std::move(plan), rank_.session.all_ranks("saving", patience),
+                        [lookout = patience.lookout] {
+                            if (lookout != nullptr) lookout->look(0);
+                        });
+        saving_->note_in(running_.trace);
+        save_before_updates();
+    }
+
+    void save_before_updates() {
+        trainer_->call_before_update([this] { saving_->before_update(); });
+    }
+
+    RunState state_after(std::size_t step) {
+        return {.facts = run_facts(job_, parts_.current,
+                                   {.observed = parts_.deciding.observed(step),
+                                    .origin = parts_.deciding.origin(),
+                                    .steps = parts_.recorder.steps_so_far()}),
+                .views = trainer_->views(),
+                .updates = trainer_->updates(),
+                .resizing = trainer_->resizing_state()};
+    }
+
+    void record_saves() {
+        for (const SaveOutcome& outcome : saving_->take_outcomes()) {
+            rank_.stopping.saved_in(outcome.seconds);
+            if (outcome.complaint.empty()) rank_.continuation.saved(parts_.recorder.path(), outcome.step);
+            parts_.recorder.saved(outcome);
+        }
+    }
+
+    RankSurroundings rank_;
+    bool goes_on_resizing_;
+    ChangeMemory max_bytes_;  // of this rank and its node, by all plans and in the changes between them
+    RunParts parts_;
+    const Job& job_ = parts_.job;
+    RankMemory memory_ = {};           // of the rank that needs most
+    std::size_t allocated_bytes_ = 0;  // before the trainer was made
+    std::optional<RankTrainer> trainer_;
+    std::unique_ptr<Communicator> mover_ = rank_.session.all_ranks("mover", rank_.watchdog.patience());
+    std::unique_ptr<NodeMemory> twin_ =
+        make_twin(job_.config.policy.move, rank_.session, rank_.watchdog.patience());
+    RunningPlan running_;
+    std::optional<Saving> saving_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> real_backend(const RunConfig& config, const RankSurroundings& rank,
+                                      StopSignals* signals) {
+    const Session& session = rank.session;
+    std::optional<Setup> setup;
+    RecordedChanges recorded;
+    agree(rank.control, [&] {
+        setup = set_up_from_checkpoint(config, session.size());
+        check_traced_steps(config.run.trace, setup->job.steps);
+        setup->job.slow = slow_run_of(setup->job, session.size());
+        check_straggler(config, setup->current.plan);
+        recorded = take_up_plan(*setup, session.nodes(), session.rank());
+    });
+    require_same_setup(rank.control, *setup);
+    setup->job.gpu = gpu_of_run(setup->job, session, rank.control, signals);
+    const int threads = threads_per_rank(config, session, rank.control);
+    const GpuRoad road = gpu_road(config, session, rank.control);
+    Manifest manifest =
+        manifest_of({setup->job, setup->current.plan, session, gather_all(rank.control, session.host()),
+                     threads, cores_of_ranks(rank.control), road.messages.sentence});
+    return std::make_unique<RealBackend>(RealStart{.setup = std::move(*setup),
+                                                   .recorded = std::move(recorded),
+                                                   .threads = threads,
+                                                   .road = road,
+                                                   .manifest = std::move(manifest)},
+                                         rank);
+}
+
+}  // namespace trireme

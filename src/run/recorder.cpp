@@ -1,0 +1,96 @@
+#include "run/recorder.hpp"
+
+#include <iostream>
+#include <utility>
+
+#include "trireme/setup/planning.hpp"
+
+namespace trireme {
+
+Recorder::Recorder(const Job& job, Manifest manifest, bool writes)
+    : job_(job), manifest_(std::move(manifest)), flops_(model_flops(job.model)) {
+    if (writes) console_.emplace(std::cout, job);
+}
+
+void Recorder::introduce(const PlanState& current, const PlanOrigin& origin, const RankMemory& memory) {
+    if (console_) console_->introduce(manifest_, current.plan, origin.words, memory, path().string());
+}
+
+void Recorder::open_directory() {
+    if (console_) directory_ = open_run_directory(job_.config, job_.model.name, job_.kept_steps);
+}
+
+void Recorder::begin(const PlanState& current, const PlanOrigin& origin, const RankMemory& memory,
+                     const PeakRate& peak) {
+    manifest_.peak = peak;
+    const auto ranks = static_cast<int>(manifest_.hosts.size());
+    sum_.emplace(flops_, peak.flops, ranks, bubble_of_schedule(current.plan, ranks));
+    sum_->go_on_from(job_.earlier);
+    sum_->leave_out(left_out_shares(current.plan.migrations, current.plan.left_out));
+    if (!console_) return;
+    directory_->write_config(job_.config.resolved);
+    directory_->write_manifest(manifest_);
+    introduce(current, origin, memory);
+    console_->remarks(directory_->remarks());
+}
+
+void Recorder::step(const StepOutcome& outcome, const std::vector<SlownessChange>& changes) {
+    sum_->add(outcome);
+    if (!console_) return;
+    directory_->add_step(outcome.step + 1, outcome, flops_, manifest_.peak.flops);
+    console_->step(outcome.step, outcome, flops_, manifest_.peak.flops);
+    for (const SlownessChange& change : changes) console_->slowness(outcome.step, change, manifest_);
+}
+
+void Recorder::evaluation(std::size_t step, const Evaluation& evaluation) {
+    if (!console_) return;
+    directory_->add_evaluation(step, evaluation);
+    console_->evaluation(step, evaluation);
+}
+
+void Recorder::change_plan(const Decision& decision, const PlanChange& change, const Plan& plan) {
+    sum_->add_change_of_plan(change, bubble_of_schedule(plan, static_cast<int>(manifest_.hosts.size())));
+    sum_->leave_out(left_out_shares(plan.migrations, plan.left_out));
+    if (!console_) return;
+    directory_->add_decision(decision);
+    console_->change_of_plan(decision, change);
+}
+
+void Recorder::look(double seconds) { sum_->add_look(seconds); }
+
+void Recorder::no_change(std::size_t step, const std::string& why) {
+    if (why.empty() || !console_) return;
+    directory_->add_no_change(step, why);
+    console_->no_change(step, why);
+}
+
+void Recorder::saved(const SaveOutcome& outcome) {
+    if (!console_) return;
+    console_->saved(outcome);
+    lost_ = outcome.complaint;
+}
+
+void Recorder::waited_to_save(const SaveWait& wait) {
+    if (console_) console_->waited_to_save(wait);
+}
+
+void Recorder::diverged(const std::string& complaint) {
+    if (directory_) directory_->write_summary(sum_->finish_invalid(complaint));
+}
+
+Figures Recorder::figures(const std::optional<Evaluation>& validation) const {
+    Figures figures = sum_->finish(validation);
+    figures.slowed = words_of(job_.config.emulation.slow);
+    return figures;
+}
+
+void Recorder::finish(Figures figures) {
+    if (!console_) return;
+    if (!lost_.empty()) figures.complaint = cat("the last checkpoint was not written: ", lost_);
+    if (figures.stopped) figures.stopped->is_saved = lost_.empty();
+    directory_->write_summary(figures);
+    if (figures.stopped && figures.stopped->is_saved) directory_->write_stopped(*figures.stopped);
+    console_->finish(figures, directory_->peak_is(), path().string());
+}
+
+}  // namespace trireme

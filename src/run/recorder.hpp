@@ -1,0 +1,63 @@
+// The records of a run: every event reaches the console, the run directory and the figures of merit through
+// here.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trireme/records/console.hpp"
+#include "trireme/records/figures.hpp"
+#include "trireme/records/run_directory.hpp"
+#include "trireme/setup/setup.hpp"
+
+namespace trireme {
+
+class Recorder {
+public:
+    // Only a recorder that `writes` prints and keeps a run directory; every recorder adds up the figures. `job`
+    // outlives it.
+    Recorder(const Job& job, Manifest manifest, bool writes);
+
+    // Prints what the run is about.
+    void introduce(const PlanState& current, const PlanOrigin& origin, const RankMemory& memory);
+    // Opens the run directory if it writes. Throws ConfigError.
+    void open_directory();
+    // The first event: the arithmetic of `ranks` ranks is compared with `peak` from here on.
+    void begin(const PlanState& current, const PlanOrigin& origin, const RankMemory& memory,
+               const PeakRate& peak);
+
+    void step(const StepOutcome& outcome, const std::vector<SlownessChange>& changes);
+    void evaluation(std::size_t step, const Evaluation& evaluation);
+    void change_plan(const Decision& decision, const PlanChange& change, const Plan& plan);
+    // A policy looked at what was observed, and the plan stayed.
+    void look(double seconds);
+    // The reason why the plan stayed after `step` steps; an empty one is not recorded.
+    void no_change(std::size_t step, const std::string& why);
+    void saved(const SaveOutcome& outcome);
+    void waited_to_save(const SaveWait& wait);
+    // The run ends because its numbers are not finite.
+    void diverged(const std::string& complaint);
+    // The peak was measured again after the last step; the larger measurement counts.
+    void measured_peak_again(double flops) { sum_->measure_peak_again(flops); }
+    Figures figures(const std::optional<Evaluation>& validation) const;
+    // The last event, once the last checkpoint is on disk or lost. A run that stopped early and can be resumed
+    // also leaves a file `stopped`.
+    void finish(Figures figures);
+
+    const PeakRate& peak() const { return manifest_.peak; }
+    EarlierSteps steps_so_far() const { return sum_->so_far(); }
+    std::filesystem::path path() const { return directory_ ? directory_->path() : std::filesystem::path(); }
+
+private:
+    const Job& job_;
+    Manifest manifest_;
+    ModelFlops flops_;
+    std::optional<FigureSum> sum_;
+    std::optional<Console> console_;           // if it writes
+    std::unique_ptr<RunDirectory> directory_;  // likewise
+    std::string lost_;  // why the newest checkpoint that ended is not on disk; empty if it is
+};
+
+}  // namespace trireme
