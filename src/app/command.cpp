@@ -16,8 +16,8 @@
 #include "app/options/options.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/message_text.hpp"
-#include "trireme/run/resumed_options.hpp"
-#include "trireme/setup/default_batch.hpp"
+#include "trireme/run/train.hpp"
+#include "trireme/setup/batch_advice.hpp"
 
 namespace trireme::app {
 namespace {

@@ -15,12 +15,9 @@
 #include "app/command.hpp"
 #include "app/program.hpp"
 #include "app/tool_commands.hpp"
-#include "trireme/base/version.hpp"
 #include "trireme/rank/departure.hpp"
 #include "trireme/report/report.hpp"
-#include "trireme/run/evaluate.hpp"
 #include "trireme/run/train.hpp"
-#include "trireme/setup/agreed_start.hpp"
 #include "trireme/tools/prepare.hpp"
 #include "trireme/tools/stored_files.hpp"
 

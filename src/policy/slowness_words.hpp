@@ -1,17 +1,32 @@
-// Why something was decided about slow ranks, for people.
+// Explains decisions about slow ranks to people.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <map>
 #include <string>
 
-#include "trireme/plan/observation.hpp"
+#include "trireme/policy/policy.hpp"
 
 namespace trireme {
 
 // "rank 3 takes 4.0 times as long as others"
-std::string words_of_slowness(const Observation& observed);
+inline std::string words_of_slowness(const Observation& observed) {
+    std::string reason;
+    for (std::size_t rank = 0; rank < observed.slowness.size(); ++rank) {
+        if (observed.slowness[rank] == 1) continue;
+        reason += fmt::format("{}rank {} takes {:.1f} times as long as others", reason.empty() ? "" : ", ",
+                              rank, observed.slowness[rank]);
+    }
+    return reason.empty() ? "no rank is slow any more" : reason;
+}
 
-// What a step takes, by how much it is to be shorter, and what it is to take then.
-std::map<std::string, double> terms_of_gain(const Observation& observed, double gain);
+// The seconds of a step, how many it will save, and how many it will take.
+inline std::map<std::string, double> terms_of_gain(const Observation& observed, double gain) {
+    return {{gain_term, gain},
+            {"step_s", observed.step_seconds},
+            {"predicted_step_s", std::max(0.0, observed.step_seconds - gain)}};
+}
 
 }  // namespace trireme

@@ -12,7 +12,7 @@
 #include "trireme/base/numbers.hpp"
 #include "trireme/layout/layout.hpp"
 #include "trireme/plan/decision.hpp"
-#include "trireme/setup/idle_warning.hpp"
+#include "trireme/setup/batch_advice.hpp"
 #include "trireme/setup/slow_ranks.hpp"
 
 namespace trireme {

@@ -5,9 +5,13 @@
 #include <memory>
 #include <optional>
 
+#include "run/continuation.hpp"
 #include "run/recorder.hpp"
 #include "trireme/adapt/deciding.hpp"
+#include "trireme/comm/session.hpp"
 #include "trireme/rank/rank_trainer.hpp"
+#include "trireme/rank/watchdog.hpp"
+#include "trireme/run/train.hpp"
 
 namespace trireme {
 
@@ -67,5 +71,27 @@ public:
     // Collective, after the records are written. Throws if the last checkpoint was lost.
     virtual void finish() = 0;
 };
+
+// What a rank lives in while it trains. All of it outlives the backend.
+struct RankSurroundings {
+    const Session& session;
+    Communicator& control;
+    Watchdog& watchdog;
+    Stopping& stopping;
+    Continuation& continuation;
+};
+
+// Collective over all ranks, which compute. Sets the run up, after the checkpoint that --resume names if there
+// is one. Throws ConfigError.
+std::unique_ptr<Backend> real_backend(const RunConfig& config, const RankSurroundings& rank,
+                                      StopSignals* signals);
+
+// Collective over all ranks, which are ghosts in one process: they have shapes and costs without arithmetic, in
+// simulated time. Rank 0 sets the run up for all. Throws ConfigError.
+std::unique_ptr<Backend> ghost_backend(const RunConfig& config, const Session& session, Communicator& control,
+                                       Patience patience);
+
+// Collective over all ranks. Trains from the first step to the last one, or until something stops the run.
+Ending run_steps(Backend& backend, const Session& session, Communicator& control);
 
 }  // namespace trireme

@@ -1,5 +1,3 @@
-#include "trireme/run/evaluate.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,6 +13,7 @@
 #include "trireme/rank/gpu_groups.hpp"
 #include "trireme/rank/rank_model.hpp"
 #include "trireme/rank/watchdog.hpp"
+#include "trireme/run/train.hpp"
 #include "trireme/setup/device_choice.hpp"
 #include "trireme/setup/node_share.hpp"
 #include "trireme/setup/plan_memory.hpp"

@@ -1,10 +1,8 @@
-#include "run/ghost_backend.hpp"
-
 #include <algorithm>
 
+#include "run/backend.hpp"
 #include "run/ghost_records.hpp"
-#include "run/manifest_of.hpp"
-#include "trireme/adapt/straggler_check.hpp"
+#include "trireme/adapt/straggler_policy.hpp"
 #include "trireme/comm/agreement.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/comm/valueless_group.hpp"
@@ -114,12 +112,9 @@ public:
 
     void prepare(Trace* trace) override {
         trace_ = trace;
-        agree(control_, [&] {
-            if (!keeps_records()) return;
-            parts().recorder.open_directory();
+        if (keeps_records())
             parts().recorder.begin(current(), parts().deciding.origin(), world_->memory,
                                    peak_of_all(control_, job(), 1, session_));
-        });
         start_trainer();
     }
 
@@ -253,8 +248,7 @@ private:
     std::unique_ptr<Communicator> mover_;  // null until state moves
 };
 
-std::shared_ptr<GhostWorld> make_world(const RunConfig& config, const Session& session,
-                                       const std::vector<std::string>& hosts) {
+std::shared_ptr<GhostWorld> make_world(const RunConfig& config, const Session& session) {
     Setup setup = set_up(config, session.size());
     check_traced_steps(config.run.trace, setup.job.steps);
     check_straggler(config, setup.current.plan);
@@ -262,9 +256,10 @@ std::shared_ptr<GhostWorld> make_world(const RunConfig& config, const Session& s
     const std::vector<RankMemory> memories = memory_of_plan(setup.job, setup.current, session.size());
     const std::string lack = lack_on_devices(setup.job, memories);
     if (!lack.empty()) throw ConfigError(lack);
-    Manifest manifest = manifest_of({setup.job, setup.current.plan, session, hosts});
+    Manifest manifest = make_manifest({setup.job, setup.current.plan, session});
     auto world = std::make_shared<GhostWorld>(std::move(setup), session, std::move(manifest));
     world->memory = fullest_of(memories);
+    if (!config.run.dry_run) world->parts.recorder.open_directory();
     return world;
 }
 
@@ -272,12 +267,14 @@ std::shared_ptr<GhostWorld> make_world(const RunConfig& config, const Session& s
 
 std::unique_ptr<Backend> ghost_backend(const RunConfig& config, const Session& session, Communicator& control,
                                        Patience patience) {
-    const std::vector<std::string> hosts = gather_all(control, session.host());
     std::shared_ptr<GhostWorld> world;
     agree(control, [&] {
-        if (session.rank() == 0) world = make_world(config, session, hosts);
+        if (session.rank() == 0) world = make_world(config, session);
     });
-    return std::make_unique<GhostBackend>(shared_by_first(control, world), session, control, patience);
+    world = shared_by_first(control, world);
+    std::vector<std::string> hosts = gather_all(control, session.host());
+    if (session.rank() == 0) world->parts.recorder.set_hosts(std::move(hosts));
+    return std::make_unique<GhostBackend>(std::move(world), session, control, patience);
 }
 
 }  // namespace trireme

@@ -1,5 +1,4 @@
-#include "run/loop.hpp"
-
+#include "run/backend.hpp"
 #include "run/divergence.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/device/clock.hpp"

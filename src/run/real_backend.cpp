@@ -1,14 +1,11 @@
-#include "run/real_backend.hpp"
-
 #include <algorithm>
 #include <array>
 
-#include "run/manifest_of.hpp"
+#include "run/backend.hpp"
 #include "run/resume.hpp"
 #include "run/saving.hpp"
-#include "run/stretch.hpp"
 #include "trireme/adapt/resumed_plan.hpp"
-#include "trireme/adapt/straggler_check.hpp"
+#include "trireme/adapt/straggler_policy.hpp"
 #include "trireme/adapt/switching.hpp"
 #include "trireme/archive/listing.hpp"
 #include "trireme/archive/partial_folder.hpp"
@@ -31,6 +28,19 @@ struct RealStart {
     GpuRoad road = {};
     Manifest manifest = {};
 };
+
+// The end of the steps that begin after `first` steps and may keep work in flight between them: the next
+// evaluation or checkpoint, or the next chance to change the plan.
+std::size_t longest_stretch(std::size_t first, std::size_t next_chance, const Plan& plan,
+                            const RunOptions& run) {
+    constexpr std::size_t most_micro_batches = 1 << 30;  // that a stretch numbers
+    const auto each = static_cast<std::size_t>(plan.micro_batches());
+    std::size_t end = std::min(next_chance, first + most_micro_batches / each);
+    for (const std::size_t period : {run.eval_every, run.checkpoint_every}) {
+        if (period > 0) end = std::min(end, (first / period + 1) * period);
+    }
+    return end;
+}
 
 class RealBackend : public Backend {
 public:
@@ -289,8 +299,8 @@ std::unique_ptr<Backend> real_backend(const RunConfig& config, const RankSurroun
     const int threads = threads_per_rank(config, session, rank.control);
     const GpuRoad road = gpu_road(config, session, rank.control);
     Manifest manifest =
-        manifest_of({setup->job, setup->current.plan, session, gather_all(rank.control, session.host()),
-                     threads, cores_of_ranks(rank.control), road.messages.sentence});
+        make_manifest({setup->job, setup->current.plan, session, gather_all(rank.control, session.host()),
+                       threads, cores_of_ranks(rank.control), road.messages.sentence});
     return std::make_unique<RealBackend>(RealStart{.setup = std::move(*setup),
                                                    .recorded = std::move(recorded),
                                                    .threads = threads,

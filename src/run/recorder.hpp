@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "trireme/comm/session.hpp"
 #include "trireme/records/console.hpp"
 #include "trireme/records/figures.hpp"
 #include "trireme/records/run_directory.hpp"
@@ -14,11 +15,26 @@
 
 namespace trireme {
 
+struct RunPlace {
+    const Job& job;
+    const Plan& plan;
+    const Session& session;
+    std::vector<std::string> hosts = {};  // of each rank
+    int threads = 1;                      // per rank
+    std::vector<std::string> cores = {};  // that each may run on; empty: no rank is a process
+    std::string gpu_messages = {};        // which way they take, and why; empty: there are none
+};
+
+// Describes the run for its records, except for the measured peak.
+Manifest make_manifest(const RunPlace& run);
+
 class Recorder {
 public:
     // Only a recorder that `writes` prints and keeps a run directory; every recorder adds up the figures. `job`
     // outlives it.
     Recorder(const Job& job, Manifest manifest, bool writes);
+
+    void set_hosts(std::vector<std::string> hosts) { manifest_.hosts = std::move(hosts); }
 
     // Prints what the run is about.
     void introduce(const PlanState& current, const PlanOrigin& origin, const RankMemory& memory);

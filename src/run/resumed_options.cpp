@@ -1,5 +1,3 @@
-#include "trireme/run/resumed_options.hpp"
-
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -8,6 +6,7 @@
 #include "run/resume.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/checkpoint/checkpoint_state.hpp"
+#include "trireme/run/train.hpp"
 #include "trireme/setup/measured_layout.hpp"
 #include "trireme/setup/planning.hpp"
 

@@ -1,8 +1,6 @@
 #include "trireme/run/train.hpp"
 
-#include "run/ghost_backend.hpp"
-#include "run/loop.hpp"
-#include "run/real_backend.hpp"
+#include "run/backend.hpp"
 #include "trireme/setup/device_choice.hpp"
 #include "trireme/setup/ghosts.hpp"
 #include "trireme/setup/profile_choice.hpp"

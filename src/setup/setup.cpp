@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "setup/label_names.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/message_text.hpp"
 #include "trireme/base/numbers.hpp"

@@ -1,6 +1,12 @@
 // The source tree keeps the rules of the house, and each planted violation is found, with its file and line.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -84,6 +90,43 @@ TEST(Layering, FindsAFolderWithTooManySources) {
     tree.plant("src/base/more.cpp", "");
     EXPECT_EQ(violations(our_house(), tree.root()),
               Lines{"src/base:1: 51 sources, the limit is 50; divide it into folders"});
+}
+
+TEST(Layering, FindsAFileWithTooManyIncludes) {
+    std::string text;
+    for (int i = 0; i < 20; ++i) text += "#include <vector>\n";
+    EXPECT_EQ(found_in("src/base/log.cpp", text), Lines{});
+    EXPECT_EQ(found_in("src/base/log.cpp", text + "#include <string>\n"),
+              Lines{"src/base/log.cpp:21: 21 includes, the limit is 20; divide its work"});
+}
+
+// A file that serves one caller joins its caller.
+TEST(Layering, FewFilesAreSmall) {
+    std::size_t all = 0;
+    std::size_t small = 0;
+    for (const char* const folder : {"/src", "/include"}) {
+        for (const auto& entry : std::filesystem::recursive_directory_iterator(source_root + folder)) {
+            if (!std::set<std::string>{".hpp", ".cpp", ".cu", ".cuh"}.contains(entry.path().extension()))
+                continue;
+            std::ifstream in(entry.path());
+            const auto lines = std::count(std::istreambuf_iterator<char>(in), {}, '\n');
+            ++all;
+            small += lines <= 30 ? 1U : 0U;
+        }
+    }
+    EXPECT_GT(all, 500U);
+    EXPECT_LE(small * 100, all * 12) << small << " of " << all << " files have 30 lines or fewer";
+}
+
+// A feature that needs a member of the loop belongs to a backend, the recorder or the decisions.
+TEST(Layering, TheStepLoopHasFewMembers) {
+    std::ifstream in(source_root + "/src/run/loop.cpp");
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    const std::string run = text.substr(text.find("class Run {"));
+    const std::regex member(R"(\n    [A-Za-z][\w:<>&\* ]* \w+_(;| =|\{))");
+    const auto count = std::distance(std::sregex_iterator(run.begin(), run.end(), member), {});
+    EXPECT_GE(count, 3);
+    EXPECT_LE(count, 10);
 }
 
 TEST(Layering, FindsARoomThatIsNotInTheTable) {

@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t source_limit = 400;  // lines; STYLE.md, section 3
 constexpr std::size_t header_limit = 150;
-constexpr std::size_t folder_limit = 50;  // sources in one folder
+constexpr std::size_t folder_limit = 50;   // sources in one folder
+constexpr std::size_t include_limit = 20;  // headers that one file includes
 constexpr std::array impure{"fstream", "iostream", "cstdio", "filesystem", "chrono", "ctime",
                             "thread",  "mutex",    "atomic", "future",     "random", "condition_variable"};
 constexpr std::array nameless{"util", "utils", "helper", "helpers", "common", "misc"};
@@ -151,7 +152,13 @@ void Inspection::inspect_code(const File& file) {
         say(file, 1, "lies in no room of doors.txt; move it into one, or add the room there and to DESIGN.md");
         return;
     }
-    for (const Include& include : includes(file.text)) inspect_include(file, *room, include);
+    const std::vector<Include> all = includes(file.text);
+    if (all.size() > include_limit) {
+        say(file, all[include_limit].line,
+            std::to_string(all.size()) + " includes, the limit is " + std::to_string(include_limit) +
+                "; divide its work");
+    }
+    for (const Include& include : all) inspect_include(file, *room, include);
 }
 
 void Inspection::inspect_words(const File& file) {

@@ -1,21 +1,34 @@
-// How long a change of plan will take, by those that have been.
+// An estimate of how long a change of plan takes, from those that were made.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 
 namespace trireme {
 
-// The line of least squares through bytes moved and seconds: what a change takes whatever it moves, and what it
-// takes for each byte.
+// Fits seconds to bytes moved by least squares: a change takes a constant and a time for each byte.
 class ChangeEstimate {
 public:
-    void add(std::size_t moved_bytes, double seconds);
+    void add(std::size_t moved_bytes, double seconds) {
+        const auto bytes = static_cast<double>(moved_bytes);
+        const double before = bytes - mean_bytes_;
+        count_ += 1;
+        mean_bytes_ += before / count_;
+        mean_seconds_ += (seconds - mean_seconds_) / count_;
+        square_bytes_ += before * (bytes - mean_bytes_);
+        product_ += before * (seconds - mean_seconds_);
+    }
 
-    std::optional<double> seconds(std::size_t moved_bytes) const;  // none: there was no change yet
+    // Empty if there was no change yet.
+    std::optional<double> seconds(std::size_t moved_bytes) const {
+        if (count_ == 0) return std::nullopt;
+        return std::max(0.0, mean_seconds_ + slope() * (static_cast<double>(moved_bytes) - mean_bytes_));
+    }
 
 private:
-    double slope() const;
+    // More bytes never take less time: a measurement that says so was disturbed.
+    double slope() const { return square_bytes_ > 0 ? std::max(0.0, product_ / square_bytes_) : 0; }
 
     double count_ = 0;
     double mean_bytes_ = 0, mean_seconds_ = 0;

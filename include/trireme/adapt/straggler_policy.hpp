@@ -20,4 +20,10 @@ bool may_take_uneven_turns(const Plan& plan);
 // Of a step of a team, as the plan has it.
 HelpCosts help_costs(const Job& job, const PlanState& current, const Link& link);
 
+// Throws ConfigError where --straggler could do nothing with the plan, or not as it is asked to.
+void check_straggler(const RunConfig& config, const Plan& plan);
+
+// Throws ConfigError where ranks cannot be helped and leave out something so.
+void check_resized_help(const ResizeConfig& resize);
+
 }  // namespace trireme

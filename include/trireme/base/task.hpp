@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "trireme/base/error.hpp"
+#include "trireme/base/named_values.hpp"
 
 namespace trireme {
 
@@ -14,19 +14,13 @@ namespace trireme {
 //   classify   the class of a text, or of an image
 enum class Task : std::uint8_t { language, masked, span, classify };
 
+inline constexpr NamedValue<Task> all_tasks[]{
+    {"language", Task::language, "next-token prediction"},
+    {"masked", Task::masked, "masked-token prediction, as BERT's"},
+    {"span", Task::span, "start and end of an answer in a context, as in SQuAD"},
+    {"classify", Task::classify, "class of an image or a text"}};
+
 // Returns "language" for Task::language.
-inline const char* name_of(Task task) {
-    switch (task) {
-        case Task::language:
-            return "language";
-        case Task::masked:
-            return "masked";
-        case Task::span:
-            return "span";
-        case Task::classify:
-            return "classify";
-    }
-    throw BugError("unknown task");
-}
+inline const char* name_of(Task task) { return word_of(all_tasks, task); }
 
 }  // namespace trireme

@@ -19,8 +19,12 @@ struct RankProfiles {
     }
     const Profile& of(int rank) const { return kinds[kind_of(rank)]; }
 
-    // Between two ranks: the one that is slower for so many bytes, of those that were measured at its ends.
-    Link link(int a, int b, double bytes) const;
+    // The link between two ranks. Of the measurements at its two ends the slower one for so many bytes counts.
+    Link link(int a, int b, double bytes) const {
+        const Link of_a = link_between(of(a).links, a, b);
+        const Link of_b = link_between(of(b).links, a, b);
+        return of_a.seconds(bytes) < of_b.seconds(bytes) ? of_b : of_a;
+    }
 };
 
 }  // namespace trireme

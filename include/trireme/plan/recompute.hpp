@@ -2,7 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+
+#include "trireme/base/named_values.hpp"
 
 namespace trireme {
 
@@ -11,6 +12,12 @@ namespace trireme {
 //   full        the input of each block alone; its forward pass is done again (Chen et al., 2016)
 enum class Recompute : std::uint8_t { none, selective, full };
 
-const char* name_of(Recompute recompute);
+inline constexpr NamedValue<Recompute> recompute_ways[]{
+    {"none", Recompute::none, "keep all activations"},
+    {"selective", Recompute::selective, "recompute the outputs of norms and activation functions"},
+    {"full", Recompute::full, "keep the inputs of blocks only"}};
+
+// Returns "full" for Recompute::full.
+inline const char* name_of(Recompute recompute) { return word_of(recompute_ways, recompute); }
 
 }  // namespace trireme

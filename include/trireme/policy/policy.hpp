@@ -1,6 +1,7 @@
 // What decides when a run's plan changes, and to what.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -21,5 +22,10 @@ inline constexpr const char* gain_term = "gain_s";
 
 // What was decided before, by somebody else, whatever is observed now. Who does not say his name is "recorded".
 Policy recorded(std::vector<Decision> decisions);
+
+// `bridge` decides while some rank is slow and has not been as it is for `steps` steps, then `lasting`. If
+// `lasting` changes nothing, `bridge` takes back what it did for ranks that have recovered: it costs nothing to
+// begin, while a lasting change moves the state and has to be of use for long.
+Policy bridged(Policy bridge, Policy lasting, std::size_t steps);
 
 }  // namespace trireme

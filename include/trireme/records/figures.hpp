@@ -10,8 +10,8 @@
 
 #include "trireme/records/evaluation.hpp"
 #include "trireme/records/step_outcome.hpp"
-#include "trireme/setup/earlier_steps.hpp"
 #include "trireme/setup/model_flops.hpp"
+#include "trireme/setup/setup.hpp"
 
 namespace trireme {
 

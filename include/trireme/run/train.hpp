@@ -1,5 +1,7 @@
-// The step loop.
+// What a user starts: `trireme train` and `trireme evaluate`.
 #pragma once
+
+#include <optional>
 
 #include "trireme/comm/session.hpp"
 #include "trireme/config/config.hpp"
@@ -7,13 +9,26 @@
 
 namespace trireme {
 
-enum class Ending { done, stopped };  // stopped: before its last step, with a checkpoint to go on from
+enum class Ending { done, stopped };  // stopped: before its last step, with a checkpoint to resume from
 
-// Collective over all ranks. Trains as told, writes the run directory from rank 0, prints progress to standard
-// output from rank 0, and ends with the figures of merit. Throws ConfigError before anything is written if the
-// configuration, the corpus or the run directory cannot be used; all ranks throw together. Ends behind the step
-// in which a signal came to any rank, or before the time of the run or its job is over; `signals`, where there
-// are any, have been this rank's since before the session.
+// Collective over all ranks. Trains, writes the run directory and prints progress on rank 0, and ends with the
+// figures of merit. Throws ConfigError on all ranks together, before anything is written, if the configuration,
+// the corpus or the run directory cannot be used. Ends after the step in which a signal reaches any rank, or
+// before the time of the run or of its job is over. `signals` may be null; otherwise they were installed before
+// the session.
 Ending train(const RunConfig& config, Session& session, StopSignals* signals = nullptr);
+
+// Collective over all ranks. Evaluates a stored model on a corpus. Rank 0 prints loss and perplexity, accuracy,
+// or exact match and F1, and writes them as JSON if asked to. Throws ConfigError on all ranks together if model
+// or corpus cannot be used.
+void evaluate(const EvaluateConfig& config, Session& session);
+
+// The options in the checkpoint that --resume names. There are none if the run begins, or if the checkpoint is
+// of a version that keeps none. Throws ConfigError where there is no such checkpoint.
+std::optional<SavedOptions> saved_options(const RunOptions& run);
+
+// Chooses a grid for `ranks` ranks if the saved run had another number of them and no layout is given: as like
+// the former one as the ranks allow, with micro-batches of the former size.
+void fit_resumed_layout(RunConfig& config, int ranks);
 
 }  // namespace trireme

@@ -14,7 +14,6 @@
 #include "trireme/model/config.hpp"
 #include "trireme/plan/decision.hpp"
 #include "trireme/plan/plan.hpp"
-#include "trireme/setup/earlier_steps.hpp"
 #include "trireme/setup/planning.hpp"
 #include "trireme/setup/profiled_kernels.hpp"
 #include "trireme/setup/simulated_device.hpp"
@@ -25,6 +24,13 @@
 namespace trireme {
 
 class RankGpu;
+
+// A checkpoint keeps this summary of the steps of earlier starts for the next start.
+struct EarlierSteps {
+    std::size_t count = 0;
+    std::optional<double> first_loss = {};  // none: no step had one, or it is not known
+    std::vector<double> left_out = {};      // of each rank's products, summed over the steps; empty: nothing
+};
 
 // How a run came to the plan that it is in.
 struct PlanOrigin {

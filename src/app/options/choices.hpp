@@ -48,13 +48,18 @@ Option choice(OptionWords words, Field& field, std::vector<Choice<typename Conte
     return {.words = std::move(words), .set = set, .get = get};
 }
 
+template <class Value, std::size_t count>
+std::vector<Choice<Value>> list_choices(const NamedValue<Value> (&table)[count]) {
+    std::vector<Choice<Value>> values;
+    for (const auto& [word, value, meaning] : table) values.push_back({word, value, meaning});
+    return values;
+}
+
 // A choice among the values of a table.
 template <class Field, std::size_t count>
 Option named_choice(OptionWords words, Field& field,
                     const NamedValue<typename Content<Field>::Type> (&table)[count]) {
-    std::vector<Choice<typename Content<Field>::Type>> values;
-    for (const auto& [word, value, meaning] : table) values.push_back({word, value, meaning});
-    return choice(std::move(words), field, std::move(values));
+    return choice(std::move(words), field, list_choices(table));
 }
 
 // One word or several, separated by commas.
@@ -81,6 +86,12 @@ Option choices(OptionWords words, std::vector<Value>& field, std::vector<Choice<
 template <class Field>
 Option on_off(OptionWords words, Field& field) {
     return choice(std::move(words), field, {{"on", true}, {"off", false}});
+}
+
+// One value of a table or several, separated by commas.
+template <class Value, std::size_t count>
+Option named_choices(OptionWords words, std::vector<Value>& field, const NamedValue<Value> (&table)[count]) {
+    return choices(std::move(words), field, list_choices(table));
 }
 
 }  // namespace trireme::app

@@ -32,20 +32,16 @@ Option document_end_option(DataConfig& data) {
 }
 
 OptionGroup task_options(TaskConfig& task) {
-    return {
-        "task",
-        {
-            choice({"task", "", "training objective; if unset, the one that model and corpus have in common"},
-                   task.task,
-                   {{"language", Task::language, "next-token prediction"},
-                    {"masked", Task::masked, "masked-token prediction, as BERT's"},
-                    {"span", Task::span, "start and end of an answer in a context, as in SQuAD"},
-                    {"classify", Task::classify, "class of an image or a text"}}),
-            number({"mask-share", "", "fraction of tokens to predict with --task masked, between 0 and 1"},
-                   task.mask_share, between(0, 1)),
-            number({"label-smoothing", "", "label smoothing with --task classify, from 0 to below 1"},
-                   task.label_smoothing, from_until(0, 1)),
-        }};
+    return {"task",
+            {
+                named_choice(
+                    {"task", "", "training objective; if unset, the one that model and corpus have in common"},
+                    task.task, all_tasks),
+                number({"mask-share", "", "fraction of tokens to predict with --task masked, between 0 and 1"},
+                       task.mask_share, between(0, 1)),
+                number({"label-smoothing", "", "label smoothing with --task classify, from 0 to below 1"},
+                       task.label_smoothing, from_until(0, 1)),
+            }};
 }
 
 OptionGroup model_options(ModelChoice& model, DataConfig& data) {
@@ -108,32 +104,28 @@ Option partition_option(LayoutConfig& layout) {
 }
 
 OptionGroup layout_options(LayoutConfig& layout) {
-    return {
-        "layout",
-        {
-            whole_number(
-                {"pipe", "P", "ranks of one pipeline; --pipe x --data x --tensor is the number of all ranks"},
-                layout.pipe, 1),
-            whole_number({"data", "D", "number of data-parallel replicas; 0: as many as the ranks allow"},
-                         layout.data),
-            whole_number({"tensor", "T", "number of tensor-parallel ranks per replica"}, layout.tensor, 1),
-            text({"layout", "FILE.json",
-                  "layout file in place of --pipe, --data and --tensor: layers and replicas of each stage, "
-                  "ranks "
-                  "and shares of each replica"},
-                 layout.layout),
-            partition_option(layout),
-            on_off({"sequence-parallel", "",
-                    "split the activations between attention and MLP over the tensor-parallel ranks"},
-                   layout.sequence_parallel),
-            on_off({"shard-optimizer", "", "shard the optimizer state over the replicas (ZeRO-1)"},
-                   layout.shard_optimizer),
-            choices(
-                {"recompute", "", "activation recomputation, for all stages or for each"}, layout.recompute,
-                {{"none", Recompute::none, "keep all activations"},
-                 {"selective", Recompute::selective, "recompute the outputs of norms and activation functions"},
-                 {"full", Recompute::full, "keep the inputs of blocks only"}}),
-        }};
+    return {"layout",
+            {
+                whole_number({"pipe", "P",
+                              "ranks of one pipeline; --pipe x --data x --tensor is the number of all ranks"},
+                             layout.pipe, 1),
+                whole_number({"data", "D", "number of data-parallel replicas; 0: as many as the ranks allow"},
+                             layout.data),
+                whole_number({"tensor", "T", "number of tensor-parallel ranks per replica"}, layout.tensor, 1),
+                text({"layout", "FILE.json",
+                      "layout file in place of --pipe, --data and --tensor: layers and replicas of each stage, "
+                      "ranks "
+                      "and shares of each replica"},
+                     layout.layout),
+                partition_option(layout),
+                on_off({"sequence-parallel", "",
+                        "split the activations between attention and MLP over the tensor-parallel ranks"},
+                       layout.sequence_parallel),
+                on_off({"shard-optimizer", "", "shard the optimizer state over the replicas (ZeRO-1)"},
+                       layout.shard_optimizer),
+                named_choices({"recompute", "", "activation recomputation, for all stages or for each"},
+                              layout.recompute, recompute_ways),
+            }};
 }
 
 std::vector<ValueWords> schedule_words() {

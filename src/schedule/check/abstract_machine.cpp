@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "schedule/programs/message_ends.hpp"
+#include "schedule/programs/instruction_queries.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme {

@@ -10,7 +10,7 @@
 #include "schedule/check/missing_work.hpp"
 #include "schedule/check/split_message.hpp"
 #include "schedule/programs/equal_rows.hpp"
-#include "schedule/programs/place_text.hpp"
+#include "schedule/programs/instruction_queries.hpp"
 #include "schedule/programs/work_record.hpp"
 #include "trireme/base/error.hpp"
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "schedule/programs/place_text.hpp"
+#include "schedule/programs/instruction_queries.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme {

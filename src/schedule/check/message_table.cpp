@@ -4,8 +4,7 @@
 #include <map>
 #include <tuple>
 
-#include "schedule/programs/message_ends.hpp"
-#include "schedule/programs/place_text.hpp"
+#include "schedule/programs/instruction_queries.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme {

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "schedule/programs/message_ends.hpp"
-#include "schedule/programs/place_text.hpp"
+#include "schedule/programs/instruction_queries.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme {

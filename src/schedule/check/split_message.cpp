@@ -2,9 +2,7 @@
 
 #include <algorithm>
 
-#include "schedule/programs/done_again.hpp"
-#include "schedule/programs/message_ends.hpp"
-#include "schedule/programs/place_text.hpp"
+#include "schedule/programs/instruction_queries.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "schedule/programs/place_text.hpp"
+#include "schedule/programs/instruction_queries.hpp"
 #include "trireme/base/error.hpp"
 
 namespace trireme {

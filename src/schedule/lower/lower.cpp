@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "schedule/programs/equal_rows.hpp"
-#include "schedule/programs/message_ends.hpp"
+#include "schedule/programs/instruction_queries.hpp"
 #include "schedule/programs/step_starts.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/schedule/check.hpp"

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "schedule/programs/done_again.hpp"
+#include "schedule/programs/instruction_queries.hpp"
 #include "trireme/schedule/instruction.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "trireme/run/resumed_options.hpp"
+#include "trireme/run/train.hpp"
 
 namespace trireme {
 namespace {

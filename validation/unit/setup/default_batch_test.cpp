@@ -1,8 +1,8 @@
-#include "trireme/setup/default_batch.hpp"
-
 #include <gtest/gtest.h>
 
 #include <limits>
+
+#include "trireme/setup/batch_advice.hpp"
 
 namespace trireme {
 namespace {

@@ -1,7 +1,6 @@
-#include "setup/label_names.hpp"
-
 #include "error_message.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/setup/model_choice.hpp"
 #include "unit/setup/chosen_model.hpp"
 
 namespace trireme {

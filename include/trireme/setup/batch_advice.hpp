@@ -1,4 +1,4 @@
-// Warns of schedules that leave ranks idle or do not interleave.
+// The batch of a run that does not set --batch, and warnings about schedules that leave ranks idle.
 #pragma once
 
 #include <string>
@@ -7,6 +7,10 @@
 #include "trireme/plan/plan.hpp"
 
 namespace trireme {
+
+// Raises a --batch that is not set where a step of `ranks` ranks has more micro-batches than the default has
+// samples: to one sample per micro-batch. Either way the batch is set afterwards.
+void fit_default_batch(RunConfig& config, int ranks);
 
 // The warning about a schedule that idles for more than 30 % of the ranks' time, with the --microbatches that
 // bring it below 10 % if there are any, and about `interleaved` with one stage per rank. Otherwise empty.

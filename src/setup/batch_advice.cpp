@@ -1,7 +1,8 @@
-#include "trireme/setup/idle_warning.hpp"
+#include "trireme/setup/batch_advice.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "trireme/base/error.hpp"
@@ -9,6 +10,14 @@
 
 namespace trireme {
 namespace {
+
+// Number of replicas by the options. A grid that does not fit the ranks is refused when it is made.
+std::size_t replicas_of_options(const LayoutConfig& layout, int ranks) {
+    if (!has_grid(layout)) return 1;  // --microbatches are those of all replicas
+    if (layout.data > 0) return static_cast<std::size_t>(layout.data);
+    const long long row = static_cast<long long>(layout.pipe) * layout.tensor;
+    return static_cast<std::size_t>(std::max(1LL, ranks / row));
+}
 
 bool is_not_interleaved(const RunConfig& config) {
     return config.schedule.schedule == "interleaved" && config.schedule.chunks == 1 &&
@@ -37,6 +46,19 @@ std::string much_idle_time(const RunConfig& config, const Plan& plan, int ranks)
 }
 
 }  // namespace
+
+void fit_default_batch(RunConfig& config, int ranks) {
+    constexpr std::size_t most_samples = std::size_t{1} << 24;  // see check_batch_size()
+    RunOptions& run = config.run;
+    if (run.is_batch_set) return;
+    run.is_batch_set = true;
+    const std::size_t replicas = replicas_of_options(config.layout, ranks);
+    if (config.schedule.microbatches > most_samples / replicas) return;  // refused for having too few samples
+    const std::size_t needed = replicas * config.schedule.microbatches;
+    if (needed <= run.batch) return;
+    run.batch = needed;
+    run.is_batch_raised = true;
+}
 
 std::string idle_warning(const RunConfig& config, const Plan& plan, int ranks) {
     const std::string idle = much_idle_time(config, plan, ranks);
