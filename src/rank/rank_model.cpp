@@ -248,7 +248,8 @@ RankWaits RankModel::waits() const {
     (has_stages ? waits.pipeline : waits.data) += of(groups_.update);
     if (is_idle()) return waits;
     waits.pipeline += of(groups_.activations) + of(groups_.gradients);
-    if (groups_.tensor) waits.tensor = of(groups_.tensor) + stages_->passes().wait_seconds();
+    if (groups_.tensor) waits.tensor = of(groups_.tensor);
+    if (groups_.tensor && stages_->ghosts() != nullptr) waits.tensor += stages_->ghosts()->wait_seconds();
     for (const auto& [ranks, group] : groups_.data) waits.data += of(group);
     return waits;
 }
@@ -257,7 +258,7 @@ void RankModel::reset_traffic() {
     groups_.update->reset_traffic();
     groups_.record->reset_traffic();
     if (is_idle()) return;
-    stages_->passes().reset_waits();
+    if (stages_->ghosts() != nullptr) stages_->ghosts()->reset_waits();
     groups_.activations->reset_traffic();
     groups_.gradients->reset_traffic();
     if (groups_.tensor) groups_.tensor->reset_traffic();

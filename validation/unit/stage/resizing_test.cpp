@@ -293,8 +293,7 @@ TEST(RememberedPasses, AreThoseOfAPeriod) {
     Stream stream{.backend = GhostStream{}};
     const TokenBatch batch = rows.batch();
     Resizing resizing(stage.projections(), Filling::zero, DType::f32, rows.shape().rows, Place::ghost);
-    PassRunner passes(workspace);
-    passes.remember(nullptr);
+    GhostPasses passes(workspace, nullptr);
     const auto walks = [&](bool is_training) {
         const std::size_t before = calls_of(stream, "linear");
         const Pass pass{.stream = stream,
@@ -303,7 +302,7 @@ TEST(RememberedPasses, AreThoseOfAPeriod) {
                         .is_training = is_training,
                         .resizing = &resizing};
         flight.clear();
-        passes.forward(stage, 0, pass, {nullptr, DType::f32, 9, 32, 32}, flight);
+        passes.forward({{Op::forward, 0}, stage, pass, flight}, {nullptr, DType::f32, 9, 32, 32});
         return calls_of(stream, "linear") > before;
     };
 
