@@ -38,14 +38,14 @@ const PassTime* GhostPasses::find(const PassKey& key) const {
 }
 
 // Waits for tensor ranks are no work of the device.
-void GhostPasses::charge(const Pass& pass, const PassTime& time) {
+void GhostPasses::charge(const GhostPass& ghost, const PassTime& time) {
     const double kernels = time.products.seconds + time.other_kernels;
     spend_seconds(kernels);
-    pass.stream.ledger.add({.kernel = "pass"}, kernels);
-    pass.stream.products += time.products;
+    ghost.pass.stream.ledger.add({.kernel = "pass"}, kernels);
+    ghost.pass.stream.products += time.products;
     if (time.waits > 0) rest_seconds(time.waits);
     wait_seconds_ += time.waits;
-    if (pass.progress != nullptr) (*pass.progress)();
+    ghost.events.after_layer();
 }
 
 // Every layer takes the same part of the time.
@@ -53,8 +53,8 @@ void GhostPasses::charge_layers(const GhostPass& ghost, const PassTime& time) {
     const auto& layers = ghost.stage.layer_parameters();
     const PassTime of_layer = time / static_cast<double>(layers.size());
     for (std::size_t l = layers.size(); l-- > 0;) {
-        charge(ghost.pass, of_layer);
-        (*ghost.left)(layers[l]);
+        charge(ghost, of_layer);
+        ghost.events.left(layers[l]);
     }
 }
 
@@ -74,7 +74,7 @@ void GhostPasses::walk(const PassKey& key, const Pass& pass, Walk&& walk) {
 
 // Walks the passes before this one, if they were charged as a whole: takes no time and sends no messages.
 void GhostPasses::prepare(const GhostPass& ghost) {
-    const auto& [instruction, stage, pass, flight, left, is_last] = ghost;
+    const auto& [instruction, stage, pass, flight, events, is_last] = ghost;
     const bool for_weights = instruction.op == Op::backward_weight;
     const bool is_there = for_weights ? !flight.grad_outputs.empty() : !flight.states.empty();
     if (is_there) return;
@@ -104,38 +104,39 @@ void GhostPasses::prepare(const GhostPass& ghost) {
 Tensor GhostPasses::forward(const GhostPass& ghost, ConstTensor input) {
     const PassKey key = key_of(ghost);
     if (const PassTime* const time = find(key)) {
-        charge(ghost.pass, *time);
+        charge(ghost, *time);
         return ghost.stage.is_last() ? Tensor{} : neighbour_of(ghost);
     }
     Tensor output;
-    walk(key, ghost.pass, [&] { output = ghost.stage.forward(ghost.pass, input, ghost.flight, workspace_); });
+    walk(key, ghost.pass,
+         [&] { output = ghost.stage.forward(ghost.pass, input, ghost.flight, workspace_, ghost.events); });
     return output;
 }
 
 void GhostPasses::backward(const GhostPass& ghost, ConstTensor grad_output, Tensor grad_input) {
     const PassKey key = key_of(ghost);
     if (const PassTime* const time = find(key))
-        return ghost.is_last ? charge_layers(ghost, *time) : charge(ghost.pass, *time);
+        return ghost.is_last ? charge_layers(ghost, *time) : charge(ghost, *time);
     prepare(ghost);
     walk(key, ghost.pass, [&] {
-        const auto& [instruction, stage, pass, flight, left, is_last] = ghost;
+        const auto& [instruction, stage, pass, flight, events, is_last] = ghost;
         if (instruction.op == Op::backward) {
-            stage.backward(pass, grad_output, grad_input, flight, workspace_, *left);
+            stage.backward(pass, grad_output, grad_input, flight, workspace_, events);
         } else if (instruction.op == Op::backward_input) {
-            stage.backward_input(pass, grad_output, grad_input, flight);
+            stage.backward_input(pass, grad_output, grad_input, flight, events);
         } else {
-            stage.backward_weight(pass, flight, *left);
+            stage.backward_weight(pass, flight, events);
         }
     });
 }
 
 void GhostPasses::rehearse(const std::vector<Stage>& stages, const std::vector<int>& numbers, const Pass& pass,
                            bool in_halves) {
-    const LayerLeft nobody_listens = [](const auto&) {};
+    const PassEvents silent;
     rehearses_ = true;
     for (std::size_t s = 0; s < stages.size(); ++s) {
         Flight flight(0, Place::ghost);
-        GhostPass ghost{{Op::forward, numbers[s]}, stages[s], pass, flight, &nobody_listens};
+        GhostPass ghost{{Op::forward, numbers[s]}, stages[s], pass, flight, silent};
         const auto neighbour = [&](bool is_end) { return is_end ? Tensor{} : neighbour_of(ghost); };
         forward(ghost, neighbour(stages[s].is_first()));
         const Tensor grad_output = neighbour(stages[s].is_last());

@@ -148,8 +148,7 @@ Pass LocalStages::pass_of(int micro_batch) {
             .label_smoothing = round_->label_smoothing,
             .group = group_.get(),
             .resizing = resizing_,
-            .helped = helped_,
-            .progress = &progress_};
+            .helped = helped_};
 }
 
 Tensor LocalStages::place_for(const Instruction& receive) {
@@ -222,8 +221,8 @@ void LocalStages::forward(const Instruction& instruction) {
     passage.flight->weights = weights_of(instruction);
     const Stage& own = stage(instruction.stage);
     const Pass pass = pass_of(instruction.micro_batch);
-    passage.output = ghosts_ ? ghosts_->forward({instruction, own, pass, *passage.flight}, input)
-                             : own.forward(pass, input, *passage.flight, workspace_);
+    passage.output = ghosts_ ? ghosts_->forward({instruction, own, pass, *passage.flight, events_}, input)
+                             : own.forward(pass, input, *passage.flight, workspace_, events_);
     if (!round_->shape.is_training) finish_forward(instruction, passage);
 }
 
@@ -285,16 +284,16 @@ void LocalStages::backward(const Instruction& instruction) {
     const bool has_input_half = op != Op::backward_weight;
     const ConstTensor grad_output = has_input_half ? grad_output_of(instruction) : ConstTensor{};
     const Tensor grad_input = has_input_half ? grad_input_of(instruction) : Tensor{};
-    const LayerLeft left = listener(instruction);
+    listen(instruction);
     if (ghosts_) {
-        ghosts_->backward({instruction, own, pass, flight, &left, leaves_gradients(instruction)}, grad_output,
+        ghosts_->backward({instruction, own, pass, flight, events_, leaves_gradients(instruction)}, grad_output,
                           grad_input);
     } else if (op == Op::backward) {
-        own.backward(pass, grad_output, grad_input, flight, workspace_, left);
+        own.backward(pass, grad_output, grad_input, flight, workspace_, events_);
     } else if (op == Op::backward_input) {
-        own.backward_input(pass, grad_output, grad_input, flight);
+        own.backward_input(pass, grad_output, grad_input, flight, events_);
     } else {
-        own.backward_weight(pass, flight, left);
+        own.backward_weight(pass, flight, events_);
     }
     if (has_input_half && own.is_last()) note_outcome(micro_batch, own, flight);
     if (op != Op::backward_input) release_inputs(instruction);
@@ -342,9 +341,9 @@ bool LocalStages::leaves_gradients(const Instruction& backward) const {
     return last.op == backward.op && last.micro_batch == backward.micro_batch;
 }
 
-LayerLeft LocalStages::listener(const Instruction& backward) {
+void LocalStages::listen(const Instruction& backward) {
     const int step = step_of(backward);
-    return [this, is_last = leaves_gradients(backward), step](const std::vector<std::size_t>& parameters) {
+    events_.left = [this, is_last = leaves_gradients(backward), step](const auto& parameters) {
         if (is_last) {
             leave(step, parameters);
         } else if (exchanges_ != nullptr) {

@@ -65,12 +65,11 @@ public:
         stage_.forward(pass, neighbour(stage_.is_first()), flight_, workspace_);
         const ConstTensor grad_output = neighbour(stage_.is_last());
         const Tensor grad_input = neighbour(stage_.is_first());
-        const LayerLeft nobody_listens = [](const auto&) {};
         if (kind_.halves == BackwardHalves::together) {
-            stage_.backward(pass, grad_output, grad_input, flight_, workspace_, nobody_listens);
+            stage_.backward(pass, grad_output, grad_input, flight_, workspace_);
         } else {
             stage_.backward_input(pass, grad_output, grad_input, flight_);
-            stage_.backward_weight(pass, flight_, nobody_listens);
+            stage_.backward_weight(pass, flight_);
         }
         flight_.clear();
     }

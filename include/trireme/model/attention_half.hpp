@@ -20,7 +20,8 @@ public:
         return branch_.norm_of_input(pass, weights, state);
     }
 
-    Tensor forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept) const;
+    Tensor forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept,
+                   const NextNorm* next_norm = nullptr) const;
     void backward_input(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
                         Tensor grad_input, State& state, Arena& kept) const;
     void backward_weight(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,

@@ -11,11 +11,11 @@
 //   void backward_weight(const Pass&, Weights, ConstTensor input, ConstTensor grad_output, State&, Gradients,
 //                        Arena& scratch) const;
 // Tensors that must live until the matching backward_weight come from `kept`; grad_output may be overwritten
-// only after that. `input` and `grad_input` are (own rows, width), see own_rows(), absent for the embedding,
-// which reads tokens or pixels.
+// only after that. The halves of a block may make the norm of the next layer along with their output: forward
+// takes it as a last argument. `input` and `grad_input` are (own rows, width), see own_rows(), absent for the
+// embedding, which reads tokens or pixels.
 #pragma once
 
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -42,7 +42,6 @@ struct TokenBatch {
 
 class HelpedProducts;
 class Resizing;
-struct NextNorm;
 struct TensorGroup;
 
 // One micro-batch's way through the model.
@@ -59,8 +58,6 @@ struct Pass {
     const TensorGroup* group = nullptr;      // the ranks that share this replica's tensors; none: there is one
     Resizing* resizing = nullptr;            // what is left out of products; none: nothing
     const HelpedProducts* helped = nullptr;  // what tensor ranks compute for each other; none: nothing
-    const NextNorm* next_norm = nullptr;     // that a layer makes along with its output; none: it is made later
-    const std::function<void()>* progress = nullptr;  // called behind each layer, so that messages go on
 };
 
 // What the last layer, a head, leaves in its state.

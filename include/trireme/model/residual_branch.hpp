@@ -47,10 +47,11 @@ public:
     std::vector<ProjectionShape> projections() const;  // the first one and the last one
 
     // From the input to state.inner, and from state.result, which must be filled by then, to the output. An
-    // activation of all of state.inner may go along with it.
+    // activation of all of state.inner may go along with it, and `next_norm` (or none) with the output.
     void open(const Pass& pass, Weights weights, ConstTensor input, BranchState& state, Arena& kept,
               const JoinedActivation& activation = {}) const;
-    Tensor close(const Pass& pass, Weights weights, ConstTensor input, BranchState& state, Arena& kept) const;
+    Tensor close(const Pass& pass, Weights weights, ConstTensor input, BranchState& state, Arena& kept,
+                 const NextNorm* next_norm) const;
 
     // From grad_output to grad_result, and from state.grad_inner, which must be filled by then, to grad_input.
     void backward_close(const Pass& pass, Weights weights, ConstTensor grad_output, Tensor grad_result,
@@ -75,7 +76,7 @@ public:
     std::size_t inner_width() const { return first_.output_width(); }
 
 private:
-    void make_next_norm(const Pass& pass, const ResidualAdd& sum, Arena& kept) const;
+    void make_next_norm(const Pass& pass, const NextNorm& next, const ResidualAdd& sum, Arena& kept) const;
     ConstTensor normed_again(const Pass& pass, Weights weights, ConstTensor input, Arena& scratch) const;
 
     // Its own weights or gradients among those of the branch.

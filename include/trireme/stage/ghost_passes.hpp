@@ -40,8 +40,8 @@ struct GhostPass {
     const Stage& stage;
     const Pass& pass;
     Flight& flight;
-    const LayerLeft* left = nullptr;  // of a backward pass
-    bool is_last = false;             // it completes gradients, and reports them layer by layer
+    const PassEvents& events;
+    bool is_last = false;  // it completes gradients, and reports them layer by layer
 };
 
 class GhostPasses {
@@ -70,7 +70,7 @@ public:
 private:
     static PassKey key_of(const GhostPass& ghost);
     const PassTime* find(const PassKey& key) const;
-    void charge(const Pass& pass, const PassTime& time);
+    void charge(const GhostPass& ghost, const PassTime& time);
     void charge_layers(const GhostPass& ghost, const PassTime& time);
     template <class Walk>
     void walk(const PassKey& key, const Pass& pass, Walk&& walk);

@@ -31,8 +31,8 @@ public:
     // Told which gradients are complete while a training program runs, one for each copy of the gradients; they
     // outlive every execution. Or none.
     void sum_with(std::vector<GradientExchange>* exchanges) { exchanges_ = exchanges; }
-    // Called behind each layer, forward and backward, so that messages go on meanwhile.
-    void call_now_and_then(std::function<void()> call) { progress_ = std::move(call); }
+    // Sets a function that is called after each layer, forward and backward, so that messages go on.
+    void call_now_and_then(std::function<void()> call) { events_.after_layer = std::move(call); }
 
     // What training passes leave out, and what tensor ranks compute for each other; both outlive every
     // execution. Or none.
@@ -99,7 +99,7 @@ private:
     ConstTensor grad_output_of(const Instruction& instruction);
     Tensor grad_input_of(const Instruction& instruction);
     bool leaves_gradients(const Instruction& backward) const;
-    LayerLeft listener(const Instruction& backward);
+    void listen(const Instruction& backward);
     std::size_t weights_of(const Instruction& instruction) const;
     Flight& flight_for_backward(const Instruction& instruction);
     void note_outcome(int micro_batch, const Stage& last, const Flight& flight);
@@ -121,7 +121,7 @@ private:
     std::unique_ptr<GhostPasses> ghosts_;  // null: every pass is computed
     Place place_;
     std::vector<GradientExchange>* exchanges_ = nullptr;
-    std::function<void()> progress_ = [] {};
+    PassEvents events_;
     Resizing* resizing_ = nullptr;
     const HelpedProducts* helped_ = nullptr;
 

@@ -86,7 +86,7 @@ void ResidualBranch::open(const Pass& pass, Weights weights, ConstTensor input, 
 }
 
 Tensor ResidualBranch::close(const Pass& pass, Weights weights, ConstTensor input, BranchState& state,
-                             Arena& kept) const {
+                             Arena& kept, const NextNorm* next_norm) const {
     const bool is_cut = input.rows < pass.batch.rows();
     const Tensor partial = (is_cut ? pass.scratch : kept).tensor(pass.dtype, pass.batch.rows(), width_);
     last_.forward(pass, last_part(weights), state.result, partial, state.last_guests, kept);
@@ -102,16 +102,17 @@ Tensor ResidualBranch::close(const Pass& pass, Weights weights, ConstTensor inpu
         norm_.forward(pass, norm_part(weights), sum, output, state.norm, kept, addition);
         return output;
     }
-    if (pass.next_norm != nullptr) {
-        make_next_norm(pass, addition, kept);
+    if (next_norm != nullptr) {
+        make_next_norm(pass, *next_norm, addition, kept);
     } else {
         launch(pass.stream, addition);
     }
     return sum;
 }
 
-void ResidualBranch::make_next_norm(const Pass& pass, const ResidualAdd& sum, Arena& kept) const {
-    const auto& [norm, weights, state, normed, is_normed] = *pass.next_norm;
+void ResidualBranch::make_next_norm(const Pass& pass, const NextNorm& next, const ResidualAdd& sum,
+                                    Arena& kept) const {
+    const auto& [norm, weights, state, normed, is_normed] = next;
     normed = kept.tensor(pass.dtype, sum.output.rows, width_);
     const bool joins = joins_sum(pass.stream);
     if (!joins) launch(pass.stream, sum);

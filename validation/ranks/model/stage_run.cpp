@@ -119,12 +119,11 @@ private:
     void train(const Pass& pass, StageRun& result) {
         const Tensor grad_output = stage_.is_last() ? Tensor{} : rows_of("grad_output", result.own);
         const Tensor grad_input = stage_.is_first() ? Tensor{} : rows_of("grad_input", result.own);
-        const LayerLeft nobody_listens = [](const auto&) {};
         if (task_.halves == BackwardHalves::together) {
-            stage_.backward(pass, grad_output, grad_input, flight_, workspace_, nobody_listens);
+            stage_.backward(pass, grad_output, grad_input, flight_, workspace_);
         } else {
             stage_.backward_input(pass, grad_output, grad_input, flight_);
-            stage_.backward_weight(pass, flight_, nobody_listens);
+            stage_.backward_weight(pass, flight_);
         }
         if (!stage_.is_first()) result.grad_input = numbers_of(grad_input);
         for (std::size_t i = 0; i < parameters_.specs().size(); ++i) {

@@ -294,6 +294,7 @@ TEST(RememberedPasses, AreThoseOfAPeriod) {
     const TokenBatch batch = rows.batch();
     Resizing resizing(stage.projections(), Filling::zero, DType::f32, rows.shape().rows, Place::ghost);
     GhostPasses passes(workspace, nullptr);
+    const PassEvents events;
     const auto walks = [&](bool is_training) {
         const std::size_t before = calls_of(stream, "linear");
         const Pass pass{.stream = stream,
@@ -302,7 +303,7 @@ TEST(RememberedPasses, AreThoseOfAPeriod) {
                         .is_training = is_training,
                         .resizing = &resizing};
         flight.clear();
-        passes.forward({{Op::forward, 0}, stage, pass, flight}, {nullptr, DType::f32, 9, 32, 32});
+        passes.forward({{Op::forward, 0}, stage, pass, flight, events}, {nullptr, DType::f32, 9, 32, 32});
         return calls_of(stream, "linear") > before;
     };
 
