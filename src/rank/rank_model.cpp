@@ -98,11 +98,10 @@ void RankModel::prepare_to_share_products(Stream& stream, const ResizeConfig& re
     config.place = setup_.place;
     resizer_ = std::make_unique<Resizer>(stream, config, projections_of(work.model, work.specs),
                                          stages_->parameters());
-    stages_->resize_with(&resizer_->products());
-    if (!groups_.tensor) return;
-    helped_ = std::make_unique<HelpedProducts>(projections_of_team(work.model, work.specs),
-                                               groups_.tensor->rank(), setup_.plan.spread);
-    stages_->help_with(helped_.get());
+    if (groups_.tensor)
+        helped_ = std::make_unique<HelpedProducts>(projections_of_team(work.model, work.specs),
+                                                   groups_.tensor->rank(), setup_.plan.spread);
+    stages_->rebalance({.resizing = &resizer_->products(), .helped = helped_.get()});
 }
 
 void RankModel::share_products(Stream& stream) {

@@ -18,11 +18,11 @@ PassTime PassTime::operator/(double count) const {
     return {.products = products / count, .other_kernels = other_kernels / count, .waits = waits / count};
 }
 
-PassKey GhostPasses::key_of(const GhostPass& ghost) {
+PassKey GhostPasses::key_of(const GhostPass& ghost) const {
     const Pass& pass = ghost.pass;
     PassKey key{.op = ghost.instruction.op, .stage = ghost.instruction.stage, .is_training = pass.is_training};
     if (pass.group != nullptr) key.place = pass.group->ranks.rank();
-    if (pass.is_training && pass.resizing != nullptr) key.period = pass.resizing->period();
+    if (pass.is_training && resizing_ != nullptr) key.period = resizing_->period();
     for (const Segment& segment : pass.batch.segments) key.lengths.push_back(segment.length);
     return key;
 }
@@ -92,9 +92,7 @@ void GhostPasses::prepare(const GhostPass& ghost) {
                      .scratch = pass.scratch,
                      .dtype = pass.dtype,
                      .is_training = pass.is_training,
-                     .group = quiet_group ? &*quiet_group : nullptr,
-                     .resizing = pass.resizing,
-                     .helped = pass.helped};
+                     .group = quiet_group ? &*quiet_group : nullptr};
     const auto neighbour = [&](bool is_end) { return is_end ? Tensor{} : neighbour_of(ghost); };
     stage.forward(quiet, neighbour(stage.is_first()), flight, workspace_);
     if (for_weights)

@@ -63,6 +63,11 @@ LocalStages::LocalStages(const LocalWork& work, Communicator* group, bool cuts_r
 
 LocalStages::~LocalStages() = default;
 
+void LocalStages::rebalance(const Rebalancing& rebalancing) {
+    for (Stage& stage : stages_) stage.rebalance(rebalancing);
+    if (ghosts_) ghosts_->rebalance(rebalancing);
+}
+
 void LocalStages::work_in(const StageMemory& memory) {
     flights_ = FlightPool(memory.activations, place_);
     workspace_ = Workspace(memory, place_);
@@ -81,10 +86,6 @@ void LocalStages::rehearse(Stream& stream, const TokenBatch& batch, bool in_halv
 const Stage& LocalStages::stage(int number) const {
     const auto at = std::find(work_.stages.begin(), work_.stages.end(), number);
     return stages_[static_cast<std::size_t>(at - work_.stages.begin())];
-}
-
-bool LocalStages::is_here(int stage, int micro_batch) const {
-    return round_->shape.executor_of(stage, micro_batch) == work_.team;
 }
 
 void LocalStages::begin(Stream& stream, const Round& round) {
@@ -124,10 +125,6 @@ std::map<int, LossState> LocalStages::take_outcomes(int step) {
     return std::move(steps_.extract(step).mapped().outcomes);
 }
 
-std::size_t LocalStages::gradients_of(int step) const {
-    return static_cast<std::size_t>(step) % parameters_.copies().gradients;
-}
-
 std::size_t LocalStages::rows(int micro_batch) const {
     const auto step = steps_.find(round_->shape.step_of(micro_batch));
     if (step == steps_.end()) return 0;
@@ -146,9 +143,7 @@ Pass LocalStages::pass_of(int micro_batch) {
             .dropout_key = round_->dropout_key,
             .loss_scale = work.loss_scale,
             .label_smoothing = round_->label_smoothing,
-            .group = group_.get(),
-            .resizing = resizing_,
-            .helped = helped_};
+            .group = group_.get()};
 }
 
 Tensor LocalStages::place_for(const Instruction& receive) {

@@ -101,6 +101,16 @@ void Stage::bind(const LocalParameters& parameters) {
     for (std::size_t c = 0; c < copies.gradients; ++c) add_copy(gradients_, parameters.gradients(c));
 }
 
+void Stage::rebalance(const Rebalancing& rebalancing) {
+    for (Layer& layer : layers_) {
+        std::visit(
+            [&]<class L>(L& l) {
+                if constexpr (requires { l.rebalance(rebalancing); }) l.rebalance(rebalancing);
+            },
+            layer);
+    }
+}
+
 std::vector<std::size_t> Stage::parameter_uses() const {
     std::vector<std::size_t> all;
     for (const auto& numbers : numbers_) all.insert(all.end(), numbers.begin(), numbers.end());

@@ -37,8 +37,7 @@ double WholeModel::forward_backward(Stream& stream, const TokenBatch& batch, con
                     .is_training = true,
                     .dropout_key = options.dropout_key,
                     .loss_scale = options.loss_scale,
-                    .label_smoothing = options.label_smoothing,
-                    .resizing = options.resizing};
+                    .label_smoothing = options.label_smoothing};
     flight_.clear();
     stage_.forward(pass, {}, flight_, workspace_);
     if (halves == BackwardHalves::together) {

@@ -40,8 +40,6 @@ struct TokenBatch {
     std::size_t rows() const { return tokens.columns; }
 };
 
-class HelpedProducts;
-class Resizing;
 struct TensorGroup;
 
 // One micro-batch's way through the model.
@@ -50,14 +48,12 @@ struct Pass {
     const TokenBatch& batch;
     Arena& scratch;  // for what no later call needs; not the arena that a forward pass keeps in
     DType dtype = DType::f32;
-    bool is_training = false;                // dropout is on, and the head leaves the loss to its backward pass
-    RandomKey dropout_key = {};              // of the run
-    double loss_scale = 1;                   // gradients are of loss_scale * sum of losses
-    double label_smoothing = 0;              // of the classes, in training
-    bool keeps_little = false;               // what is cheap to compute again is not kept for the backward pass
-    const TensorGroup* group = nullptr;      // the ranks that share this replica's tensors; none: there is one
-    Resizing* resizing = nullptr;            // what is left out of products; none: nothing
-    const HelpedProducts* helped = nullptr;  // what tensor ranks compute for each other; none: nothing
+    bool is_training = false;            // dropout is on, and the head leaves the loss to its backward pass
+    RandomKey dropout_key = {};          // of the run
+    double loss_scale = 1;               // gradients are of loss_scale * sum of losses
+    double label_smoothing = 0;          // of the classes, in training
+    bool keeps_little = false;           // what is cheap to compute again is not kept for the backward pass
+    const TensorGroup* group = nullptr;  // the ranks that share this replica's tensors; null: one rank
 };
 
 // What the last layer, a head, leaves in its state.

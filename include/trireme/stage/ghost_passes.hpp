@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "trireme/device/stream.hpp"
+#include "trireme/model/helped_products.hpp"
 #include "trireme/schedule/instruction.hpp"
 #include "trireme/stage/stage.hpp"
 
@@ -55,6 +56,8 @@ public:
     // shared times, which no rank reads before that: backward passes whole, or in halves.
     void rehearse(const std::vector<Stage>& stages, const std::vector<int>& numbers, const Pass& pass,
                   bool in_halves);
+    // From here on, passes of another period are of another kind.
+    void rebalance(const Rebalancing& rebalancing) { resizing_ = rebalancing.resizing; }
     // Called when devices become faster or slower.
     void forget() { own_.clear(); }
 
@@ -68,7 +71,7 @@ public:
     void reset_waits() { wait_seconds_ = 0; }
 
 private:
-    static PassKey key_of(const GhostPass& ghost);
+    PassKey key_of(const GhostPass& ghost) const;
     const PassTime* find(const PassKey& key) const;
     void charge(const GhostPass& ghost, const PassTime& time);
     void charge_layers(const GhostPass& ghost, const PassTime& time);
@@ -79,6 +82,7 @@ private:
     Workspace& workspace_;
     PassTimes own_;
     std::shared_ptr<PassTimes> shared_;
+    const Resizing* resizing_ = nullptr;  // null: there is one period
     bool rehearses_ = false;
     double wait_seconds_ = 0;
 };

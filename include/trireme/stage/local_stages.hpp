@@ -34,10 +34,8 @@ public:
     // Sets a function that is called after each layer, forward and backward, so that messages go on.
     void call_now_and_then(std::function<void()> call) { events_.after_layer = std::move(call); }
 
-    // What training passes leave out, and what tensor ranks compute for each other; both outlive every
-    // execution. Or none.
-    void resize_with(Resizing* resizing) { resizing_ = resizing; }
-    void help_with(const HelpedProducts* helped) { helped_ = helped; }
+    // From here on, training passes rebalance the projections of all stages.
+    void rebalance(const Rebalancing& rebalancing);
     // Changes the memory that passes need; called while nothing is in flight.
     void work_in(const StageMemory& memory);
     // Makes flights and row buffers until there are so many; called while nothing is in flight. Others are made
@@ -67,7 +65,9 @@ public:
     const std::map<int, LossState>& outcomes(int step) const;
     std::map<int, LossState> take_outcomes(int step);
     // The copy of the gradients that a step's are in, or were.
-    std::size_t gradients_of(int step) const;
+    std::size_t gradients_of(int step) const {
+        return static_cast<std::size_t>(step) % parameters_.copies().gradients;
+    }
 
     std::size_t rows(int micro_batch) const override;
     Tensor place_for(const Instruction& receive) override;
@@ -92,7 +92,9 @@ private:
     void step(int stage);
 
     const Stage& stage(int number) const;
-    bool is_here(int stage, int micro_batch) const;  // whether this team executes it
+    bool is_here(int stage, int microbatch) const {  // true if this team executes it
+        return round_->shape.executor_of(stage, microbatch) == work_.team;
+    }
     int step_of(const Instruction& instruction) const { return round_->shape.step_of(instruction.micro_batch); }
     Pass pass_of(int micro_batch);
     ConstTensor input_of(const Instruction& instruction);
@@ -122,8 +124,6 @@ private:
     Place place_;
     std::vector<GradientExchange>* exchanges_ = nullptr;
     PassEvents events_;
-    Resizing* resizing_ = nullptr;
-    const HelpedProducts* helped_ = nullptr;
 
     // Of the round that is being executed.
     Stream* stream_ = nullptr;

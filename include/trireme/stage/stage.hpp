@@ -79,6 +79,9 @@ public:
     // Where they are; before the first pass. `parameters` outlives the stage.
     void bind(const LocalParameters& parameters);
 
+    // From here on, training passes rebalance the projections of its blocks.
+    void rebalance(const Rebalancing& rebalancing);
+
     // The numbers of the parameters that each layer uses, layer by layer: all that `left` is called with.
     std::vector<std::size_t> parameter_uses() const;
 

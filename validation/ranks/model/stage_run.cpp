@@ -3,6 +3,7 @@
 #include <memory>
 #include <numeric>
 
+#include "trireme/model/helped_products.hpp"
 #include "trireme/model/tensor_group.hpp"
 
 namespace trireme::validation {
@@ -90,9 +91,7 @@ public:
                         .dropout_key = RandomKey{77},
                         .loss_scale = 0.5,
                         .label_smoothing = 0.1,
-                        .group = group_.get(),
-                        .resizing = &resizing_,
-                        .helped = &helped_};
+                        .group = group_.get()};
         StageRun result{.own = own_rows(pass), .output = {}, .grad_input = {}, .gradients = {}, .outcome = {}};
         const Tensor input = stage_.is_first() ? Tensor{} : rows_of("input", result.own);
         const Tensor output = stage_.forward(pass, input, flight_, workspace_);
@@ -114,6 +113,7 @@ private:
         }
         resizing_.keep(helped_.begin(sharing.migrations, kept));
         helped_.tell(sharing.ranks);
+        stage_.rebalance({.resizing = &resizing_, .helped = &helped_});
     }
 
     void train(const Pass& pass, StageRun& result) {
