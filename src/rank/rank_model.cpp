@@ -100,11 +100,10 @@ void RankModel::prepare_to_share_products(Stream& stream, const ResizeConfig& re
     config.place = job_.place;
     resizer_ = std::make_unique<Resizer>(stream, config, projections_of(work.model, work.specs),
                                          stages_->parameters());
-    stages_->resize_with(&resizer_->products());
-    if (!groups_.tensor) return;
-    helped_ = std::make_unique<HelpedProducts>(projections_of_team(work.model, work.specs),
-                                               groups_.tensor->rank(), current_.plan.spread);
-    stages_->help_with(helped_.get());
+    if (groups_.tensor)
+        helped_ = std::make_unique<HelpedProducts>(projections_of_team(work.model, work.specs),
+                                                   groups_.tensor->rank(), current_.plan.spread);
+    stages_->rebalance({.resizing = &resizer_->products(), .helped = helped_.get()});
 }
 
 void RankModel::share_products(Stream& stream) {
@@ -251,7 +250,8 @@ RankWaits RankModel::waits() const {
     (has_stages ? waits.pipeline : waits.data) += of(groups_.update);
     if (is_idle()) return waits;
     waits.pipeline += of(groups_.activations) + of(groups_.gradients);
-    if (groups_.tensor) waits.tensor = of(groups_.tensor) + stages_->passes().wait_seconds();
+    if (groups_.tensor) waits.tensor = of(groups_.tensor);
+    if (groups_.tensor && stages_->ghosts() != nullptr) waits.tensor += stages_->ghosts()->wait_seconds();
     for (const auto& [ranks, group] : groups_.data) waits.data += of(group);
     return waits;
 }
@@ -260,7 +260,7 @@ void RankModel::reset_traffic() {
     groups_.update->reset_traffic();
     groups_.record->reset_traffic();
     if (is_idle()) return;
-    stages_->passes().reset_waits();
+    if (stages_->ghosts() != nullptr) stages_->ghosts()->reset_waits();
     groups_.activations->reset_traffic();
     groups_.gradients->reset_traffic();
     if (groups_.tensor) groups_.tensor->reset_traffic();

@@ -314,7 +314,8 @@ std::vector<StepOutcome> RankTrainer::step() {
     stream_.products = {};
     const std::size_t number = first_ + static_cast<std::size_t>(executed_) + 1;
     stream_.slowness.set(slowness_in(job_.slow, model_.rank(), number));
-    if (!model_.is_idle() && changes_slowness(job_.slow, number)) model_.stages().passes().forget();
+    GhostPasses* const ghosts = model_.is_idle() ? nullptr : model_.stages().ghosts();
+    if (ghosts != nullptr && changes_slowness(job_.slow, number)) ghosts->forget();
     model_.reset_traffic();
     look_ahead();
     progress_.emplace(cat("step ", number), "%", 100, job_.config.run.quiet || model_.rank() != 0);

@@ -50,7 +50,7 @@ std::vector<StateView> RankTrainer::views() const {
 }
 
 void RankTrainer::charge_whole_passes(std::shared_ptr<PassTimes> shared) {
-    if (!model_.is_idle()) model_.stages().passes().remember(std::move(shared));
+    if (!model_.is_idle()) model_.stages().charge_whole_passes(std::move(shared));
 }
 
 void RankTrainer::rehearse() {

@@ -47,8 +47,8 @@ LocalStages::LocalStages(const LocalWork& work, Communicator* group, bool cuts_r
       stages_(make_stages(work)),
       parameters_(parameters_of(stages_), work.dtype, place, work.copies),
       workspace_(work.memory, place),
-      passes_(workspace_),
       rows_(work.most_rows, work.model.width, work.dtype, place),
+      flights_(work.memory.activations, place),
       place_(place) {
     all_uses_.assign(parameters_.specs().size(), 0);
     for (Stage& stage : stages_) {
@@ -63,13 +63,29 @@ LocalStages::LocalStages(const LocalWork& work, Communicator* group, bool cuts_r
 
 LocalStages::~LocalStages() = default;
 
+void LocalStages::rebalance(const Rebalancing& rebalancing) {
+    for (Stage& stage : stages_) stage.rebalance(rebalancing);
+    if (ghosts_) ghosts_->rebalance(rebalancing);
+}
+
+void LocalStages::work_in(const StageMemory& memory) {
+    flights_ = FlightPool(memory.activations, place_);
+    workspace_ = Workspace(memory, place_);
+}
+
+void LocalStages::rehearse(Stream& stream, const TokenBatch& batch, bool in_halves) {
+    const Pass pass{.stream = stream,
+                    .batch = batch,
+                    .scratch = workspace_.scratch,
+                    .dtype = work_.dtype,
+                    .is_training = true,
+                    .group = group_.get()};
+    ghosts_->rehearse(stages_, work_.stages, pass, in_halves);
+}
+
 const Stage& LocalStages::stage(int number) const {
     const auto at = std::find(work_.stages.begin(), work_.stages.end(), number);
     return stages_[static_cast<std::size_t>(at - work_.stages.begin())];
-}
-
-bool LocalStages::is_here(int stage, int micro_batch) const {
-    return round_->shape.executor_of(stage, micro_batch) == work_.team;
 }
 
 void LocalStages::begin(Stream& stream, const Round& round) {
@@ -109,10 +125,6 @@ std::map<int, LossState> LocalStages::take_outcomes(int step) {
     return std::move(steps_.extract(step).mapped().outcomes);
 }
 
-std::size_t LocalStages::gradients_of(int step) const {
-    return static_cast<std::size_t>(step) % parameters_.copies().gradients;
-}
-
 std::size_t LocalStages::rows(int micro_batch) const {
     const auto step = steps_.find(round_->shape.step_of(micro_batch));
     if (step == steps_.end()) return 0;
@@ -131,10 +143,7 @@ Pass LocalStages::pass_of(int micro_batch) {
             .dropout_key = round_->dropout_key,
             .loss_scale = work.loss_scale,
             .label_smoothing = round_->label_smoothing,
-            .group = group_.get(),
-            .resizing = resizing_,
-            .helped = helped_,
-            .progress = &progress_};
+            .group = group_.get()};
 }
 
 Tensor LocalStages::place_for(const Instruction& receive) {
@@ -166,32 +175,30 @@ void LocalStages::run(const Instruction& instruction) {
         stream_->check->begin_pass(instruction.stage, instruction.micro_batch % round_->shape.micro_batches,
                                    instruction.op != Op::forward);
     }
-    execute(instruction);
-    stream_->slowness.settle();
-}
-
-void LocalStages::execute(const Instruction& instruction) {
     switch (instruction.op) {
         case Op::forward:
-            return forward(instruction);
+            forward(instruction);
+            break;
         case Op::backward:
-            return backward(instruction);
         case Op::backward_input:
-            return backward_input(instruction);
         case Op::backward_weight:
-            return backward_weight(instruction);
+            backward(instruction);
+            break;
         case Op::reduce:
-            return reduce(instruction.stage);
+            reduce(instruction.stage);
+            break;
         case Op::step:
-            return step(instruction.stage);
+            step(instruction.stage);
+            break;
         case Op::send_forward:
         case Op::receive_forward:
         case Op::send_backward:
         case Op::receive_backward:
         case Op::validate:
-            break;
+            throw BugError(
+                cat("a worker was asked to run ", text_of(instruction), ", which is the engine's to do"));
     }
-    throw BugError(cat("a worker was asked to run ", text_of(instruction), ", which is the engine's to do"));
+    stream_->slowness.settle();
 }
 
 // From the stage before: made here, or come by message.
@@ -205,12 +212,12 @@ ConstTensor LocalStages::input_of(const Instruction& instruction) {
 void LocalStages::forward(const Instruction& instruction) {
     const ConstTensor input = input_of(instruction);
     Passage& passage = passages_[{instruction.stage, instruction.micro_batch}];
-    if (free_flights_.empty()) make_flight();
-    passage.flight = std::move(free_flights_.back());
-    free_flights_.pop_back();
+    passage.flight = flights_.take();
     passage.flight->weights = weights_of(instruction);
-    passage.output = passes_.forward(stage(instruction.stage), instruction.stage,
-                                     pass_of(instruction.micro_batch), input, *passage.flight);
+    const Stage& own = stage(instruction.stage);
+    const Pass pass = pass_of(instruction.micro_batch);
+    passage.output = ghosts_ ? ghosts_->forward({instruction, own, pass, *passage.flight, events_}, input)
+                             : own.forward(pass, input, *passage.flight, workspace_, events_);
     if (!round_->shape.is_training) finish_forward(instruction, passage);
 }
 
@@ -222,7 +229,7 @@ void LocalStages::finish_forward(const Instruction& instruction, Passage& passag
         release_flight(passages_.at({number - 1, micro_batch}));
     }
     if (!stage(number).is_last()) return;
-    outcome_of(micro_batch) = PassRunner::outcome(stage(number), *passage.flight);
+    note_outcome(micro_batch, stage(number), *passage.flight);
     release_flight(passage);
 }
 
@@ -233,24 +240,17 @@ ConstTensor LocalStages::grad_output_of(const Instruction& instruction) {
     return passages_.at({number, micro_batch}).grad_output;
 }
 
-Tensor LocalStages::grad_input_of(const Instruction& instruction, Passage& passage) {
+Tensor LocalStages::grad_input_of(const Instruction& instruction) {
     if (stage(instruction.stage).is_first()) return {};
-    passage.grad_input = rows_.take(own_rows(pass_of(instruction.micro_batch)).count);
-    return passage.grad_input;
+    Tensor& place = passages_.at({instruction.stage, instruction.micro_batch}).grad_input;
+    place = rows_.take(own_rows(pass_of(instruction.micro_batch)).count);
+    return place;
 }
 
 // The newest weights, or older ones of which a copy has been kept; never older than the round's first.
 std::size_t LocalStages::weights_of(const Instruction& instruction) const {
     const int version = std::max(0, updates_ - instruction.age);
-    const auto old_copies = static_cast<int>(parameters_.copies().values) - 1;
-    return version == updates_ ? 0 : static_cast<std::size_t>(1 + version % old_copies);
-}
-
-void LocalStages::keep_old_weights() {
-    const auto old_copies = static_cast<int>(parameters_.copies().values) - 1;
-    if (old_copies == 0) return;
-    const auto copy = static_cast<std::size_t>(1 + updates_ % old_copies);
-    launch(*stream_, Copy{.input = parameters_.values().all(), .output = parameters_.values(copy).all()});
+    return version == updates_ ? 0 : parameters_.old_copy(version);
 }
 
 // Steps' gradients have copies in turn; a step's is free again when it has been updated.
@@ -270,36 +270,35 @@ Flight& LocalStages::flight_for_backward(const Instruction& instruction) {
     return flight;
 }
 
+// A whole backward pass, or one of its halves.
 void LocalStages::backward(const Instruction& instruction) {
-    Passage& passage = passages_.at({instruction.stage, instruction.micro_batch});
-    const Stage& own = stage(instruction.stage);
+    const auto [op, number, micro_batch, age] = instruction;
+    const Stage& own = stage(number);
+    const Pass pass = pass_of(micro_batch);
     Flight& flight = flight_for_backward(instruction);
-    const Tensor grad_input = grad_input_of(instruction, passage);
-    passes_.backward(own, instruction.stage, pass_of(instruction.micro_batch), grad_output_of(instruction),
-                     grad_input, flight, listener(instruction), leaves_gradients(instruction));
-    if (own.is_last()) outcome_of(instruction.micro_batch) = PassRunner::outcome(own, flight);
-    release_inputs(instruction);
+    const bool has_input_half = op != Op::backward_weight;
+    const ConstTensor grad_output = has_input_half ? grad_output_of(instruction) : ConstTensor{};
+    const Tensor grad_input = has_input_half ? grad_input_of(instruction) : Tensor{};
+    listen(instruction);
+    if (ghosts_) {
+        ghosts_->backward({instruction, own, pass, flight, events_, leaves_gradients(instruction)}, grad_output,
+                          grad_input);
+    } else if (op == Op::backward) {
+        own.backward(pass, grad_output, grad_input, flight, workspace_, events_);
+    } else if (op == Op::backward_input) {
+        own.backward_input(pass, grad_output, grad_input, flight, events_);
+    } else {
+        own.backward_weight(pass, flight, events_);
+    }
+    if (has_input_half && own.is_last()) note_outcome(micro_batch, own, flight);
+    if (op != Op::backward_input) release_inputs(instruction);
 }
 
-void LocalStages::backward_input(const Instruction& instruction) {
-    Passage& passage = passages_.at({instruction.stage, instruction.micro_batch});
-    const Stage& own = stage(instruction.stage);
-    Flight& flight = flight_for_backward(instruction);
-    const Tensor grad_input = grad_input_of(instruction, passage);
-    passes_.backward_input(own, instruction.stage, pass_of(instruction.micro_batch),
-                           grad_output_of(instruction), grad_input, flight);
-    if (own.is_last()) outcome_of(instruction.micro_batch) = PassRunner::outcome(own, flight);
-}
-
-void LocalStages::backward_weight(const Instruction& instruction) {
-    Flight& flight = flight_for_backward(instruction);
-    passes_.backward_weight(stage(instruction.stage), instruction.stage, pass_of(instruction.micro_batch),
-                            flight, listener(instruction), leaves_gradients(instruction));
-    release_inputs(instruction);
-}
-
-LossState& LocalStages::outcome_of(int micro_batch) {
-    return steps_.at(round_->shape.step_of(micro_batch)).outcomes[micro_batch % round_->shape.micro_batches];
+// A pass that was charged as a whole leaves no states.
+void LocalStages::note_outcome(int micro_batch, const Stage& last, const Flight& flight) {
+    LossState& outcome =
+        steps_.at(round_->shape.step_of(micro_batch)).outcomes[micro_batch % round_->shape.micro_batches];
+    if (!flight.states.empty()) outcome = last.outcome(flight);
 }
 
 void LocalStages::release_inputs(const Instruction& instruction) {
@@ -323,10 +322,7 @@ void LocalStages::give_back(Tensor& place) {
     place = {};
 }
 
-void LocalStages::release_flight(Passage& passage) {
-    passage.flight->clear();
-    free_flights_.push_back(std::move(passage.flight));
-}
+void LocalStages::release_flight(Passage& passage) { flights_.give_back(std::move(passage.flight)); }
 
 // Whose gradient has been read, too.
 void LocalStages::forget_if_over(const Key& key) {
@@ -340,9 +336,9 @@ bool LocalStages::leaves_gradients(const Instruction& backward) const {
     return last.op == backward.op && last.micro_batch == backward.micro_batch;
 }
 
-LayerLeft LocalStages::listener(const Instruction& backward) {
+void LocalStages::listen(const Instruction& backward) {
     const int step = step_of(backward);
-    return [this, is_last = leaves_gradients(backward), step](const std::vector<std::size_t>& parameters) {
+    events_.left = [this, is_last = leaves_gradients(backward), step](const auto& parameters) {
         if (is_last) {
             leave(step, parameters);
         } else if (exchanges_ != nullptr) {
@@ -371,7 +367,10 @@ void LocalStages::reduce(int number) {
 void LocalStages::step(int number) {
     const int step = steps_made_[number]++;
     if (step < updates_) return;
-    keep_old_weights();
+    if (parameters_.copies().values > 1) {
+        const Tensor old = parameters_.values(parameters_.old_copy(updates_)).all();
+        launch(*stream_, Copy{.input = parameters_.values().all(), .output = old});
+    }
     round_->update(step);
     ++updates_;
     if (exchanges_ != nullptr && gradients_opened_ > updates_)

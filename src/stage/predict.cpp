@@ -2,9 +2,11 @@
 
 #include <memory>
 #include <numeric>
+#include <optional>
 
 #include "trireme/comm/communicator.hpp"
 #include "trireme/model/channel_choice.hpp"
+#include "trireme/model/helped_products.hpp"
 #include "trireme/model/tensor_group.hpp"
 
 namespace trireme {
@@ -53,11 +55,13 @@ public:
           batch_(ghost_batch(config, shape, inputs_)),
           ranks_(ghost_group("tensor", spec.part.rank, static_cast<int>(spec.part.shares.size()))),
           group_{.ranks = *ranks_, .exchange = workspace_.exchange, .cuts_rows = kind.cuts_rows},
-          is_shared_(!spec.part.is_whole()),
-          resizing_(stage_.projections(), Filling::zero, kind.dtype, shape.rows, Place::ghost),
-          helped_(projections_of_team(config, {spec}), spec.part.rank, kind.spread) {
+          is_shared_(!spec.part.is_whole()) {
         stage_.bind(parameters_);
-        resizing_.keep(helped_.begin(kind.migrations, longest_lists(stage_.projections(), helped_, kind)));
+        if (kind.resizing_limit == 0 && kind.migrations.empty()) return;
+        resizing_.emplace(stage_.projections(), Filling::zero, kind.dtype, shape.rows, Place::ghost);
+        helped_.emplace(projections_of_team(config, {spec}), spec.part.rank, kind.spread);
+        resizing_->keep(helped_->begin(kind.migrations, longest_lists(stage_.projections(), *helped_, kind)));
+        stage_.rebalance({.resizing = &*resizing_, .helped = &*helped_});
     }
 
     void train() {
@@ -65,12 +69,11 @@ public:
         stage_.forward(pass, neighbour(stage_.is_first()), flight_, workspace_);
         const ConstTensor grad_output = neighbour(stage_.is_last());
         const Tensor grad_input = neighbour(stage_.is_first());
-        const LayerLeft nobody_listens = [](const auto&) {};
         if (kind_.halves == BackwardHalves::together) {
-            stage_.backward(pass, grad_output, grad_input, flight_, workspace_, nobody_listens);
+            stage_.backward(pass, grad_output, grad_input, flight_, workspace_);
         } else {
             stage_.backward_input(pass, grad_output, grad_input, flight_);
-            stage_.backward_weight(pass, flight_, nobody_listens);
+            stage_.backward_weight(pass, flight_);
         }
         flight_.clear();
     }
@@ -96,9 +99,7 @@ private:
                 .scratch = workspace_.scratch,
                 .dtype = kind_.dtype,
                 .is_training = is_training,
-                .group = is_shared_ ? &group_ : nullptr,
-                .resizing = &resizing_,
-                .helped = &helped_};
+                .group = is_shared_ ? &group_ : nullptr};
     }
 
     // What another stage gives or gets; nothing at the model's ends.
@@ -118,8 +119,8 @@ private:
     std::unique_ptr<Communicator> ranks_;
     TensorGroup group_;
     bool is_shared_;
-    Resizing resizing_;
-    HelpedProducts helped_;
+    std::optional<Resizing> resizing_;  // none: the plan rebalances nothing
+    std::optional<HelpedProducts> helped_;
 };
 
 }  // namespace

@@ -38,10 +38,6 @@ void visit_layer(const Layer& layer, LayerState& state, Use&& use) {
     std::visit([&]<class L>(const L& l) { use(l, std::get<typename L::State>(state)); }, layer);
 }
 
-void let_messages_go_on(const Pass& pass) {
-    if (pass.progress != nullptr) (*pass.progress)();
-}
-
 }  // namespace
 
 StageMemory larger_of(const StageMemory& a, const StageMemory& b) {
@@ -105,6 +101,16 @@ void Stage::bind(const LocalParameters& parameters) {
     for (std::size_t c = 0; c < copies.gradients; ++c) add_copy(gradients_, parameters.gradients(c));
 }
 
+void Stage::rebalance(const Rebalancing& rebalancing) {
+    for (Layer& layer : layers_) {
+        std::visit(
+            [&]<class L>(L& l) {
+                if constexpr (requires { l.rebalance(rebalancing); }) l.rebalance(rebalancing);
+            },
+            layer);
+    }
+}
+
 std::vector<std::size_t> Stage::parameter_uses() const {
     std::vector<std::size_t> all;
     for (const auto& numbers : numbers_) all.insert(all.end(), numbers.begin(), numbers.end());
@@ -119,13 +125,14 @@ void Stage::name_layer(const Pass& pass, std::size_t l) const {
     if (pass.stream.check != nullptr) pass.stream.check->begin_layer(name_of(layers_[l]));
 }
 
-Tensor Stage::forward(const Pass& pass, ConstTensor input, Flight& flight, Workspace& workspace) const {
+Tensor Stage::forward(const Pass& pass, ConstTensor input, Flight& flight, Workspace& workspace,
+                      const PassEvents& events) const {
     flight.inputs.resize(layers_.size());
     for (const Layer& layer : layers_) flight.states.push_back(make_state(layer));
-    if (keeps_inputs_alone(pass)) return run_blocks(pass, input, flight, workspace.again);
+    if (keeps_inputs_alone(pass)) return run_blocks(pass, input, flight, workspace.again, events);
     Pass own = pass;
     own.keeps_little = spec_.recompute == Recompute::selective;
-    return run_layers(own, {0, layers_.size()}, input, flight, flight.kept);
+    return run_layers(own, {0, layers_.size()}, input, flight, flight.kept, events);
 }
 
 std::optional<NextNorm> Stage::norm_of_input(const Pass& pass, std::size_t l, Flight& flight) const {
@@ -138,20 +145,24 @@ std::optional<NextNorm> Stage::norm_of_input(const Pass& pass, std::size_t l, Fl
     return norm;
 }
 
-Tensor Stage::run_layers(const Pass& pass, Range layers, ConstTensor input, Flight& flight, Arena& kept) const {
+Tensor Stage::run_layers(const Pass& pass, Range layers, ConstTensor input, Flight& flight, Arena& kept,
+                         const PassEvents& events) const {
     Tensor output;
     for (std::size_t l = layers.begin; l < layers.end(); ++l) {
         flight.inputs[l] = input;
         name_layer(pass, l);
         const std::optional<NextNorm> next_norm =
             l + 1 < layers.end() ? norm_of_input(pass, l + 1, flight) : std::nullopt;
-        Pass own = pass;
-        own.next_norm = next_norm ? &*next_norm : nullptr;
         visit_layer(layers_[l], flight.states[l], [&]<class L>(const L& layer, typename L::State& state) {
-            Arena& arena = is_head<L> ? pass.scratch : kept;  // a head keeps nothing
-            output = layer.forward(own, weights_[flight.weights][l], input, state, arena);
+            const Weights weights = weights_[flight.weights][l];
+            if constexpr (requires { layer.forward(pass, weights, input, state, kept, &*next_norm); }) {
+                output = layer.forward(pass, weights, input, state, kept, next_norm ? &*next_norm : nullptr);
+            } else {
+                Arena& arena = is_head<L> ? pass.scratch : kept;  // a head keeps nothing
+                output = layer.forward(pass, weights, input, state, arena);
+            }
         });
-        let_messages_go_on(pass);
+        events.after_layer();
         input = output;
     }
     return output;
@@ -159,11 +170,12 @@ Tensor Stage::run_layers(const Pass& pass, Range layers, ConstTensor input, Flig
 
 // What a block made is forgotten but for its output; of a block that is only evaluated even that, once the next
 // one has read it.
-Tensor Stage::run_blocks(const Pass& pass, ConstTensor input, Flight& flight, Arena& again) const {
+Tensor Stage::run_blocks(const Pass& pass, ConstTensor input, Flight& flight, Arena& again,
+                         const PassEvents& events) const {
     Tensor output;
     for (const Range& block : blocks_) {
         const ArenaScope scope(again);
-        const Tensor made = run_layers(pass, block, input, flight, again);
+        const Tensor made = run_layers(pass, block, input, flight, again, events);
         if (is_of_head(layers_[block.begin])) return {};
         if (!pass.is_training) flight.kept.release(0);
         output = flight.kept.tensor(pass.dtype, made.rows, made.columns);
@@ -192,7 +204,7 @@ void Stage::backward_layer(const Pass& pass, std::size_t l, ConstTensor grad_out
 }
 
 void Stage::backward(const Pass& pass, ConstTensor grad_output, Tensor grad_input, Flight& flight,
-                     Workspace& workspace, const LayerLeft& left) const {
+                     Workspace& workspace, const PassEvents& events) const {
     const ArenaScope scope(pass.scratch);
     const std::size_t rows = own_rows(pass).count;
     Tensor next = pass.scratch.tensor(pass.dtype, rows, width_);
@@ -202,20 +214,21 @@ void Stage::backward(const Pass& pass, ConstTensor grad_output, Tensor grad_inpu
     for (std::size_t b = blocks_.size(); b-- > 0;) {
         const ArenaScope block_scope(workspace.again);
         if (spec_.recompute == Recompute::full) {
-            run_layers(own, blocks_[b], flight.inputs[blocks_[b].begin], flight, workspace.again);
+            run_layers(own, blocks_[b], flight.inputs[blocks_[b].begin], flight, workspace.again, events);
         }
         for (std::size_t l = blocks_[b].end(); l-- > blocks_[b].begin;) {
             const Tensor target = l == 0 && grad_input.is_present() ? grad_input : next;
             backward_layer(own, l, grad_output, target, flight);
-            left(numbers_[l]);
-            let_messages_go_on(pass);
+            events.left(numbers_[l]);
+            events.after_layer();
             grad_output = target;
             std::swap(next, spare);
         }
     }
 }
 
-void Stage::backward_input(const Pass& pass, ConstTensor grad_output, Tensor grad_input, Flight& flight) const {
+void Stage::backward_input(const Pass& pass, ConstTensor grad_output, Tensor grad_input, Flight& flight,
+                           const PassEvents& events) const {
     if (spec_.recompute == Recompute::full) {
         throw BugError("a stage that computes its activations again was asked for half a backward pass");
     }
@@ -232,12 +245,12 @@ void Stage::backward_input(const Pass& pass, ConstTensor grad_output, Tensor gra
             layer.backward_input(own, weights_[flight.weights][l], flight.inputs[l], grad_output, target, state,
                                  flight.kept);
         });
-        let_messages_go_on(pass);
+        events.after_layer();
         grad_output = target;
     }
 }
 
-void Stage::backward_weight(const Pass& pass, Flight& flight, const LayerLeft& left) const {
+void Stage::backward_weight(const Pass& pass, Flight& flight, const PassEvents& events) const {
     Pass own = pass;
     own.keeps_little = spec_.recompute == Recompute::selective;
     for (std::size_t l = layers_.size(); l-- > 0;) {
@@ -247,8 +260,8 @@ void Stage::backward_weight(const Pass& pass, Flight& flight, const LayerLeft& l
             layer.backward_weight(own, weights_[flight.weights][l], flight.inputs[l], flight.grad_outputs[l],
                                   state, gradients_[flight.gradients][l], pass.scratch);
         });
-        left(numbers_[l]);
-        let_messages_go_on(pass);
+        events.left(numbers_[l]);
+        events.after_layer();
     }
 }
 

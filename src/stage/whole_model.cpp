@@ -37,16 +37,14 @@ double WholeModel::forward_backward(Stream& stream, const TokenBatch& batch, con
                     .is_training = true,
                     .dropout_key = options.dropout_key,
                     .loss_scale = options.loss_scale,
-                    .label_smoothing = options.label_smoothing,
-                    .resizing = options.resizing};
-    const LayerLeft nobody_listens = [](const auto&) {};
+                    .label_smoothing = options.label_smoothing};
     flight_.clear();
     stage_.forward(pass, {}, flight_, workspace_);
     if (halves == BackwardHalves::together) {
-        stage_.backward(pass, {}, {}, flight_, workspace_, nobody_listens);
+        stage_.backward(pass, {}, {}, flight_, workspace_);
     } else {
         stage_.backward_input(pass, {}, {}, flight_);
-        stage_.backward_weight(pass, flight_, nobody_listens);
+        stage_.backward_weight(pass, flight_);
     }
     return stage_.outcome(flight_).loss;
 }

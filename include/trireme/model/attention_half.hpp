@@ -16,11 +16,13 @@ public:
     AttentionHalf(const ModelConfig& config, const TensorPart& part, std::size_t block);
     std::vector<ParameterSpec> parameters() const { return branch_.parameters(); }
     std::vector<ProjectionShape> projections() const { return branch_.projections(); }
+    void rebalance(const Rebalancing& rebalancing) { branch_.rebalance(rebalancing); }
     std::optional<NextNorm> norm_of_input(const Pass& pass, Weights weights, State& state) const {
         return branch_.norm_of_input(pass, weights, state);
     }
 
-    Tensor forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept) const;
+    Tensor forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept,
+                   const NextNorm* next_norm = nullptr) const;
     void backward_input(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
                         Tensor grad_input, State& state, Arena& kept) const;
     void backward_weight(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,

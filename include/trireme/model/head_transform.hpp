@@ -16,7 +16,8 @@ public:
         Tensor inner;   // (rows, width): what the matrix gives
         Tensor result;  // (rows, width): after the activation; what the norm reads
         Norm::State norm;
-        Tensor grad_inner;  // (rows, width)
+        Tensor grad_inner;   // (rows, width)
+        GuestStates guests;  // always empty: the matrix is never rebalanced
     };
 
     explicit HeadTransform(const ModelConfig& config);

@@ -11,11 +11,11 @@
 //   void backward_weight(const Pass&, Weights, ConstTensor input, ConstTensor grad_output, State&, Gradients,
 //                        Arena& scratch) const;
 // Tensors that must live until the matching backward_weight come from `kept`; grad_output may be overwritten
-// only after that. `input` and `grad_input` are (own rows, width), see own_rows(), absent for the embedding,
-// which reads tokens or pixels.
+// only after that. The halves of a block may make the norm of the next layer along with their output: forward
+// takes it as a last argument. `input` and `grad_input` are (own rows, width), see own_rows(), absent for the
+// embedding, which reads tokens or pixels.
 #pragma once
 
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -40,9 +40,6 @@ struct TokenBatch {
     std::size_t rows() const { return tokens.columns; }
 };
 
-class HelpedProducts;
-class Resizing;
-struct NextNorm;
 struct TensorGroup;
 
 // One micro-batch's way through the model.
@@ -51,16 +48,12 @@ struct Pass {
     const TokenBatch& batch;
     Arena& scratch;  // for what no later call needs; not the arena that a forward pass keeps in
     DType dtype = DType::f32;
-    bool is_training = false;                // dropout is on, and the head leaves the loss to its backward pass
-    RandomKey dropout_key = {};              // of the run
-    double loss_scale = 1;                   // gradients are of loss_scale * sum of losses
-    double label_smoothing = 0;              // of the classes, in training
-    bool keeps_little = false;               // what is cheap to compute again is not kept for the backward pass
-    const TensorGroup* group = nullptr;      // the ranks that share this replica's tensors; none: there is one
-    Resizing* resizing = nullptr;            // what is left out of products; none: nothing
-    const HelpedProducts* helped = nullptr;  // what tensor ranks compute for each other; none: nothing
-    const NextNorm* next_norm = nullptr;     // that a layer makes along with its output; none: it is made later
-    const std::function<void()>* progress = nullptr;  // called behind each layer, so that messages go on
+    bool is_training = false;            // dropout is on, and the head leaves the loss to its backward pass
+    RandomKey dropout_key = {};          // of the run
+    double loss_scale = 1;               // gradients are of loss_scale * sum of losses
+    double label_smoothing = 0;          // of the classes, in training
+    bool keeps_little = false;           // what is cheap to compute again is not kept for the backward pass
+    const TensorGroup* group = nullptr;  // the ranks that share this replica's tensors; null: one rank
 };
 
 // What the last layer, a head, leaves in its state.

@@ -21,6 +21,14 @@ struct JoinedActivation {
     Tensor tensor = {};  // absent: there is none, or it is left to others
 };
 
+// What a helper keeps of another rank's channels from its forward pass to its backward pass.
+struct GuestState {
+    std::vector<Tensor> weights = {};  // (channels, outputs) or (outputs, channels) of each matrix
+    Tensor input = {};                 // (rows, channels), if it came by message
+    Tensor grad_output = {};           // (rows, all outputs), if it came by message
+};
+using GuestStates = std::vector<GuestState>;
+
 class Projection {
 public:
     struct Part {
@@ -31,30 +39,61 @@ public:
     // `deviation` is of the matrices' first values; `has_bias` is asked of families that have biases.
     Projection(const ModelConfig& config, Channels input, std::vector<Part> parts, double deviation,
                bool has_bias = true);
+    Projection(const Projection&) = default;
+    Projection& operator=(const Projection&) = default;
+    virtual ~Projection() = default;
     std::vector<ParameterSpec> parameters() const;  // weight, and bias if the family has them, of each part
 
     ProjectionShape shape(const ProjectionPlace& place) const;
 
-    // Of the input channels that are `kept`, or of all. An activation is joined to a single matrix of all of
-    // them.
-    void forward(const Pass& pass, Weights weights, ConstTensor input, Tensor output,
-                 const KeptChannels* kept = nullptr, const JoinedActivation& activation = {}) const;
-    void backward_input(const Pass& pass, Weights weights, ConstTensor grad_output, Tensor grad_input,
-                        KeptChannels* kept = nullptr, const JoinedActivation& activation = {}) const;
-    void backward_weight(const Pass& pass, ConstTensor input, ConstTensor grad_output, Gradients gradients,
-                         KeptChannels* kept = nullptr) const;
+    // `guests` and `kept` are used by a projection that is rebalanced: see RebalancedProjection. An activation
+    // is joined to a single matrix.
+    virtual void forward(const Pass& pass, Weights weights, ConstTensor input, Tensor output,
+                         GuestStates& guests, Arena& kept, const JoinedActivation& activation = {}) const;
+    virtual void backward_input(const Pass& pass, Weights weights, ConstTensor grad_output, Tensor grad_input,
+                                GuestStates& guests, Arena& kept,
+                                const JoinedActivation& activation = {}) const;
+    virtual void backward_weight(const Pass& pass, ConstTensor input, ConstTensor grad_output,
+                                 const GuestStates& guests, Gradients gradients) const;
+
+    // True if an activation may be joined to the matmul, and gains by it.
+    virtual bool joins(const Pass& pass, ActivationKind activation) const;
 
     std::size_t output_width() const;
     WeightAxes axes() const { return axes_; }
     std::size_t parameter_count() const { return parts_.size() * (has_bias_ ? 2 : 1); }
 
-    // Of its weights, or their gradients, the matrices.
+    // The matrices among its weights, or their gradients.
     template <class View>
     std::vector<View> matrices(std::span<const View> all) const {
         std::vector<View> some;
         for (std::size_t i = 0; i < all.size(); i += has_bias_ ? 2 : 1) some.push_back(all[i]);
         return some;
     }
+
+protected:
+    // One of its matrices: its number, that of its weight among the parameters, and the columns that it writes.
+    struct Matrix {
+        std::size_t number = 0, parameter = 0, first = 0, count = 0;
+    };
+    template <class Use>
+    void for_each_matrix(Use&& use) const {
+        Matrix matrix;
+        for (const Part& part : parts_) {
+            matrix.count = part.output.count();
+            use(matrix);
+            ++matrix.number;
+            matrix.parameter += has_bias_ ? 2 : 1;
+            matrix.first += matrix.count;
+        }
+    }
+    // The matmuls of a matrix.
+    Linear forward_matmul(const Matrix& matrix, Weights weights, ConstTensor input, Tensor output) const;
+    LinearBackwardInput input_matmul(const Matrix& matrix, Weights weights, ConstTensor grad_output,
+                                     Tensor grad_input) const;
+    LinearBackwardWeight weight_matmul(const Matrix& matrix, ConstTensor input, ConstTensor grad_output,
+                                       Gradients gradients) const;
+    std::size_t input_width() const { return input_.count(); }
 
 private:
     Channels input_;

@@ -3,15 +3,18 @@
 // before the first matrix, or, in bert, behind the sum.
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "trireme/model/config.hpp"
 #include "trireme/model/dropout_site.hpp"
-#include "trireme/model/helped_projection.hpp"
 #include "trireme/model/layer.hpp"
 #include "trireme/model/norm.hpp"
+#include "trireme/model/projection.hpp"
 
 namespace trireme {
+
+struct Rebalancing;
 
 // What a branch keeps for its backward pass, and then for its weight half.
 struct BranchState {
@@ -25,7 +28,7 @@ struct BranchState {
     ConstTensor grad_projection;  // (rows, width)         gradient of what the last matrix gives
     Tensor grad_inner;            // (rows, inner width)
     Tensor grad_normed;           // (own rows, width)     gradient of what the first matrix reads
-    HelpedProjection::State first_guests, last_guests;
+    GuestStates first_guests, last_guests;
     bool is_normed = false;  // already, by the layer before
 };
 
@@ -46,11 +49,15 @@ public:
     std::vector<ParameterSpec> parameters() const;     // of the norm, the first matrix, the last one
     std::vector<ProjectionShape> projections() const;  // the first one and the last one
 
+    // From here on, training passes rebalance both projections.
+    void rebalance(const Rebalancing& rebalancing);
+
     // From the input to state.inner, and from state.result, which must be filled by then, to the output. An
-    // activation of all of state.inner may go along with it.
+    // activation of all of state.inner may go along with it, and `next_norm` (or none) with the output.
     void open(const Pass& pass, Weights weights, ConstTensor input, BranchState& state, Arena& kept,
               const JoinedActivation& activation = {}) const;
-    Tensor close(const Pass& pass, Weights weights, ConstTensor input, BranchState& state, Arena& kept) const;
+    Tensor close(const Pass& pass, Weights weights, ConstTensor input, BranchState& state, Arena& kept,
+                 const NextNorm* next_norm) const;
 
     // From grad_output to grad_result, and from state.grad_inner, which must be filled by then, to grad_input.
     void backward_close(const Pass& pass, Weights weights, ConstTensor grad_output, Tensor grad_result,
@@ -62,20 +69,20 @@ public:
                          const BranchState& state, Gradients gradients, Arena& scratch) const;
 
     bool joins_when_opened(const Pass& pass, ActivationKind activation) const {
-        return first_.joins(pass, activation);
+        return first_->joins(pass, activation);
     }
     bool joins_when_closed_backward(const Pass& pass, ActivationKind activation) const {
-        return last_.joins(pass, activation);
+        return last_->joins(pass, activation);
     }
 
     // The norm before the first matrix, where whoever makes the input may make it; then it is kept.
     std::optional<NextNorm> norm_of_input(const Pass& pass, Weights weights, BranchState& state) const;
 
     std::size_t block() const { return block_; }
-    std::size_t inner_width() const { return first_.output_width(); }
+    std::size_t inner_width() const { return first_->output_width(); }
 
 private:
-    void make_next_norm(const Pass& pass, const ResidualAdd& sum, Arena& kept) const;
+    void make_next_norm(const Pass& pass, const NextNorm& next, const ResidualAdd& sum, Arena& kept) const;
     ConstTensor normed_again(const Pass& pass, Weights weights, ConstTensor input, Arena& scratch) const;
 
     // Its own weights or gradients among those of the branch.
@@ -85,11 +92,11 @@ private:
     }
     template <class Span>
     Span first_part(Span all) const {
-        return all.subspan(norm_.parameter_count(), first_.parameter_count());
+        return all.subspan(norm_.parameter_count(), first_->parameter_count());
     }
     template <class Span>
     Span last_part(Span all) const {
-        return all.last(last_.parameter_count());
+        return all.last(last_->parameter_count());
     }
 
     std::size_t block_, width_;
@@ -97,7 +104,7 @@ private:
     bool is_norm_behind_;
     double dropout_;
     Norm norm_;
-    HelpedProjection first_, last_;
+    std::shared_ptr<const Projection> first_, last_;  // plain or rebalanced; copies of a layer share them
 };
 
 }  // namespace trireme

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "trireme/data/batch.hpp"
+#include "trireme/model/helped_products.hpp"
 #include "trireme/optim/optimizer.hpp"
 #include "trireme/pipeline/engine.hpp"
 #include "trireme/plan/observation.hpp"

@@ -29,6 +29,10 @@ public:
     const ParameterTensors& values(std::size_t copy = 0) const { return values_[copy]; }
     const ParameterTensors& gradients(std::size_t copy = 0) const { return gradients_[copy]; }
     Copies copies() const { return {.values = values_.size(), .gradients = gradients_.size()}; }
+    // The copy that holds the values as they were after `updates` updates; old values have copies in turn.
+    std::size_t old_copy(int updates) const {
+        return 1 + static_cast<std::size_t>(updates) % (values_.size() - 1);
+    }
     std::size_t value_bytes() const { return values_.size() * values_.front().bytes(); }
     std::size_t gradient_bytes() const { return gradients_.size() * gradients_.front().bytes(); }
     // The newest values, for somebody else to keep: nothing of this may be used any more.

@@ -10,9 +10,10 @@
 
 #include "trireme/pipeline/stage_worker.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
+#include "trireme/stage/flight_pool.hpp"
+#include "trireme/stage/ghost_passes.hpp"
 #include "trireme/stage/gradient_exchange.hpp"
 #include "trireme/stage/local_work.hpp"
-#include "trireme/stage/pass_runner.hpp"
 #include "trireme/stage/row_buffers.hpp"
 #include "trireme/stage/stage.hpp"
 
@@ -30,23 +31,26 @@ public:
     // Told which gradients are complete while a training program runs, one for each copy of the gradients; they
     // outlive every execution. Or none.
     void sum_with(std::vector<GradientExchange>* exchanges) { exchanges_ = exchanges; }
-    // Called behind each layer, forward and backward, so that messages go on meanwhile.
-    void call_now_and_then(std::function<void()> call) { progress_ = std::move(call); }
+    // Sets a function that is called after each layer, forward and backward, so that messages go on.
+    void call_now_and_then(std::function<void()> call) { events_.after_layer = std::move(call); }
 
-    // What training passes leave out, and what tensor ranks compute for each other; both outlive every
-    // execution. Or none.
-    void resize_with(Resizing* resizing) { resizing_ = resizing; }
-    void help_with(const HelpedProducts* helped) { helped_ = helped; }
-    // Nothing is in flight. For other passes, which need more memory or less.
+    // From here on, training passes rebalance the projections of all stages.
+    void rebalance(const Rebalancing& rebalancing);
+    // Changes the memory that passes need; called while nothing is in flight.
     void work_in(const StageMemory& memory);
-    // Likewise. Makes flights and row buffers until there are so many; others are made when they are needed.
-    void reserve(std::size_t flights, std::size_t row_buffers);
+    // Makes flights and row buffers until there are so many; called while nothing is in flight. Others are made
+    // when they are needed.
+    void reserve(std::size_t flights, std::size_t row_buffers) {
+        flights_.reserve(flights);
+        rows_.reserve(row_buffers);
+    }
 
-    // How passes are made: see there.
-    PassRunner& passes() { return passes_; }
-    const PassRunner& passes() const { return passes_; }
-    // Collective over the team. The passes of each stage, of `batch`, for all who share what they take:
-    // backward passes whole, or in halves.
+    // From here on, the passes of this ghost rank are charged as a whole: see GhostPasses.
+    void charge_whole_passes(std::shared_ptr<PassTimes> shared) {
+        ghosts_ = std::make_unique<GhostPasses>(workspace_, std::move(shared));
+    }
+    GhostPasses* ghosts() const { return ghosts_.get(); }  // null: every pass is computed
+    // Collective over the team. Rehearses the passes of such a rank with `batch`.
     void rehearse(Stream& stream, const TokenBatch& batch, bool in_halves);
 
     // Before programs are executed; `round` and what it refers to outlive the execution.
@@ -61,7 +65,9 @@ public:
     const std::map<int, LossState>& outcomes(int step) const;
     std::map<int, LossState> take_outcomes(int step);
     // The copy of the gradients that a step's are in, or were.
-    std::size_t gradients_of(int step) const;
+    std::size_t gradients_of(int step) const {
+        return static_cast<std::size_t>(step) % parameters_.copies().gradients;
+    }
 
     std::size_t rows(int micro_batch) const override;
     Tensor place_for(const Instruction& receive) override;
@@ -73,39 +79,36 @@ public:
     void undo(const Instruction& forward) override;
 
     // Bytes of the flights and row buffers that have been made.
-    std::size_t peak_bytes() const;
+    std::size_t peak_bytes() const { return flights_.bytes() + rows_.count() * rows_.bytes_each(); }
 
 private:
     struct Passage;                   // a micro-batch in a stage
     struct StepState;                 // a step that is being executed
     using Key = std::pair<int, int>;  // stage, micro-batch
 
-    void execute(const Instruction& instruction);
     void forward(const Instruction& instruction);
     void backward(const Instruction& instruction);
-    void backward_input(const Instruction& instruction);
-    void backward_weight(const Instruction& instruction);
     void reduce(int stage);
     void step(int stage);
 
     const Stage& stage(int number) const;
-    bool is_here(int stage, int micro_batch) const;  // whether this team executes it
+    bool is_here(int stage, int microbatch) const {  // true if this team executes it
+        return round_->shape.executor_of(stage, microbatch) == work_.team;
+    }
     int step_of(const Instruction& instruction) const { return round_->shape.step_of(instruction.micro_batch); }
     Pass pass_of(int micro_batch);
     ConstTensor input_of(const Instruction& instruction);
     ConstTensor grad_output_of(const Instruction& instruction);
-    Tensor grad_input_of(const Instruction& instruction, Passage& passage);
+    Tensor grad_input_of(const Instruction& instruction);
     bool leaves_gradients(const Instruction& backward) const;
-    LayerLeft listener(const Instruction& backward);
+    void listen(const Instruction& backward);
     std::size_t weights_of(const Instruction& instruction) const;
     Flight& flight_for_backward(const Instruction& instruction);
-    LossState& outcome_of(int micro_batch);
-    void keep_old_weights();
+    void note_outcome(int micro_batch, const Stage& last, const Flight& flight);
     void open_gradients(int step);
     void finish_forward(const Instruction& instruction, Passage& passage);
     void release_inputs(const Instruction& instruction);
     void give_back(Tensor& place);
-    void make_flight();
     void release_flight(Passage& passage);
     void forget_if_over(const Key& key);
     void leave(int step, const std::vector<std::size_t>& parameters);
@@ -114,16 +117,13 @@ private:
     std::vector<Stage> stages_;
     LocalParameters parameters_;
     Workspace workspace_;
-    PassRunner passes_;
     RowBuffers rows_;
-    std::vector<std::unique_ptr<Flight>> free_flights_;
-    std::size_t flights_made_ = 0;
+    FlightPool flights_;
     std::unique_ptr<TensorGroup> group_;
+    std::unique_ptr<GhostPasses> ghosts_;  // null: every pass is computed
     Place place_;
     std::vector<GradientExchange>* exchanges_ = nullptr;
-    std::function<void()> progress_ = [] {};
-    Resizing* resizing_ = nullptr;
-    const HelpedProducts* helped_ = nullptr;
+    PassEvents events_;
 
     // Of the round that is being executed.
     Stream* stream_ = nullptr;

@@ -62,9 +62,13 @@ struct StageSpec {
     Recompute recompute = Recompute::none;
 };
 
-// Told the numbers, among the rank's parameters, of those whose gradients a layer's backward pass has just
-// left.
-using LayerLeft = std::function<void(const std::vector<std::size_t>& parameters)>;
+// Functions that a pass calls on its way.
+struct PassEvents {
+    // Called after each layer, so that messages go on.
+    std::function<void()> after_layer = [] {};
+    // Called after a layer's backward pass, with the numbers of its parameters among the rank's.
+    std::function<void(const std::vector<std::size_t>& parameters)> left = [](const auto&) {};
+};
 
 class Stage {
 public:
@@ -75,7 +79,10 @@ public:
     // Where they are; before the first pass. `parameters` outlives the stage.
     void bind(const LocalParameters& parameters);
 
-    // The numbers of the parameters that each layer uses, layer by layer: what `left` will be told, in all.
+    // From here on, training passes rebalance the projections of its blocks.
+    void rebalance(const Rebalancing& rebalancing);
+
+    // The numbers of the parameters that each layer uses, layer by layer: all that `left` is called with.
     std::vector<std::size_t> parameter_uses() const;
 
     // Likewise, for each layer.
@@ -87,17 +94,19 @@ public:
 
     // (own rows, width), in the flight's memory; absent of the last stage. `input` stays until the backward
     // pass; it is absent of the first stage. When evaluating nothing but the output is kept.
-    Tensor forward(const Pass& pass, ConstTensor input, Flight& flight, Workspace& workspace) const;
+    Tensor forward(const Pass& pass, ConstTensor input, Flight& flight, Workspace& workspace,
+                   const PassEvents& events = {}) const;
 
     // Both halves of the backward pass, layer by layer. `grad_output` is absent of the last stage, `grad_input`
     // of the first.
     void backward(const Pass& pass, ConstTensor grad_output, Tensor grad_input, Flight& flight,
-                  Workspace& workspace, const LayerLeft& left) const;
+                  Workspace& workspace, const PassEvents& events = {}) const;
 
     // The halves apart: all layers' input halves, and later their weight halves. `grad_output` stays until
     // then. Not of a stage that recomputes in full.
-    void backward_input(const Pass& pass, ConstTensor grad_output, Tensor grad_input, Flight& flight) const;
-    void backward_weight(const Pass& pass, Flight& flight, const LayerLeft& left) const;
+    void backward_input(const Pass& pass, ConstTensor grad_output, Tensor grad_input, Flight& flight,
+                        const PassEvents& events = {}) const;
+    void backward_weight(const Pass& pass, Flight& flight, const PassEvents& events = {}) const;
 
     const LossState& outcome(const Flight& flight) const { return loss_state(flight.states.back()); }
 
@@ -107,8 +116,10 @@ private:
     void name_layer(const Pass& pass, std::size_t layer) const;
     // Of a layer that begins with a norm, which the layer before it may make.
     std::optional<NextNorm> norm_of_input(const Pass& pass, std::size_t layer, Flight& flight) const;
-    Tensor run_layers(const Pass& pass, Range layers, ConstTensor input, Flight& flight, Arena& kept) const;
-    Tensor run_blocks(const Pass& pass, ConstTensor input, Flight& flight, Arena& again) const;
+    Tensor run_layers(const Pass& pass, Range layers, ConstTensor input, Flight& flight, Arena& kept,
+                      const PassEvents& events) const;
+    Tensor run_blocks(const Pass& pass, ConstTensor input, Flight& flight, Arena& again,
+                      const PassEvents& events) const;
     void backward_layer(const Pass& pass, std::size_t layer, ConstTensor grad_output, Tensor grad_input,
                         Flight& flight) const;
 

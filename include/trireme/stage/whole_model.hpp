@@ -12,7 +12,6 @@ struct PassOptions {
     RandomKey dropout_key = {};
     double loss_scale = 1;
     double label_smoothing = 0;
-    Resizing* resizing = nullptr;
 };
 
 class WholeModel {
@@ -33,6 +32,8 @@ public:
     // Forward and backward: adds the gradients of loss_scale * the sum of losses, and gives back that sum.
     double forward_backward(Stream& stream, const TokenBatch& batch, const PassOptions& options,
                             BackwardHalves halves = BackwardHalves::together);
+
+    void rebalance(const Rebalancing& rebalancing) { stage_.rebalance(rebalancing); }  // see Stage
 
     StageMemory peak() const;  // what has been held at most
 

@@ -76,8 +76,8 @@ void AttentionHalf::rotate(const Pass& pass, Tensor inner, bool is_backward) con
     }
 }
 
-Tensor AttentionHalf::forward(const Pass& pass, Weights weights, ConstTensor input, State& state,
-                              Arena& kept) const {
+Tensor AttentionHalf::forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept,
+                              const NextNorm* next_norm) const {
     const ArenaScope scope(pass.scratch);
     branch_.open(pass, weights, input, state, kept);
     rotate(pass, state.inner, false);
@@ -89,7 +89,7 @@ Tensor AttentionHalf::forward(const Pass& pass, Weights weights, ConstTensor inp
                                   .output = state.result,
                                   .log_sum = state.log_sum,
                                   .shape = shape(pass)});
-    return branch_.close(pass, weights, input, state, kept);
+    return branch_.close(pass, weights, input, state, kept, next_norm);
 }
 
 void AttentionHalf::backward_input(const Pass& pass, Weights weights, ConstTensor input,

@@ -34,7 +34,7 @@ Tensor HeadTransform::forward(const Pass& pass, Weights weights, ConstTensor inp
                               Arena& kept) const {
     state.inner = kept.tensor(pass.dtype, input.rows, width_);
     state.result = kept.tensor(pass.dtype, input.rows, width_);
-    dense_.forward(pass, weights.first(dense_.parameter_count()), input, state.inner);
+    dense_.forward(pass, weights.first(dense_.parameter_count()), input, state.inner, state.guests, kept);
     launch(pass.stream, Activation{.input = state.inner, .output = state.result, .kind = activation_});
     if (norm_) {
         const Tensor output = kept.tensor(pass.dtype, input.rows, width_);
@@ -64,14 +64,16 @@ void HeadTransform::backward_input(const Pass& pass, Weights weights, ConstTenso
                                            .grad_output = grad_result,
                                            .grad_input = state.grad_inner,
                                            .kind = activation_});
-    dense_.backward_input(pass, weights.first(dense_.parameter_count()), state.grad_inner, grad_input);
+    dense_.backward_input(pass, weights.first(dense_.parameter_count()), state.grad_inner, grad_input,
+                          state.guests, kept);
 }
 
 void HeadTransform::backward_weight(const Pass& pass, Weights /*weights*/, ConstTensor input,
                                     ConstTensor grad_output, State& state, Gradients gradients,
                                     Arena& /*scratch*/) const {
     if (!counts_what_all_hold(pass)) return;
-    dense_.backward_weight(pass, input, state.grad_inner, gradients.first(dense_.parameter_count()));
+    dense_.backward_weight(pass, input, state.grad_inner, state.guests,
+                           gradients.first(dense_.parameter_count()));
     if (norm_) {
         norm_->backward_weight(pass, state.result, grad_output, state.norm,
                                gradients.subspan(dense_.parameter_count()));

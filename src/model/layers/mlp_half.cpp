@@ -46,7 +46,8 @@ void MlpHalf::deactivate(const Pass& pass, ConstTensor grad_result, State& state
     }
 }
 
-Tensor MlpHalf::forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept) const {
+Tensor MlpHalf::forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept,
+                        const NextNorm* next_norm) const {
     const ArenaScope scope(pass.scratch);
     state.result = (pass.keeps_little ? pass.scratch : kept).tensor(pass.dtype, pass.batch.rows(), mlp_width_);
     // Where it is made again, from rounded numbers, it is made so at first as well.
@@ -56,7 +57,7 @@ Tensor MlpHalf::forward(const Pass& pass, Weights weights, ConstTensor input, St
         branch_.open(pass, weights, input, state, kept);
         activate(pass, state.inner, state.result);
     }
-    return branch_.close(pass, weights, input, state, kept);
+    return branch_.close(pass, weights, input, state, kept, next_norm);
 }
 
 void MlpHalf::backward_input(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,

@@ -2,27 +2,8 @@
 
 #include "model/families/family.hpp"
 #include "model/layers/product_work.hpp"
-#include "model/rebalance/kept_channels.hpp"
-#include "trireme/kernels/fill.hpp"
 
 namespace trireme {
-namespace {
-
-// Of all multiplications beside those with channels that are kept.
-double whole_beside(std::size_t channels, const KeptChannels* kept) {
-    if (kept == nullptr) return 1;
-    return static_cast<double>(channels) / static_cast<double>(kept->channels.size());
-}
-
-// Of a weight's kept channels, to be added to.
-Tensor zero_gradient(const Pass& pass, ConstTensor weight, WeightAxes axes, const KeptChannels& kept) {
-    const Tensor compact = room_for_weight(pass, weight, axes, kept);
-    launch(pass.stream, Fill{.output = compact, .value = 0});
-    return compact;
-}
-
-}  // namespace
-
 Projection::Projection(const ModelConfig& config, Channels input, std::vector<Part> parts, double deviation,
                        bool has_bias)
     : input_(std::move(input)),
@@ -59,75 +40,63 @@ ProjectionShape Projection::shape(const ProjectionPlace& place) const {
     return shape;
 }
 
+bool Projection::joins(const Pass& pass, ActivationKind activation) const {
+    return joins_activation(pass.stream, pass.dtype, activation);
+}
+
+Linear Projection::forward_matmul(const Matrix& matrix, Weights weights, ConstTensor input,
+                                  Tensor output) const {
+    return {.input = input,
+            .weight = weights[matrix.parameter],
+            .bias = has_bias_ ? weights[matrix.parameter + 1] : ConstTensor{},
+            .output = output.column_range(matrix.first, matrix.count),
+            .axes = axes_};
+}
+
+LinearBackwardInput Projection::input_matmul(const Matrix& matrix, Weights weights, ConstTensor grad_output,
+                                             Tensor grad_input) const {
+    return {.grad_output = grad_output.column_range(matrix.first, matrix.count),
+            .weight = weights[matrix.parameter],
+            .grad_input = grad_input,
+            .axes = axes_,
+            .accumulate = matrix.first > 0};
+}
+
+LinearBackwardWeight Projection::weight_matmul(const Matrix& matrix, ConstTensor input, ConstTensor grad_output,
+                                               Gradients gradients) const {
+    return {.input = input,
+            .grad_output = grad_output.column_range(matrix.first, matrix.count),
+            .grad_weight = gradients[matrix.parameter],
+            .grad_bias = has_bias_ ? gradients[matrix.parameter + 1] : Tensor{},
+            .axes = axes_};
+}
+
 void Projection::forward(const Pass& pass, Weights weights, ConstTensor input, Tensor output,
-                         const KeptChannels* kept, const JoinedActivation& activation) const {
-    const ArenaScope scope(pass.scratch);
-    const ConstTensor read = kept == nullptr ? input : kept_input(pass, input, *kept);
-    std::size_t column = 0;
-    std::size_t next = 0;
-    for (const Part& part : parts_) {
-        const ArenaScope part_scope(pass.scratch);
-        const ConstTensor whole = weights[next++];
-        const ConstTensor weight = kept == nullptr ? whole : kept_weight(pass, whole, axes_, *kept);
-        multiply(pass.stream,
-                 Linear{.input = read,
-                        .weight = weight,
-                        .bias = has_bias_ ? weights[next++] : ConstTensor{},
-                        .output = output.column_range(column, part.output.count()),
-                        .axes = axes_,
-                        .activated = activation.tensor,
-                        .activation = activation.kind},
-                 whole_beside(input_.count(), kept));
-        column += part.output.count();
-    }
+                         GuestStates& /*states*/, Arena& /*kept*/, const JoinedActivation& activation) const {
+    for_each_matrix([&](const Matrix& matrix) {
+        Linear matmul = forward_matmul(matrix, weights, input, output);
+        matmul.activated = activation.tensor;
+        matmul.activation = activation.kind;
+        multiply(pass.stream, matmul, 1);
+    });
 }
 
 void Projection::backward_input(const Pass& pass, Weights weights, ConstTensor grad_output, Tensor grad_input,
-                                KeptChannels* kept, const JoinedActivation& activation) const {
-    const ArenaScope scope(pass.scratch);
-    const Tensor made = kept == nullptr ? grad_input : room_for_input(pass, grad_input.rows, *kept);
-    std::size_t column = 0;
-    std::size_t next = 0;
-    for (const Part& part : parts_) {
-        const ArenaScope part_scope(pass.scratch);
-        const ConstTensor whole = weights[next];
-        const ConstTensor weight = kept == nullptr ? whole : kept_weight(pass, whole, axes_, *kept);
-        multiply(pass.stream,
-                 LinearBackwardInput{.grad_output = grad_output.column_range(column, part.output.count()),
-                                     .weight = weight,
-                                     .grad_input = made,
-                                     .axes = axes_,
-                                     .accumulate = column > 0,
-                                     .activated_from = activation.tensor,
-                                     .activation = activation.kind},
-                 whole_beside(input_.count(), kept));
-        column += part.output.count();
-        next += has_bias_ ? 2 : 1;
-    }
-    if (kept != nullptr) spread_input(pass, made, *kept, grad_input);
+                                GuestStates& /*states*/, Arena& /*kept*/,
+                                const JoinedActivation& activation) const {
+    for_each_matrix([&](const Matrix& matrix) {
+        LinearBackwardInput matmul = input_matmul(matrix, weights, grad_output, grad_input);
+        matmul.activated_from = activation.tensor;
+        matmul.activation = activation.kind;
+        multiply(pass.stream, matmul, 1);
+    });
 }
 
 void Projection::backward_weight(const Pass& pass, ConstTensor input, ConstTensor grad_output,
-                                 Gradients gradients, KeptChannels* kept) const {
-    const ArenaScope scope(pass.scratch);
-    const ConstTensor read = kept == nullptr ? input : kept_input(pass, input, *kept);
-    std::size_t column = 0;
-    std::size_t next = 0;
-    for (std::size_t p = 0; p < parts_.size(); ++p) {
-        const ArenaScope part_scope(pass.scratch);
-        const std::size_t width = parts_[p].output.count();
-        const Tensor whole = gradients[next++];
-        const Tensor made = kept == nullptr ? whole : zero_gradient(pass, whole, axes_, *kept);
-        multiply(pass.stream,
-                 LinearBackwardWeight{.input = read,
-                                      .grad_output = grad_output.column_range(column, width),
-                                      .grad_weight = made,
-                                      .grad_bias = has_bias_ ? gradients[next++] : Tensor{},
-                                      .axes = axes_},
-                 whole_beside(input_.count(), kept));
-        if (kept != nullptr) spread_weight(pass, made, axes_, *kept, p, whole);
-        column += width;
-    }
+                                 const GuestStates& /*states*/, Gradients gradients) const {
+    for_each_matrix([&](const Matrix& matrix) {
+        multiply(pass.stream, weight_matmul(matrix, input, grad_output, gradients), 1);
+    });
 }
 
 }  // namespace trireme

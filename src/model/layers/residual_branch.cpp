@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model/families/family.hpp"
+#include "model/rebalance/rebalanced_projection.hpp"
 #include "trireme/kernels/norm.hpp"
 #include "trireme/kernels/rows.hpp"
 #include "trireme/model/tensor_group.hpp"
@@ -51,24 +52,30 @@ ResidualBranch::ResidualBranch(const ModelConfig& config, std::size_t block, Sit
       is_norm_behind_(traits_of(config.family).is_norm_behind),
       dropout_(config.dropout),
       norm_(config, block_prefix(config, block) + parts.norm),
-      first_({config, all_channels(config.width), in_block(block_prefix(config, block), parts.first),
-              config.init_deviation},
-             first_place(block, site), Reads::all),
-      last_({config,
-             parts.result,
-             {{block_prefix(config, block) + parts.last, all_channels(config.width)}},
-             last_deviation(config),
-             has_bias},
-            last_place(block, site), Reads::own) {}
+      first_(std::make_shared<Projection>(config, all_channels(config.width),
+                                          in_block(block_prefix(config, block), parts.first),
+                                          config.init_deviation)),
+      last_(std::make_shared<Projection>(
+          config, parts.result,
+          std::vector<Projection::Part>{{block_prefix(config, block) + parts.last, all_channels(config.width)}},
+          last_deviation(config), has_bias)) {}
+
+void ResidualBranch::rebalance(const Rebalancing& rebalancing) {
+    first_ =
+        std::make_shared<RebalancedProjection>(*first_, first_place(block_, site_), Reads::all, rebalancing);
+    last_ = std::make_shared<RebalancedProjection>(*last_, last_place(block_, site_), Reads::own, rebalancing);
+}
 
 std::vector<ParameterSpec> ResidualBranch::parameters() const {
     std::vector<ParameterSpec> specs = norm_.parameters();
-    for (ParameterSpec& spec : first_.parameters()) specs.push_back(std::move(spec));
-    for (ParameterSpec& spec : last_.parameters()) specs.push_back(std::move(spec));
+    for (ParameterSpec& spec : first_->parameters()) specs.push_back(std::move(spec));
+    for (ParameterSpec& spec : last_->parameters()) specs.push_back(std::move(spec));
     return specs;
 }
 
-std::vector<ProjectionShape> ResidualBranch::projections() const { return {first_.shape(), last_.shape()}; }
+std::vector<ProjectionShape> ResidualBranch::projections() const {
+    return {first_->shape(first_place(block_, site_)), last_->shape(last_place(block_, site_))};
+}
 
 void ResidualBranch::open(const Pass& pass, Weights weights, ConstTensor input, BranchState& state, Arena& kept,
                           const JoinedActivation& activation) const {
@@ -81,15 +88,15 @@ void ResidualBranch::open(const Pass& pass, Weights weights, ConstTensor input, 
         read = normed;
     }
     state.inner = kept.tensor(pass.dtype, pass.batch.rows(), inner_width());
-    first_.forward(pass, first_part(weights), whole_rows(pass, read, pass.scratch), state.inner,
-                   state.first_guests, kept, activation);
+    first_->forward(pass, first_part(weights), whole_rows(pass, read, pass.scratch), state.inner,
+                    state.first_guests, kept, activation);
 }
 
 Tensor ResidualBranch::close(const Pass& pass, Weights weights, ConstTensor input, BranchState& state,
-                             Arena& kept) const {
+                             Arena& kept, const NextNorm* next_norm) const {
     const bool is_cut = input.rows < pass.batch.rows();
     const Tensor partial = (is_cut ? pass.scratch : kept).tensor(pass.dtype, pass.batch.rows(), width_);
-    last_.forward(pass, last_part(weights), state.result, partial, state.last_guests, kept);
+    last_->forward(pass, last_part(weights), state.result, partial, state.last_guests, kept);
     const Tensor projected = sum_over_ranks(pass, partial);
     const Tensor sum = is_cut ? kept.tensor(pass.dtype, input.rows, width_) : projected;
     const ResidualAdd addition{.residual = input,
@@ -102,16 +109,17 @@ Tensor ResidualBranch::close(const Pass& pass, Weights weights, ConstTensor inpu
         norm_.forward(pass, norm_part(weights), sum, output, state.norm, kept, addition);
         return output;
     }
-    if (pass.next_norm != nullptr) {
-        make_next_norm(pass, addition, kept);
+    if (next_norm != nullptr) {
+        make_next_norm(pass, *next_norm, addition, kept);
     } else {
         launch(pass.stream, addition);
     }
     return sum;
 }
 
-void ResidualBranch::make_next_norm(const Pass& pass, const ResidualAdd& sum, Arena& kept) const {
-    const auto& [norm, weights, state, normed, is_normed] = *pass.next_norm;
+void ResidualBranch::make_next_norm(const Pass& pass, const NextNorm& next, const ResidualAdd& sum,
+                                    Arena& kept) const {
+    const auto& [norm, weights, state, normed, is_normed] = next;
     normed = kept.tensor(pass.dtype, sum.output.rows, width_);
     const bool joins = joins_sum(pass.stream);
     if (!joins) launch(pass.stream, sum);
@@ -142,14 +150,14 @@ void ResidualBranch::backward_close(const Pass& pass, Weights weights, ConstTens
     const ConstTensor grad_projection =
         drop_out_backward(pass, state.grad_sum, dropout_at(pass, dropout_, block_, site_), kept);
     state.grad_projection = whole_rows(pass, grad_projection, kept);
-    last_.backward_input(pass, last_part(weights), state.grad_projection, grad_result, state.last_guests, kept,
-                         activation);
+    last_->backward_input(pass, last_part(weights), state.grad_projection, grad_result, state.last_guests, kept,
+                          activation);
 }
 
 void ResidualBranch::backward_open(const Pass& pass, Weights weights, ConstTensor input, Tensor grad_input,
                                    BranchState& state, Arena& kept) const {
     const Tensor partial = kept.tensor(pass.dtype, pass.batch.rows(), width_);
-    first_.backward_input(pass, first_part(weights), state.grad_inner, partial, state.first_guests, kept);
+    first_->backward_input(pass, first_part(weights), state.grad_inner, partial, state.first_guests, kept);
     state.grad_normed = sum_over_ranks(pass, partial);
     if (is_norm_behind_) {
         launch(
@@ -173,11 +181,11 @@ ConstTensor ResidualBranch::normed_again(const Pass& pass, Weights weights, Cons
 void ResidualBranch::backward_weight(const Pass& pass, Weights weights, ConstTensor input,
                                      ConstTensor grad_output, const BranchState& state, Gradients gradients,
                                      Arena& scratch) const {
-    last_.backward_weight(pass, state.result, state.grad_projection, state.last_guests, last_part(gradients));
+    last_->backward_weight(pass, state.result, state.grad_projection, state.last_guests, last_part(gradients));
     ConstTensor read = is_norm_behind_ ? input : ConstTensor(state.normed);
     if (!is_norm_behind_ && pass.keeps_little) read = normed_again(pass, weights, input, scratch);
-    first_.backward_weight(pass, whole_rows(pass, read, scratch), state.grad_inner, state.first_guests,
-                           first_part(gradients));
+    first_->backward_weight(pass, whole_rows(pass, read, scratch), state.grad_inner, state.first_guests,
+                            first_part(gradients));
     if (is_norm_behind_) {
         norm_.backward_weight(pass, state.sum, grad_output, state.norm, norm_part(gradients));
     } else {

@@ -21,7 +21,7 @@ void Helping::lend_input(ConstTensor input) {
     for (const LentChannels& lent : product_.lent) send(kept_input(pass_, input, lent.channels), lent.helper);
 }
 
-void Helping::take_in_weights(HelpedProjection::State& state, Arena& kept) {
+void Helping::take_in_weights(GuestStates& state, Arena& kept) {
     for (std::size_t g = 0; g < product_.guests.size(); ++g) {
         const GuestChannels& guest = product_.guests[g];
         state[g].weights = room_for_weights(guest, pass_.dtype, kept);
@@ -29,7 +29,7 @@ void Helping::take_in_weights(HelpedProjection::State& state, Arena& kept) {
     }
 }
 
-void Helping::take_in_input(HelpedProjection::State& state, Arena& kept) {
+void Helping::take_in_input(GuestStates& state, Arena& kept) {
     for (std::size_t g = 0; g < product_.guests.size(); ++g) {
         const GuestChannels& guest = product_.guests[g];
         state[g].input = kept.tensor(pass_.dtype, pass_.batch.rows(), channels_of(guest));
@@ -37,12 +37,12 @@ void Helping::take_in_input(HelpedProjection::State& state, Arena& kept) {
     }
 }
 
-void Helping::make_room_for_told(std::size_t rows, HelpedProjection::State& state, Arena& kept) const {
+void Helping::make_room_for_told(std::size_t rows, GuestStates& state, Arena& kept) const {
     for (std::size_t g = 0; g < product_.guests.size(); ++g)
         state[g].grad_output = kept.tensor(pass_.dtype, rows, product_.guests[g].shape.outputs());
 }
 
-void Helping::tell(ConstTensor told, const HelpedProjection::State& state) {
+void Helping::tell(ConstTensor told, const GuestStates& state) {
     const int own = ranks_.rank();
     if (!product_.lent.empty()) {
         for (const int rank : product_.circles.at(own).below(own)) send(told, rank);

@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "trireme/model/helped_projection.hpp"
+#include "model/rebalance/rebalanced_projection.hpp"
 #include "trireme/model/layer.hpp"
 #include "trireme/model/tensor_group.hpp"
 
@@ -35,8 +35,8 @@ public:
     void lend_weights(const std::vector<ConstTensor>& weights, WeightAxes axes);
     void lend_input(ConstTensor input);
     // Of a helper: they come to memory of `kept`, and are there behind wait().
-    void take_in_weights(HelpedProjection::State& state, Arena& kept);
-    void take_in_input(HelpedProjection::State& state, Arena& kept);
+    void take_in_weights(GuestStates& state, Arena& kept);
+    void take_in_input(GuestStates& state, Arena& kept);
 
     // From a helper back to the owner, to a place that is filled behind wait().
     void await(const LentChannels& lent, Tensor place) { receive(place, lent.helper); }
@@ -44,8 +44,8 @@ public:
 
     // From an owner to its helpers, what it tells them: starts to go, and to come to the room that was made
     // before. Who has to tell it on waits for it here.
-    void make_room_for_told(std::size_t rows, HelpedProjection::State& state, Arena& kept) const;
-    void tell(ConstTensor told, const HelpedProjection::State& state);
+    void make_room_for_told(std::size_t rows, GuestStates& state, Arena& kept) const;
+    void tell(ConstTensor told, const GuestStates& state);
 
     // Each circle's sum of what its ranks have made of `rows` x the owner's outputs: first room is made for
     // what comes, then a helper adds and sends on, and last the owner adds.

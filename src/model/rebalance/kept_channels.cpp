@@ -57,10 +57,6 @@ Tensor last_input(const Pass& pass, std::size_t rows, KeptChannels& kept) {
 
 }  // namespace
 
-KeptChannels* kept_channels(const Pass& pass, const ProjectionPlace& place) {
-    return pass.is_training && pass.resizing != nullptr ? pass.resizing->at(place) : nullptr;
-}
-
 ConstTensor kept_input(const Pass& pass, ConstTensor input, const KeptChannels& kept) {
     const Tensor compact = room_for_input(pass, input.rows, kept);
     launch(pass.stream, GatherColumns{.input = input, .columns = kept.indices(), .output = compact});

@@ -6,9 +6,6 @@
 
 namespace trireme {
 
-// Of a projection in a training pass; null where nothing is left out.
-KeptChannels* kept_channels(const Pass& pass, const ProjectionPlace& place);
-
 ConstTensor kept_input(const Pass& pass, ConstTensor input, const KeptChannels& kept);  // (rows, kept)
 ConstTensor kept_weight(const Pass& pass, ConstTensor weight, WeightAxes axes,
                         const KeptChannels& kept);  // (kept, out) or (out, kept)

@@ -9,8 +9,6 @@
 namespace trireme {
 namespace {
 
-void nobody_listens(const std::vector<std::size_t>& /*parameters*/) {}
-
 StageMemory memory_of_both(const LoneLayerSpec& spec) {
     const Range alone{spec.layer, 1};
     return larger_of(memory_of(spec, alone, BackwardHalves::together),
@@ -81,13 +79,11 @@ void LoneLayer::forward() {
     stage_.forward(pass(), input_, flight_, workspace_);
 }
 
-void LoneLayer::backward() {
-    stage_.backward(pass(), grad_output_, grad_input_, flight_, workspace_, nobody_listens);
-}
+void LoneLayer::backward() { stage_.backward(pass(), grad_output_, grad_input_, flight_, workspace_); }
 
 void LoneLayer::backward_input() { stage_.backward_input(pass(), grad_output_, grad_input_, flight_); }
 
-void LoneLayer::backward_weight() { stage_.backward_weight(pass(), flight_, nobody_listens); }
+void LoneLayer::backward_weight() { stage_.backward_weight(pass(), flight_); }
 
 void LoneLayer::update() {
     sum_of_squares(stream_, parameters_.gradients(), shards_, norm_scratch_);

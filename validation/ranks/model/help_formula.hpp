@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "comm/mpi/mpi_communicator.hpp"
+#include "model/rebalance/rebalanced_projection.hpp"
 #include "ranks/model/counting_group.hpp"
-#include "trireme/model/helped_projection.hpp"
 
 namespace trireme::validation {
 

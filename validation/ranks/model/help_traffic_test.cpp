@@ -24,11 +24,11 @@ public:
     Bench(Communicator& world, Family family, Reads reads, const Migrations& migrations, Spread spread)
         : world_(world),
           projection_(projection_of(family, reads, world.rank(), world.size())),
-          helped_projection_(projection_, place, reads),
           values_(projection_.parameters(), DType::f64, Place::memory),
           gradients_(projection_.parameters(), DType::f64, Place::memory),
           helped_(shapes_of(family, reads), world.rank(), spread),
-          resizing_({projection_.shape(place)}, Filling::zero, DType::f64, rows, Place::memory) {
+          resizing_({projection_.shape(place)}, Filling::zero, DType::f64, rows, Place::memory),
+          rebalanced_(projection_, place, reads, {.resizing = &resizing_, .helped = &helped_}) {
         std::vector<std::int32_t> all(projection_.shape(place).channels);
         std::iota(all.begin(), all.end(), 0);
         resizing_.keep(helped_.begin(migrations, {{place, all}}));
@@ -49,15 +49,14 @@ public:
         const Tensor grad_input = kept_.tensor(DType::f64, rows, channels);
         const Tensor output = kept_.tensor(DType::f64, rows, projection_.output_width());
         const Tensor grad_output = kept_.tensor(DType::f64, rows, projection_.output_width());
-        HelpedProjection::State state;
+        GuestStates state;
         const Pass pass = this->pass();
         Phases sent;
-        sent.forward =
-            sent_by([&] { helped_projection_.forward(pass, weights_, input, output, state, kept_); });
-        sent.backward_input = sent_by(
-            [&] { helped_projection_.backward_input(pass, weights_, grad_output, grad_input, state, kept_); });
+        sent.forward = sent_by([&] { rebalanced_.forward(pass, weights_, input, output, state, kept_); });
+        sent.backward_input =
+            sent_by([&] { rebalanced_.backward_input(pass, weights_, grad_output, grad_input, state, kept_); });
         sent.backward_weight =
-            sent_by([&] { helped_projection_.backward_weight(pass, input, grad_output, state, sums_); });
+            sent_by([&] { rebalanced_.backward_weight(pass, input, grad_output, state, sums_); });
         return sent;
     }
 
@@ -74,9 +73,7 @@ private:
                 .scratch = scratch_,
                 .dtype = DType::f64,
                 .is_training = true,
-                .group = &group_,
-                .resizing = &resizing_,
-                .helped = &helped_};
+                .group = &group_};
     }
     template <class Action>
     Sent sent_by(Action&& action) {
@@ -88,12 +85,12 @@ private:
     Communicator& world_;
     CountingGroup ranks_{world_};
     Projection projection_;
-    HelpedProjection helped_projection_;
     ParameterTensors values_, gradients_;
     std::vector<ConstTensor> weights_ = {};
     std::vector<Tensor> sums_ = {};
     HelpedProducts helped_;
     Resizing resizing_;
+    RebalancedProjection rebalanced_;
     Stream stream_{.backend = ReferenceStream{}};
     TokenBatch batch_;
     Arena scratch_{"scratch", 1 << 20, Place::memory};
@@ -101,7 +98,7 @@ private:
     TensorGroup group_{.ranks = ranks_, .exchange = scratch_};
 };
 
-class HelpedProjectionTraffic : public HelpTraffic {
+class RebalancedProjectionTraffic : public HelpTraffic {
 protected:
     void expect_by_formula(Family family, Reads reads) {
         for (const Migrations& migrations : every_help()) {
@@ -123,15 +120,15 @@ protected:
     }
 };
 
-TEST_F(HelpedProjectionTraffic, OfWhatAllRanksReadIsWeightsTermsOfTheOutputAndItsGradient) {
+TEST_F(RebalancedProjectionTraffic, OfWhatAllRanksReadIsWeightsTermsOfTheOutputAndItsGradient) {
     for (const Family family : {Family::gpt2, Family::llama}) expect_by_formula(family, Reads::all);
 }
 
-TEST_F(HelpedProjectionTraffic, OfWhatARankAloneReadsIsWeightsAndInputAndTheirGradients) {
+TEST_F(RebalancedProjectionTraffic, OfWhatARankAloneReadsIsWeightsAndInputAndTheirGradients) {
     for (const Family family : {Family::gpt2, Family::llama}) expect_by_formula(family, Reads::own);
 }
 
-TEST_F(HelpedProjectionTraffic, IsNoneWithoutHelp) {
+TEST_F(RebalancedProjectionTraffic, IsNoneWithoutHelp) {
     for (const Reads reads : {Reads::all, Reads::own}) {
         const Phases sent = Bench(world_, Family::gpt2, reads, {}, Spread::tree).run();
 
@@ -142,7 +139,7 @@ TEST_F(HelpedProjectionTraffic, IsNoneWithoutHelp) {
 }
 
 // Among four, an owner tells two, one of whom tells the third.
-TEST_F(HelpedProjectionTraffic, LeavesAnOwnerInAsManyMessagesAsItsCircleHasRounds) {
+TEST_F(RebalancedProjectionTraffic, LeavesAnOwnerInAsManyMessagesAsItsCircleHasRounds) {
     for (const Spread spread : {Spread::tree, Spread::direct}) {
         Bench bench(world_, Family::gpt2, Reads::all, one_owner(), spread);
         const std::size_t told = bench.run().backward_input.messages;

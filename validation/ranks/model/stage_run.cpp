@@ -3,6 +3,7 @@
 #include <memory>
 #include <numeric>
 
+#include "trireme/model/helped_products.hpp"
 #include "trireme/model/tensor_group.hpp"
 
 namespace trireme::validation {
@@ -90,9 +91,7 @@ public:
                         .dropout_key = RandomKey{77},
                         .loss_scale = 0.5,
                         .label_smoothing = 0.1,
-                        .group = group_.get(),
-                        .resizing = &resizing_,
-                        .helped = &helped_};
+                        .group = group_.get()};
         StageRun result{.own = own_rows(pass), .output = {}, .grad_input = {}, .gradients = {}, .outcome = {}};
         const Tensor input = stage_.is_first() ? Tensor{} : rows_of("input", result.own);
         const Tensor output = stage_.forward(pass, input, flight_, workspace_);
@@ -114,17 +113,17 @@ private:
         }
         resizing_.keep(helped_.begin(sharing.migrations, kept));
         helped_.tell(sharing.ranks);
+        stage_.rebalance({.resizing = &resizing_, .helped = &helped_});
     }
 
     void train(const Pass& pass, StageRun& result) {
         const Tensor grad_output = stage_.is_last() ? Tensor{} : rows_of("grad_output", result.own);
         const Tensor grad_input = stage_.is_first() ? Tensor{} : rows_of("grad_input", result.own);
-        const LayerLeft nobody_listens = [](const auto&) {};
         if (task_.halves == BackwardHalves::together) {
-            stage_.backward(pass, grad_output, grad_input, flight_, workspace_, nobody_listens);
+            stage_.backward(pass, grad_output, grad_input, flight_, workspace_);
         } else {
             stage_.backward_input(pass, grad_output, grad_input, flight_);
-            stage_.backward_weight(pass, flight_, nobody_listens);
+            stage_.backward_weight(pass, flight_);
         }
         if (!stage_.is_first()) result.grad_input = numbers_of(grad_input);
         for (std::size_t i = 0; i < parameters_.specs().size(); ++i) {

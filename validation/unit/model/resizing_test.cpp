@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "error_message.hpp"
+#include "model/rebalance/rebalanced_projection.hpp"
 #include "trireme/kernels/read.hpp"
 #include "trireme/model/projection.hpp"
 #include "unit/model/small_parts.hpp"
@@ -66,16 +67,28 @@ public:
 
     Numbers forward(Tensor input, const KeptChannels* kept) {
         const Tensor output = tensor(input.rows, projection_.output_width());
-        projection_.forward(pass(), weights_, input, output, kept);
+        if (kept != nullptr) {
+            pruned_.forward_kept(pass(), weights_, input, output, *kept);
+        } else {
+            projection_.forward(pass(), weights_, input, output, guests_, memory_);
+        }
         return read_values(stream_, output);
     }
     Numbers backward_input(Tensor grad_output, KeptChannels* kept) {
         const Tensor grad_input = tensor(grad_output.rows, shape().channels);
-        projection_.backward_input(pass(), weights_, grad_output, grad_input, kept);
+        if (kept != nullptr) {
+            pruned_.backward_input_kept(pass(), weights_, grad_output, grad_input, *kept);
+        } else {
+            projection_.backward_input(pass(), weights_, grad_output, grad_input, guests_, memory_);
+        }
         return read_values(stream_, grad_input);
     }
     void backward_weight(Tensor input, Tensor grad_output, KeptChannels* kept) {
-        projection_.backward_weight(pass(), input, grad_output, sums_, kept);
+        if (kept != nullptr) {
+            pruned_.backward_weight_kept(pass(), input, grad_output, sums_, *kept);
+        } else {
+            projection_.backward_weight(pass(), input, grad_output, guests_, sums_);
+        }
     }
 
     double flops(std::string_view kernel) const {
@@ -106,6 +119,8 @@ private:
     Pass pass() { return {.stream = stream_, .batch = batch_, .scratch = scratch_, .dtype = dtype_}; }
 
     Projection projection_;
+    RebalancedProjection pruned_{projection_, place, Reads::all, {}};
+    GuestStates guests_;
     std::vector<ParameterSpec> specs_;
     Stream stream_;
     DType dtype_;

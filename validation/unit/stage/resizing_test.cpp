@@ -73,8 +73,8 @@ protected:
     }
 
     double train(WholeModel& model, Resizing* resizing, BackwardHalves halves = BackwardHalves::together) {
-        return model.forward_backward(stream_, rows_.batch(),
-                                      {.dropout_key = RandomKey{77}, .resizing = resizing}, halves);
+        if (resizing != nullptr) model.rebalance({.resizing = resizing});
+        return model.forward_backward(stream_, rows_.batch(), {.dropout_key = RandomKey{77}}, halves);
     }
 
     Masks masks_of(const Resizing::Lists& lists) const {
@@ -164,7 +164,9 @@ TEST_P(ResizingOf, AModelSavesTheMultiplicationsOfItsChannels) {
     Stream dense = stream_, resized = stream_;
 
     model_of().forward_backward(dense, rows_.batch(), {});
-    model_of().forward_backward(resized, rows_.batch(), {.resizing = &resizing});
+    WholeModel pruned = model_of();
+    pruned.rebalance({.resizing = &resizing});
+    pruned.forward_backward(resized, rows_.batch(), {});
 
     for (const char* const kernel : {"linear", "linear_backward_input", "linear_backward_weight"})
         EXPECT_EQ(flops_of(resized, kernel), flops_of(dense, kernel) - saved) << kernel;
@@ -241,7 +243,7 @@ TEST_P(ResizingOf, StagesLeaveOutInTrainingAloneAndInEveryScheduleTheSame) {
          {"0F0 0F1 0B1 0B0 REDUCE0 STEP0", "0F0 0F1 0I0 0I1 0W0 0W1 REDUCE0 STEP0", "0F0 0F1"}) {
         SCOPED_TRACE(text);
         LocalStages stages(work, nullptr, false, Place::memory);
-        stages.resize_with(&resizing);
+        stages.rebalance({.resizing = &resizing});
         for (std::size_t i = 0; i < stages.parameters().specs().size(); ++i)
             set_numbers(stages.parameters().values()[i], numbers_of(dense.values()[i]));
         Program program;
@@ -293,17 +295,16 @@ TEST(RememberedPasses, AreThoseOfAPeriod) {
     Stream stream{.backend = GhostStream{}};
     const TokenBatch batch = rows.batch();
     Resizing resizing(stage.projections(), Filling::zero, DType::f32, rows.shape().rows, Place::ghost);
-    PassRunner passes(workspace);
-    passes.remember(nullptr);
+    GhostPasses passes(workspace, nullptr);
+    stage.rebalance({.resizing = &resizing});
+    passes.rebalance({.resizing = &resizing});
+    const PassEvents events;
     const auto walks = [&](bool is_training) {
         const std::size_t before = calls_of(stream, "linear");
-        const Pass pass{.stream = stream,
-                        .batch = batch,
-                        .scratch = workspace.scratch,
-                        .is_training = is_training,
-                        .resizing = &resizing};
+        const Pass pass{
+            .stream = stream, .batch = batch, .scratch = workspace.scratch, .is_training = is_training};
         flight.clear();
-        passes.forward(stage, 0, pass, {nullptr, DType::f32, 9, 32, 32}, flight);
+        passes.forward({{Op::forward, 0}, stage, pass, flight, events}, {nullptr, DType::f32, 9, 32, 32});
         return calls_of(stream, "linear") > before;
     };
 

@@ -1,0 +1,43 @@
+// Flights of one size, made when they are first needed, or before, and used again.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "trireme/stage/stage.hpp"
+
+namespace trireme {
+
+class FlightPool {
+public:
+    FlightPool(std::size_t bytes_each, Place place) : bytes_each_(bytes_each), place_(place) {}
+
+    std::unique_ptr<Flight> take() {
+        if (free_.empty()) make_one();
+        std::unique_ptr<Flight> flight = std::move(free_.back());
+        free_.pop_back();
+        return flight;
+    }
+    void give_back(std::unique_ptr<Flight> flight) {
+        flight->clear();
+        free_.push_back(std::move(flight));
+    }
+
+    void reserve(std::size_t count) {
+        while (count_ < count) make_one();
+    }
+    std::size_t bytes() const { return count_ * bytes_each_; }  // of all that have been made
+
+private:
+    void make_one() {
+        free_.push_back(std::make_unique<Flight>(bytes_each_, place_));
+        ++count_;
+    }
+
+    std::size_t bytes_each_;
+    Place place_;
+    std::vector<std::unique_ptr<Flight>> free_;
+    std::size_t count_ = 0;
+};
+
+}  // namespace trireme
