@@ -13,6 +13,7 @@
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/rank/rank_gpu.hpp"
+#include "trireme/rank/tracing.hpp"
 #include "trireme/setup/node_share.hpp"
 #include "trireme/setup/peak_rate.hpp"
 #include "trireme/setup/plan_memory.hpp"
