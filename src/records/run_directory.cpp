@@ -34,159 +34,153 @@ const fs::path& created(const fs::path& path) {
     return path;
 }
 
-// A number that is none has no place in JSON: its field is left out.
-void add_if_finite(Json& record, const char* field, double value) {
-    if (std::isfinite(value)) record[field] = value;
-}
+// A number that is not finite has no place in JSON: its field is left out.
+Figure finite(double value) { return std::isfinite(value) ? Figure(value) : std::nullopt; }
+
+double figure(std::size_t count) { return static_cast<double>(count); }
+
+// A count that is left out if it is 0.
+Figure positive(std::size_t count) { return count > 0 ? Figure(figure(count)) : std::nullopt; }
 
 // Paths may hold bytes that are no UTF-8.
 std::string text_of(const Json& json, int indent = -1) {
     return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-double sum_of(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
-
 const char* clock_name() { return time_is_simulated() ? "simulated" : "wall"; }
 
-void add_scores(Json& record, const Evaluation& e, const std::string& prefix) {
-    if (e.accuracy) record[prefix + "accuracy"] = *e.accuracy;
-    if (e.exact_match) record[prefix + "exact_match"] = *e.exact_match;
-    if (e.f1) record[prefix + "f1"] = *e.f1;
-}
-
-void add_times_of_ranks(Json& record, const std::vector<RankTimes>& ranks) {
+RankLists lists_by_rank(const std::vector<RankTimes>& ranks) {
+    RankLists lists;
+    if (ranks.size() < 2) return lists;
     for (const RankTimes& times : ranks) {
-        record["compute_s"].push_back(times.busy());
-        record["products_s"].push_back(times.products);
-        record["wait_s"].push_back(times.waits.sum());
-        record["wait_pipeline_s"].push_back(times.waits.pipeline);
-        record["wait_tensor_s"].push_back(times.waits.tensor);
-        record["wait_data_s"].push_back(times.waits.data);
+        lists.compute_s.push_back(times.busy());
+        lists.products_s.push_back(times.products);
+        lists.wait_s.push_back(times.waits.sum());
+        lists.wait_pipeline_s.push_back(times.waits.pipeline);
+        lists.wait_tensor_s.push_back(times.waits.tensor);
+        lists.wait_data_s.push_back(times.waits.data);
     }
+    return lists;
 }
 
-void add_states(Json& record, const GpuStates& gpus) {
-    const auto add = [&](const char* field, const std::vector<double>& of_ranks) {
-        if (!of_ranks.empty()) record["gpus"][field] = of_ranks;
-    };
-    add("watts", gpus.watts);
-    add("clock_mhz", gpus.clock_mhz);
-    add("memory_clock_mhz", gpus.memory_clock_mhz);
-    add("celsius", gpus.celsius);
-    add("used_bytes", gpus.used_bytes);
-}
-
-Json step_record(std::size_t step, const StepOutcome& outcome, const ModelFlops& flops, double peak_flops) {
+StepLine describe_step(std::size_t step, const StepOutcome& outcome, const ModelFlops& flops,
+                       double peak_flops) {
     const double available = outcome.seconds * peak_flops;
-    Json record{{"step", step}};
-    add_if_finite(record, "loss", outcome.loss);
-    record["tokens"] = outcome.size.tokens;
-    record["padded_tokens"] = outcome.padded_tokens;
-    record["seconds"] = outcome.seconds;
-    record["clock"] = clock_name();
-    record["tokens_per_s"] = static_cast<double>(outcome.size.tokens) / outcome.seconds;
-    record["mfu"] = flops.of_step(outcome.size) / available;
-    if (flops.is_causal) record["mfu_causal"] = flops.of_step(outcome.size, 6) / available;
-    record["bubble"] = 1 - outcome.compute_seconds / outcome.seconds;
     const BubbleParts parts = parts_of_bubble(outcome.seconds, outcome.compute_seconds, outcome.waits);
-    record["bubble_schedule"] = parts.schedule;
-    record["wait_tensor"] = parts.wait_tensor;
-    record["wait_data"] = parts.wait_data;
-    record["wait_other"] = parts.wait_other;
-    if (outcome.ranks.size() > 1) add_times_of_ranks(record, outcome.ranks);
-    if (!outcome.slowness.empty()) record["slowness"] = outcome.slowness;
-    record["comm_wait_s"] = outcome.waits.sum();
-    if (!outcome.joules_of_ranks.empty()) record["energy_j"] = sum_of(outcome.joules_of_ranks);
-    add_states(record, outcome.gpus);
-    add_if_finite(record, "grad_norm", outcome.gradient_norm);
-    record["lr"] = outcome.rate;
-    if (outcome.peak_bytes > 0) record["peak_bytes"] = outcome.peak_bytes;
-    if (outcome.is_skipped) record["skipped"] = true;
-    if (!outcome.non_finite.empty()) record["non_finite"] = outcome.non_finite;
-    if (outcome.is_rolled_back) record["rolled_back"] = *outcome.is_rolled_back;
-    return record;
+    const std::vector<double>& joules = outcome.joules_of_ranks;
+    StepLine line;
+    line.step = figure(step);
+    line.loss = finite(outcome.loss);
+    line.tokens = figure(outcome.size.tokens);
+    line.padded_tokens = figure(outcome.padded_tokens);
+    line.seconds = outcome.seconds;
+    line.clock = clock_name();
+    line.tokens_per_s = figure(outcome.size.tokens) / outcome.seconds;
+    line.mfu = flops.of_step(outcome.size) / available;
+    if (flops.is_causal) line.mfu_causal = flops.of_step(outcome.size, 6) / available;
+    line.bubble = 1 - outcome.compute_seconds / outcome.seconds;
+    line.bubble_schedule = parts.schedule;
+    line.wait_tensor = parts.wait_tensor;
+    line.wait_data = parts.wait_data;
+    line.wait_other = parts.wait_other;
+    line.ranks = lists_by_rank(outcome.ranks);
+    line.ranks.slowness = outcome.slowness;
+    line.comm_wait_s = outcome.waits.sum();
+    if (!joules.empty()) line.energy_j = std::accumulate(joules.begin(), joules.end(), 0.0);
+    line.gpus = outcome.gpus;
+    line.grad_norm = finite(outcome.gradient_norm);
+    line.lr = outcome.rate;
+    line.peak_bytes = positive(outcome.peak_bytes);
+    line.is_skipped = outcome.is_skipped;
+    line.non_finite = outcome.non_finite;
+    line.is_rolled_back = outcome.is_rolled_back;
+    return line;
 }
 
-Json summary_of(const Figures& f, const std::string& peak_is, std::size_t tokens_of_image) {
-    Json summary{{"verdict", f.complaint.empty() ? "VALID" : "INVALID"}};
-    if (!f.complaint.empty()) summary["reason"] = f.complaint;
-    if (!f.approximations.empty()) summary["approximate"] = f.approximations;
-    if (!f.remarks.empty()) summary["remarks"] = f.remarks;
-    if (!f.slowed.empty()) summary["slowed_on_purpose"] = f.slowed;
-    if (f.stopped) summary["stopped"] = {{"behind_step", f.stopped->step}, {"because", f.stopped->because}};
-    summary["clock"] = clock_name();
-    summary["steps"] = f.steps;
-    if (f.earlier_steps > 0) summary["earlier_steps"] = f.earlier_steps;
-    summary["skipped_steps"] = f.skipped_steps;
-    if (f.rolled_back) summary["rolled_back_updates"] = *f.rolled_back;
-    if (f.first_loss) summary["loss"] = {{"first", *f.first_loss}, {"last", *f.last_loss}};
-    if (f.validation) {
-        add_if_finite(summary["loss"], "validation", f.validation->loss);
-        Json scores = Json::object();
-        add_scores(scores, *f.validation, "");
-        if (!scores.empty()) summary["validation"] = scores;
-    }
-    summary["seconds"] = f.seconds;
-    summary["step_s"] = {{"median", f.median_step_seconds}, {"last", f.last_step_seconds}};
-    summary["tokens"] = f.tokens;
-    summary["tokens_per_s"] = f.tokens_per_second();
-    if (tokens_of_image > 0)
-        summary["images_per_s"] = f.tokens_per_second() / static_cast<double>(tokens_of_image);
-    summary["padding"] = {{"share", 1 - static_cast<double>(f.tokens) / static_cast<double>(f.padded_tokens)},
-                          {"limit", 0}};
-    summary["model_flops_per_s"] = {
-        {"value", f.flops / f.seconds}, {"limit", f.peak_flops}, {"limit_is", peak_is}};
-    summary["peak_is"] = peak_is;
-    summary["mfu"] = f.mfu();
-    if (f.mfu_causal()) summary["mfu_causal"] = *f.mfu_causal();
-    summary["mfu_formula"] = "(6N + 12 L h mean squared length / mean length) tokens / (seconds peak)";
-    summary["bubble"] = {{"measured", f.bubble()},
-                         {"limit", f.bubble_limit},
-                         {"limit_is", "the schedule's, were all stages equal"}};
+void add_verdict(Summary& summary, const Figures& f) {
+    summary.verdict = f.complaint.empty() ? "VALID" : "INVALID";
+    summary.reason = f.complaint;
+    summary.approximations = f.approximations;
+    summary.remarks = f.remarks;
+    summary.slowed = f.slowed;
+    if (!f.stopped) return;
+    summary.stopped_behind = figure(f.stopped->step);
+    summary.stopped_because = f.stopped->because;
+}
+
+void add_losses(Summary& summary, const Figures& f) {
+    summary.first_loss = f.first_loss;
+    summary.last_loss = f.last_loss;
+    if (!f.validation) return;
+    summary.validation_loss = finite(f.validation->loss);
+    summary.accuracy = f.validation->accuracy;
+    summary.exact_match = f.validation->exact_match;
+    summary.f1 = f.validation->f1;
+}
+
+void add_speed(Summary& summary, const Figures& f, std::optional<std::size_t> tokens_of_image) {
+    summary.seconds = f.seconds;
+    summary.median_step_s = f.median_step_seconds;
+    summary.last_step_s = f.last_step_seconds;
+    summary.tokens = figure(f.tokens);
+    summary.tokens_per_s = f.tokens_per_second();
+    if (tokens_of_image) summary.images_per_s = f.tokens_per_second() / figure(*tokens_of_image);
+    summary.padding = 1 - figure(f.tokens) / figure(f.padded_tokens);
+    summary.flops_per_s = f.flops / f.seconds;
+    summary.peak_flops_per_s = f.peak_flops;
+    summary.mfu = f.mfu();
+    summary.mfu_causal = f.mfu_causal();
+    summary.mfu_formula = "(6N + 12 L h mean squared length / mean length) tokens / (seconds peak)";
+}
+
+void add_waits(Summary& summary, const Figures& f) {
     const BubbleParts parts = f.bubble_parts();
-    summary["bubble_schedule"] = {{"measured", parts.schedule},
-                                  {"limit", f.bubble_limit},
-                                  {"limit_is", "the schedule's, were all stages equal"}};
-    summary["wait_tensor"] = {{"measured", parts.wait_tensor}, {"limit", 0}};
-    summary["wait_data"] = {{"measured", parts.wait_data}, {"limit", 0}};
-    summary["wait_other"] = {{"measured", parts.wait_other}, {"limit", 0}};
-    summary["comm_wait_s"] = f.waits.sum();
-    if (f.joules()) {
-        summary["energy_j"] = *f.joules();
-        summary["energy_j_of_ranks"] = f.joules_of_ranks;
+    summary.bubble = f.bubble();
+    summary.bubble_limit = f.bubble_limit;
+    summary.bubble_schedule = parts.schedule;
+    summary.wait_tensor = parts.wait_tensor;
+    summary.wait_data = parts.wait_data;
+    summary.wait_other = parts.wait_other;
+    summary.comm_wait_s = f.waits.sum();
+}
+
+// Costs beside the steps.
+void add_costs(Summary& summary, const Figures& f) {
+    summary.energy_j = f.joules();
+    summary.energy_j_of_ranks = f.joules_of_ranks;
+    if (f.saves > 0) {
+        summary.checkpoints = figure(f.saves);
+        summary.save_stall_s = f.save_seconds;
+        summary.save_waited_s = f.save_wait_seconds;
     }
-    if (f.saves > 0)
-        summary["saving"] = {
-            {"checkpoints", f.saves}, {"stall_s", f.save_seconds}, {"waited_s", f.save_wait_seconds}};
     if (f.plan_changes > 0) {
-        summary["plan_changes"] = {
-            {"count", f.plan_changes}, {"seconds", f.change_seconds}, {"moved_bytes", f.moved_bytes}};
+        summary.plan_changes = figure(f.plan_changes);
+        summary.plan_change_s = f.change_seconds;
+        summary.moved_bytes = figure(f.moved_bytes);
     }
     if (f.looks > 0) {
-        summary["looks"] = {
-            {"count", f.looks}, {"seconds", f.look_seconds}, {"share_of_steps", f.look_seconds / f.seconds}};
+        summary.looks = figure(f.looks);
+        summary.look_s = f.look_seconds;
+        summary.look_share = f.look_seconds / f.seconds;
     }
-    if (f.grown_bytes) summary["memory_bytes"]["growth"] = *f.grown_bytes;
-    summary["memory_bytes"]["predicted"] = f.predicted_bytes;
+    if (f.grown_bytes) summary.grown_bytes = figure(*f.grown_bytes);
+    summary.predicted_bytes = figure(f.predicted_bytes);
+}
+
+Summary summarise(const Figures& f, const std::string& peak_is, std::optional<std::size_t> tokens_of_image) {
+    Summary summary;
+    add_verdict(summary, f);
+    summary.clock = clock_name();
+    summary.steps = figure(f.steps);
+    summary.earlier_steps = positive(f.earlier_steps);
+    summary.skipped_steps = figure(f.skipped_steps);
+    if (f.rolled_back) summary.rolled_back = figure(*f.rolled_back);
+    add_losses(summary, f);
+    add_speed(summary, f, tokens_of_image);
+    summary.peak_is = peak_is;
+    add_waits(summary, f);
+    add_costs(summary, f);
     return summary;
-}
-
-Json slow_record(const SlowRank& slow) {
-    if (slow.choice == SlowChoice::trace) return {{"trace", slow.trace}};
-    Json record{{"rank", slow.rank}, {"factor", slow.factor}};
-    if (slow.choice != SlowChoice::named) record["rank"] = slow.choice == SlowChoice::turn ? "turn" : "random";
-    if (slow.highest_factor) record["highest_factor"] = *slow.highest_factor;
-    record["first_step"] = slow.first_step;
-    if (slow.last_step) record["last_step"] = *slow.last_step;
-    if (slow.every) record["every"] = *slow.every;
-    if (slow.on == SlowKernels::products) record["on"] = "products";
-    return record;
-}
-
-Json slow_records(const std::vector<SlowRank>& slow) {
-    Json records = Json::array();
-    for (const SlowRank& each : slow) records.push_back(slow_record(each));
-    return records;
 }
 
 std::ofstream opened(const fs::path& path) {
@@ -249,48 +243,18 @@ void RunDirectory::add_remarks(const std::vector<std::string>& remarks) {
 
 void RunDirectory::write_config(const std::string& ini) { write_file("config.ini", ini); }
 
-void RunDirectory::write_manifest(const Manifest& m) {
-    Json json{{"version", m.version},
-              {"started", m.started},
-              {"mpi", m.mpi_library},
-              {"ranks", m.hosts.size()},
-              {"hosts", m.hosts},
-              {"device", m.device},
-              {"threads_per_rank", m.threads},
-              {m.peak.is_measured ? "measured_peak_flops" : "peak_flops", m.peak.flops},
-              {"peak_is", m.peak.is},
-              {"model", m.model},
-              {"parameters", m.parameters},
-              {"batch", m.batch},
-              {"microbatches", m.micro_batches},
-              {"dtype", m.dtype},
-              {"sums", m.sums},
-              {"corpus", m.corpus},
-              {"corpus_sha256", m.corpus_checksum}};
-    if (m.tokens_of_image > 0) json["tokens_of_image"] = m.tokens_of_image;
-    if (!m.cores.empty()) json["cores"] = m.cores;
-    if (!m.plan.empty()) {
-        json["layout"] = Json::parse(m.layout);
-        json["schedule"] = m.schedule;
-        json["plan"] = m.plan;
-    }
-    if (!m.resumed_from.empty()) json["resumed_from"] = m.resumed_from;
-    if (!m.gpu_messages.empty()) json["gpu_messages"] = m.gpu_messages;
-    if (!m.kernel_times.empty()) json["kernel_times"] = m.kernel_times;
-    if (!m.gpu_driver.empty()) json["gpu_driver"] = m.gpu_driver;
-    if (!m.ranks_of_gpu.empty()) json["ranks_of_gpu"] = m.ranks_of_gpu;
-    if (!m.slow.empty()) json["slow"] = slow_records(m.slow);
-    peak_is_ = m.peak.is;
-    tokens_of_image_ = m.tokens_of_image;
-    plan_ = m.plan;
-    write_file("manifest.json", text_of(json, 2));
+void RunDirectory::write_manifest(const Manifest& manifest) {
+    peak_is_ = manifest.peak.is;
+    tokens_of_image_ = manifest.tokens_of_image;
+    plan_ = manifest.plan;
+    write_file("manifest.json", text_of(to_json(manifest), 2));
 }
 
 void RunDirectory::add_step(std::size_t step, const StepOutcome& outcome, const ModelFlops& flops,
                             double peak_flops) {
-    Json record = step_record(step, outcome, flops, peak_flops);
-    if (!plan_.empty()) record["plan"] = plan_;
-    add_line(steps_, "steps.jsonl", text_of(record));
+    StepLine line = describe_step(step, outcome, flops, peak_flops);
+    line.plan = plan_;
+    add_line(steps_, "steps.jsonl", text_of(to_json(line)));
 }
 
 void RunDirectory::add_decision(const Decision& decision) {
@@ -310,19 +274,19 @@ void RunDirectory::add_to_decisions(const std::string& line) {
 }
 
 void RunDirectory::add_evaluation(std::size_t step, const Evaluation& evaluation) {
-    Json record{{"step", step}};
-    add_if_finite(record, "validation_loss", evaluation.loss);
-    add_scores(record, evaluation, "validation_");
-    add_line(steps_, "steps.jsonl", text_of(record));
+    const EvaluationLine line{.step = figure(step),
+                              .loss = finite(evaluation.loss),
+                              .accuracy = evaluation.accuracy,
+                              .exact_match = evaluation.exact_match,
+                              .f1 = evaluation.f1};
+    add_line(steps_, "steps.jsonl", text_of(to_json(line)));
 }
 
 void RunDirectory::write_summary(const Figures& figures) {
-    write_file("summary.json", text_of(summary_of(figures, peak_is_, tokens_of_image_), 2));
+    write_file("summary.json", text_of(to_json(summarise(figures, peak_is_, tokens_of_image_)), 2));
 }
 
-void RunDirectory::write_stopped(const EarlyEnd& end) {
-    write_file("stopped", text_of(Json{{"step", end.step}, {"because", end.because}}));
-}
+void RunDirectory::write_stopped(const EarlyEnd& end) { write_file("stopped", text_of(to_json(end))); }
 
 void RunDirectory::write_file(const char* name, const std::string& text) const {
     const fs::path path = path_ / name;

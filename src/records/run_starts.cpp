@@ -12,8 +12,6 @@
 namespace trireme {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // How many starts at the end of the file were this job's and began behind as many steps. What is no record,
 // such as a line that was not written to its end, is none of them.
 std::size_t starts_in_vain(const std::filesystem::path& file, const SlurmJob& job, std::size_t first_step) {
@@ -21,10 +19,10 @@ std::size_t starts_in_vain(const std::filesystem::path& file, const SlurmJob& jo
     std::ifstream lines(file);
     lines.exceptions(std::ios::badbit);  // no memory is an error, not the end of the file
     for (std::string line; std::getline(lines, line);) {
-        const auto record = try_parse_json<Json>(line, file.string());
+        const auto record = try_parse_json<nlohmann::json>(line, file.string());
         if (!record || !record->is_object()) continue;
-        const bool is_in_vain = record->value("job", Json()) == Json(job.id) &&
-                                record->value("behind_step", Json()) == Json(first_step);
+        const auto start = try_read_record<StartLine>(*record);
+        const bool is_in_vain = start && start->job == job.id && start->behind_step == first_step;
         count = is_in_vain ? count + 1 : 0;
     }
     return count;
@@ -41,14 +39,11 @@ void note_start(const std::filesystem::path& file, const SlurmJob& job, std::siz
                 "node, and remove ",
                 file.string(), " before you start it again"));
     }
-    Json record{{"started", now_text()}};
-    if (!job.id.empty()) {
-        record["job"] = job.id;
-        record["restarts"] = job.restarts;
-    }
-    record["behind_step"] = first_step;
+    StartLine start{.started = now_text(), .job = job.id, .behind_step = first_step};
+    if (!job.id.empty()) start.restarts = job.restarts;
     std::ofstream out(file, std::ios::app);
-    out << record.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n' << std::flush;
+    out << to_json(start).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n'
+        << std::flush;
     if (!out) throw ResourceError(cat(file.string(), " could not be written; is the disk full?"));
 }
 

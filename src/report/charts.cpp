@@ -13,12 +13,11 @@ constexpr std::size_t most_points = 1000;  // of a curve as it is drawn
 constexpr std::size_t smooth_share = 50;   // a smoothed point looks over a fiftieth of the run to either side
 constexpr double farthest = 1e100;         // what lies beyond is drawn there
 
-using Lines = std::vector<StepRecord>;
-
-Curve curve_of(const Lines& lines, Figure StepRecord::*field, double unit = 1) {
+template <class Line>
+Curve curve_of(const std::vector<Line>& lines, Figure Line::*field, double unit = 1) {
     Curve curve;
-    for (const StepRecord& line : lines) {
-        if (line.*field) curve.push_back({line.step, std::clamp(*(line.*field) / unit, -farthest, farthest)});
+    for (const Line& line : lines) {
+        if (line.*field) curve.push_back({*line.step, std::clamp(*(line.*field) / unit, -farthest, farthest)});
     }
     return curve;
 }
@@ -65,10 +64,9 @@ BarPart token_part(const char* name, double tokens, double all, int colour) {
 
 std::string loss_chart(const RunRecords& records) {
     Chart chart{.title = "Loss", .y_label = "loss", .may_be_log = true, .is_wide = true, .series = {}};
-    chart.series =
-        as_recorded_and_smoothed(curve_of(records.steps, &StepRecord::loss), "training, each step", 0);
+    chart.series = as_recorded_and_smoothed(curve_of(records.steps, &StepLine::loss), "training, each step", 0);
     if (chart.series.size() > 1) chart.series.back().name = "training, smoothed";
-    const Curve validation = curve_of(records.evaluations, &StepRecord::validation_loss);
+    const Curve validation = curve_of(records.evaluations, &EvaluationLine::loss);
     if (!validation.empty())
         chart.series.push_back({"validation", Mark::dots, 1, thinned(validation, most_points)});
     chart.events = events_of(records);
@@ -81,14 +79,14 @@ std::string score_chart(const RunRecords& records) {
                 .from_zero = true,
                 .is_wide = true,
                 .series = {}};
-    const auto add = [&](const char* name, Figure StepRecord::*field, int colour) {
+    const auto add = [&](const char* name, Figure EvaluationLine::*field, int colour) {
         const Curve curve = curve_of(records.evaluations, field, 0.01);
         if (!curve.empty()) chart.series.push_back({name, Mark::line, colour, thinned(curve, most_points)});
     };
-    if (!records.steps.empty()) chart.first_step = records.steps.front().step;
-    add("accuracy", &StepRecord::validation_accuracy, 0);
-    add("exact match", &StepRecord::validation_exact_match, 0);
-    add("F1", &StepRecord::validation_f1, 1);
+    if (!records.steps.empty()) chart.first_step = *records.steps.front().step;
+    add("accuracy", &EvaluationLine::accuracy, 0);
+    add("exact match", &EvaluationLine::exact_match, 0);
+    add("F1", &EvaluationLine::f1, 1);
     if (chart.series.size() == 1) chart.y_label = chart.series.front().name + ", %";
     return svg_chart(chart);
 }
@@ -96,8 +94,8 @@ std::string score_chart(const RunRecords& records) {
 std::string speed_charts(const RunRecords& records) {
     const Manifest manifest = records.manifest.value_or(Manifest{});
     const bool has_images = manifest.tokens_of_image.value_or(0) > 0;
-    const double unit = has_images ? *manifest.tokens_of_image : 1;
-    const auto chart = [&](const char* title, const char* label, Figure StepRecord::*field, double of_unit) {
+    const double unit = has_images ? static_cast<double>(*manifest.tokens_of_image) : 1;
+    const auto chart = [&](const char* title, const char* label, Figure StepLine::*field, double of_unit) {
         return svg_chart(
             {.title = title,
              .y_label = label,
@@ -106,8 +104,8 @@ std::string speed_charts(const RunRecords& records) {
              .events = events_of(records)});
     };
     return chart(has_images ? "Images per second" : "Tokens per second", has_images ? "images/s" : "tokens/s",
-                 &StepRecord::tokens_per_s, unit) +
-           chart("Model FLOP utilisation (MFU)", "% of peak", &StepRecord::mfu, 0.01);
+                 &StepLine::tokens_per_s, unit) +
+           chart("Model FLOP utilisation (MFU)", "% of peak", &StepLine::mfu, 0.01);
 }
 
 std::string optimizer_charts(const RunRecords& records) {
@@ -115,8 +113,8 @@ std::string optimizer_charts(const RunRecords& records) {
         .title = "Gradient norm, before clipping",
         .y_label = "norm",
         .may_be_log = true,
-        .series = as_recorded_and_smoothed(curve_of(records.steps, &StepRecord::grad_norm), "each step", 0)};
-    const Curve rate = thinned(curve_of(records.steps, &StepRecord::lr), most_points);
+        .series = as_recorded_and_smoothed(curve_of(records.steps, &StepLine::grad_norm), "each step", 0)};
+    const Curve rate = thinned(curve_of(records.steps, &StepLine::lr), most_points);
     return svg_chart(norm) + svg_chart({.title = "Learning rate",
                                         .y_label = "rate",
                                         .from_zero = true,

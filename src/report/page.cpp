@@ -74,23 +74,23 @@ pre { padding: 12px 14px; border: 1px solid var(--rule); border-radius: 4px; whi
 // "gpt2-tiny on 2 ranks", as far as it is known.
 std::string title_of(const RunRecords& records) {
     const Manifest manifest = records.manifest.value_or(Manifest{});
-    const std::string model = manifest.model.value_or("A run of Trireme");
-    return manifest.ranks ? cat(model, " on ", plural(*manifest.ranks, "rank")) : model;
+    const std::string model = manifest.model.empty() ? "A run of Trireme" : manifest.model;
+    const auto ranks = static_cast<double>(manifest.hosts.size());
+    return ranks > 0 ? cat(model, " on ", plural(ranks, "rank")) : model;
 }
 
 // "2 stages x 1 replica x 1 tensor rank · schedule 1f1b · 8 samples in 4 micro-batches · f32"
 std::string plan_facts(const RunRecords& records) {
     const Manifest manifest = records.manifest.value_or(Manifest{});
     std::vector<std::string> facts;
-    if (manifest.layout) facts.push_back(grid_text(*manifest.layout));
-    if (manifest.schedule) facts.push_back("schedule " + *manifest.schedule);
-    const auto count = [](Figure number) { return static_cast<std::size_t>(number.value_or(0)); };
-    if (manifest.batch && manifest.microbatches)
-        facts.push_back(cat(counted(count(manifest.batch), "sample"), " a step in ",
-                            counted(count(manifest.microbatches), "micro-batch")));
-    if (manifest.dtype) {
-        const bool is_wider = manifest.sums.value_or(*manifest.dtype) != *manifest.dtype;
-        facts.push_back(cat(*manifest.dtype, is_wider ? ", sums and weights in " + *manifest.sums : ""));
+    if (records.layout) facts.push_back(grid_text(*records.layout));
+    if (!manifest.schedule.empty()) facts.push_back("schedule " + manifest.schedule);
+    if (manifest.batch > 0 && manifest.microbatches > 0)
+        facts.push_back(cat(counted(manifest.batch, "sample"), " a step in ",
+                            counted(manifest.microbatches, "micro-batch")));
+    if (!manifest.dtype.empty()) {
+        const bool is_wider = !manifest.sums.empty() && manifest.sums != manifest.dtype;
+        facts.push_back(cat(manifest.dtype, is_wider ? ", sums and weights in " + manifest.sums : ""));
     }
     return facts.empty() ? "" : element("p", escaped(fmt::format("{}", fmt::join(facts, " · "))), "facts plan");
 }
@@ -102,20 +102,43 @@ std::string date_text(std::string started) {
     return started.replace(19, 1, " UTC");
 }
 
+// "rank 3", or "each rank in turn (5 steps each)"
+std::string slowed_subject(const SlowRank& slow) {
+    if (slow.choice == SlowChoice::named) return cat("rank ", slow.rank);
+    const std::string period = slow.every ? plural(static_cast<double>(*slow.every), "step") : "an epoch";
+    if (slow.choice == SlowChoice::turn) return cat("each rank in turn (", period, " each)");
+    return cat("a rank drawn anew for ", period);
+}
+
+}  // namespace
+
+std::string describe(const SlowRank& slow) {
+    if (!slow.trace.empty()) return cat("ranks as ", slow.trace, " says");
+    const auto text = [](const char* before, std::optional<double> number) {
+        return number ? cat(before, significant(*number)) : std::string();
+    };
+    return cat(slow.on == SlowKernels::products ? "matrix products of " : "", slowed_subject(slow), " to take ",
+               significant(slow.factor), text(" to ", slow.highest_factor), " times as long from step ",
+               significant(static_cast<double>(slow.first_step)), text(" to ", slow.last_step));
+}
+
+namespace {
+
 std::string facts(const RunRecords& records, const Summary& summary) {
     const Manifest manifest = records.manifest.value_or(Manifest{});
     std::string line = cat("run ", records.name);
-    if (manifest.started) line += cat(" · started ", date_text(*manifest.started));
-    if (manifest.parameters) line += cat(" · ", with_commas(*manifest.parameters), " parameters");
+    if (!manifest.started.empty()) line += cat(" · started ", date_text(manifest.started));
+    if (manifest.parameters > 0)
+        line += cat(" · ", with_commas(static_cast<double>(manifest.parameters)), " parameters");
     if (manifest.corpus) line += cat(" · corpus ", *manifest.corpus);
-    if (manifest.device) line += cat(" · ", *manifest.device);
-    for (const std::string& each : manifest.slowed) line += cat(" · made slow: ", each);
-    if (summary.clock) line += cat(" · ", *summary.clock, " clock");
+    if (!manifest.device.empty()) line += cat(" · ", manifest.device);
+    for (const SlowRank& each : manifest.slow) line += cat(" · made slow: ", describe(each));
+    if (!summary.clock.empty()) line += cat(" · ", summary.clock, " clock");
     return element("p", escaped(line), "facts");
 }
 
 std::string verdict(const RunRecords& records, const Summary& summary) {
-    if (!summary.is_final) {
+    if (!records.summary) {
         const std::string done = plural(static_cast<double>(records.steps.size()), "step");
         return element(
             "p",
@@ -123,13 +146,13 @@ std::string verdict(const RunRecords& records, const Summary& summary) {
                 "summary.json. What follows is added up from the ", done, " on record."),
             "verdict open");
     }
-    if (!summary.verdict) return "";
-    const bool is_valid = *summary.verdict == "VALID";
-    std::string text = cat("<b>", escaped(*summary.verdict));
+    if (summary.verdict.empty()) return "";
+    const bool is_valid = summary.verdict == "VALID";
+    std::string text = cat("<b>", escaped(summary.verdict));
     if (is_valid && !summary.approximations.empty()) {
         text += cat(", approximate:</b> ", escaped(fmt::format("{}", fmt::join(summary.approximations, "; "))));
     } else {
-        text += cat("</b>", summary.reason ? " " + escaped(*summary.reason) : "");
+        text += cat("</b>", summary.reason.empty() ? "" : " " + escaped(summary.reason));
     }
     for (const std::string& remark : summary.remarks) text += "<br>" + escaped(remark);
     return element("p", text, is_valid ? "verdict valid" : "verdict invalid");

@@ -14,9 +14,12 @@ namespace trireme::report {
 // A whole HTML file, style sheet and drawings included.
 std::string page(const RunRecords& records);
 
+// "rank 3 to take 4 times as long from step 100 to 200"
+std::string describe(const SlowRank& slow);
+
 // Adds up the steps as the summary would. A figure that some step does not say is left out; there is no
 // verdict.
-Summary summary_so_far(const std::vector<StepRecord>& steps);
+Summary summary_so_far(const std::vector<StepLine>& steps);
 
 // The drawings of a report, each a figure in HTML, or empty where the records hold nothing for it.
 std::string loss_chart(const RunRecords& records);

@@ -29,7 +29,7 @@ Figure step_behind(const RunRecords& records, std::size_t number) {
     if (number + 1 < records.decisions.size())
         end = std::min(end, static_cast<double>(records.decisions[number + 1].step));
     std::vector<double> seconds;
-    for (const StepRecord& step : records.steps) {
+    for (const StepLine& step : records.steps) {
         if (step.step > begin && step.step <= end && step.seconds) seconds.push_back(*step.seconds);
     }
     return seconds.empty() ? Figure() : median_of(seconds);
@@ -68,12 +68,12 @@ Before before(const RunRecords& records, std::size_t number) {
         const Decision& last = records.decisions[number - 1];
         return {&last.layout, last.schedule, last.micro_batches};
     }
-    const bool is_known = records.manifest && records.manifest->layout &&
+    const bool is_known = records.layout && !records.manifest->plan.empty() &&
                           records.manifest->plan == records.decisions.front().from;
     if (!is_known) return {};
     const Manifest& manifest = *records.manifest;
-    Before plan{.layout = &*manifest.layout, .schedule = manifest.schedule, .micro_batches = {}};
-    if (manifest.microbatches) plan.micro_batches = static_cast<int>(*manifest.microbatches);
+    Before plan{.layout = &*records.layout, .schedule = manifest.schedule, .micro_batches = {}};
+    if (manifest.microbatches > 0) plan.micro_batches = static_cast<int>(manifest.microbatches);
     return plan;
 }
 

@@ -5,11 +5,11 @@
 namespace trireme::report {
 namespace {
 
-using Steps = std::vector<StepRecord>;
+using Steps = std::vector<StepLine>;
 
-Figure sum_of(const Steps& steps, Figure StepRecord::*field) {
+Figure sum_of(const Steps& steps, Figure StepLine::*field) {
     double sum = 0;
-    for (const StepRecord& step : steps) {
+    for (const StepLine& step : steps) {
         if (!(step.*field)) return std::nullopt;
         sum += *(step.*field);
     }
@@ -17,13 +17,13 @@ Figure sum_of(const Steps& steps, Figure StepRecord::*field) {
 }
 
 // A long step counts for more than a short one.
-Figure mean_over_time(const Steps& steps, Figure StepRecord::*field) {
+Figure mean_over_time(const Steps& steps, Figure StepLine::*field) {
     double sum = 0;
-    for (const StepRecord& step : steps) {
+    for (const StepLine& step : steps) {
         if (!(step.*field) || !step.seconds) return std::nullopt;
         sum += *(step.*field) * *step.seconds;
     }
-    const Figure seconds = sum_of(steps, &StepRecord::seconds);
+    const Figure seconds = sum_of(steps, &StepLine::seconds);
     return seconds.value_or(0) > 0 ? Figure(sum / *seconds) : std::nullopt;
 }
 
@@ -33,7 +33,7 @@ Figure ratio(Figure above, Figure below) {
 
 std::vector<double> losses_of(const Steps& steps) {
     std::vector<double> losses;
-    for (const StepRecord& step : steps) {
+    for (const StepLine& step : steps) {
         if (step.loss && !step.is_skipped) losses.push_back(*step.loss);
     }
     return losses;
@@ -49,23 +49,23 @@ double mean_of_last_tenth(const std::vector<double>& losses) {
 }  // namespace
 
 Summary summary_so_far(const Steps& steps) {
-    const auto is_skipped = [](const StepRecord& step) { return step.is_skipped; };
+    const auto is_skipped = [](const StepLine& step) { return step.is_skipped; };
     Summary so_far;
     so_far.steps = static_cast<double>(steps.size());
     so_far.skipped_steps = static_cast<double>(std::count_if(steps.begin(), steps.end(), is_skipped));
-    so_far.seconds = sum_of(steps, &StepRecord::seconds);
-    so_far.tokens = sum_of(steps, &StepRecord::tokens);
-    so_far.mfu = mean_over_time(steps, &StepRecord::mfu);
-    so_far.mfu_causal = mean_over_time(steps, &StepRecord::mfu_causal);
-    so_far.bubble = mean_over_time(steps, &StepRecord::bubble);
-    so_far.bubble_schedule = mean_over_time(steps, &StepRecord::bubble_schedule);
-    so_far.wait_tensor = mean_over_time(steps, &StepRecord::wait_tensor);
-    so_far.wait_data = mean_over_time(steps, &StepRecord::wait_data);
-    so_far.wait_other = mean_over_time(steps, &StepRecord::wait_other);
-    so_far.comm_wait_s = sum_of(steps, &StepRecord::comm_wait_s);
-    so_far.energy_j = sum_of(steps, &StepRecord::energy_j);
+    so_far.seconds = sum_of(steps, &StepLine::seconds);
+    so_far.tokens = sum_of(steps, &StepLine::tokens);
+    so_far.mfu = mean_over_time(steps, &StepLine::mfu);
+    so_far.mfu_causal = mean_over_time(steps, &StepLine::mfu_causal);
+    so_far.bubble = mean_over_time(steps, &StepLine::bubble);
+    so_far.bubble_schedule = mean_over_time(steps, &StepLine::bubble_schedule);
+    so_far.wait_tensor = mean_over_time(steps, &StepLine::wait_tensor);
+    so_far.wait_data = mean_over_time(steps, &StepLine::wait_data);
+    so_far.wait_other = mean_over_time(steps, &StepLine::wait_other);
+    so_far.comm_wait_s = sum_of(steps, &StepLine::comm_wait_s);
+    so_far.energy_j = sum_of(steps, &StepLine::energy_j);
     so_far.tokens_per_s = ratio(so_far.tokens, so_far.seconds);
-    const Figure real = ratio(so_far.tokens, sum_of(steps, &StepRecord::padded_tokens));
+    const Figure real = ratio(so_far.tokens, sum_of(steps, &StepLine::padded_tokens));
     if (real) so_far.padding = 1 - *real;
     const std::vector<double> losses = losses_of(steps);
     if (losses.empty()) return so_far;

@@ -61,10 +61,9 @@ void add_speed(Rows& rows, const Summary& s) {
     if (s.images_per_s) rows.push_back({"Images/s", significant(*s.images_per_s), no_limit, ""});
     if (s.flops_per_s) {
         rows.push_back({"Model arithmetic", gigaflops(*s.flops_per_s),
-                        s.peak_flops_per_s ? gigaflops(*s.peak_flops_per_s) : no_limit,
-                        escaped(s.peak_is.value_or(""))});
+                        s.peak_flops_per_s ? gigaflops(*s.peak_flops_per_s) : no_limit, escaped(s.peak_is)});
     }
-    const std::string formula = s.mfu_formula ? "= " + escaped(*s.mfu_formula) : "";
+    const std::string formula = s.mfu_formula.empty() ? "" : "= " + escaped(s.mfu_formula);
     if (s.mfu) rows.push_back({"MFU", percent(*s.mfu), "100 %", formula});
     if (s.mfu_causal) {
         rows.push_back({"MFU, causal", percent(*s.mfu_causal), "100 %", "with 6 in place of 12"});
@@ -133,24 +132,24 @@ std::string figures_table(const Summary& summary) {
 
 std::string machine_table(const Manifest& m) {
     Rows rows;
-    const auto add = [&](const char* name, const Words& value) {
-        if (value) rows.push_back({name, escaped(*value)});
+    const auto add = [&](const char* name, const std::string& value) {
+        if (!value.empty()) rows.push_back({name, escaped(value)});
     };
-    const auto add_number = [&](const char* name, Figure value) {
-        if (value) rows.push_back({name, with_commas(*value)});
+    const auto add_number = [&](const char* name, auto value) {
+        if (value > 0) rows.push_back({name, with_commas(static_cast<double>(value))});
     };
     add("Trireme", m.version);
-    add("MPI", m.mpi);
+    add("MPI", m.mpi_library);
     add("Device", m.device);
-    add_number("Ranks", m.ranks);
+    add_number("Ranks", m.hosts.size());
     if (!m.hosts.empty()) rows.push_back({"Hosts", host_list(m.hosts)});
-    add_number("Threads of a rank", m.threads_per_rank);
-    if (m.measured_peak_flops)
-        rows.push_back({"Measured peak of all ranks", gigaflops(*m.measured_peak_flops)});
+    add_number("Threads of a rank", m.threads);
+    if (m.peak.is_measured && m.peak.flops > 0)
+        rows.push_back({"Measured peak of all ranks", gigaflops(m.peak.flops)});
     add("Model", m.model);
     add_number("Parameters", m.parameters);
-    add("Corpus", m.corpus);
-    if (m.corpus_sha256) rows.push_back({"Corpus, SHA-256", element("code", escaped(*m.corpus_sha256))});
+    if (m.corpus) rows.push_back({"Corpus", escaped(*m.corpus)});
+    if (m.corpus_checksum) rows.push_back({"Corpus, SHA-256", element("code", escaped(*m.corpus_checksum))});
     add("Started", m.started);
     return rows.empty() ? "" : table(rows, false);
 }

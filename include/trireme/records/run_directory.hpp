@@ -9,36 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "trireme/config/emulation.hpp"
 #include "trireme/plan/decision.hpp"
-#include "trireme/records/figures.hpp"
 #include "trireme/records/run_lock.hpp"
-#include "trireme/setup/peak_rate.hpp"
+#include "trireme/records/run_records.hpp"
 
 namespace trireme {
-
-// What a run was made with and on.
-struct Manifest {
-    std::string version, mpi_library, started, corpus, corpus_checksum, model;
-    std::string layout, schedule, plan;   // as JSON, its name, its hash
-    std::vector<std::string> hosts;       // of each rank
-    std::vector<std::string> cores = {};  // that each rank may run on, as a list; empty: no rank is a process
-    std::string device;                   // "cpu", and the processor's name
-    int threads = 1;                      // per rank
-    std::string gpu_messages = {};        // "NCCL 2.28.9": how GPUs send to each other; empty: they do not
-    std::size_t parameters = 0;
-    std::size_t batch = 0;              // samples of a step
-    std::size_t micro_batches = 0;      // of a step, of all replicas
-    std::string dtype = {}, sums = {};  // the numbers' type, and that in which they are summed
-    std::size_t tokens_of_image = 0;    // of a model that reads images; 0: of text
-    PeakRate peak = {};
-    std::string resumed_from = {};  // the checkpoint; empty: the run began at its beginning
-    std::vector<SlowRank> slow = {};
-    std::string gpu_driver = {};         // its version on rank 0's node; empty: not known
-    std::vector<int> ranks_of_gpu = {};  // of each rank: how many share its GPU, and what that consumes
-    std::string kernel_times =
-        {};  // of a simulated run, where they were measured; empty: by the device's rates
-};
 
 // "2026-01-31T14:25:01Z"
 std::string now_text();
@@ -82,7 +57,7 @@ private:
     std::ofstream decisions_;              // open once there is one
     std::string peak_is_ = PeakRate{}.is;  // what the steps are compared with
     std::vector<std::string> remarks_;
-    std::size_t tokens_of_image_ = 0;
+    std::optional<std::size_t> tokens_of_image_;
     std::string plan_;  // the hash of what the steps are made with, once the manifest is written
 };
 

@@ -20,7 +20,9 @@ TEST(SlowRecord, NamesTurnsAndLotsAndTraces) {
 
     RunDirectory(folder.file("run")).write_manifest(told);
 
-    EXPECT_EQ(json::parse(validation::read_whole(folder.file("run/manifest.json"))).at("slow"),
+    const json manifest = json::parse(validation::read_whole(folder.file("run/manifest.json")));
+    EXPECT_EQ(json(to_json(read_record<Manifest>(manifest, "manifest.json"))), manifest);
+    EXPECT_EQ(manifest.at("slow"),
               json::parse(R"([{"rank": "turn", "factor": 4, "first_step": 1, "on": "products"},)"
                           R"( {"rank": "random", "factor": 2, "highest_factor": 3, "first_step": 1,)"
                           R"( "last_step": 9, "every": 5}, {"trace": "slow.csv"}])"));

@@ -35,9 +35,9 @@ TEST(RunRecords, HoldEverythingOfAFinishedRun) {
     EXPECT_EQ(records.steps[1].loss, 2);
     EXPECT_EQ(records.steps[1].mfu_causal, 0.08);
     ASSERT_EQ(records.evaluations.size(), 1U);
-    EXPECT_EQ(records.evaluations[0].validation_loss, 2.5);
+    EXPECT_EQ(records.evaluations[0].loss, 2.5);
     EXPECT_EQ(records.manifest->hosts, (std::vector<std::string>{"n1", "n1"}));
-    EXPECT_EQ(records.manifest->corpus_sha256, "4a15");
+    EXPECT_EQ(records.manifest->corpus_checksum, "4a15");
     EXPECT_EQ(records.summary->verdict, "INVALID");
     EXPECT_EQ(records.summary->validation_loss, 2.5);
     EXPECT_EQ(records.summary->peak_flops_per_s, 3e11);
@@ -54,10 +54,10 @@ TEST(RunRecords, HoldWhatAnEvaluationCounted) {
     const RunRecords records = read_run(run.path());
 
     ASSERT_EQ(records.evaluations.size(), 2U);
-    EXPECT_EQ(records.evaluations[0].validation_accuracy, 0.25);
-    EXPECT_FALSE(records.evaluations[0].validation_f1);
-    EXPECT_EQ(records.evaluations[1].validation_exact_match, 0.5);
-    EXPECT_EQ(records.evaluations[1].validation_f1, 0.75);
+    EXPECT_EQ(records.evaluations[0].accuracy, 0.25);
+    EXPECT_FALSE(records.evaluations[0].f1);
+    EXPECT_EQ(records.evaluations[1].exact_match, 0.5);
+    EXPECT_EQ(records.evaluations[1].f1, 0.75);
     EXPECT_EQ(records.summary->accuracy, 0.25);
     EXPECT_EQ(records.summary->exact_match, 0.5);
     EXPECT_EQ(records.summary->f1, 0.75);
@@ -109,7 +109,9 @@ TEST(RunRecords, SayInWordsWhoWasMadeSlow) {
               R"({"rank":"turn","factor":2,"first_step":1,"every":5},)"
               R"({"rank":"random","factor":2,"highest_factor":4,"first_step":7},{"trace":"slow.csv"}]})");
 
-    const std::vector<std::string> slowed = read_run(run.path()).manifest->slowed;
+    std::vector<std::string> slowed;
+    const RunRecords records = read_run(run.path());
+    for (const SlowRank& slow : records.manifest->slow) slowed.push_back(describe(slow));
 
     EXPECT_EQ(slowed, (std::vector<std::string>{
                           "rank 3 to take 4 times as long from step 100 to 200",
@@ -192,8 +194,7 @@ TEST(RunRecords, NameASummaryOrManifestThatIsDamaged) {
 TEST(SummarySoFar, AddsUpTheSteps) {
     const Summary summary = summary_so_far(read_run(FixtureRun().path()).steps);
 
-    EXPECT_FALSE(summary.is_final);
-    EXPECT_FALSE(summary.verdict);
+    EXPECT_EQ(summary.verdict, "");
     EXPECT_EQ(summary.steps, 2);
     EXPECT_EQ(summary.skipped_steps, 0);
     EXPECT_EQ(summary.seconds, 4);

@@ -1,0 +1,121 @@
+// The fields of every record, for the writer, the reader and tests. A row names a field of the file, in the
+// order of the file, and the member that holds it; "loss/first" is a field of an object. count() rows are
+// figures without a fraction, and constant() rows are the same in every file.
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+
+#include "trireme/records/run_records.hpp"
+
+namespace trireme {
+
+template <class Type, class Record>
+concept As = std::same_as<std::remove_const_t<Type>, Record>;
+
+// The file of a trace says the rest by itself. A turn or a random choice stands in place of the rank's number.
+void visit_fields(auto& visit, As<SlowRank> auto& slow) {
+    visit("trace", slow.trace);
+    if (!slow.trace.empty()) return;
+    visit.word("rank", slow.choice, SlowChoice::turn, "turn");
+    visit.word("rank", slow.choice, SlowChoice::random, "random");
+    if (slow.choice == SlowChoice::named) visit("rank", slow.rank);
+    visit("factor", slow.factor);
+    visit("highest_factor", slow.highest_factor);
+    visit("first_step", slow.first_step);
+    visit("last_step", slow.last_step);
+    visit("every", slow.every);
+    visit.word("on", slow.on, SlowKernels::products, "products");
+}
+
+void visit_fields(auto& visit, As<Manifest> auto& manifest) {
+    std::size_t ranks = manifest.hosts.size();
+    visit("version", manifest.version);
+    visit("started", manifest.started);
+    visit("mpi", manifest.mpi_library);
+    visit("ranks", ranks);
+    visit("hosts", manifest.hosts);
+    visit("device", manifest.device);
+    visit("threads_per_rank", manifest.threads);
+    visit.either("measured_peak_flops", "peak_flops", manifest.peak.is_measured, manifest.peak.flops);
+    visit("peak_is", manifest.peak.is);
+    visit("model", manifest.model);
+    visit("parameters", manifest.parameters);
+    visit("batch", manifest.batch);
+    visit("microbatches", manifest.microbatches);
+    visit("dtype", manifest.dtype);
+    visit("sums", manifest.sums);
+    visit("corpus", manifest.corpus);
+    visit("corpus_sha256", manifest.corpus_checksum);
+    visit("tokens_of_image", manifest.tokens_of_image);
+    visit("cores", manifest.cores);
+    visit.json("layout", manifest.layout);
+    visit("schedule", manifest.schedule);
+    visit("plan", manifest.plan);
+    visit("resumed_from", manifest.resumed_from);
+    visit("gpu_messages", manifest.gpu_messages);
+    visit("kernel_times", manifest.kernel_times);
+    visit("gpu_driver", manifest.gpu_driver);
+    visit("ranks_of_gpu", manifest.ranks_of_gpu);
+    visit("slow", manifest.slow);
+}
+
+void visit_fields(auto& visit, As<StartLine> auto& start) {
+    visit("started", start.started);
+    visit("job", start.job);
+    visit("restarts", start.restarts);
+    visit("behind_step", start.behind_step);
+}
+
+void visit_fields(auto& visit, As<StepLine> auto& line) {
+    visit.count("step", line.step);
+    visit("loss", line.loss);
+    visit.count("tokens", line.tokens);
+    visit.count("padded_tokens", line.padded_tokens);
+    visit("seconds", line.seconds);
+    visit("clock", line.clock);
+    visit("tokens_per_s", line.tokens_per_s);
+    visit("mfu", line.mfu);
+    visit("mfu_causal", line.mfu_causal);
+    visit("bubble", line.bubble);
+    visit("bubble_schedule", line.bubble_schedule);
+    visit("wait_tensor", line.wait_tensor);
+    visit("wait_data", line.wait_data);
+    visit("wait_other", line.wait_other);
+    visit("compute_s", line.ranks.compute_s);
+    visit("products_s", line.ranks.products_s);
+    visit("wait_s", line.ranks.wait_s);
+    visit("wait_pipeline_s", line.ranks.wait_pipeline_s);
+    visit("wait_tensor_s", line.ranks.wait_tensor_s);
+    visit("wait_data_s", line.ranks.wait_data_s);
+    visit("slowness", line.ranks.slowness);
+    visit("comm_wait_s", line.comm_wait_s);
+    visit("energy_j", line.energy_j);
+    visit("gpus/watts", line.gpus.watts);
+    visit("gpus/clock_mhz", line.gpus.clock_mhz);
+    visit("gpus/memory_clock_mhz", line.gpus.memory_clock_mhz);
+    visit("gpus/celsius", line.gpus.celsius);
+    visit("gpus/used_bytes", line.gpus.used_bytes);
+    visit("grad_norm", line.grad_norm);
+    visit("lr", line.lr);
+    visit.count("peak_bytes", line.peak_bytes);
+    visit("skipped", line.is_skipped);
+    visit("non_finite", line.non_finite);
+    visit("rolled_back", line.is_rolled_back);
+    visit("plan", line.plan);
+}
+
+void visit_fields(auto& visit, As<EvaluationLine> auto& line) {
+    visit.count("step", line.step);
+    visit("validation_loss", line.loss);
+    visit("validation_accuracy", line.accuracy);
+    visit("validation_exact_match", line.exact_match);
+    visit("validation_f1", line.f1);
+}
+
+void visit_fields(auto& visit, As<EarlyEnd> auto& end) {
+    visit("step", end.step);
+    visit("because", end.because);
+}
+
+}  // namespace trireme

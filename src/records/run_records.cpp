@@ -1,0 +1,201 @@
+#include "trireme/records/run_records.hpp"
+
+#include <cstring>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "records/summary_fields.hpp"
+#include "trireme/base/error.hpp"
+
+namespace trireme {
+namespace {
+
+using Written = nlohmann::ordered_json;
+using Read = nlohmann::json;
+
+template <class Record>
+Written write_fields(const Record& record);
+
+// Writes the fields of a record that are set.
+class FieldWriter {
+public:
+    void operator()(const char* name, const std::string& text) { write_if(!text.empty(), name, text); }
+    void operator()(const char* name, bool is_set) { write_if(is_set, name, true); }
+    void operator()(const char* name, std::size_t number) { field(name) = number; }
+    void operator()(const char* name, int number) { field(name) = number; }
+    void operator()(const char* name, double number) { field(name) = number; }
+    template <class Value>
+    void operator()(const char* name, const std::optional<Value>& value) {
+        if (value) field(name) = *value;
+    }
+    template <class Value>
+    void operator()(const char* name, const std::vector<Value>& list) {
+        write_if(!list.empty(), name, list);
+    }
+    void operator()(const char* name, const std::vector<SlowRank>& records) {
+        for (const SlowRank& each : records) field(name).push_back(write_fields(each));
+    }
+    void count(const char* name, const Figure& number) {
+        if (number) field(name) = static_cast<std::uint64_t>(*number);
+    }
+    void constant(const char* name, const auto& value) { field(name) = value; }
+    void json(const char* name, const std::string& text) {
+        if (!text.empty()) field(name) = Written::parse(text);
+    }
+    template <class Value>
+    void word(const char* name, const Value& value, std::type_identity_t<Value> meant, const char* word) {
+        write_if(value == meant, name, word);
+    }
+    void either(const char* name, const char* other, bool is_first, double number) {
+        field(is_first ? name : other) = number;
+    }
+
+    Written written = Written::object();
+
+private:
+    Written& field(const char* name) {
+        const char* const slash = std::strchr(name, '/');
+        return slash == nullptr ? written[name] : written[std::string(name, slash)][slash + 1];
+    }
+    void write_if(bool is_set, const char* name, const auto& value) {
+        if (is_set) field(name) = value;
+    }
+};
+
+template <class Record>
+Written write_fields(const Record& record) {
+    FieldWriter writer;
+    visit_fields(writer, record);
+    return std::move(writer.written);
+}
+
+// Reads the fields of a record that the JSON has, and remembers the first that is of another kind than its
+// member.
+class FieldReader {
+public:
+    explicit FieldReader(const Read& json, std::string prefix = {}) : json_(json), prefix_(std::move(prefix)) {}
+
+    void operator()(const char* name, auto& member) { take(find(name), name, member); }
+    void count(const char* name, Figure& number) { (*this)(name, number); }
+    void constant(const char*, const auto&) {}
+    void json(const char* name, std::string& text) {
+        if (const Read* found = find(name)) text = found->dump();
+    }
+    template <class Value>
+    void word(const char* name, Value& value, std::type_identity_t<Value> meant, const char* word) {
+        const Read* found = find(name);
+        if (found != nullptr && *found == word) value = meant;
+    }
+    void either(const char* name, const char* other, bool& is_first, double& number) {
+        is_first = find(other) == nullptr;
+        (*this)(is_first ? name : other, number);
+    }
+
+    std::string complaint;  // empty: every field is of the kind of its member
+
+private:
+    const Read* find(const char* name) const {
+        const char* const slash = std::strchr(name, '/');
+        if (slash == nullptr) return find(json_, name);
+        const Read* const object = find(json_, std::string(name, slash));
+        return object == nullptr ? nullptr : find(*object, slash + 1);
+    }
+    static const Read* find(const Read& json, const std::string& name) {
+        const auto found = json.find(name);  // the end if it is no object
+        return found == json.end() || found->is_null() ? nullptr : &*found;
+    }
+
+    template <class Value>
+    void take(const Read* found, const char* name, std::optional<Value>& member) {
+        if (found != nullptr) take(found, name, member.emplace());
+    }
+    template <class Value>
+    void take(const Read* found, const char* name, std::vector<Value>& list) {
+        if (found == nullptr) return;
+        if (!found->is_array()) return refuse(name, "list");
+        for (const Read& each : *found) take(&each, name, list.emplace_back());
+    }
+    void take(const Read* found, const char* name, SlowRank& record) {
+        if (!found->is_object()) return refuse(name, "list of objects");
+        FieldReader reader(*found, cat(prefix_, name, "/"));
+        visit_fields(reader, record);
+        if (complaint.empty()) complaint = reader.complaint;
+    }
+    void take(const Read* found, const char* name, std::string& text) {
+        copy(found, name, text, found != nullptr && found->is_string(), "text");
+    }
+    void take(const Read* found, const char* name, bool& value) {
+        copy(found, name, value, found != nullptr && found->is_boolean(), "true or false");
+    }
+    void take(const Read* found, const char* name, double& number) {
+        copy(found, name, number, found != nullptr && found->is_number(), "number");
+    }
+    void take(const Read* found, const char* name, std::size_t& number) {
+        copy(found, name, number, found != nullptr && found->is_number_unsigned(), "whole number");
+    }
+    void take(const Read* found, const char* name, int& number) {
+        constexpr int most = std::numeric_limits<int>::max();
+        copy(found, name, number, found != nullptr && found->is_number_unsigned() && *found <= most,
+             "whole number");
+    }
+    void copy(const Read* found, const char* name, auto& member, bool is_of_kind, const char* kind) {
+        if (is_of_kind) {
+            found->get_to(member);
+        } else if (found != nullptr) {
+            refuse(name, kind);
+        }
+    }
+    void refuse(const char* name, const char* kind) {
+        if (complaint.empty()) complaint = cat("'", prefix_, name, "' is no ", kind);
+    }
+
+    const Read& json_;
+    std::string prefix_;
+};
+
+// Returns the first complaint; empty if every field is of the kind of its member.
+template <class Record>
+std::string read_fields(const Read& json, Record& record) {
+    FieldReader reader(json);
+    visit_fields(reader, record);
+    return reader.complaint;
+}
+
+}  // namespace
+
+template <class Record>
+Written to_json(const Record& record) {
+    return write_fields(record);
+}
+
+template <class Record>
+Record read_record(const Read& json, const std::string& place) {
+    Record record;
+    const std::string complaint = read_fields(json, record);
+    if (complaint.empty()) return record;
+    throw ConfigError(
+        cat(place, ": ", complaint, "; the records are damaged, or of another version of trireme"));
+}
+
+template <class Record>
+std::optional<Record> try_read_record(const Read& json) {
+    Record record;
+    return read_fields(json, record).empty() ? std::optional(std::move(record)) : std::nullopt;
+}
+
+template Written to_json(const Manifest&);
+template Manifest read_record(const Read&, const std::string&);
+template Written to_json(const StartLine&);
+template StartLine read_record(const Read&, const std::string&);
+template Written to_json(const StepLine&);
+template StepLine read_record(const Read&, const std::string&);
+template Written to_json(const EvaluationLine&);
+template EvaluationLine read_record(const Read&, const std::string&);
+template Written to_json(const EarlyEnd&);
+template EarlyEnd read_record(const Read&, const std::string&);
+template Written to_json(const Summary&);
+template Summary read_record(const Read&, const std::string&);
+template std::optional<StartLine> try_read_record(const Read&);
+
+}  // namespace trireme
