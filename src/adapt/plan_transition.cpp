@@ -22,8 +22,8 @@ std::string describe_source(const RunConfig& config, const Decision& decision) {
     return cat("--decisions ", config.policy.decisions, ", step ", decision.step);
 }
 
-// Where steps overlap, a rank that waits for moments in an update has not yet made what others wait for, who
-// let no moments go on meanwhile.
+// Moments cannot follow during a step if steps overlap: a rank that waits for moments in an update has not yet
+// sent what other ranks wait for, and these do not advance the moments while they wait.
 void check_move(const RunConfig& config, const Plan& plan) {
     if (config.policy.move != MoveWay::overlap || plan.training.ends_with_step()) return;
     throw ConfigError(cat("schedule ", plan.schedule,
@@ -101,7 +101,7 @@ void check_hash(const std::string& known, const Plan& plan, const char* which) {
             " when the decision was recorded; use the options of that run, or remove \"from\" and \"to\""));
 }
 
-// Of what a stage that is updated by itself leaves out, other stages know nothing.
+// Stages that are updated alone may skip different updates, and then their state does not fit together.
 void check_updates(const RunConfig& config, const Plan& plan) {
     if (config.run.on_nan == OnNan::stop || !plan.training.shape.updates_alone) return;
     throw ConfigError(

@@ -13,7 +13,7 @@
 namespace trireme {
 namespace {
 
-// Bytes of so many values, and of so many of each number that the optimizer keeps.
+// The bytes of `values` parameters and of `moments` elements of each number that the optimizer keeps.
 std::size_t bytes_of_state(std::size_t values, std::size_t moments, const Job& job) {
     return values * bytes_of(job.dtype) +
            kept_of(job.config.optimizer, job.dtype) * moments * bytes_of(wide_of(job.dtype));

@@ -72,7 +72,7 @@ public:
     virtual void finish() = 0;
 };
 
-// What a rank lives in while it trains. All of it outlives the backend.
+// The session, control group and watchers of a rank that trains. All of them outlive the backend.
 struct RankSurroundings {
     const Session& session;
     Communicator& control;

@@ -73,7 +73,8 @@ std::vector<int> column_of(const Plan& plan, const std::vector<int>& pipe, int r
     return column;
 }
 
-// What ghosts share. Rank 0 makes it, and alone changes the plan and decides; all ranks record their steps.
+// The objects that ghosts share. Rank 0 makes them, and it alone changes the plan and decides. All ranks record
+// their steps.
 struct GhostWorld {
     GhostWorld(Setup setup, const Session& session, Manifest manifest)
         : parts(std::move(setup), session.nodes(), {}, std::move(manifest), true),

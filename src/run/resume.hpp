@@ -23,7 +23,7 @@ Setup set_up_from_checkpoint(const RunConfig& config, int ranks);
 inline constexpr const char* config_key = "config";
 inline constexpr const char* ranks_key = "ranks";
 
-// What a run has come to.
+// The state of a run that is not in its tensors.
 struct RunProgress {
     Observation observed;
     const PlanOrigin& origin;

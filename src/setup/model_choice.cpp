@@ -175,7 +175,7 @@ void refuse_another_meaning(const ModelConfig& model, const StoredModel& stored)
 
 constexpr std::size_t names_shown = 10;
 
-// Whether the model has the stored one's head: another number of labels asks for a new one.
+// True if the model has the head of the stored one. Another number of labels needs a new head.
 bool has_head_of(const StoredModel& stored, const ModelConfig& model) {
     return stored.config().task == Task::classify && stored.config().labels == model.labels;
 }

@@ -57,7 +57,7 @@ struct ChangeMemory {
     std::size_t node = 0;  // shared by the ranks of a node
 };
 
-// What --decisions asks for after the first step of this start.
+// The changes that --decisions asks for after the first step of this start.
 struct RecordedChanges {
     std::vector<Decision> decisions = {};
     ChangeMemory memory = {};

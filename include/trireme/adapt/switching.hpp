@@ -15,7 +15,7 @@
 
 namespace trireme {
 
-// What is made for the plan of a run, and what it is made with.
+// The objects that are made anew for each plan of a run, and those that they are made with.
 struct RunningPlan {
     const Job& job;
     PlanState& current;

@@ -65,7 +65,7 @@ private:
     std::map<ProjectionPlace, HelpedProduct> products_;
 };
 
-// How projections are rebalanced in training passes. Both outlive all passes.
+// The struct says how projections are rebalanced in training passes. Both objects outlive all passes.
 struct Rebalancing {
     Resizing* resizing = nullptr;            // channels that are pruned; null: none
     const HelpedProducts* helped = nullptr;  // channels that tensor ranks compute for each other; null: none

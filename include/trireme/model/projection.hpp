@@ -21,7 +21,7 @@ struct JoinedActivation {
     Tensor tensor = {};  // absent: there is none, or it is left to others
 };
 
-// What a helper keeps of another rank's channels from its forward pass to its backward pass.
+// The tensors of another rank's channels that a helper keeps from its forward pass to its backward pass.
 struct GuestState {
     std::vector<Tensor> weights = {};  // (channels, outputs) or (outputs, channels) of each matrix
     Tensor input = {};                 // (rows, channels), if it came by message

@@ -19,7 +19,7 @@ struct RankProfiles {
     }
     const Profile& of(int rank) const { return kinds[kind_of(rank)]; }
 
-    // The link between two ranks. Of the measurements at its two ends the slower one for so many bytes counts.
+    // The link between two ranks. Of the measurements at its two ends the slower one for `bytes` bytes counts.
     Link link(int a, int b, double bytes) const {
         const Link of_a = link_between(of(a).links, a, b);
         const Link of_b = link_between(of(b).links, a, b);

@@ -39,7 +39,7 @@ struct RoundResult {
     std::size_t padded_tokens = 0;  // that entered the model here; likewise counted by one rank
 };
 
-// Where the first values of parameters and moments come from.
+// The source of the first values of parameters and moments.
 struct FirstValues {
     const StoredModel* stored = nullptr;  // null: parameters are random
     bool resumes = false;                 // `stored` is a checkpoint of this run

@@ -1,4 +1,4 @@
-// What a user starts: `trireme train` and `trireme evaluate`.
+// The entry points of `trireme train` and `trireme evaluate`.
 #pragma once
 
 #include <optional>

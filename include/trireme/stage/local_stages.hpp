@@ -38,7 +38,7 @@ public:
     void rebalance(const Rebalancing& rebalancing);
     // Changes the memory that passes need; called while nothing is in flight.
     void work_in(const StageMemory& memory);
-    // Makes flights and row buffers until there are so many; called while nothing is in flight. Others are made
+    // Makes flights and row buffers up to these numbers; called while nothing is in flight. Others are made
     // when they are needed.
     void reserve(std::size_t flights, std::size_t row_buffers) {
         flights_.reserve(flights);

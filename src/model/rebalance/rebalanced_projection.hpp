@@ -10,7 +10,7 @@ namespace trireme {
 
 class Helping;
 
-// What a projection reads: what all tensor ranks have, or what its rank alone has.
+// The input of a projection: equal on all tensor ranks, or the rank's own.
 enum class Reads : std::uint8_t { all, own };
 
 class RebalancedProjection final : public Projection {
