@@ -18,6 +18,7 @@
 #include "trireme/base/message_text.hpp"
 #include "trireme/run/train.hpp"
 #include "trireme/setup/batch_advice.hpp"
+#include "trireme/setup/planning.hpp"
 
 namespace trireme::app {
 namespace {

@@ -4,18 +4,25 @@
 
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "trireme/adapt/resumed_plan.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/checkpoint/checkpoint_state.hpp"
 #include "trireme/model/config_json.hpp"
 #include "trireme/optim/optimizer.hpp"
+#include "trireme/run/train.hpp"
 
 namespace trireme {
 namespace {
 
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
+
+// Keys of a checkpoint's facts about its run: its options, and its number of ranks.
+constexpr const char* config_key = "config";
+constexpr const char* ranks_key = "ranks";
 
 constexpr const char* steps_key = "--steps";  // of the facts "options": also where --epochs decides
 
@@ -98,6 +105,21 @@ std::optional<fs::path> checkpoint_to_resume(const RunOptions& run) {
     if (run.resume != "auto") return checkpoint_at(run.resume);
     if (run.run_dir.empty()) throw ConfigError("--resume auto resumes a run directory; name it with --run-dir");
     return newest_checkpoint(fs::path(run.run_dir) / checkpoints_folder);
+}
+
+std::optional<SavedOptions> saved_options(const RunOptions& run) {
+    const auto checkpoint = checkpoint_to_resume(run);
+    if (!checkpoint) return std::nullopt;
+    const Json facts = Json::parse(read_checkpoint_state(*checkpoint).run, nullptr, false);
+    if (!facts.is_object() || !facts.contains(config_key) || !facts.at(config_key).is_object())
+        return std::nullopt;
+    SavedOptions saved;
+    for (const auto& [name, value] : facts.at(config_key).items())
+        if (value.is_string()) saved.values.push_back({name, value.get<std::string>()});
+    const Json ranks = facts.value(ranks_key, Json());
+    if (ranks.is_number_unsigned() && ranks.get<std::uint64_t>() <= std::numeric_limits<int>::max())
+        saved.ranks = ranks.get<int>();
+    return saved;
 }
 
 namespace {

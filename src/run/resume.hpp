@@ -19,10 +19,6 @@ std::optional<std::filesystem::path> checkpoint_to_resume(const RunOptions& run)
 // or optimizer.
 Setup set_up_from_checkpoint(const RunConfig& config, int ranks);
 
-// Keys of a checkpoint's facts about its run: its options, and its number of ranks.
-inline constexpr const char* config_key = "config";
-inline constexpr const char* ranks_key = "ranks";
-
 // The state of a run that is not in its tensors.
 struct RunProgress {
     Observation observed;

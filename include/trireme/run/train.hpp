@@ -27,8 +27,4 @@ void evaluate(const EvaluateConfig& config, Session& session);
 // of a version that keeps none. Throws ConfigError where there is no such checkpoint.
 std::optional<SavedOptions> saved_options(const RunOptions& run);
 
-// Chooses a grid for `ranks` ranks if the saved run had another number of them and no layout is given: as like
-// the former one as the ranks allow, with micro-batches of the former size.
-void fit_resumed_layout(RunConfig& config, int ranks);
-
 }  // namespace trireme

@@ -20,6 +20,10 @@ std::vector<LayerFacts> layer_facts(const ModelConfig& model);
 // all.
 bool has_grid(const LayoutConfig& layout);
 
+// Chooses a grid for `ranks` ranks if the saved run had another number of them and no layout is given: as like
+// the former one as the ranks allow, with micro-batches of the former size.
+void fit_resumed_layout(RunConfig& config, int ranks);
+
 // How many ranks the options are for: those of the grid, without --data of one replica, or those that the
 // layout file names. Throws ConfigError for a layout file that cannot be read, and where the ranks decide on
 // the layout.

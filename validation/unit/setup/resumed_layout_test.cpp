@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "trireme/run/train.hpp"
+#include "trireme/setup/planning.hpp"
 
 namespace trireme {
 namespace {

@@ -1,19 +1,12 @@
 #include <algorithm>
-#include <limits>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "run/resume.hpp"
 #include "trireme/base/error.hpp"
-#include "trireme/checkpoint/checkpoint_state.hpp"
-#include "trireme/run/train.hpp"
 #include "trireme/setup/measured_layout.hpp"
 #include "trireme/setup/planning.hpp"
 
 namespace trireme {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // Resets numbers of layers and choices for single stages, which fit no other number of stages.
 void forget_single_stages(RunConfig& config) {
@@ -33,21 +26,6 @@ bool gives_layout(const std::set<std::string>& given) {
 }
 
 }  // namespace
-
-std::optional<SavedOptions> saved_options(const RunOptions& run) {
-    const auto checkpoint = checkpoint_to_resume(run);
-    if (!checkpoint) return std::nullopt;
-    const Json facts = Json::parse(read_checkpoint_state(*checkpoint).run, nullptr, false);
-    if (!facts.is_object() || !facts.contains(config_key) || !facts.at(config_key).is_object())
-        return std::nullopt;
-    SavedOptions saved;
-    for (const auto& [name, value] : facts.at(config_key).items())
-        if (value.is_string()) saved.values.push_back({name, value.get<std::string>()});
-    const Json ranks = facts.value(ranks_key, Json());
-    if (ranks.is_number_unsigned() && ranks.get<std::uint64_t>() <= std::numeric_limits<int>::max())
-        saved.ranks = ranks.get<int>();
-    return saved;
-}
 
 void fit_resumed_layout(RunConfig& config, int ranks) {
     if (!config.resumed || gives_layout(config.resumed->given)) return;
