@@ -37,13 +37,9 @@ RankModel::RankModel(const Job& job, const PlanState& current, int rank, RankGro
     stages_ = std::make_unique<LocalStages>(work, groups_.tensor.get(), current.plan.cuts_rows, job.place);
     training_ = make_engine(current.plan.training, trace);
     evaluation_ = make_engine(current.plan.evaluation, nullptr);
-    call_now_and_then([] {});
-}
-
-void RankModel::call_now_and_then(std::function<void()> call) {
-    stages_->call_now_and_then([this, also = std::move(call)] {
+    stages_->call_now_and_then([this] {
         training_->progress();
-        also();
+        if (round_ && round_->events != nullptr) round_->events->after_layer();
     });
 }
 
@@ -162,8 +158,7 @@ void RankModel::begin(Stream& stream, const ProvedPrograms& programs, const Roun
                          .program = one_step_,
                          .dropout_key = options.dropout_key,
                          .label_smoothing = options.label_smoothing,
-                         .update = options.update,
-                         .validate = options.validate});
+                         .events = options.events});
     make_room(stream);
     stages_->begin(stream, *round_);
 }

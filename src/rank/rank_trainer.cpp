@@ -1,35 +1,30 @@
 #include "trireme/rank/rank_trainer.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
-#include "rank/simulated_sums.hpp"
+#include "rank/measured_links.hpp"
+#include "rank/parameter_updates.hpp"
+#include "rank/running_state.hpp"
+#include "trireme/checkpoint/resizing_file.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/device/gpu_times.hpp"
 #include "trireme/device/machine.hpp"
+#include "trireme/rank/evaluate_samples.hpp"
 #include "trireme/setup/node_share.hpp"
 #include "trireme/setup/slow_ranks.hpp"
 
 namespace trireme {
 
-// From when its micro-batches are known until its outcome is.
+// A step from when its micro-batches are prepared until its outcome is known.
 struct RankTrainer::StepInFlight {
     StepOutcome outcome;
     std::vector<Batch> batches;
     std::deque<BatchView> views;
-    double squares = 0;  // of the gradients that this rank adds up
-    double scale = 1;    // of the gradients of all, so that their norm keeps to the clip
-    bool is_judged = false;
 };
 
 namespace {
-
-// What each rank says of a step before it is updated.
-struct UpdateFields {
-    enum : std::size_t { loss, squares, count };
-};
 
 double sum_of_losses(const std::map<int, LossState>& outcomes) {
     double sum = 0;
@@ -43,10 +38,24 @@ std::size_t targets_of(const Job& job, const std::vector<SampleVisit>& visits, s
     return count_targets(*job.corpus, job.samples.train, job.train_rules, visits);
 }
 
-// The posts of all ranks. The trace shows the wait for them.
-Gathered take_traced(Tally& tally, Trace* trace, const char* wait) {
-    const TraceSpan span(trace, TraceLane::messages, wait);
-    return tally.take();
+// Checks the gradients of a repeated step instead of applying them.
+class GradientCheck final : public StepEvents {
+public:
+    GradientCheck(ParameterUpdates& updates, ValueCheck& check) : updates_(updates), check_(check) {}
+    void update(int /*step*/) override { updates_.check_gradients(check_); }
+    bool validate(int /*step*/) override { return true; }
+
+private:
+    ParameterUpdates& updates_;
+    ValueCheck& check_;
+};
+
+// The bytes of the moments in `views`, which a checkpoint stores in the type that they have in memory.
+std::size_t moment_bytes(const std::vector<StateView>& views) {
+    std::size_t bytes = 0;
+    for (const StateView& view : views)
+        if (view.field != StateField::value) bytes += view.box.size() * bytes_of(view.memory.dtype);
+    return bytes;
 }
 
 }  // namespace
@@ -58,36 +67,24 @@ RankTrainer::RankTrainer(const Job& job, const PlanState& current, const Trainin
       stopping_(rank.stopping),
       stream_(rank.stream),
       model_(job, current, rank.number, std::move(groups), trace_),
+      updates_(std::make_unique<ParameterUpdates>(job, current, model_, stream_, trace_)),
       sampler_(job.samples.train.size(), job.config.run.seed),
-      updates_(*model_.groups().update, UpdateFields::count),
       records_(*model_.groups().record, fields_of_record(job.place)) {
     if (job.config.run.trace.shows_kernels) stream_.trace = trace_;
-    if (model_.is_idle()) {
-        model_.groups().update->never_give_up();
-        model_.groups().record->never_give_up();
-        return;
-    }
-    const LocalParameters& held = model_.stages().parameters();
-    sum_bytes_ = bytes_of_sums(current.gradients, model_.rank(), wide_of(job.dtype));
-    for (std::size_t copy = 0; copy < held.copies().gradients; ++copy) {
-        exchanges_.emplace_back(current.gradients, model_.rank(), held.specs(), held.values(),
-                                held.gradients(copy), model_.groups().data, job.place);
-        if (stream_.is_on_gpu()) exchanges_.back().wait_for(stream_.gpu_times->queue());
-    }
-    const std::vector<ParameterShard>& own_shards = exchanges_.front().own_shards();
-    optimizer_.emplace(job.config.optimizer, held.specs(),
-                       updated_shards({job, current}, exchanges_.front(), held.specs()), job.dtype, job.place,
-                       current.plan.training.shape.validates);
-    scratch_.emplace("norm", is_of_ghosts() ? 0 : norm_scratch_bytes(own_shards.size()), job.place);
-    model_.stages().sum_with(&exchanges_);
-    model_.call_now_and_then([this] {
-        contribute();
-        if (awaited_) let_moments_come();
-        if (progress_) progress_->advance_to(100 * model_.part_done());
-    });
+    if (!model_.is_idle()) return;
+    model_.groups().update->never_give_up();
+    model_.groups().record->never_give_up();
 }
 
 RankTrainer::~RankTrainer() = default;
+
+std::size_t RankTrainer::updates() const { return model_.is_idle() ? 0 : updates_->optimizer()->updates(); }
+
+void RankTrainer::call_before_update(std::function<void()> call) {
+    updates_->call_before_update(std::move(call));
+}
+
+void RankTrainer::await(std::unique_ptr<MomentJourney> moments) { updates_->await(std::move(moments)); }
 
 // A run that goes on begins with what its plan shares; one whose plan comes to share something is told so.
 void RankTrainer::begin_stretch(std::size_t first, std::size_t end) {
@@ -101,12 +98,12 @@ void RankTrainer::begin_stretch(std::size_t first, std::size_t end) {
     }
     first_ = first;
     end_ = end;
-    executed_ = settled_ = contributed_ = 0;
+    executed_ = settled_ = 0;
+    updates_->begin_stretch();
     model_.begin(stream_, current_.plan.training,
                  {.dropout_key = RandomKey{job_.config.run.seed}.then("dropout"),
                   .label_smoothing = job_.config.task.label_smoothing,
-                  .update = [this](int step) { update(step); },
-                  .validate = [this](int step) { return validate(step); }});
+                  .events = this});
 }
 
 // The programs of a step reach into later ones.
@@ -122,6 +119,7 @@ void RankTrainer::look_ahead() {
 void RankTrainer::add_step(std::size_t step) {
     const bool is_known = next_ && next_->outcome.step == step;
     const StepInFlight& added = *steps_.emplace_back(is_known ? std::move(next_) : prepared(step));
+    updates_->add_step(added.outcome.rate);
     model_.add_step(added.views, 1 / static_cast<double>(added.outcome.size.targets));
 }
 
@@ -168,108 +166,27 @@ void RankTrainer::add_batches(StepInFlight& step, const std::vector<SampleVisit>
     }
 }
 
-// Says of each step whose gradients have come together here what an update waits for; never waits itself.
-void RankTrainer::contribute() {
-    for (; model_.has_summed(contributed_); ++contributed_) {
-        StepInFlight& step = in_flight(contributed_);
-        const std::size_t copy = model_.stages().gradients_of(contributed_);
-        step.squares = sum_of_squares(stream_, model_.stages().parameters().gradients(copy),
-                                      exchanges_[copy].own_shards(), *scratch_);
-        updates_.post(std::array{model_.own_loss(contributed_), step.squares});
-    }
+void RankTrainer::after_layer() {
+    updates_->contribute();
+    if (progress_) progress_->advance_to(100 * model_.part_done());
 }
 
-void RankTrainer::await(std::unique_ptr<MomentJourney> moments) {
-    awaited_ = std::move(moments);
-    arrival_.emplace(trace_, TraceLane::state, "moments");
-}
-
-void RankTrainer::let_moments_come() {
-    awaited_->advance();
-    if (awaited_->is_over()) arrival_.reset();
-}
-
-// Before the first update behind a move. A rank's gradients are summed before it waits here, so nobody whom it
-// keeps waiting is one that it waits for.
-void RankTrainer::have_moments() {
-    if (!awaited_) return;
-    const TraceSpan span(trace_, TraceLane::messages, "wait for moments");
-    awaited_->finish();
-    awaited_.reset();
-    arrival_.reset();
-}
-
-// Of all stages. Where updates are validated it goes ahead without the norm, as if there were nothing to scale,
-// unless the step before taught otherwise.
-void RankTrainer::update(int number) {
+void RankTrainer::update(int step) {
     prepare_next();
-    StepInFlight& step = in_flight(number);
-    const std::size_t copy = model_.stages().gradients_of(number);
-    {
-        const TraceSpan span(trace_, TraceLane::messages, "wait for gradients");
-        exchanges_[copy].finish();
-    }
-    charge_sums(stream_, sum_bytes_);
-    contribute();
-    have_moments();
-    const bool goes_ahead = current_.plan.training.shape.validates && may_go_ahead_;
-    if (goes_ahead) {
-        optimizer_->back_up(stream_, model_.stages().parameters().values());
-    } else {
-        judge(step);
-    }
-    if (step.outcome.is_skipped) return;
-    if (!current_.plan.shards_optimizer) exchanges_[copy].share_gradients();
-    apply(step, copy);
+    updates_->update(step);
 }
 
-// Whether the update is what it would have been with the norm known; one that is not has been made again. What
-// is found is the same on all ranks.
-bool RankTrainer::validate(int number) {
-    StepInFlight& step = in_flight(number);
-    if (step.is_judged) return true;
-    judge(step);
-    if (may_go_ahead_) return true;
-    take_back(step, model_.stages().gradients_of(number));
-    step.outcome.is_rolled_back = true;
-    return false;
-}
-
-// Loss and norm are the same bits on all ranks that wait for each other, and so is the decision to leave the
-// update out.
-void RankTrainer::judge(StepInFlight& step) {
-    const Gathered all = take_traced(updates_, trace_, "wait for norms");
-    const double norm = std::sqrt(all.sum(UpdateFields::squares));
-    const bool is_finite = std::isfinite(all.sum(UpdateFields::loss)) && std::isfinite(norm);
-    if (!is_finite && job_.config.run.on_nan == OnNan::stop) has_diverged_ = true;
-    step.outcome.is_skipped = !is_finite || has_diverged_;
-    step.scale = clip_scale(norm, job_.config.optimizer.clip);
-    step.is_judged = true;
-    may_go_ahead_ = step.scale == 1 && !step.outcome.is_skipped;
-}
-
-void RankTrainer::apply(const StepInFlight& step, std::size_t copy) {
-    const LocalParameters& held = model_.stages().parameters();
-    before_update_();
-    optimizer_->update(stream_, held.values(), held.gradients(copy), step.outcome.rate, step.scale, &spared_);
-    if (current_.plan.shards_optimizer) exchanges_[copy].share_values();
-}
-
-void RankTrainer::take_back(const StepInFlight& step, std::size_t copy) {
-    optimizer_->restore(stream_, model_.stages().parameters().values());
-    if (!step.outcome.is_skipped) return apply(step, copy);
-    if (current_.plan.shards_optimizer) exchanges_[copy].share_values();
-}
+bool RankTrainer::validate(int step) { return updates_->validate(step); }
 
 // Tells all ranks how the step that has been executed went here.
 void RankTrainer::report(const RoundResult& result, double begin) {
-    const StepInFlight& step = in_flight(executed_);
     stream_.settle();
     std::vector<double> own(fields_of_record(job_.place));
     own[RecordFields::loss] = sum_of_losses(result.outcomes);
-    own[RecordFields::squares] = step.squares;
-    own[RecordFields::skipped] = step.outcome.is_skipped ? 1 : 0;
-    own[RecordFields::rolled_back] = step.outcome.is_rolled_back.value_or(false) ? 1 : 0;
+    const StepUpdate& update = updates_->of(executed_);
+    own[RecordFields::squares] = update.squares;
+    own[RecordFields::skipped] = update.is_skipped ? 1 : 0;
+    own[RecordFields::rolled_back] = update.is_rolled_back ? 1 : 0;
     own[RecordFields::products] = stream_.products.seconds;
     own[RecordFields::product_flops] = stream_.products.flops;
     own[RecordFields::whole_flops] = stream_.products.whole_flops;
@@ -303,6 +220,7 @@ StepOutcome RankTrainer::settle() {
     if (is_of_ghosts()) outcome.loss = outcome.gradient_norm = std::numeric_limits<double>::quiet_NaN();
     if (current_.plan.training.shape.validates) outcome.is_rolled_back = all.sum(RecordFields::rolled_back) > 0;
     steps_.pop_front();
+    updates_->forget_first();
     ++settled_;
     return outcome;
 }
@@ -322,11 +240,7 @@ std::vector<StepOutcome> RankTrainer::step() {
     if (executed_ == 0) model_.begin_steps();
     const RoundResult result = model_.execute_step(executed_);
     progress_.reset();
-    if (model_.is_idle()) {
-        have_moments();
-        updates_.post(std::array{0.0, 0.0});
-        updates_.take();
-    }
+    if (model_.is_idle()) updates_->update_nothing();
     prepare_next();
     report(result, begin);
     ++executed_;
@@ -365,11 +279,11 @@ std::optional<NonFiniteFinding> RankTrainer::repeat_with_checks(std::size_t step
     const std::unique_ptr<StepInFlight> repeated = prepared(step);
     ValueCheck check;
     stream_.check = &check;
+    GradientCheck gradients(*updates_, check);
     model_.begin(stream_, current_.plan.training,
                  {.dropout_key = RandomKey{job_.config.run.seed}.then("dropout"),
                   .label_smoothing = job_.config.task.label_smoothing,
-                  .update = [&](int) { check_gradients(check); },
-                  .validate = [](int) { return true; }});
+                  .events = &gradients});
     model_.add_step(repeated->views, 1 / static_cast<double>(repeated->outcome.size.targets));
     model_.begin_steps();
     model_.execute_step(0);
@@ -379,13 +293,92 @@ std::optional<NonFiniteFinding> RankTrainer::repeat_with_checks(std::size_t step
     return name_input(*check.finding(), model_.stages().parameters());
 }
 
-// The sums over micro-batches and ranks, which no kernel has made, and their squares.
-void RankTrainer::check_gradients(ValueCheck& check) {
-    GradientExchange& exchange = exchanges_.front();
-    exchange.finish();
-    check.begin_pass(-1, -1, true);
-    check.begin_layer("gradient norm");
-    sum_of_squares(stream_, model_.stages().parameters().gradients(), exchange.own_shards(), *scratch_);
+void RankTrainer::fill(const FirstValues& values) {
+    std::optional<ReadProgress> progress;
+    if (values.stored != nullptr) {
+        const std::size_t bytes =
+            model_.stored_bytes(*values.stored) + (values.resumes ? moment_bytes(views()) : 0);
+        progress.emplace(*values.stored, bytes, job_.config.run.quiet || model_.rank() != 0);
+    }
+    model_.fill(stream_, job_.config.run.seed, values, updates_->optimizer());
+    if (values.resumes && !model_.is_idle())
+        restore(*values.stored, model_.stages().parameters().specs(), *updates_->optimizer(),
+                threads_of(stream_));
+    if (values.goes_on_resizing) go_on_resizing(*values.stored);
+}
+
+void RankTrainer::go_on_resizing(const StoredModel& stored) {
+    auto state = resizing_state();
+    if (!state) return;
+    read_resizing(stored.place(), stored.state()->save, model_.rank(), *state);
+    model_.restore(*state);
+    has_gone_on_ = true;
+}
+
+std::optional<ResizingState> RankTrainer::resizing_state() {
+    prepare_to_share_products();
+    return model_.resizing_state();
+}
+
+std::vector<StateView> RankTrainer::views() const {
+    if (model_.is_idle()) return {};
+    return views_of(model_.stages().parameters(), *updates_->optimizer());
+}
+
+void RankTrainer::charge_whole_passes(std::shared_ptr<PassTimes> shared) {
+    if (!model_.is_idle()) model_.stages().charge_whole_passes(std::move(shared));
+}
+
+void RankTrainer::rehearse() {
+    const int team = current_.plan.team_of(model_.rank());
+    const Program& program = current_.plan.training.programs[static_cast<std::size_t>(team)];
+    const auto has = [&](Op op) {
+        return std::ranges::any_of(program, [&](const Instruction& each) { return each.op == op; });
+    };
+    const BatchView batch(job_.model, current_.largest.front());
+    if (has(Op::backward)) model_.stages().rehearse(stream_, batch.tokens(), false);
+    if (has(Op::backward_input)) model_.stages().rehearse(stream_, batch.tokens(), true);
+}
+
+void RankTrainer::prepare_to_share_products() {
+    if (!shares_products(current_.plan) || model_.may_share_products()) return;
+    model_.prepare_to_share_products(stream_, job_.config.policy.resize, job_.config.run.seed);
+}
+
+// An idle rank has nothing to share.
+void RankTrainer::share_products() {
+    prepare_to_share_products();
+    model_.share_products(stream_);
+    know_spared();
+}
+
+void RankTrainer::know_spared() {
+    has_gone_on_ = false;
+    if (!job_.config.policy.resize.decays_all) updates_->spare(model_.left_out());
+}
+
+RankLinks RankTrainer::measure_links(Communicator& all) {
+    return measured_links(model_.groups().tensor.get(), all);
+}
+
+RankState RankTrainer::take_state() {
+    updates_->finish_moments();
+    if (model_.is_idle()) return {};
+    LocalParameters& held = model_.stages().parameters();
+    Optimizer& optimizer = *updates_->optimizer();
+    RankState state{.specs = held.specs(), .shards = optimizer.shards(), .updates = optimizer.updates()};
+    state.values = held.take_values();
+    state.kept = optimizer.take_kept();
+    return state;
+}
+
+StatePlace RankTrainer::state_place() {
+    if (model_.is_idle()) return {};
+    return {.parameters = &model_.stages().parameters(), .optimizer = updates_->optimizer()};
+}
+
+Evaluation RankTrainer::evaluate(Communicator& control) {
+    return evaluate_samples(model_, stream_, job_, current_, control);
 }
 
 }  // namespace trireme

@@ -371,7 +371,7 @@ void LocalStages::step(int number) {
         const Tensor old = parameters_.values(parameters_.old_copy(updates_)).all();
         launch(*stream_, Copy{.input = parameters_.values().all(), .output = old});
     }
-    round_->update(step);
+    if (round_->events != nullptr) round_->events->update(step);
     ++updates_;
     if (exchanges_ != nullptr && gradients_opened_ > updates_)
         (*exchanges_)[gradients_of(updates_)].may_start();
@@ -380,7 +380,8 @@ void LocalStages::step(int number) {
 // A step's VALIDATEs stand together, as its STEPs do.
 bool LocalStages::stands(const Instruction&) {
     if (validated_ == updates_) return true;
-    const bool stands = round_->validate(validated_++);
+    const bool stands = round_->events == nullptr || round_->events->validate(validated_);
+    ++validated_;
     stream_->slowness.settle();
     return stands;
 }

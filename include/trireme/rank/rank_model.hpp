@@ -2,7 +2,6 @@
 #pragma once
 
 #include <deque>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -28,8 +27,7 @@ int threads_of(const Stream& stream);
 struct RoundOptions {
     RandomKey dropout_key = {};
     double label_smoothing = 0;
-    std::function<void(int step)> update = {};    // of training, at the first STEP of each step
-    std::function<bool(int step)> validate = {};  // likewise, at the first VALIDATE: whether it was right
+    StepEvents* events = nullptr;  // of training
 };
 
 // What came of a step on this rank.
@@ -83,9 +81,6 @@ public:
 
     // Through which batches reach `stream`; null: it reads them where they are.
     ByteSender* sender_to(Stream& stream);
-
-    // Called behind each layer, when messages have been let go on.
-    void call_now_and_then(std::function<void()> call);
 
     // Whether the gradients of a step of the round have been added up, in this rank's shards; and the losses of
     // its micro-batches that have ended here, counted by one rank of a team.

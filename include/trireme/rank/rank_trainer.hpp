@@ -32,22 +32,24 @@ struct TrainingRank {
     Stopping* stopping = nullptr;  // asked behind each step; none: nothing stops it early
 };
 
-class RankTrainer {
+class ParameterUpdates;
+
+class RankTrainer : private StepEvents {
 public:
     // Everything but the groups outlives it.
     RankTrainer(const Job& job, const PlanState& current, const TrainingRank& rank, RankGroups groups);
-    ~RankTrainer();
+    ~RankTrainer() override;
 
     // Fills the parameters and, if the run resumes, the optimizer's state. Communicates nothing.
     void fill(const FirstValues& values);
 
     // What this rank has of the run's state, and how many updates are behind it; between stretches.
     std::vector<StateView> views() const;
-    std::size_t updates() const { return optimizer_ ? optimizer_->updates() : 0; }
+    std::size_t updates() const;
     // What it remembers beside that of what it leaves out; none where that is nothing.
     std::optional<ResizingState> resizing_state();
     // Called before any of it changes.
-    void call_before_update(std::function<void()> call) { before_update_ = std::move(call); }
+    void call_before_update(std::function<void()> call);
 
     // Collective over all ranks. The steps of a stretch, `first` (from 0) to `end` - 1: before it and behind it
     // nothing is in flight. Each step gives what is known by then, in order: of a synchronous schedule its own
@@ -89,25 +91,18 @@ public:
 private:
     struct StepInFlight;
 
-    StepInFlight& in_flight(int step) { return *steps_[static_cast<std::size_t>(step - settled_)]; }
     void look_ahead();
     void prepare_next();
     std::unique_ptr<StepInFlight> prepared(std::size_t step);
     void add_step(std::size_t step);
     void add_batches(StepInFlight& step, const std::vector<SampleVisit>& visits);
     bool is_of_ghosts() const { return job_.place == Place::ghost; }
-    void contribute();
-    void let_moments_come();
-    void have_moments();
-    void update(int step);
-    bool validate(int step);
-    void judge(StepInFlight& step);
-    void check_gradients(ValueCheck& check);
+    void after_layer() override;
+    void update(int step) override;
+    bool validate(int step) override;
     void prepare_to_share_products();
     void go_on_resizing(const StoredModel& stored);
     void know_spared();
-    void apply(const StepInFlight& step, std::size_t gradients);
-    void take_back(const StepInFlight& step, std::size_t gradients);
     void report(const RoundResult& result, double begin);
     StopReason wish_to_stop();
     StepOutcome settle();
@@ -118,19 +113,10 @@ private:
     Stopping* stopping_;
     Stream stream_;
     RankModel model_;
-    // None of all these where the rank is idle.
-    std::vector<GradientExchange> exchanges_;  // for each copy of the gradients
-    double sum_bytes_ = 0;  // that adding what the other ranks sent reads and writes in a step
-    std::optional<Optimizer> optimizer_;
-    std::unique_ptr<MomentJourney> awaited_;  // none: the optimizer has its moments
-    std::optional<TraceSpan> arrival_;        // of what is awaited
-    std::optional<Arena> scratch_;
+    std::unique_ptr<ParameterUpdates> updates_;
     Sampler sampler_;
-    LeftOuts spared_;           // of decay
     bool has_gone_on_ = false;  // with what a checkpoint says of channels, which the team does not know yet
-    Tally updates_;
     Tally records_;
-    std::function<void()> before_update_ = [] {};
 
     // Of the stretch; steps of it count from 0.
     std::size_t first_ = 0;
@@ -139,11 +125,8 @@ private:
     std::unique_ptr<StepInFlight> next_;               // that nobody has begun; or none
     int executed_ = 0;
     int settled_ = 0;
-    int contributed_ = 0;               // steps whose gradients have been added up here
     std::optional<Progress> progress_;  // of the step that is executed
     StepEnergy energy_{job_.gpu.get()};
-    bool has_diverged_ = false;  // With --on-nan stop, no later step changes the parameters.
-    bool may_go_ahead_ = true;   // the last update that was judged had nothing to scale or to leave out
 };
 
 }  // namespace trireme

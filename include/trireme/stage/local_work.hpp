@@ -1,7 +1,6 @@
 // What a rank's stages are given to do: of a plan, of a round of steps, of a step.
 #pragma once
 
-#include <functional>
 #include <vector>
 
 #include "trireme/schedule/pipeline_shape.hpp"
@@ -21,16 +20,26 @@ struct LocalWork {
     Copies copies = {};         // of its parameters
 };
 
+// Called between the instructions of a training program.
+class StepEvents {
+public:
+    virtual ~StepEvents() = default;
+    // Updates the parameters of all stages; called once per step, at its first STEP.
+    virtual void update(int step) = 0;
+    // Returns whether an update that did not wait for the norm was right; called at the first VALIDATE of a
+    // step.
+    virtual bool validate(int step) = 0;
+    // Called after each layer, forward and backward.
+    virtual void after_layer() {}
+};
+
 // What programs are executed for, from a beginning with nothing in flight to an end like that.
 struct Round {
     const PipelineShape& shape;  // of one step
     const Program& program;      // what one step is, taken by itself
     RandomKey dropout_key = {};
     double label_smoothing = 0;
-    // The parameters of all stages, at the first of the step's STEPs; and, where that goes ahead of what it has
-    // to know, whether it was right, at the first of its VALIDATEs.
-    std::function<void(int step)> update = {};
-    std::function<bool(int step)> validate = {};
+    StepEvents* events = nullptr;  // null: the parameters stay as they are
 };
 
 // The micro-batches of one step.

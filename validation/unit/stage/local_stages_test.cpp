@@ -163,10 +163,11 @@ TEST_P(TiedStages, CompleteEachGradientOnceAtTheLastBackwardPassOfAllItsUses) {
     const Program program = program_of("0F0 1F0 0F1 1F1 1B0 1B1 0B1 0B0 REDUCE1 REDUCE0 STEP0 STEP1");
     int updates = 0;
     Round round = round_of(shape, program);
-    round.update = [&](int) {
+    UpdateCall count([&] {
         (*exchange).finish();
         ++updates;
-    };
+    });
+    round.events = &count;
 
     for (int step = 0; step < 2; ++step) run_all(stages, round);
 
@@ -181,10 +182,11 @@ TEST_P(TiedStages, CompleteEachGradientWhereMicroBatchesAreEmpty) {
     const Program program = program_of("0F0 1F0 0F1 1F1 1B0 0B0 1B1 0B1 REDUCE1 REDUCE0 STEP0 STEP1");
     Round round = round_of(shape, program);
     int updates = 0;
-    round.update = [&](int) {
+    UpdateCall count([&] {
         (*exchange).finish();
         ++updates;
-    };
+    });
+    round.events = &count;
 
     StepWork work = step_of(round);
     work.batches[1] = nullptr;
@@ -220,7 +222,7 @@ TEST(StagesWithoutOwnRows, UseTheirMemoryAgain) {
     Stream stream{.backend = GhostStream{}};
     const PipelineShape shape = grid_shape(3, 1, 1, 1);
     const Program program = program_of("1RECV_F0 1F0 1SEND_F0 1RECV_B0 1B0 1SEND_B0 REDUCE1 STEP1");
-    const Round round{.shape = shape, .program = program, .update = [](int) {}};
+    const Round round{.shape = shape, .program = program};
     std::vector<std::size_t> bytes;
 
     for (int repeat = 0; repeat < 3; ++repeat) {

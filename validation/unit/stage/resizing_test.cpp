@@ -253,8 +253,7 @@ TEST_P(ResizingOf, StagesLeaveOutInTrainingAloneAndInEveryScheduleTheSame) {
         }
         const bool is_training = program.size() > 2;
         const PipelineShape shape = grid_shape(1, 1, 1, 2, is_training);
-        const Round round{
-            .shape = shape, .program = program, .dropout_key = RandomKey{77}, .update = [](int) {}};
+        const Round round{.shape = shape, .program = program, .dropout_key = RandomKey{77}};
         stages.begin(stream_, round);
         stages.add_step({.batches = {&batch, &batch}});
         for (const Instruction& instruction : program) stages.run(instruction);

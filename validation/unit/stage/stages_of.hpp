@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <functional>
 #include <string_view>
 
 #include "trireme/stage/local_stages.hpp"
@@ -28,6 +29,17 @@ inline Program program_of(std::string_view text) {
 inline PipelineShape shape_of(int teams, int micro_batches, bool is_training = true) {
     return grid_shape(teams, 1, 2 / teams, micro_batches, is_training);
 }
+
+// Calls a function at each update.
+class UpdateCall final : public StepEvents {
+public:
+    explicit UpdateCall(std::function<void()> call) : call_(std::move(call)) {}
+    void update(int /*step*/) override { call_(); }
+    bool validate(int /*step*/) override { return true; }
+
+private:
+    std::function<void()> call_;
+};
 
 class StagesOf : public testing::TestWithParam<SmallModel> {
 protected:
@@ -73,8 +85,7 @@ protected:
         return {.shape = shape,
                 .program = program,
                 .dropout_key = RandomKey{77},
-                .label_smoothing = shape.is_training ? 0.1 : 0,
-                .update = [](int) {}};
+                .label_smoothing = shape.is_training ? 0.1 : 0};
     }
 
     // Of the first micro-batches.

@@ -38,9 +38,8 @@ TEST_P(StepsInFlight, GoBackThroughTheWeightsThatTheyCameBy) {
     LocalStages stages = stages_with({.values = 2, .gradients = 1});
     take_weights(stages);
     Round round = round_of(shape_, one_step_);
-    round.update = [&](int) {
-        launch(stream_, Fill{.output = stages.parameters().values().all(), .value = 0});
-    };
+    UpdateCall clear([&] { launch(stream_, Fill{.output = stages.parameters().values().all(), .value = 0}); });
+    round.events = &clear;
 
     begin(stages, round);
     stages.add_step(step_of(round));  // the same micro-batch again
