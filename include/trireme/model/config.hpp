@@ -14,11 +14,7 @@ namespace trireme {
 // Sizes are at most this, so that the bytes of the product of two of them fit into 64 bits.
 inline constexpr std::size_t max_model_size = std::size_t{1} << 24;
 
-// Four families, configurations of the same block of an attention half and an MLP half.
-//   gpt2    learned positions, norms before each half (Radford et al., 2019)
-//   llama   rotary positions, RMS norms, gated MLP, heads in groups, no biases (Touvron et al., 2023)
-//   bert    bidirectional, token types, norms behind each half (Devlin et al., 2019)
-//   vit     bidirectional over the patches of an image and a class token (Dosovitskiy et al., 2021)
+// The rows of family.hpp.
 enum class Family : std::uint8_t { gpt2, llama, bert, vit };
 
 const char* name_of(Family family);        // "gpt2"
@@ -77,8 +73,8 @@ struct ModelConfig {
 
     std::size_t head_size() const { return width / heads; }
     std::size_t key_groups() const { return groups == 0 ? heads : groups; }
-    bool is_causal() const { return family == Family::gpt2 || family == Family::llama; }
-    bool reads_images() const { return family == Family::vit; }
+    bool is_causal() const;
+    bool reads_images() const;
     bool has_vocabulary_head() const { return task == Task::language || task == Task::masked; }
 
     friend bool operator==(const ModelConfig&, const ModelConfig&) = default;

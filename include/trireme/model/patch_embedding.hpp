@@ -24,6 +24,7 @@ public:
                          State& state, Gradients gradients, Arena& scratch) const;
 
 private:
+    std::string position_table_;
     ImageInput image_;
     std::size_t width_;
     double deviation_, dropout_;

@@ -1,10 +1,9 @@
-#include "trireme/model/config.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
 #include "trireme/base/error.hpp"
+#include "trireme/model/family.hpp"
 
 namespace trireme {
 namespace {
@@ -44,7 +43,7 @@ void check_heads(const ModelConfig& config) {
         throw ConfigError(cat("--heads ", config.heads, " is not a multiple of --groups ", groups,
                               "; every group needs the same number of heads"));
     }
-    if (groups != config.heads && config.family != Family::llama) {
+    if (groups != config.heads && !traits_of(config.family).shares_keys) {
         throw ConfigError(cat("--groups ", groups, " does not fit a ", name_of(config.family), " model with ",
                               config.heads, " heads: only those of a llama share keys; leave it out"));
     }
@@ -128,33 +127,6 @@ double stretched(double frequency, const RotaryConfig& rotary) {
 
 }  // namespace
 
-const char* name_of(Family family) {
-    switch (family) {
-        case Family::gpt2:
-            return "gpt2";
-        case Family::llama:
-            return "llama";
-        case Family::bert:
-            return "bert";
-        case Family::vit:
-            return "vit";
-    }
-    throw BugError("unknown family");
-}
-
-std::vector<Task> tasks_of(Family family) {
-    switch (family) {
-        case Family::gpt2:
-        case Family::llama:
-            return {Task::language};
-        case Family::bert:
-            return {Task::masked, Task::span, Task::classify};
-        case Family::vit:
-            return {Task::classify};
-    }
-    throw BugError("unknown family");
-}
-
 std::vector<double> rotary_frequencies(const ModelConfig& config) {
     const std::size_t channels = config.head_size();
     std::vector<double> frequencies;
@@ -176,9 +148,10 @@ void check_model(const ModelConfig& config) {
     require_size("--positions", config.positions);
     if (!config.reads_images()) require_size("--vocabulary", config.vocabulary);
     if (config.task == Task::classify) check_labels(config);
-    if (config.family == Family::llama) check_rotary(config);
-    if (config.family == Family::bert) check_token_types(config);
-    if (config.reads_images()) check_image(config);
+    const FamilyTraits& family = traits_of(config.family);
+    if (family.has_rotary_positions) check_rotary(config);
+    if (!family.token_type_table.empty()) check_token_types(config);
+    if (family.reads_images) check_image(config);
     require_share("--dropout", config.dropout);
     require_share("--attention-dropout", config.attention_dropout);
     require_positive("the epsilon of the norms", config.norm_epsilon);

@@ -1,11 +1,13 @@
 // Reading a config.json: what it is of, and what every family says alike.
 #include "trireme/model/config_json.hpp"
 
-#include "model/families/architectures.hpp"
+#include <algorithm>
+
 #include "model/families/config_fields.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/json_text.hpp"
 #include "trireme/base/regular_file.hpp"
+#include "trireme/model/family.hpp"
 
 namespace trireme {
 namespace {
@@ -14,6 +16,30 @@ using Json = nlohmann::json;
 
 // Far longer than any model's: what goes beyond is no config.json, or means harm.
 constexpr std::uintmax_t most_bytes = std::uintmax_t{16} << 20;
+
+const Architecture* architecture_named(std::string_view name) {
+    for (const FamilyTraits* family : families)
+        for (const Architecture& each : family->architectures)
+            if (name == each.name) return &each;
+    return nullptr;
+}
+
+std::string known_architectures() {
+    std::string text;
+    for (const FamilyTraits* family : families)
+        for (const Architecture& each : family->architectures) text += cat(text.empty() ? "" : ", ", each.name);
+    return text;
+}
+
+// "gpt2, llama, bert and vit"
+std::string known_families() {
+    std::string text;
+    for (const FamilyTraits* family : families) {
+        const bool is_last = family == std::end(families)[-1];
+        text += cat(text.empty() ? "" : is_last ? " and " : ", ", family->name);
+    }
+    return text;
+}
 
 // The class that the file says it is of; none where it says nothing.
 const Architecture* said_architecture(const ConfigFields& fields) {
@@ -35,12 +61,13 @@ Architecture architecture_in(const ConfigFields& fields) {
         throw ConfigError(cat(fields.place(), " names neither architectures nor a model_type; ",
                               "is it the config.json of a model?"));
     }
-    const std::optional<Family> family = family_named(type);
-    if (!family) fields.refuse("model_type", "Trireme knows gpt2, llama, bert and vit");
+    const auto found = std::ranges::find(families, type, &FamilyTraits::name);
+    if (found == std::end(families)) fields.refuse("model_type", cat("Trireme knows ", known_families()));
+    const Family family = (*found)->family;
     if (said == nullptr) {
-        return {.name = nullptr, .family = *family, .task = tasks_of(*family).front(), .has_head = false};
+        return {.name = nullptr, .family = family, .task = tasks_of(family).front(), .has_head = false};
     }
-    if (said->family != *family) {
+    if (said->family != family) {
         fields.refuse("model_type", cat("a ", said->name, " is of type ", name_of(said->family)));
     }
     return *said;
@@ -116,7 +143,7 @@ ModelConfig model_from_config_json(std::string_view text, const std::string& pla
     const Architecture architecture = architecture_in(fields);
     refuse_what_none_has(fields);
 
-    ModelConfig config = settings_of(architecture.family, fields);
+    ModelConfig config = traits_of(architecture.family).read(fields);
     config.name = name_of(architecture.family);
     config.family = architecture.family;
     config.task = architecture.task;

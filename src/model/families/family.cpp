@@ -1,85 +1,60 @@
-#include "model/families/family.hpp"
+#include "trireme/model/family.hpp"
+
+#include <algorithm>
 
 #include "trireme/base/error.hpp"
+#include "trireme/base/message_text.hpp"
 
 namespace trireme {
 namespace {
 
-FamilyTraits gpt2_traits() {
-    return {.block = {.prefix = "transformer.h.",
-                      .attention_norm = "ln_1",
-                      .attention_in = {"attn.c_attn"},
-                      .attention_out = "attn.c_proj",
-                      .mlp_norm = "ln_2",
-                      .mlp_in = {"mlp.c_fc"},
-                      .mlp_out = "mlp.c_proj"},
-            .token_table = "transformer.wte.weight",
-            .position_table = "transformer.wpe.weight",
-            .final_norm = "transformer.ln_f",
-            .vocabulary_head = "lm_head.weight",
-            .axes = WeightAxes::in_out,
-            .has_small_last = true};
+std::vector<ModelConfig> all_models() {
+    std::vector<ModelConfig> models;
+    for (const FamilyTraits* family : families)
+        for (ModelConfig& model : family->models()) models.push_back(std::move(model));
+    return models;
 }
 
-FamilyTraits llama_traits() {
-    return {.block = {.prefix = "model.layers.",
-                      .attention_norm = "input_layernorm",
-                      .attention_in = {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"},
-                      .attention_out = "self_attn.o_proj",
-                      .mlp_norm = "post_attention_layernorm",
-                      .mlp_in = {"mlp.gate_proj", "mlp.up_proj"},
-                      .mlp_out = "mlp.down_proj"},
-            .token_table = "model.embed_tokens.weight",
-            .position_table = "",
-            .final_norm = "model.norm",
-            .vocabulary_head = "lm_head.weight",
-            .has_bias = false};
-}
-
-FamilyTraits bert_traits() {
-    return {.block = {.prefix = "bert.encoder.layer.",
-                      .attention_norm = "attention.output.LayerNorm",
-                      .attention_in = {"attention.self.query", "attention.self.key", "attention.self.value"},
-                      .attention_out = "attention.output.dense",
-                      .mlp_norm = "output.LayerNorm",
-                      .mlp_in = {"intermediate.dense"},
-                      .mlp_out = "output.dense"},
-            .token_table = "bert.embeddings.word_embeddings.weight",
-            .position_table = "bert.embeddings.position_embeddings.weight",
-            .final_norm = "",
-            .vocabulary_head = "cls.predictions.decoder.weight",
-            .is_norm_behind = true};
-}
-
-FamilyTraits vit_traits() {
-    return {.block = {.prefix = "vit.encoder.layer.",
-                      .attention_norm = "layernorm_before",
-                      .attention_in = {"attention.attention.query", "attention.attention.key",
-                                       "attention.attention.value"},
-                      .attention_out = "attention.output.dense",
-                      .mlp_norm = "layernorm_after",
-                      .mlp_in = {"intermediate.dense"},
-                      .mlp_out = "output.dense"},
-            .token_table = "",
-            .position_table = "vit.embeddings.position_embeddings",
-            .final_norm = "vit.layernorm",
-            .vocabulary_head = ""};
+std::string joined(const std::vector<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+    return text;
 }
 
 }  // namespace
 
-FamilyTraits traits_of(Family family) {
-    switch (family) {
-        case Family::gpt2:
-            return gpt2_traits();
-        case Family::llama:
-            return llama_traits();
-        case Family::bert:
-            return bert_traits();
-        case Family::vit:
-            return vit_traits();
-    }
+const FamilyTraits& traits_of(Family family) {
+    for (const FamilyTraits* each : families)
+        if (each->family == family) return *each;
     throw BugError("unknown family");
+}
+
+const char* name_of(Family family) { return traits_of(family).name; }
+
+std::vector<Task> tasks_of(Family family) {
+    std::vector<Task> tasks;
+    for (const Architecture& each : traits_of(family).architectures)
+        if (std::ranges::find(tasks, each.task) == tasks.end()) tasks.push_back(each.task);
+    return tasks;
+}
+
+bool ModelConfig::is_causal() const { return traits_of(family).is_causal; }
+bool ModelConfig::reads_images() const { return traits_of(family).reads_images; }
+
+std::vector<std::string> known_models() {
+    std::vector<std::string> names;
+    for (const ModelConfig& model : all_models()) names.push_back(model.name);
+    return names;
+}
+
+ModelConfig model_named(const std::string& name) {
+    const std::vector<ModelConfig> models = all_models();
+    const auto found =
+        std::find_if(models.begin(), models.end(), [&](const auto& m) { return m.name == name; });
+    if (found != models.end()) return *found;
+    const std::vector<std::string> known = known_models();
+    throw ConfigError(cat("--model ", name, " is not known", did_you_mean(name, known), "; known are ",
+                          joined(known), ", and the path of a config.json of Hugging Face's"));
 }
 
 }  // namespace trireme

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "model/families/family.hpp"
 #include "trireme/kernels/rotary.hpp"
+#include "trireme/model/family.hpp"
 
 namespace trireme {
 namespace {
@@ -26,16 +26,18 @@ Channels fused(const Channels& queries, const Channels& keys) {
 }
 
 BranchParts attention_parts(const ModelConfig& config, const TensorPart& part) {
-    const BlockNames names = traits_of(config.family).block;
+    const BlockNames& names = traits_of(config.family).block;
     const Channels queries = part.queries(config);
     const Channels keys = part.keys(config);
-    BranchParts parts{
-        .norm = names.attention_norm, .first = {}, .last = names.attention_out, .result = queries};
+    BranchParts parts{.norm = std::string(names.attention_norm),
+                      .first = {},
+                      .last = std::string(names.attention_out),
+                      .result = queries};
     if (names.attention_in.size() == 1) {
-        parts.first = {{names.attention_in[0], fused(queries, keys)}};
+        parts.first = {{std::string(names.attention_in[0]), fused(queries, keys)}};
     } else {
-        parts.first = {
-            {names.attention_in[0], queries}, {names.attention_in[1], keys}, {names.attention_in[2], keys}};
+        for (const std::string_view name : names.attention_in)
+            parts.first.push_back({std::string(name), parts.first.empty() ? queries : keys});
     }
     return parts;
 }
@@ -52,7 +54,7 @@ AttentionHalf::AttentionHalf(const ModelConfig& config, const TensorPart& part, 
       key_width_(groups_ * head_size_),
       is_causal_(config.is_causal()),
       dropout_(config.attention_dropout) {
-    if (config.family == Family::llama) frequencies_ = rotary_frequencies(config);
+    if (traits_of(config.family).has_rotary_positions) frequencies_ = rotary_frequencies(config);
 }
 
 AttentionShape AttentionHalf::shape(const Pass& pass) const {

@@ -1,8 +1,8 @@
 #include "trireme/model/embedding_layer.hpp"
 
-#include "model/families/family.hpp"
 #include "trireme/kernels/embedding.hpp"
 #include "trireme/model/dropout_site.hpp"
+#include "trireme/model/family.hpp"
 #include "trireme/model/tensor_group.hpp"
 
 namespace trireme {
@@ -17,20 +17,19 @@ EmbeddingLayer::EmbeddingLayer(const ModelConfig& config, const TensorPart& part
       first_token_(part.vocabulary(config).begin),
       vocabulary_(config.vocabulary),
       dropout_(config.dropout) {
-    const FamilyTraits traits = traits_of(config.family);
-    const auto table = [&](const std::string& name, std::size_t rows) {
-        return matrix_spec(name, rows, width_, config.init_deviation);
+    const FamilyTraits& traits = traits_of(config.family);
+    const auto table = [&](std::string_view name, std::size_t rows) {
+        return matrix_spec(std::string(name), rows, width_, config.init_deviation);
     };
     tables_.push_back(part_of(table(traits.token_table, vocabulary_),
                               {.width = vocabulary_, .own = {part.vocabulary(config)}}, all_channels(width_)));
-    const bool is_bert = config.family == Family::bert;
     if (part.is_first() && !traits.position_table.empty()) {
         tables_.push_back(table(traits.position_table, config.positions));
     }
-    if (part.is_first() && is_bert) {
-        tables_.push_back(table("bert.embeddings.token_type_embeddings.weight", config.token_types));
+    if (part.is_first() && !traits.token_type_table.empty()) {
+        tables_.push_back(table(traits.token_type_table, config.token_types));
     }
-    if (is_bert) norm_.emplace(config, "bert.embeddings.LayerNorm");
+    if (!traits.embedding_norm.empty()) norm_.emplace(config, std::string(traits.embedding_norm));
 }
 
 std::vector<ParameterSpec> EmbeddingLayer::parameters() const {

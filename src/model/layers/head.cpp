@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "model/families/family.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/kernels/cross_entropy.hpp"
 #include "trireme/kernels/fill.hpp"
@@ -11,6 +10,7 @@
 #include "trireme/kernels/read.hpp"
 #include "trireme/kernels/rows.hpp"
 #include "trireme/layout/shares.hpp"
+#include "trireme/model/family.hpp"
 #include "trireme/model/tensor_group.hpp"
 
 namespace trireme {
@@ -28,14 +28,14 @@ std::size_t logit_stride(DType dtype, std::size_t outputs) {
 }
 
 ParameterSpec weight_of(const ModelConfig& config) {
-    const FamilyTraits traits = traits_of(config.family);
+    const FamilyTraits& traits = traits_of(config.family);
     if (!config.has_vocabulary_head()) {
         ParameterSpec spec =
             matrix_spec("classifier.weight", config.labels, config.width, config.init_deviation);
         spec.is_of_head = true;
         return spec;
     }
-    ParameterSpec spec = matrix_spec(config.tied ? traits.token_table : traits.vocabulary_head,
+    ParameterSpec spec = matrix_spec(std::string(config.tied ? traits.token_table : traits.vocabulary_head),
                                      config.vocabulary, config.width, config.init_deviation);
     spec.is_of_head = !config.tied;
     return spec;

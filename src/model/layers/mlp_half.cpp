@@ -1,15 +1,18 @@
 #include "trireme/model/mlp_half.hpp"
 
-#include "model/families/family.hpp"
+#include "trireme/model/family.hpp"
 
 namespace trireme {
 namespace {
 
 BranchParts mlp_parts(const ModelConfig& config, const TensorPart& part) {
-    const BlockNames names = traits_of(config.family).block;
+    const BlockNames& names = traits_of(config.family).block;
     const Channels columns = part.mlp(config);
-    BranchParts parts{.norm = names.mlp_norm, .first = {}, .last = names.mlp_out, .result = columns};
-    for (const std::string& name : names.mlp_in) parts.first.push_back({name, columns});
+    BranchParts parts{.norm = std::string(names.mlp_norm),
+                      .first = {},
+                      .last = std::string(names.mlp_out),
+                      .result = columns};
+    for (const std::string_view name : names.mlp_in) parts.first.push_back({std::string(name), columns});
     return parts;
 }
 

@@ -5,7 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "model/families/family.hpp"
+#include "trireme/model/family.hpp"
 
 namespace trireme {
 
@@ -37,6 +37,7 @@ std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& par
 }
 
 std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& part, Range wanted) {
+    const FamilyTraits& traits = traits_of(config.family);
     LayerList list(wanted);
     if (config.reads_images()) {
         list.add<PatchEmbedding>(config, part);
@@ -47,8 +48,8 @@ std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& par
         list.add<AttentionHalf>(config, part, block);
         list.add<MlpHalf>(config, part, block);
     }
-    if (!traits_of(config.family).final_norm.empty()) list.add<FinalNorm>(config);
-    if (config.family == Family::bert && config.task != Task::span) list.add<HeadTransform>(config);
+    if (!traits.final_norm.empty()) list.add<FinalNorm>(config);
+    if (traits.has_head_transform && config.task != Task::span) list.add<HeadTransform>(config);
     if (config.task == Task::span) {
         list.add<SpanHead>(config, part);
     } else {

@@ -1,7 +1,7 @@
 #include "trireme/model/norm.hpp"
 
-#include "model/families/family.hpp"
 #include "trireme/kernels/norm.hpp"
+#include "trireme/model/family.hpp"
 #include "trireme/model/tensor_group.hpp"
 
 namespace trireme {
@@ -15,7 +15,7 @@ Norm::Norm(const ModelConfig& config, std::string name)
     : name_(std::move(name)),
       width_(config.width),
       epsilon_(config.norm_epsilon),
-      is_rms_(config.family == Family::llama) {}
+      is_rms_(traits_of(config.family).has_rms_norm) {}
 
 std::vector<ParameterSpec> Norm::parameters() const {
     std::vector<ParameterSpec> specs{vector_spec(name_ + ".weight", width_, Init::ones)};
@@ -87,7 +87,7 @@ void Norm::backward_weight(const Pass& pass, ConstTensor input, ConstTensor grad
 }
 
 FinalNorm::FinalNorm(const ModelConfig& config)
-    : width_(config.width), norm_(config, traits_of(config.family).final_norm) {}
+    : width_(config.width), norm_(config, std::string(traits_of(config.family).final_norm)) {}
 
 Tensor FinalNorm::forward(const Pass& pass, Weights weights, ConstTensor input, State& state,
                           Arena& kept) const {

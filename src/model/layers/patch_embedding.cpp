@@ -1,10 +1,10 @@
 #include "trireme/model/patch_embedding.hpp"
 
-#include "model/families/family.hpp"
 #include "trireme/kernels/image_rows.hpp"
 #include "trireme/kernels/linear.hpp"
 #include "trireme/kernels/rows.hpp"
 #include "trireme/model/dropout_site.hpp"
+#include "trireme/model/family.hpp"
 #include "trireme/model/tensor_group.hpp"
 
 namespace trireme {
@@ -15,7 +15,8 @@ enum : std::size_t { class_token, place_table, patch_weight, patch_bias };
 }  // namespace
 
 PatchEmbedding::PatchEmbedding(const ModelConfig& config, const TensorPart& part)
-    : image_(config.image),
+    : position_table_(traits_of(config.family).position_table),
+      image_(config.image),
       width_(config.width),
       deviation_(config.init_deviation),
       dropout_(config.dropout),
@@ -31,8 +32,7 @@ std::vector<ParameterSpec> PatchEmbedding::parameters() const {
     };
     ParameterSpec matrix = matrix_spec(projection + "weight", width_, image_.patch_values(), deviation_);
     matrix.shape = {width_, image_.channels, image_.patch, image_.patch};
-    return {table("vit.embeddings.cls_token", 1),
-            table(traits_of(Family::vit).position_table, image_.patches() + 1), matrix,
+    return {table("vit.embeddings.cls_token", 1), table(position_table_, image_.patches() + 1), matrix,
             vector_spec(projection + "bias", width_, Init::zeros)};
 }
 

@@ -1,7 +1,7 @@
 #include "trireme/model/projection.hpp"
 
-#include "model/families/family.hpp"
 #include "model/layers/product_work.hpp"
+#include "trireme/model/family.hpp"
 
 namespace trireme {
 Projection::Projection(const ModelConfig& config, Channels input, std::vector<Part> parts, double deviation,

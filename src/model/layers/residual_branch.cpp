@@ -3,10 +3,10 @@
 #include <cmath>
 #include <utility>
 
-#include "model/families/family.hpp"
 #include "model/rebalance/rebalanced_projection.hpp"
 #include "trireme/kernels/norm.hpp"
 #include "trireme/kernels/rows.hpp"
+#include "trireme/model/family.hpp"
 #include "trireme/model/tensor_group.hpp"
 
 namespace trireme {
@@ -38,7 +38,7 @@ void name_norm(const Pass& pass, const Norm& norm) {
 }
 
 double last_deviation(const ModelConfig& config) {
-    if (!traits_of(config.family).has_small_last) return config.init_deviation;
+    if (!traits_of(config.family).scales_last_matrices) return config.init_deviation;
     return config.init_deviation / std::sqrt(2.0 * static_cast<double>(config.layers));
 }
 
@@ -49,7 +49,7 @@ ResidualBranch::ResidualBranch(const ModelConfig& config, std::size_t block, Sit
     : block_(block),
       width_(config.width),
       site_(site),
-      is_norm_behind_(traits_of(config.family).is_norm_behind),
+      is_norm_behind_(traits_of(config.family).has_post_norm),
       dropout_(config.dropout),
       norm_(config, block_prefix(config, block) + parts.norm),
       first_(std::make_shared<Projection>(config, all_channels(config.width),
