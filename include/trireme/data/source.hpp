@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "trireme/base/named_values.hpp"
 #include "trireme/data/corpus_info.hpp"
 #include "trireme/data/source_row.hpp"
 
@@ -26,13 +27,21 @@ namespace trireme {
 //   mnist       IDX: a file of images, and one of their labels
 enum class SourceFormat : std::uint8_t { automatic, jsonl, text, squad, cifar10, mnist };
 
-// Throws ConfigError naming the six; "auto" is automatic.
-SourceFormat source_format_from_option(const std::string& option);
+inline constexpr NamedValue<SourceFormat> source_formats[] = {
+    {"auto", SourceFormat::automatic, "detected by name and first bytes"},
+    {"jsonl", SourceFormat::jsonl, "one JSON object per line"},
+    {"text", SourceFormat::text, "plain text, or rows of token ids"},
+    {"squad", SourceFormat::squad, "SQuAD's JSON: questions, contexts, answers"},
+    {"cifar10", SourceFormat::cifar10, "CIFAR-10's binary files"},
+    {"mnist", SourceFormat::mnist, "MNIST's IDX files"}};
 
-enum class RowUnit : std::uint8_t { line, paragraph, file };  // a row of plain text; blank lines end paragraphs
+// What becomes a row of plain text.
+enum class RowUnit : std::uint8_t { line, paragraph, file };
 
-// Throws ConfigError naming the three.
-RowUnit row_unit_from_option(const std::string& option);
+inline constexpr NamedValue<RowUnit> row_units[] = {
+    {"line", RowUnit::line, "each line"},
+    {"paragraph", RowUnit::paragraph, "each block of lines between empty lines"},
+    {"file", RowUnit::file, "each file"}};
 
 struct SourceConfig {
     std::vector<std::string> inputs;  // of MNIST: files of images and of labels, paired in their order

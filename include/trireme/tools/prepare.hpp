@@ -3,22 +3,25 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
+
+#include "trireme/data/source.hpp"
 
 namespace trireme {
 
 struct PrepareConfig {
     std::vector<std::string> inputs;
-    std::string format = "auto";  // see SourceFormat
+    SourceFormat format = SourceFormat::automatic;
     std::string output;
     std::string where;      // see RowFilter; not of images
     std::string label;      // the field of JSON lines that says a text's class; empty: texts without classes
     std::string tokenizer;  // bytes | gpt2:DIR | FILE/tokenizer.json | train:N; for id rows: the ids' own.
                             // Empty: bytes. Not of images.
     std::string special_tokens = "none";  // none | bert: [CLS], [SEP] and [MASK], which questions always get
-    std::string rows;                     // of plain text: line | paragraph | file; empty: paragraph
+    std::optional<RowUnit> rows;          // of plain text; none: paragraphs
     std::string synthetic;                // "csn": rows made from `seed` instead of inputs
     std::size_t count = 700;
     std::uint64_t seed = 1;

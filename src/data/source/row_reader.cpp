@@ -60,13 +60,6 @@ std::uint64_t unanswerable_in(const OpenPart& part) {
 
 }  // namespace
 
-RowUnit row_unit_from_option(const std::string& option) {
-    if (option == "line") return RowUnit::line;
-    if (option == "paragraph") return RowUnit::paragraph;
-    if (option == "file") return RowUnit::file;
-    throw ConfigError(cat("--rows '", option, "' is unknown; choose line, paragraph or file"));
-}
-
 struct RowReader::State {
     SourceConfig config;
     std::vector<SourcePart> parts;

@@ -1,4 +1,3 @@
-#include <array>
 #include <filesystem>
 #include <string_view>
 
@@ -10,10 +9,6 @@
 namespace trireme {
 namespace {
 
-constexpr std::array<SourceFormat, 6> formats = {SourceFormat::automatic, SourceFormat::jsonl,
-                                                 SourceFormat::text,      SourceFormat::squad,
-                                                 SourceFormat::cifar10,   SourceFormat::mnist};
-
 std::string extension_of(std::string_view name) { return std::filesystem::path(name).extension().string(); }
 
 void check_cifar_size(const std::string& name, std::uint64_t size) {
@@ -24,24 +19,6 @@ void check_cifar_size(const std::string& name, std::uint64_t size) {
 }
 
 }  // namespace
-
-const char* name_of(SourceFormat format) {
-    switch (format) {
-        case SourceFormat::automatic:
-            return "auto";
-        case SourceFormat::jsonl:
-            return "jsonl";
-        case SourceFormat::text:
-            return "text";
-        case SourceFormat::squad:
-            return "squad";
-        case SourceFormat::cifar10:
-            return "cifar10";
-        case SourceFormat::mnist:
-            return "mnist";
-    }
-    throw BugError("a format without a name");
-}
 
 RowKind kind_of(SourceFormat format) {
     switch (format) {
@@ -56,15 +33,6 @@ RowKind kind_of(SourceFormat format) {
             return RowKind::image;
     }
     throw BugError("a format without a kind");
-}
-
-SourceFormat source_format_from_option(const std::string& option) {
-    std::string known;
-    for (const SourceFormat format : formats) {
-        if (option == name_of(format)) return format;
-        known += cat(known.empty() ? "" : ", ", name_of(format));
-    }
-    throw ConfigError(cat("--format '", option, "' is unknown; choose one of ", known));
 }
 
 SourceFormat format_of_name(const std::string& name, std::uint64_t size) {

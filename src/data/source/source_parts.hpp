@@ -10,9 +10,8 @@
 
 namespace trireme {
 
-// What a file holds, told by its name and its first bytes.
-const char* name_of(SourceFormat format);  // as --format takes it
-RowKind kind_of(SourceFormat format);      // of automatic: text
+inline const char* name_of(SourceFormat format) { return word_of(source_formats, format); }
+RowKind kind_of(SourceFormat format);  // of automatic: text
 
 // What the name alone says; automatic: nothing. Throws ConfigError where a .bin file of `size` bytes cannot be
 // CIFAR-10; 0: a pipe's.

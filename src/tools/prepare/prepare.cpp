@@ -159,7 +159,7 @@ void check_meaning(const PrepareConfig& config, RowKind kind) {
                                                  {"special-tokens", config.special_tokens != "none", true},
                                                  {"where", !config.where.empty(), true},
                                                  {"label", !config.label.empty(), false},
-                                                 {"rows", !config.rows.empty(), false}}};
+                                                 {"rows", config.rows.has_value(), false}}};
     for (const GivenOption& option : options)
         if (option.is_given && !(kind == RowKind::question && option.is_of_questions))
             throw ConfigError(cat("--", option.name, " means nothing for ",

@@ -7,8 +7,8 @@ namespace {
 
 SourceConfig source_of(const PrepareConfig& config) {
     return {.inputs = config.inputs,
-            .format = source_format_from_option(config.format),
-            .unit = config.rows.empty() ? RowUnit::paragraph : row_unit_from_option(config.rows),
+            .format = config.format,
+            .unit = config.rows.value_or(RowUnit::paragraph),
             .synthetic = config.synthetic,
             .count = config.count,
             .seed = config.seed};

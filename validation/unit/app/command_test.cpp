@@ -184,10 +184,10 @@ TEST(Prepare, TakesWhatTheRowsAre) {
         parse("prepare a.json --output c.h5 --format squad --label kind --special-tokens "
               "bert"));
 
-    EXPECT_EQ(config.format, "squad");
+    EXPECT_EQ(config.format, SourceFormat::squad);
     EXPECT_EQ(config.label, "kind");
     EXPECT_EQ(config.special_tokens, "bert");
-    EXPECT_EQ(std::get<PrepareConfig>(parse("prepare a.json --output c.h5")).format, "auto");
+    EXPECT_EQ(std::get<PrepareConfig>(parse("prepare a.json --output c.h5")).format, SourceFormat::automatic);
     EXPECT_EQ(
         complaint("prepare a.json --output c.h5 --format squat"),
         "--format expects one of auto, jsonl, text, squad, cifar10, mnist, not 'squat'; did you mean squad?");

@@ -192,11 +192,7 @@ TEST(Images, AreReadFromRealFiles) {
     EXPECT_EQ(mnist.share_done(), 1.0);
 }
 
-TEST(SourceFormat, IsReadFromItsOption) {
-    EXPECT_EQ(source_format_from_option("mnist"), SourceFormat::mnist);
-    EXPECT_EQ(source_format_from_option("auto"), SourceFormat::automatic);
-    EXPECT_EQ(message_of<ConfigError>([] { source_format_from_option("parquet"); }),
-              "--format 'parquet' is unknown; choose one of auto, jsonl, text, squad, cifar10, mnist");
+TEST(SourceFormat, IsRefusedForSyntheticRows) {
     EXPECT_TRUE(says(message_of<ConfigError>([] {
                          RowReader(
                              {.inputs = {}, .format = SourceFormat::squad, .synthetic = "csn", .count = 1});

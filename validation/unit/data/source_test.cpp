@@ -190,9 +190,6 @@ TEST(RowReader, CutsPlainTextIntoLinesParagraphsOrFiles) {
     EXPECT_EQ(texts_of(path, RowUnit::line), Texts({"{a", "b", " \t", "c\xFF"}));
     EXPECT_EQ(texts_of(path, RowUnit::paragraph), Texts({"{a\nb", "c\xFF"}));
     EXPECT_EQ(texts_of(path, RowUnit::file), Texts({"{a\nb\r\n\n \t\n\nc\xFF\n"}));
-    EXPECT_EQ(row_unit_from_option("file"), RowUnit::file);
-    EXPECT_TRUE(says(message_of<ConfigError>([] { row_unit_from_option("word"); }),
-                     "--rows 'word' is unknown; choose line"));
 }
 
 TEST(RowReader, PassesOverAByteOrderMark) {

@@ -260,7 +260,7 @@ TEST(PrepareKinds, RefuseOptionsThatMeanNothingForThem) {
     const ScratchFolder folder;
     const PrepareConfig images = config_for(folder, "a.bin", cifar_image(0, 0));
     const PrepareConfig questions = config_for(folder, "a.json", two_questions);
-    const auto with = [](PrepareConfig config, std::string PrepareConfig::*option, const char* value) {
+    const auto with = [](PrepareConfig config, auto PrepareConfig::*option, auto value) {
         config.*option = value;
         return refusal(config);
     };
@@ -269,11 +269,11 @@ TEST(PrepareKinds, RefuseOptionsThatMeanNothingForThem) {
               "--tokenizer means nothing for images, which " + images.inputs[0] + " holds; leave it out");
     EXPECT_TRUE(says(with(images, &PrepareConfig::where, "a=b"), "--where means nothing for images"));
     EXPECT_TRUE(says(with(images, &PrepareConfig::label, "a"), "--label means nothing for images"));
-    EXPECT_TRUE(says(with(images, &PrepareConfig::rows, "line"), "--rows means nothing for images"));
+    EXPECT_TRUE(says(with(images, &PrepareConfig::rows, RowUnit::line), "--rows means nothing for images"));
     EXPECT_TRUE(says(with(images, &PrepareConfig::special_tokens, "bert"), "--special-tokens means nothing"));
     EXPECT_TRUE(
         says(with(questions, &PrepareConfig::label, "a"), "--label means nothing for SQuAD's questions"));
-    EXPECT_TRUE(says(with(questions, &PrepareConfig::rows, "line"), "--rows means nothing for SQuAD's"));
+    EXPECT_TRUE(says(with(questions, &PrepareConfig::rows, RowUnit::line), "--rows means nothing for SQuAD's"));
 }
 
 TEST(PrepareKinds, TakeRealFiles) {
