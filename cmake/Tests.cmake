@@ -55,11 +55,6 @@ function(build_test_program name)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/validation)
   target_link_libraries(${name} PRIVATE ${arg_USES} ${arg_PRIVATE_USES} GTest::gtest_main trireme_warnings
                         trireme_quickly_compiled)
-  # The address sanitizer keeps virtual functions that a program does not use. Some of them call MPI.
-  if(TRIREME_SANITIZE)
-    list(GET TRIREME_MPIS 0 mpi)
-    target_link_libraries(${name} PRIVATE trireme_mpi_${mpi})
-  endif()
   belongs_to_label(${arg_LABEL} ${name})
 endfunction()
 
